@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+#
+# What only people who build Weir itself want: warnings, sanitizers, ccache. Included when Weir is
+# the top-level project, so that nothing here reaches a consumer's build.
+
+option(WEIR_WERROR "Compile with many warnings, and fail on each" OFF)
+set(WEIR_SANITIZE "" CACHE STRING "Sanitizers to build everything with: address,undefined or thread")
+
+if(WEIR_WERROR)
+    add_compile_options(-Wall -Wextra -Wpedantic -Werror)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND WEIR_SANITIZE)
+        # GCC's own documentation: sanitizers change the flow that these two analyse, and they then
+        # see uninitialised values in code that is clean without them.
+        add_compile_options(-Wno-maybe-uninitialized -Wno-uninitialized)
+    endif()
+endif()
+
+if(WEIR_SANITIZE)
+    # The first finding ends the program: a test must not pass with a report in its log.
+    add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all
+        -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${WEIR_SANITIZE})
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    # Without these two ccache takes no file that uses a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE_PROGRAM}")
+endif()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+#
+# Weir is a stack of layers, each one library target made from one folder of src/ and include/weir/.
+#
+#   weir_add_layer(<name>
+#       SOURCES <glob>...      the layer's sources, relative to the project
+#       HEADERS <glob>...      its public headers, relative to include/weir
+#       LAYERS <name>...       the layers under it
+#       LINK <target>...       third-party targets it needs; find them before the call
+#       PACKAGES <package>...  the CMake packages these come from, for users of the installed Weir
+#       DEBIAN <package>...)   Debian packages that bring them, for the message
+#
+# makes `weir_<name>` with the alias `weir::<name>`, or says why not: a layer whose libraries are
+# missing is left out and the rest still builds. The layers made are in the global property
+# WEIR_LAYERS.
+
+function(weir_add_layer name)
+    cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "SOURCES;HEADERS;LAYERS;LINK;PACKAGES;DEBIAN")
+
+    list(TRANSFORM layer_LAYERS PREPEND weir:: OUTPUT_VARIABLE lower_layers)
+    _weir_missing_targets(missing ${lower_layers} ${layer_LINK})
+    _weir_missing_targets(missing_libraries ${layer_LINK})
+    if(missing)
+        list(JOIN missing ", " missing)
+        if(missing_libraries AND layer_DEBIAN)
+            list(JOIN layer_DEBIAN " " packages)
+            string(APPEND missing " (Debian: apt install ${packages})")
+        endif()
+        message(STATUS "weir::${name} is off, missing: ${missing}")
+        return()
+    endif()
+
+    list(TRANSFORM layer_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/")
+    list(TRANSFORM layer_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/weir/")
+    file(GLOB sources CONFIGURE_DEPENDS ${layer_SOURCES})
+    file(GLOB headers CONFIGURE_DEPENDS ${layer_HEADERS})
+    if(NOT sources)
+        message(STATUS "weir::${name} is off: it has no sources yet")
+        return()
+    endif()
+
+    add_library(weir_${name} ${sources})
+    add_library(weir::${name} ALIAS weir_${name})
+    target_sources(weir_${name} PUBLIC
+        FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})
+    target_include_directories(weir_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_compile_features(weir_${name} PUBLIC cxx_std_20)
+    target_link_libraries(weir_${name} PUBLIC ${lower_layers} ${layer_LINK})
+    set_target_properties(weir_${name} PROPERTIES
+        EXPORT_NAME ${name}
+        CXX_EXTENSIONS OFF
+        POSITION_INDEPENDENT_CODE ON
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+    set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${name})
+    _weir_stack(stack ${name} "${layer_LAYERS}")
+    set_property(GLOBAL PROPERTY WEIR_STACK_OF_${name} "${stack}")
+    set_property(GLOBAL PROPERTY WEIR_PACKAGES_OF_${name} "${layer_PACKAGES}")
+endfunction()
+
+function(_weir_missing_targets variable)
+    set(missing "")
+    foreach(target IN LISTS ARGN)
+        if(NOT TARGET ${target})
+            list(APPEND missing ${target})
+        endif()
+    endforeach()
+    set(${variable} "${missing}" PARENT_SCOPE)
+endfunction()
+
+# The layer and everything under it, lowest first: the order in which a package loads them.
+function(_weir_stack variable name layers)
+    set(stack "")
+    foreach(layer IN LISTS layers)
+        get_property(lower GLOBAL PROPERTY WEIR_STACK_OF_${layer})
+        list(APPEND stack ${lower})
+    endforeach()
+    list(APPEND stack ${name})
+    list(REMOVE_DUPLICATES stack)
+    set(${variable} "${stack}" PARENT_SCOPE)
+endfunction()

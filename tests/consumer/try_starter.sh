@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Builds and runs a copy of examples/starter in a temporary folder, as a user would.
+#
+#   try_starter.sh installed_package|fetch_content SOURCE_DIR BUILD_DIR CXX_COMPILER
+set -euo pipefail
+
+way=$1 source_dir=$2 build_dir=$3 compiler=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r "$source_dir/examples/starter" "$work/starter"
+
+configure() {
+    cmake -S "$work/starter" -B "$work/build" -G Ninja \
+        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release "$@"
+}
+
+configure_with_installed_package() {
+    cmake --install "$build_dir" --prefix "$work/prefix" >"$work/install.log"
+    configure -DCMAKE_PREFIX_PATH="$work/prefix" -DWEIR_SOURCE_DIR=
+}
+
+# As a shared library, which the installed package is not: both kinds get tried.
+configure_with_fetch_content() {
+    configure -DCMAKE_DISABLE_FIND_PACKAGE_weir=ON -DWEIR_SOURCE_DIR="$source_dir" \
+        -DBUILD_SHARED_LIBS=ON
+}
+
+# A component that is not there must be named, not end in a missing target later.
+check_message_for_missing_component() {
+    mkdir "$work/missing"
+    cat >"$work/missing/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(missing LANGUAGES CXX)
+find_package(weir REQUIRED COMPONENTS core no_such_part)
+CMAKE
+    if cmake -S "$work/missing" -B "$work/missing/build" -G Ninja \
+        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" \
+        >"$work/missing.log" 2>&1; then
+        echo "find_package accepted a component that does not exist" >&2
+        return 1
+    fi
+    grep -q "without 'no_such_part'" "$work/missing.log" || {
+        echo "find_package failed without naming the missing component:" >&2
+        cat "$work/missing.log" >&2
+        return 1
+    }
+}
+
+"configure_with_$way"
+cmake --build "$work/build"
+"$work/build/starter"
+ctest --test-dir "$work/build" --output-on-failure --no-tests=error
+if [[ $way == installed_package ]]; then
+    check_message_for_missing_component
+fi

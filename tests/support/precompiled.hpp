@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// Precompiled for all test programs: GoogleTest costs two seconds a file otherwise. Tests still
+// include what they use, since the headers test is the only one that proves it for the library.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
