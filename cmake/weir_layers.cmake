@@ -49,7 +49,6 @@ function(weir_add_layer name)
     set_target_properties(weir_${name} PROPERTIES
         EXPORT_NAME ${name}
         CXX_EXTENSIONS OFF
-        POSITION_INDEPENDENT_CODE ON
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 

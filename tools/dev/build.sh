@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+#
+# Configuring and building a preset of CMakePresets.json.
+
+build_dir() {
+    echo "$root/build/$1"
+}
+
+# packages_of_preset PRESET: the package lists that building and testing with it needs.
+packages_of_preset() {
+    case $1 in
+        clang | tsan) echo run test clang ;;
+        *) echo run test ;;
+    esac
+}
+
+check_preset() {
+    case $1 in
+        gcc-release | gcc-debug | clang | asan | tsan) ;;
+        *) die "there is no preset '$1'; there are gcc-release, gcc-debug, clang, asan, tsan." ;;
+    esac
+}
+
+# configure PRESET [CMAKE_OPTION...]: silent where nothing is new, all of it where it fails.
+configure() {
+    local preset=$1 log
+    shift
+    log=$(cmake -S "$root" --preset "$preset" "$@" 2>&1) || {
+        echo "$log" >&2
+        return 1
+    }
+    grep -E '^-- (weir|bench)' <<<"$log" || true
+}
+
+# build PRESET [TARGET]: as many jobs as there are processors, or as WEIR_JOBS says.
+build() {
+    local preset=$1 target=${2:-all}
+    cmake --build "$(build_dir "$preset")" --target "$target" --parallel "$(jobs_to_use)"
+}
+
+jobs_to_use() {
+    echo "${WEIR_JOBS:-$(nproc)}"
+}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+#
+# The commands that show something: run, bench, docs; and those that look at sources: format, tidy.
+
+# Until there is a service to start: a tour of the examples.
+command_run() {
+    ensure_packages run
+    configure gcc-release && build gcc-release weir_examples || die "the examples do not build."
+    local source name program
+    for source in "$root"/examples/*.cpp; do
+        name=$(basename "$source" .cpp)
+        program=$(build_dir gcc-release)/examples/$name
+        # Not built where its libraries are missing; configuring has said so.
+        [[ -x $program ]] || continue
+        play_example "$name" "$(headline_of "$source")" "$program"
+    done
+}
+
+# The first line of comment that is not the licence.
+headline_of() {
+    sed -n '/SPDX/d; s,^// *\(..*\),\1,p' "$1" | head -n 1
+}
+
+play_example() {
+    local name=$1 headline=$2 program=$3
+    printf '\n%s== %s%s  %s\n' "$bold" "$name" "$plain" "$headline"
+    "$program" || die "example '$name' ended with $?."
+}
+
+command_bench() {
+    ensure_packages run bench
+    configure gcc-release && build gcc-release weir_bench >&2 || die "the benchmarks do not build."
+    (cd "$root" && python3 bench/run.py "$@")
+}
+
+command_docs() {
+    ensure_packages docs
+    mkdir -p "$root/build/docs"
+    (cd "$root" && doxygen tools/dev/Doxyfile) || die "doxygen failed."
+    say "The API reference: build/docs/html/index.html"
+}
+
+# The C++ files that git knows, or would take.
+cpp_files() {
+    git -C "$root" ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' |
+        while read -r file; do [[ -e $root/$file ]] && echo "$file"; done
+}
+
+command_format() {
+    ensure_packages format
+    local mode=(-i)
+    if [[ ${1:-} == --check ]]; then
+        mode=(--dry-run --Werror)
+    fi
+    (cd "$root" && cpp_files | xargs -r -d '\n' clang-format-19 "${mode[@]}")
+}
+
+command_tidy() {
+    ensure_packages run test clang tidy
+    configure clang >&2 || die "configuring failed."
+    local files=("$@")
+    ((${#files[@]})) || mapfile -t files < <(cpp_files | grep '^src/.*\.cpp$')
+    (cd "$root" && printf '%s\n' "${files[@]}" |
+        xargs -r -d '\n' -n 1 -P "$(jobs_to_use)" clang-tidy-19 --quiet -p "$(build_dir clang)")
+}
