@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+#
+# weir_add_test_program(<target> <area> <source>...): a GoogleTest program whose tests ctest finds,
+# with the area as label and as prefix of their names.
+
+include(GoogleTest)
+
+# Every test program links all layers there are, so that they can share one precompiled header.
+add_library(weir_test_base INTERFACE)
+get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
+list(TRANSFORM layers PREPEND weir:: OUTPUT_VARIABLE layer_targets)
+target_link_libraries(weir_test_base INTERFACE ${layer_targets} GTest::gtest_main)
+target_include_directories(weir_test_base INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # A time stamp in the precompiled header would make each one new to ccache.
+    target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
+
+add_library(weir_test_pch OBJECT support/precompiled.cpp)
+target_link_libraries(weir_test_pch PRIVATE weir_test_base)
+target_precompile_headers(weir_test_pch PRIVATE support/precompiled.hpp)
+
+function(weir_add_test_program target area)
+    add_executable(${target} ${ARGN})
+    target_link_libraries(${target} PRIVATE weir_test_base)
+    target_precompile_headers(${target} REUSE_FROM weir_test_pch)
+    # Asked for their tests when ctest starts, not while building: a program that crashes there is
+    # then a failed test and not a failed build.
+    gtest_discover_tests(${target}
+        DISCOVERY_MODE PRE_TEST
+        DISCOVERY_TIMEOUT 60
+        TEST_PREFIX "${area}."
+        PROPERTIES TIMEOUT ${WEIR_TEST_TIMEOUT} LABELS ${area})
+endfunction()
