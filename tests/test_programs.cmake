@@ -24,8 +24,8 @@ function(weir_add_test_program target area)
     add_executable(${target} ${ARGN})
     target_link_libraries(${target} PRIVATE weir_test_base)
     target_precompile_headers(${target} REUSE_FROM weir_test_pch)
-    # Asked for their tests when ctest starts, not while building: a program that crashes there is
-    # then a failed test and not a failed build.
+    # Asked for their tests when ctest starts, not while building: a program that crashes there
+    # fails the test run and not the build.
     gtest_discover_tests(${target}
         DISCOVERY_MODE PRE_TEST
         DISCOVERY_TIMEOUT 60
