@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""How each participant is built and called.
+
+prepare(build) gives the command to run, or raises Missing with a sentence for the reader: a peer
+that cannot be had is no reason not to measure the others.
+"""
+import glob
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "bench" / "peers"
+DEBIAN_CRATES = "/usr/share/cargo/registry"  # where the librust-*-dev packages put their sources
+
+
+class Missing(Exception):
+    pass
+
+
+def execute(command, **options):
+    """Runs a build step; its output is shown only where it fails, and then only the end."""
+    done = subprocess.run(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+    if done.returncode != 0:
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
+        errors = [line for line in lines if "error" in line.lower()] or lines
+        raise Missing(f"`{' '.join(str(c) for c in command[:3])} ...` failed: {' | '.join(errors[:3])[:400]}")
+    return done.stdout
+
+
+class Build:
+    """The build directory. CMake is configured once, on the first program that asks."""
+
+    def __init__(self, directory):
+        self.directory = Path(directory).resolve()
+        self.peers = self.directory / "peers"
+        self._cmake = None
+        self._weir_problem = None
+
+    def cmake_directory(self):
+        if self._cmake is None:
+            self._cmake = self._configure()
+        return self._cmake
+
+    def _configure(self):
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        if (self.directory / "CMakeCache.txt").exists():
+            generator = []
+        release = ["-DCMAKE_BUILD_TYPE=Release"]
+        lean = ["-DWEIR_BUILD_BENCH=ON", "-DWEIR_BUILD_TESTS=OFF", "-DWEIR_BUILD_EXAMPLES=OFF"]
+        try:
+            execute(["cmake", "-S", ROOT, "-B", self.directory, *generator, *release, *lean])
+            return self.directory
+        except Missing as problem:
+            self._weir_problem = problem
+        except FileNotFoundError:
+            raise Missing("cmake is not installed (Debian: cmake)") from None
+        # The floor and the peers do not depend on Weir: bench/ configures alone.
+        alone = self.directory / "bench-alone"
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        execute(["cmake", "-S", ROOT / "bench", "-B", alone, *generator, *release])
+        return alone
+
+    def cmake_program(self, target, needs):
+        directory = self.cmake_directory()
+        listed = execute(["cmake", "--build", directory, "--target", "help"])
+        if target not in listed:
+            why = f"; {self._weir_problem}" if self._weir_problem else ""
+            raise Missing(f"no target {target}: needs {needs or 'a C++20 compiler'}{why}")
+        execute(["cmake", "--build", directory, "--target", target])
+        found = [path for path in directory.rglob(target) if path.is_file() and os.access(path, os.X_OK)]
+        if not found:
+            raise Missing(f"{target} was built but is not under {directory.name}")
+        return found[0]
+
+
+@dataclass(frozen=True)
+class CmakeProgram:
+    target: str
+    needs: str = ""
+
+    def prepare(self, build):
+        return [str(build.cmake_program(self.target, self.needs))]
+
+
+@dataclass(frozen=True)
+class CargoProgram:
+    folder: str
+    binary: str
+    crate: str
+
+    def prepare(self, build):
+        if not glob.glob(f"{DEBIAN_CRATES}/{self.crate}-[0-9]*"):
+            raise Missing(f"no {self.crate} in {DEBIAN_CRATES} (Debian: librust-{self.crate}-dev)")
+        # Whatever cargo comes first; Debian's where that one is broken (a rustup shim without a
+        # toolchain, say).
+        candidates = [path for path in dict.fromkeys([shutil.which("cargo"), "/usr/bin/cargo"]) if path]
+        problem = Missing("no cargo (Debian: cargo)")
+        for cargo in candidates:
+            try:
+                return [self._build(build, cargo)]
+            except (Missing, OSError) as error:
+                if os.path.exists(cargo):
+                    problem = error
+        raise Missing(str(problem))
+
+    def _build(self, build, cargo):
+        # From a copy: cargo writes a lock file beside Cargo.toml, in a format of its own version.
+        copy = build.peers / self.folder
+        shutil.copytree(PEERS / self.folder, copy, dirs_exist_ok=True)
+        (copy / "Cargo.lock").unlink(missing_ok=True)
+        source = ['source.crates-io.replace-with="debian"', f'source.debian.directory="{DEBIAN_CRATES}"']
+        config = [part for value in source for part in ("--config", value)]
+        home = build.peers / "cargo-home"  # the user's own cargo settings stay out of it
+        execute(
+            [cargo, "build", "--release", "--offline", *config],
+            cwd=copy,
+            env={**os.environ, "CARGO_HOME": str(home), "CARGO_TARGET_DIR": str(copy / "target")},
+        )
+        return str(copy / "target" / "release" / self.binary)
+
+
+@dataclass(frozen=True)
+class GoProgram:
+    folder: str
+    binary: str
+
+    def prepare(self, build):
+        go = shutil.which("go")
+        if go is None:
+            raise Missing("no go (Debian: golang-go)")
+        output = build.peers / self.binary
+        build.peers.mkdir(parents=True, exist_ok=True)
+        environment = {"GOFLAGS": "-mod=mod", "GOCACHE": str(build.peers / "go-cache"), "GOTOOLCHAIN": "local"}
+        execute(
+            [go, "build", "-o", output, "."],
+            cwd=PEERS / self.folder,
+            env={**os.environ, **environment, "GOPATH": str(build.peers / "go-path")},
+        )
+        return [str(output)]
+
+
+@dataclass(frozen=True)
+class PythonScript:
+    """Debian's Python and not the first in PATH, since Debian's modules are installed for it."""
+
+    script: str
+    arguments: list = field(default_factory=list)
+    module: str = ""
+    python: str = "/usr/bin/python3"
+
+    def prepare(self, build):
+        if not os.path.exists(self.python):
+            raise Missing(f"no {self.python} (Debian: python3)")
+        check = "import sys; assert sys.version_info >= (3, 11), 'needs Python 3.11'"
+        execute([self.python, "-c", check])
+        if self.module:
+            try:
+                execute([self.python, "-c", f"import {self.module}"])
+            except Missing:
+                raise Missing(f"no {self.module} for {self.python} (Debian: python3-{self.module})") from None
+        return [self.python, str(PEERS / self.script), *self.arguments]

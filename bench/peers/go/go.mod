@@ -1,0 +1,3 @@
+module bench_go
+
+go 1.19

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The table: a row per workload, a column per participant, ratios and bars at the end."""
+from dataclasses import dataclass
+from typing import Optional
+
+OURS = "weir"
+FLOOR = "floor"
+
+
+@dataclass
+class Row:
+    workload: str
+    unit: str
+    cells: dict  # who -> result
+    to_floor: Optional[float]
+    to_peer: Optional[float]
+    best_peer: str
+    bar: str
+    met: Optional[bool]  # None: not to be told from this run
+
+
+def judge(bar, value, floor):
+    """The bar as text, and whether it is met."""
+    if "times_floor" in bar:
+        limit = bar["times_floor"]
+        return f"<= {limit:g} x floor", None if None in (value, floor) else value <= limit * floor
+    if "at_least_times_floor" in bar:
+        limit = bar["at_least_times_floor"]
+        return f">= {limit:g} x floor", None if None in (value, floor) else value >= limit * floor
+    if "at_most" in bar:
+        return f"<= {bar['at_most']:g}", None if value is None else value <= bar["at_most"]
+    if "at_least" in bar:
+        return f">= {bar['at_least']:g}", None if value is None else value >= bar["at_least"]
+    return "", None
+
+
+def rows(suite, best, bars):
+    made = []
+    for workload in suite.workloads:
+        cells = {who: best[workload.name, who] for who in suite.participants if (workload.name, who) in best}
+        if not cells:
+            continue
+        values = {who: result["value"] for who, result in cells.items()}
+        ours, floor = values.get(OURS), values.get(FLOOR)
+        peers = {who: value for who, value in values.items() if who not in (OURS, FLOOR)}
+        pick = max if workload.higher_is_better else min
+        best_peer = pick(peers, key=peers.get) if peers else ""
+        bar, met = judge(bars.get(workload.name, {}), ours, floor)
+        made.append(
+            Row(
+                workload.name,
+                workload.unit,
+                cells,
+                ours / floor if ours and floor else None,
+                ours / peers[best_peer] if ours and best_peer and peers[best_peer] else None,
+                best_peer,
+                bar,
+                met,
+            )
+        )
+    return made
+
+
+def number(value):
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def table(made, who):
+    header = ["workload", "unit", *who, "weir/floor", "weir/best peer", "bar", "met"]
+    lines = [header]
+    for row in made:
+        line = [row.workload, row.unit]
+        for name in who:
+            result = row.cells.get(name)
+            mark = "~" if result and result.get("unreliable") else ""
+            line.append(mark + number(result["value"]) if result else "-")
+        line.append(f"{row.to_floor:.2f}" if row.to_floor is not None else "-")
+        line.append(f"{row.to_peer:.2f} ({row.best_peer})" if row.to_peer is not None else "-")
+        line.append(row.bar or "-")
+        line.append({True: "yes", False: "NO", None: "-"}[row.met])
+        lines.append(line)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+
+    def show(line):
+        # Text to the left, numbers to the right.
+        left = {0, 1, len(header) - 2, len(header) - 1}
+        return "  ".join(c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+
+    return "\n".join([show(lines[0]), "  ".join("-" * w for w in widths), *map(show, lines[1:])])
+
+
+def notes(suite, made, missing, failures, took):
+    lines = []
+    if any(result.get("unreliable") for row in made for result in row.cells.values()):
+        lines.append("~  the process never got 95 % of a core: do not trust this number")
+    lines += [f"missing: {who}: {why}" for who, why in missing.items()]
+    lines += [f"failed: {who}, {name}: {why}" for (name, who), why in failures.items()]
+    judged = [row for row in made if row.met is not None]
+    if judged:
+        missed = [row.workload for row in judged if not row.met]
+        lines.append(f"bars met: {len(judged) - len(missed)} of {len(judged)}" + (f"; missed: {', '.join(missed)}" if missed else ""))
+    lines.append(f"measured in {took:.0f} s")
+    return "\n".join(lines)

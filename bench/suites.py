@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: the suites, their workloads, and who takes part.
+
+A new suite is an entry in SUITES, its bars in bars.json, and one program per participant that speaks
+the protocol of harness.hpp.
+"""
+from dataclasses import dataclass, field
+
+from participants import CargoProgram, CmakeProgram, GoProgram, PythonScript
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    title: str
+    unit: str = "ns"
+    higher_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Suite:
+    title: str
+    workloads: list
+    participants: dict = field(default_factory=dict)  # who -> program; ours first, then the floor
+
+
+SUITES = {
+    "core": Suite(
+        title="Weir core and its peers on one core",
+        workloads=[
+            Workload("yield_1", "Yield, 1 task"),
+            Workload("yield_100", "Yield, 100 tasks"),
+            Workload("await_call", "Await a child that returns at once"),
+            Workload("spawn_join", "Spawn and join, groups of 1000"),
+            Workload("queue_spsc", "Bounded queue, 1 producer, 1 consumer"),
+            Workload("queue_mpmc", "Bounded queue, 4 producers, 4 consumers"),
+            Workload("mutex", "Mutex: lock, yield, unlock; 100 tasks"),
+            Workload("semaphore", "Semaphore of 10; 1000 tasks"),
+            Workload("timers", "CPU per timer, 200,000 concurrent sleeps"),
+            Workload("timeout", "Timeout around an operation that yields"),
+            Workload("cancel", "Cancel and join a sleeping task"),
+            Workload("spawn_cancel", "Spawn, cancel and join a sleeping task"),
+            Workload("memory", "Memory of a task that waits on a timer", unit="bytes"),
+        ],
+        participants={
+            "weir": CmakeProgram("bench_weir_core", needs="bench/core/weir.cpp and weir::core"),
+            "floor": CmakeProgram("bench_floor"),
+            "asio": CmakeProgram("bench_asio", needs="Boost 1.81 (Debian: libboost1.81-dev)"),
+            "tokio": CargoProgram("tokio", "bench_tokio", crate="tokio"),
+            "go": GoProgram("go", "bench_go"),
+            "asyncio": PythonScript("asyncio_bench.py"),
+            "uvloop": PythonScript("asyncio_bench.py", ["--uvloop"], module="uvloop"),
+        },
+    ),
+}
