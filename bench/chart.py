@@ -3,6 +3,7 @@
 
 Bars carry their names and values, so there is no legend to decode. Colours come from a style sheet
 inside the file that follows the reader's light or dark mode, also where the file is shown by <img>.
+The file brings its own background: where a viewer ignores the style for dark mode, it stays readable.
 """
 import math
 from html import escape
@@ -14,6 +15,8 @@ HEADER = 62
 
 STYLE = """
   text { font: 11px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #57606a; }
+  .paper { fill: #ffffff; }
+  .value { stroke: #ffffff; stroke-width: 3; paint-order: stroke; }
   .head { font-size: 17px; font-weight: 600; fill: #1f2328; }
   .title { font-size: 12px; font-weight: 600; fill: #1f2328; }
   .ours { font-weight: 700; fill: #0b6e99; }
@@ -24,6 +27,8 @@ STYLE = """
   .weir { fill: #1491c4; }
   @media (prefers-color-scheme: dark) {
     text { fill: #9aa4af; }
+    .paper { fill: #0d1117; }
+    .value { stroke: #0d1117; }
     .head, .title { fill: #e6edf3; }
     .ours { fill: #58c4f0; }
     .grid { stroke: #30363d; }
@@ -70,11 +75,11 @@ def panel(x, y, width, workload, bars, scale):
         # A bar at the very start of the axis would be invisible: two pixels at least.
         length = max(at(value) - left, 2)
         kind = who if who in ("weir", "floor") else "peer"
-        text = ' class="ours"' if who == "weir" else ""
-        out.append(f'<text{text} x="{left - 6}" y="{top + 10}" text-anchor="end">{escape(who)}</text>')
+        text = "ours" if who == "weir" else "name"
+        out.append(f'<text class="{text}" x="{left - 6}" y="{top + 10}" text-anchor="end">{escape(who)}</text>')
         out.append(f'<rect class="{kind}" x="{left}" y="{top}" width="{length:.1f}" height="{BAR}" rx="1.5"/>')
         shown = escape(readable(value, workload.unit))
-        out.append(f'<text{text} x="{left + length + 5:.1f}" y="{top + 10}">{shown}</text>')
+        out.append(f'<text class="value {text}" x="{left + length + 5:.1f}" y="{top + 10}">{shown}</text>')
     return out
 
 
@@ -108,4 +113,5 @@ def svg(suite, results):
     ]
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y:.0f}" viewBox="0 0 {WIDTH} {y:.0f}" role="img">'
     label = f"<title>{escape(suite.title)}</title>"
-    return "\n".join([opening, label, f"<style>{STYLE}</style>", *head, *body, "</svg>"]) + "\n"
+    paper = f'<rect class="paper" width="{WIDTH}" height="{y:.0f}" rx="6"/>'
+    return "\n".join([opening, label, f"<style>{STYLE}</style>", paper, *head, *body, "</svg>"]) + "\n"

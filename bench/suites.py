@@ -43,7 +43,7 @@ SUITES = {
             Workload("memory", "Memory of a task that waits on a timer", unit="bytes"),
         ],
         participants={
-            "weir": CmakeProgram("bench_weir_core", needs="bench/core/weir.cpp and weir::core"),
+            "weir": CmakeProgram("bench_weir_core", needs="weir::core"),
             "floor": CmakeProgram("bench_floor"),
             "asio": CmakeProgram("bench_asio", needs="Boost 1.81 (Debian: libboost1.81-dev)"),
             "tokio": CargoProgram("tokio", "bench_tokio", crate="tokio"),

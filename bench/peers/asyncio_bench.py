@@ -9,6 +9,8 @@ import argparse
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 
 SHARE = 0.95
@@ -205,9 +207,10 @@ def main():
         import uvloop
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-    for name in WORKLOADS:  # memory is the last
-        if options.workload in ("all", name):
-            measure(name, asyncio.run, options)
+    if options.workload != "all":
+        return measure(options.workload, asyncio.run, options)
+    for name in WORKLOADS:  # each in a process of its own, so that none warms the heap for the next
+        subprocess.run([sys.executable, *sys.argv, "--workload", name], check=True)
 
 
 if __name__ == "__main__":
