@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 module bench_go
 
 go 1.19
