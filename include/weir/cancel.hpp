@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// What can be done about a stop: hold it off, see it as a value or an exception, clean up after it.
+#pragma once
+
+#include <weir/detail/child_call.hpp>
+#include <weir/detail/to_task.hpp>
+#include <weir/error.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+namespace detail {
+
+template <class T>
+class shield_call final : public bounded<shield_call<T>, scope> {
+public:
+    static constexpr const char* boundary_name = "shield";
+    explicit shield_call(task<T>&& work)
+        : bounded<shield_call, scope>(table_of<shield_call>), work_(std::move(work)) {
+        this->shielding = true;
+    }
+
+    void enter(fiber& on) noexcept {
+        enter_scope(*this, on);
+        work_.enter(*this, on);
+    }
+    next_step advance(fiber& on) noexcept {
+        leave_scope(*this);
+        if (on.has(stop_pending) && work_.has_value()) {  // stop beats value
+            work_.destroy();
+            return let_pass(*this, on);
+        }
+        return return_to_parent(*this, on);
+    }
+    next_step stopped(fiber& on, walk& by) noexcept {
+        leave_scope(*this);
+        work_.lost();
+        if (by.error != nullptr) {
+            work_.fail(std::move(by.error));
+            return return_to_parent(*this, on);
+        }
+        return let_pass(*this, on);  // the shield was broken: the loop is past its deadline
+    }
+    T await_resume() { return work_.take(); }
+
+private:
+    child_call<T> work_;
+};
+
+// settle, intercept and catchable: one boundary, three views of how the work ended.
+enum class view : unsigned char { settled, intercepted, thrown };
+
+template <class T, view View>
+class observed_call final : public bounded<observed_call<T, View>, boundary> {
+public:
+    static constexpr const char* boundary_name = View == view::settled       ? "settle"
+                                                 : View == view::intercepted ? "intercept"
+                                                                             : "catchable";
+    explicit observed_call(task<T>&& work)
+        : bounded<observed_call, boundary>(table_of<observed_call>), work_(std::move(work)) {}
+
+    void enter(fiber& on) noexcept { work_.enter(*this, on); }
+    next_step advance(fiber& on) noexcept { return return_to_parent(*this, on); }
+    next_step stopped(fiber& on, walk& by) noexcept {
+        work_.lost();
+        if (by.error != nullptr) {
+            work_.fail(std::move(by.error));
+            return return_to_parent(*this, on);
+        }
+        if constexpr (View == view::settled) {
+            return let_pass(*this, on);
+        } else {
+            origin_ = origin_of(on, by.target);
+            return return_to_parent(*this, on);
+        }
+    }
+
+    auto await_resume() {
+        if constexpr (View == view::thrown) {
+            if (origin_.on != nullptr) {
+                throw cancelled(stop_reason(*origin_.on));
+            }
+            return work_.take();
+        } else {
+            if (origin_.on != nullptr) {
+                return outcome<T>::from_stop(origin_, std::string(stop_reason(*origin_.on)));
+            }
+            if (std::exception_ptr error = work_.error()) {
+                return outcome<T>::from_error(std::move(error));
+            }
+            if constexpr (std::is_void_v<T>) {
+                work_.take();
+                return outcome<T>::from_value();
+            } else {
+                return outcome<T>::from_value(work_.take());
+            }
+        }
+    }
+
+private:
+    child_call<T> work_;
+    stop_origin origin_;
+};
+
+// shield(handle): waits without forwarding cancellation.
+template <class T>
+struct shielded_handle {
+    using operation_type = shared_join<T>;
+    handle<T> shielded;
+    class join final : public join_operation {
+    public:
+        explicit join(shielded_handle&& given)
+            : join_operation(given.shielded.checked(), mode::leave) {}
+        T resume() {
+            check_await();
+            auto& ended = static_cast<fiber_box<T>&>(target());
+            check_ended_well(ended);
+            if constexpr (!std::is_void_v<T>) {
+                return shared_value(ended);
+            }
+        }
+    };
+    struct recipe {
+        using operation_type = join;
+        shielded_handle given;
+        operator shielded_handle&&() && noexcept { return std::move(given); }  // NOLINT
+    };
+    recipe make_operation() && { return {std::move(*this)}; }
+};
+
+}  // namespace detail
+
+// Runs the work inline and holds off a stop until it has ended: then the fiber stops, unless the work
+// threw (an error beats a stop). Put things here that must not be left half done, and keep them short.
+template <detail::task_like Work>
+    requires(!std::derived_from<std::remove_cvref_t<Work>, any_handle>)
+auto shield(Work&& work) {
+    WEIR_CHECK_CALLABLE(Work);
+    return detail::shield_call<detail::task_value_t<Work>>(detail::to_task(std::forward<Work>(work)));
+}
+// Waits for a started task; a stop of the waiter leaves at once and the task runs on.
+template <class T>
+auto shield(handle<T> started) {
+    started.checked();
+    return detail::shielded_handle<T>{std::move(started)};
+}
+
+// The outcome as a value: value, error, or another task's cancellation. This fiber's own stop passes
+// through, so a loop over settle stays cancellable.
+template <detail::task_like Work>
+auto settle(Work&& work) {
+    WEIR_CHECK_CALLABLE(Work);
+    return detail::observed_call<detail::task_value_t<Work>, detail::view::settled>(
+        detail::to_task(std::forward<Work>(work)));
+}
+
+// The outcome as a value, this fiber's own stop included: the fiber goes on normally. Awaiting the
+// outcome (co_await std::move(result)) resumes the stop.
+template <detail::task_like Work>
+auto intercept(Work&& work) {
+    WEIR_CHECK_CALLABLE(Work);
+    return detail::observed_call<detail::task_value_t<Work>, detail::view::intercepted>(
+        detail::to_task(std::forward<Work>(work)));
+}
+
+// Turns this fiber's own stop into an exception, weir::cancelled, thrown here: for code that must catch.
+template <detail::task_like Work>
+auto catchable(Work&& work) {
+    WEIR_CHECK_CALLABLE(Work);
+    return detail::observed_call<detail::task_value_t<Work>, detail::view::thrown>(
+        detail::to_task(std::forward<Work>(work)));
+}
+
+}  // namespace weir

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The task that a boundary runs, and how it ended.
+#pragma once
+
+#include <weir/detail/fiber_box.hpp>
+
+namespace weir::detail {
+
+template <class T>
+class child_call {
+    using promise = task_promise<T>;
+
+public:
+    explicit child_call(task<T>&& child)
+        : child_(std::coroutine_handle<promise>::from_address(child.release_frame())) {}
+    child_call() noexcept = default;
+    child_call(child_call&& other) noexcept : child_(std::exchange(other.child_, {})) {}
+    child_call(const child_call&) = delete;
+    child_call& operator=(const child_call&) = delete;
+    ~child_call() { destroy(); }
+
+    void assign(task<T>&& child) {
+        destroy();
+        child_ = std::coroutine_handle<promise>::from_address(child.release_frame());
+    }
+
+    // From await_suspend: the trampoline starts the child.
+    void enter(boundary& parent, fiber& on) noexcept { call(child_.promise(), parent, on); }
+    // From a boundary's turn.
+    next_step start(boundary& parent, fiber& on) noexcept {
+        child_.promise().parent = &parent;
+        on.top = &child_.promise();
+        return next_step::resume(child_.address());
+    }
+
+    // The walk has destroyed the child.
+    void lost() noexcept { child_ = {}; }
+    void fail(std::exception_ptr error) noexcept {
+        destroy();
+        error_ = std::move(error);
+    }
+    void destroy() noexcept {
+        if (child_) {
+            std::exchange(child_, {}).destroy();
+        }
+    }
+
+    bool has_value() const noexcept { return child_ && child_.promise().outcome.has_value(); }
+    std::exception_ptr error() const noexcept {
+        return child_ ? child_.promise().outcome.error() : error_;
+    }
+    bool exists() const noexcept { return static_cast<bool>(child_); }
+
+    // The value, moved out, or the error, thrown.
+    T take() {
+        if (!child_) [[unlikely]] {
+            std::rethrow_exception(error_);
+        }
+        frame_owner owner{std::exchange(child_, {})};
+        return owner.child.promise().outcome.take();
+    }
+
+private:
+    struct frame_owner {
+        std::coroutine_handle<promise> child;
+        ~frame_owner() { child.destroy(); }
+    };
+    std::coroutine_handle<promise> child_;
+    std::exception_ptr error_;
+};
+
+// Goes on with whoever awaits the boundary: control leaves it for good.
+inline next_step return_to_parent(boundary& from, fiber& on) noexcept {
+    on.top = from.parent;
+    return from.parent->is_boundary() ? from.parent->table().advance(static_cast<boundary&>(*from.parent), on)
+                                      : next_step::resume(from.parent->coroutine());
+}
+
+// Lets a walk pass: the boundary has nothing to say to it.
+inline next_step let_pass(boundary& from, fiber& on) noexcept {
+    on.top = from.parent;
+    return next_step::walk_on();
+}
+
+}  // namespace weir::detail
+
+namespace weir::detail {
+
+// An awaitable that is itself the boundary it puts on the stack. May be moved before it is awaited.
+template <class Derived, class Boundary>
+class bounded : public Boundary, public boundary_awaitable {
+public:
+    using Boundary::Boundary;
+
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+        static_assert(std::derived_from<Promise, promise_base>,
+                      "this is awaited in a coroutine of the library: weir::task or weir::generator");
+        this->parent = &caller.promise();
+        static_cast<Derived*>(this)->enter(*this_thread.running);
+    }
+};
+
+}  // namespace weir::detail

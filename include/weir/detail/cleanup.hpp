@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Deferred clean-up: owned by the frame that registered it, run after the frame's locals are gone.
+#pragma once
+
+#include <exception>
+
+#include <weir/detail/fiber.hpp>
+#include <weir/task.hpp>
+
+namespace weir::detail {
+
+// How clean-up that fails reports to a frame that still exists.
+using fail_function = void (*)(promise_base&, std::exception_ptr) noexcept;
+
+// One registration. Made by weir::defer, consumed by invoke().
+struct deferred {
+    deferred* next = nullptr;
+    fail_function fail = nullptr;
+    virtual task<void> invoke() = 0;
+    virtual ~deferred() = default;
+};
+
+// The frame was destroyed by a walk: run its clean-up, then go on with the walk.
+next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& by) noexcept;
+// Runs all of a list in turn; the last error wins, the others are reported.
+task<void> run_deferred(deferred* cleanup);
+// Throws the error into the frame as if its callee had thrown it.
+next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept;
+next_step run_walk(fiber& on) noexcept;
+void request_stop_of(fiber& on, frame* target) noexcept;
+
+}  // namespace weir::detail

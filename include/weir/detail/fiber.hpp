@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// A fiber: one line of execution on a loop, with its stack of awaits and the stops asked of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+
+#include <weir/detail/frame.hpp>
+#include <weir/detail/thread_state.hpp>
+
+namespace weir::detail {
+
+struct fiber_extras;
+struct group_errors;
+class fiber;
+class join_operation;
+
+// The fibers that are joined together. Shared by the group's boundary, its children and the
+// task_group objects that users hold.
+struct group_state {
+    loop_core* home = nullptr;
+    fiber* first_child = nullptr;  // unfinished children, oldest first
+    fiber* last_child = nullptr;
+    std::size_t child_count = 0;
+    std::size_t references = 1;
+    scope* body = nullptr;           // the boundary around the body; null for a root group and at the end
+    fiber* joiner = nullptr;         // the fiber that waits for the children, when it does
+    group_errors* errors = nullptr;  // what children failed with
+    bool is_root = false;
+    bool is_aborting = false;  // a child failed, or the group was cancelled: accepts no new ones
+    bool is_closed = false;    // has ended
+};
+
+// An entry of the ready queue: a fiber or a plain callback. Which one, its flags say.
+struct ready_item {
+    ready_item* next = nullptr;
+    std::uint32_t references = 1;
+    std::uint16_t flags = 0;
+    std::uint16_t cancel_count = 0;  // fibers: requests made by handle.cancel() and not undone
+};
+
+enum fiber_flag : std::uint16_t {
+    is_callback = 1 << 0,     // not a fiber at all
+    is_queued = 1 << 1,       // in the ready queue
+    is_done = 1 << 2,         // has ended
+    is_cancelled = 1 << 3,    // has ended by a stop
+    is_failed = 1 << 4,       // has ended by an error
+    is_retrieved = 1 << 5,    // somebody has seen the error
+    stop_pending = 1 << 6,    // a request may be delivered at the next suspension
+    root_requested = 1 << 7,  // a request aimed at the whole fiber waits to be delivered
+    any_requested = 1 << 8,   // some scope or the fiber may have one: look before skipping the search
+    restart_leaf = 1 << 9,    // was made to yield before its operation started
+    keeps_result = 1 << 10,   // its operation completed late and wants its result delivered
+    is_parked = 1 << 11,      // suspended in a boundary that can be stopped there
+    is_forwarding = 1 << 12,  // a cancel is being passed on along handles: guards against cycles
+    is_started = 1 << 13,     // has taken its first step
+    is_discarded = 1 << 14,   // nobody is told that its error was not retrieved
+    is_joining = 1 << 15,     // its operation is a join of another fiber
+};
+
+// The fiber is itself the outermost boundary of its stack. What few fibers have (a name, callbacks,
+// task-local values, a reason for the stop) is behind one pointer.
+class fiber : public ready_item, public boundary {
+public:
+    frame* top = nullptr;             // the innermost frame
+    scope* scopes = nullptr;          // the innermost scope
+    group_state* group = nullptr;     // the group it belongs to
+    fiber* previous_sibling = nullptr;
+    fiber* next_sibling = nullptr;
+    join_operation* joiners = nullptr;  // a ring; points at its first
+    fiber_extras* extras = nullptr;
+
+    explicit fiber(const boundary_table& table) noexcept : boundary(table) {}
+    fiber(const fiber&) = delete;
+    fiber& operator=(const fiber&) = delete;
+
+    bool has(fiber_flag flag) const noexcept { return (flags & flag) != 0; }
+    void raise(fiber_flag flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }
+    void clear(fiber_flag flag) noexcept { flags = static_cast<std::uint16_t>(flags & ~flag); }
+
+    loop_core& home() const noexcept { return *group->home; }  // the loop it lives on
+    fiber_extras& extra();             // made on first use
+    void extra_reason(std::string_view reason);
+
+    void retain() noexcept { ++references; }
+    void release() noexcept {
+        if (--references == 0) {
+            destroy();
+        }
+    }
+
+private:
+    void destroy() noexcept;  // frees the block; reports an error that nobody has seen
+};
+
+// ---- stops ---------------------------------------------------------------------------------------
+
+// Asks the whole fiber to stop; false when it has ended already.
+bool cancel_fiber(fiber& target, std::string_view reason);
+// Takes one request back; returns how many remain.
+unsigned uncancel_fiber(fiber& target) noexcept;
+// Asks for a stop of what runs inside the scope.
+void request_stop(scope& target) noexcept;
+// Undoes the requests that may be delivered now: somebody has answered them already.
+void spend_requests(fiber& of) noexcept;
+// Is a request waiting that nothing holds off?
+void refresh_stop(fiber& of) noexcept;
+// The reason given with the latest request; empty if none.
+std::string_view stop_reason(const fiber& of) noexcept;
+
+inline void enter_scope(scope& entered, fiber& on) noexcept {
+    entered.on = &on;
+    entered.serial = ++this_thread.scope_serial;
+    entered.outer = on.scopes;
+    on.scopes = &entered;
+    if (on.has(any_requested)) [[unlikely]] {
+        refresh_stop(on);
+    }
+}
+
+inline void leave_scope(scope& left) noexcept {
+    fiber& on = *left.on;
+    on.scopes = left.outer;
+    left.on = nullptr;
+    if (on.has(any_requested)) [[unlikely]] {
+        refresh_stop(on);
+    }
+}
+
+// Asks again for the stop that a boundary has held up, and has the trampoline go on with it, or with
+// one that was aimed further out meanwhile.
+next_step continue_stop(fiber& on, frame* target) noexcept;
+
+// ---- the end of a fiber --------------------------------------------------------------------------
+
+void finish(fiber& ended) noexcept;  // wakes joiners, runs callbacks, tells the group, drops the loop's reference
+
+}  // namespace weir::detail

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// A fiber together with the storage of its result, and how one is started.
+#pragma once
+
+#include <string_view>
+
+#include <weir/detail/fiber.hpp>
+#include <weir/task.hpp>
+
+namespace weir::detail {
+
+struct fiber_table : boundary_table {
+    void (*destroy)(fiber&) noexcept;
+    std::exception_ptr (*error)(const fiber&) noexcept;
+};
+
+bool is_cancellation(const std::exception_ptr& error) noexcept;
+// Sets the flags of a fiber that ended with an error: `cancelled` means cancelled.
+void note_error(fiber& ended, const std::exception_ptr& error) noexcept;
+
+// Non-object results are stored as what can be stored.
+template <class T>
+struct stored {
+    using type = T;
+};
+template <>
+struct stored<void> {
+    struct type {};
+};
+template <class T>
+struct stored<T&> {
+    using type = T*;
+};
+
+template <class T>
+class fiber_box final : public fiber {
+    using promise = task_promise<T>;
+    using stored_type = typename stored<T>::type;
+
+public:
+    static constexpr const char* boundary_name = "fiber";
+
+    explicit fiber_box(std::coroutine_handle<promise> root) noexcept
+        : fiber(static_cast<const boundary_table&>(own_table)), root_(root) {
+        root.promise().parent = this;
+        top = &root.promise();
+    }
+
+    static void* operator new(std::size_t size) { return frame_pool::allocate(size); }
+    static void operator delete(void* memory, std::size_t size) noexcept {
+        frame_pool::release(memory, size);
+    }
+
+    const stored_type& value() const noexcept { return value_; }
+    stored_type& value() noexcept { return value_; }
+    std::exception_ptr error() const noexcept { return has(is_failed) ? error_ : nullptr; }
+
+    next_step advance(fiber&) noexcept {
+        const std::coroutine_handle<promise> root = root_;
+        if (std::exception_ptr error = root.promise().outcome.error()) [[unlikely]] {
+            end_with(std::move(error));
+        } else {
+            try {
+                if constexpr (std::is_void_v<T>) {
+                    ::new (static_cast<void*>(&value_)) stored_type{};
+                } else if constexpr (std::is_reference_v<T>) {
+                    ::new (static_cast<void*>(&value_)) stored_type(&root.promise().outcome.value());
+                } else {
+                    ::new (static_cast<void*>(&value_))
+                        stored_type(std::move(root.promise().outcome.value()));
+                }
+            } catch (...) {
+                end_with(std::current_exception());
+            }
+        }
+        root.destroy();
+        finish(*this);
+        return next_step::suspended();
+    }
+
+    next_step stopped(fiber&, walk& by) noexcept {
+        if (by.error != nullptr) {
+            end_with(std::move(by.error));
+        } else {
+            raise(is_cancelled);
+        }
+        finish(*this);
+        return next_step::suspended();
+    }
+
+private:
+    ~fiber_box() {
+        if (has(is_failed)) {
+            error_.~exception_ptr();
+        } else if (has(is_done) && !has(is_cancelled)) {
+            value_.~stored_type();
+        }
+    }
+    void end_with(std::exception_ptr error) noexcept {
+        note_error(*this, error);
+        if (has(is_failed)) {
+            ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));
+        }
+    }
+
+    static constexpr fiber_table own_table{
+        table_of<fiber_box>,
+        [](fiber& self) noexcept { delete static_cast<fiber_box*>(&self); },
+        [](const fiber& self) noexcept { return static_cast<const fiber_box&>(self).error(); },
+    };
+
+    union {
+        std::coroutine_handle<promise> root_;  // until the end
+        stored_type value_;
+        std::exception_ptr error_;
+    };
+};
+
+struct start_options {
+    std::string_view name{};
+    bool eager = false;
+    context_values* context = nullptr;  // null: a snapshot of the spawner's
+    std::source_location created = std::source_location::current();
+};
+
+// Throws if the group accepts no more children.
+void check_spawn(const group_state& into);
+// Adds the fiber to the group and queues it, or runs its first step. The caller owns a reference.
+void launch(fiber& fresh, group_state& into, const start_options& how);
+
+template <class T>
+fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options& how = {}) {
+    try {
+        check_spawn(into);
+    } catch (...) {
+        work.discard();
+        throw;
+    }
+    using promise = task_promise<T>;
+    auto root = std::coroutine_handle<promise>::from_address(work.release_frame());
+    auto* fresh = new fiber_box<T>(root);
+    launch(*fresh, into, how);
+    return *fresh;
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What few fibers have, kept out of the fiber block.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <weir/detail/unique_function.hpp>
+#include <memory>
+#include <source_location>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <weir/detail/fiber.hpp>
+
+namespace weir::detail {
+
+struct context_values;
+
+struct done_callback {
+    std::uint64_t id;
+    unique_function<void(fiber&)> run;
+    context_values* context;  // task-local values at registration; owned
+};
+
+struct fiber_extras {
+    std::string name;
+    std::uint64_t number = 0;  // of a generated name; 0: none yet
+    std::string reason;        // of the latest stop request
+    std::exception_ptr injected_error;  // to be thrown where a stop destroyed the callee
+    std::vector<done_callback> callbacks;
+    context_values* context = nullptr;  // task-local values; owned
+    std::unique_ptr<std::stop_source> stop_source;
+    std::source_location created;
+    bool created_known = false;
+};
+
+struct group_errors {
+    std::vector<std::exception_ptr> list;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Recycled memory for coroutine frames and fibers. Blocks come in classes of 16 bytes, carry no
+// header, and may be freed on any thread: they then simply belong to that thread's pool. What a
+// thread hoards goes, a magazine at a time, to a depot that all threads share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <weir/detail/thread_state.hpp>
+
+// Sanitizers must see every allocation: recycling would hide use after free.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEIR_RECYCLES_FRAMES 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define WEIR_RECYCLES_FRAMES 0
+#endif
+#endif
+#ifndef WEIR_RECYCLES_FRAMES
+#define WEIR_RECYCLES_FRAMES 1
+#endif
+
+namespace weir::detail {
+
+class frame_pool {
+public:
+    static constexpr std::size_t granule = 16;
+    static constexpr std::size_t classes = 80;  // blocks up to 1264 bytes; larger ones are not recycled
+    static constexpr std::uint32_t magazine_size = 1024;
+
+    static void* allocate(std::size_t size) {
+#if WEIR_RECYCLES_FRAMES
+        const std::size_t index = (size + granule - 1) / granule;
+        if (frame_pool* pool = this_thread.pool; pool != nullptr && index < classes) [[likely]] {
+            magazine& loaded = pool->loaded_[index];
+            if (block* first = loaded.head) [[likely]] {
+                loaded.head = first->next;
+                --loaded.count;
+                return first;
+            }
+        }
+        return allocate_slow(index);
+#else
+        return ::operator new(size);
+#endif
+    }
+
+    static void release(void* memory, std::size_t size) noexcept {
+#if WEIR_RECYCLES_FRAMES
+        const std::size_t index = (size + granule - 1) / granule;
+        if (frame_pool* pool = this_thread.pool; pool != nullptr && index < classes) [[likely]] {
+            magazine& loaded = pool->loaded_[index];
+            block* freed = static_cast<block*>(memory);
+            freed->next = loaded.head;
+            loaded.head = freed;
+            if (++loaded.count == magazine_size) [[unlikely]] {
+                pool->unload(index);
+            }
+            return;
+        }
+        release_slow(memory, index);
+#else
+        ::operator delete(memory, size);
+#endif
+    }
+
+    ~frame_pool();
+    frame_pool() = default;
+    frame_pool(const frame_pool&) = delete;
+    frame_pool& operator=(const frame_pool&) = delete;
+
+private:
+    struct block {
+        block* next;
+        block* next_magazine;  // in the first block of a magazine that lies in the depot
+    };
+    struct magazine {
+        block* head = nullptr;
+        std::uint32_t count = 0;
+    };
+    struct depot;
+    static depot& shared_depot() noexcept;
+
+    static frame_pool* of_this_thread();
+    static void* allocate_slow(std::size_t index);
+    static void release_slow(void* memory, std::size_t index) noexcept;
+    void* carve(std::size_t index);
+    void unload(std::size_t index) noexcept;
+
+    magazine loaded_[classes];
+    magazine spare_[classes];
+    char* fresh_ = nullptr;  // the untouched rest of the newest chunk
+    char* fresh_end_ = nullptr;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// The boundary that timeouts and cancel scopes are made of.
+#pragma once
+
+#include <weir/clock.hpp>
+#include <weir/detail/child_call.hpp>
+#include <weir/detail/timer_wheel.hpp>
+
+namespace weir::detail {
+
+class timed_scope : public scope, private timer {
+public:
+    static constexpr const char* boundary_name = "scope";
+    enum class expiry : unsigned char {
+        at_suspension,  // a deadline that has passed takes effect at the first suspension of the body
+        before_start,   // a deadline that has passed: the work is not even started
+    };
+
+    explicit timed_scope(clock::time_point deadline, expiry when = expiry::at_suspension) noexcept
+        : scope(table_of<timed_scope>), timer(deadline.time_since_epoch().count()), when_(when) {}
+    timed_scope(timed_scope&&) noexcept = default;
+
+    clock::time_point deadline() const noexcept { return clock::time_point(clock::duration(timer::deadline())); }
+    // While entered.
+    void reschedule(clock::time_point deadline) noexcept;
+    bool expired() const noexcept { return expired_; }
+    // The work was stopped by a request aimed at this scope.
+    bool caught() const noexcept { return caught_; }
+
+    next_step advance(fiber& on) noexcept;
+    next_step stopped(fiber& on, walk& by) noexcept;
+
+protected:
+    // Enters; true if the work is to be started.
+    bool begin(fiber& on) noexcept;
+
+    std::exception_ptr lost_to_;    // the error that clean-up inside threw while the work was stopped
+    bool work_is_gone_ = false;     // a walk destroyed it
+    bool caught_ = false;
+
+private:
+    void fire() noexcept override;
+
+    bool expired_ = false;
+    expiry when_;
+};
+
+// With the work, whose result await_resume of the derived class gives.
+template <class Derived, class T>
+class scoped_call : public bounded<Derived, timed_scope> {
+public:
+    scoped_call(task<T>&& work, clock::time_point deadline, timed_scope::expiry when)
+        : bounded<Derived, timed_scope>(deadline, when), work_(std::move(work)) {}
+    scoped_call(scoped_call&&) noexcept = default;
+    ~scoped_call() {
+        if (this->work_is_gone_) {
+            work_.lost();
+        }
+    }
+
+    void enter(fiber& on) noexcept {
+        if (this->begin(on)) {
+            work_.enter(*this, on);
+        } else {
+            on.top = this;  // its turn comes at once
+        }
+    }
+
+protected:
+    // Was it this scope's own request that ended the work? As a stop, or as weir::cancelled thrown by
+    // catchable on its way out.
+    bool ended_by_own_stop() {
+        return this->caught_ ||
+               (this->delivered && !this->work_is_gone_ && is_cancellation(work_.error()));
+    }
+    T take() {
+        if (this->work_is_gone_) {
+            work_.lost();
+            std::rethrow_exception(this->lost_to_);
+        }
+        return work_.take();
+    }
+
+    child_call<T> work_;
+};
+
+}  // namespace weir::detail

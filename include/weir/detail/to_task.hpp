@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Whatever can be awaited, as a task: what combinators accept.
+#pragma once
+
+#include <type_traits>
+
+#include <weir/detail/child_call.hpp>
+#include <weir/spawn.hpp>
+
+namespace weir::detail {
+
+template <class T>
+struct awaited;  // the type of co_await on a T
+template <class T>
+struct awaited<task<T>> {
+    using type = T;
+};
+template <leaf_operation T>
+struct awaited<T> {
+    using type = decltype(std::declval<T&>().resume());
+};
+template <bounded_awaitable T>
+struct awaited<T> {
+    using type = decltype(std::declval<T&>().await_resume());
+};
+template <makes_operation T>
+    requires(!leaf_operation<T> && !bounded_awaitable<T>)
+struct awaited<T> {
+    using type = decltype(std::declval<typename decltype(std::declval<T>().make_operation())::operation_type&>()
+                              .resume());
+};
+template <class T>
+using awaited_t = typename awaited<T>::type;
+
+template <class T>
+concept awaitable = requires { typename awaited<std::remove_cvref_t<T>>::type; };
+
+// The result as it can be kept.
+template <class T>
+using kept_t = std::conditional_t<std::is_void_v<T>, void, std::remove_cvref_t<T>>;
+
+template <class Source>
+task<kept_t<awaited_t<Source>>> await_moved(Source source) {
+    if constexpr (makes_operation<Source>) {
+        co_return co_await std::move(source);
+    } else {
+        co_return co_await source;
+    }
+}
+
+template <class T>
+task<T> to_task(task<T>&& given) noexcept {
+    return std::move(given);
+}
+template <awaitable Source>
+    requires(!is_task<std::remove_cvref_t<Source>>::value)
+auto to_task(Source&& source) {
+    return await_moved<std::remove_cvref_t<Source>>(std::forward<Source>(source));
+}
+template <class Callable>
+    requires(!awaitable<Callable> && starts_task<std::decay_t<Callable>&>)
+auto to_task(Callable&& callable) {
+    return make_task(std::forward<Callable>(callable));
+}
+
+template <class Source>
+concept task_like = requires(Source&& source) { to_task(std::forward<Source>(source)); };
+template <class Source>
+using task_value_t = typename decltype(to_task(std::declval<Source>()))::value_type;
+
+// GCC 12 destroys a temporary closure inside a co_await expression twice (PR99576): with captures that
+// have destructors that is a crash, so such calls are refused.
+#if defined(WEIR_COROUTINE_TEMPORARIES_BROKEN) && WEIR_COROUTINE_TEMPORARIES_BROKEN
+template <class Callable>
+inline constexpr bool safe_in_await =
+    std::is_lvalue_reference_v<Callable> ||
+    std::is_trivially_destructible_v<std::remove_cvref_t<Callable>> ||
+    is_task<std::remove_cvref_t<Callable>>::value;
+#else
+template <class Callable>
+inline constexpr bool safe_in_await = true;
+#endif
+#define WEIR_CHECK_CALLABLE(Callable)                                                              \
+    static_assert(::weir::detail::safe_in_await<Callable>,                                         \
+                  "this compiler destroys temporary closures in co_await expressions twice (GCC "  \
+                  "PR99576): name the lambda first, or capture by reference; see docs/compilers.md")
+
+}  // namespace weir::detail

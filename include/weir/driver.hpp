@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What a loop waits with: the outside world, or simulated time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace weir {
+
+// Times are nanoseconds on the driver's own clock. All calls but wake() come from the loop's thread.
+class driver {
+public:
+    static constexpr std::int64_t forever = INT64_MAX;
+
+    virtual ~driver() = default;
+    virtual const char* name() const noexcept = 0;
+    virtual std::int64_t now() noexcept = 0;
+
+    // Handles what has happened outside, waiting for it until the deadline at most; a deadline of
+    // zero polls. Returns early when wake() is called.
+    virtual void wait(std::int64_t deadline) = 0;
+    // From any thread: makes a wait() that is under way, or the next one, return at once.
+    virtual void wake() noexcept = 0;
+
+    // Does a poll do anything while fibers are ready? Not if nothing is registered.
+    virtual bool has_sources() const noexcept { return false; }
+    // Simulated time has no outside world: waiting for ever is a deadlock.
+    virtual bool is_simulated() const noexcept { return false; }
+    // Guest mode: readable when wait() would have something to do; -1 if there is no such thing.
+    virtual int fd() const noexcept { return -1; }
+};
+
+// Readiness of a file descriptor, for drivers that can watch one. One shot: it is disarmed when it
+// fires. io_uring and epoll both have it, whatever else they can do.
+class fd_watch {
+public:
+    fd_watch() noexcept = default;
+    fd_watch(const fd_watch&) = delete;
+    fd_watch& operator=(const fd_watch&) = delete;
+    virtual void fd_ready() noexcept = 0;
+
+protected:
+    ~fd_watch() = default;
+};
+
+enum class readiness : unsigned char { readable, writable };
+
+class fd_driver : public driver {
+public:
+    // One watch per descriptor and direction; throws invalid_state if there is one, std::system_error
+    // if the descriptor cannot be watched.
+    virtual void watch(int fd, readiness direction, fd_watch& watcher) = 0;
+    // True if the watch was armed.
+    virtual bool unwatch(int fd, readiness direction) noexcept = 0;
+};
+
+std::unique_ptr<driver> make_epoll_driver();
+std::unique_ptr<driver> make_simulated_driver();
+
+}  // namespace weir

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The exceptions of the library. A misuse is a std::logic_error, a failure at run time a
+// std::runtime_error; cancellation is neither.
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir {
+
+// Another fiber's cancellation, seen by whoever awaits it; and a fiber's own, inside catchable().
+// Not a std::exception, so that handlers for ordinary errors let it through. One that leaves a fiber
+// ends it as cancelled.
+class cancelled {
+public:
+    cancelled() = default;
+    explicit cancelled(std::string_view reason) : reason_(reason) {}
+    // What was given to cancel(); often empty.
+    const std::string& reason() const noexcept { return reason_; }
+
+private:
+    std::string reason_;
+};
+
+// ---- misuse --------------------------------------------------------------------------------------
+
+class misuse : public std::logic_error {
+public:
+    using std::logic_error::logic_error;
+};
+// An object was used in a state that does not allow it: a consumed task, a finished group, a promise
+// set twice, a task that awaits itself.
+class invalid_state : public misuse {
+public:
+    using misuse::misuse;
+};
+// A value that makes no sense: a capacity of zero, a delay that is not a number.
+class invalid_argument : public misuse {
+public:
+    using misuse::misuse;
+};
+// A loop was used wrongly: run inside run, closed, none running.
+class loop_error : public misuse {
+public:
+    using misuse::misuse;
+};
+// Debug mode: something that belongs to a loop was used on another thread.
+class wrong_thread : public misuse {
+public:
+    using misuse::misuse;
+};
+
+// ---- failures ------------------------------------------------------------------------------------
+
+class timed_out : public std::runtime_error {
+public:
+    timed_out() : std::runtime_error("timed out") {}
+    explicit timed_out(const std::string& what) : std::runtime_error(what) {}
+};
+// A promise was destroyed without being set.
+class broken_promise : public std::runtime_error {
+public:
+    broken_promise() : std::runtime_error("the promise was destroyed before it was set") {}
+};
+// Simulated time: nothing is ready, no timer is armed, and the main task has not ended.
+class deadlock : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+// run: tasks did not end within the shutdown deadline. The message names them.
+class shutdown_timeout : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+// run_until: the loop was stopped before the task had ended.
+class stopped_early : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// Several errors, as groups throw them.
+class error_group : public std::runtime_error {
+public:
+    explicit error_group(std::vector<std::exception_ptr> errors);
+
+    const std::vector<std::exception_ptr>& errors() const noexcept { return errors_; }
+    std::size_t size() const noexcept { return errors_.size(); }
+
+    // The first error of the given type, nested groups included; null if there is none. The pointer
+    // is valid as long as this object.
+    template <class Error>
+    const Error* find() const {
+        for (const std::exception_ptr& each : errors_) {
+            try {
+                std::rethrow_exception(each);
+            } catch (const Error& found) {
+                return &found;
+            } catch (const error_group& nested) {
+                if (const Error* found = nested.find<Error>()) {
+                    return found;
+                }
+            } catch (...) {
+            }
+        }
+        return nullptr;
+    }
+    template <class Error>
+    bool contains() const {
+        return find<Error>() != nullptr;
+    }
+
+private:
+    std::vector<std::exception_ptr> errors_;
+};
+
+// The text of an error, for reports: what() where there is one.
+std::string describe(const std::exception_ptr& error);
+
+}  // namespace weir

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Asynchronous clean-up: finally, with, defer.
+#pragma once
+
+#include <tuple>
+
+#include <weir/cancel.hpp>
+#include <weir/detail/cleanup.hpp>
+
+namespace weir {
+
+// How work ended, as its clean-up is told.
+enum class ending : unsigned char { value, error, stopped };
+
+namespace detail {
+
+template <class Cleanup>
+task<void> start_cleanup(Cleanup& cleanup, ending how) {
+    if constexpr (std::is_invocable_v<Cleanup&, ending>) {
+        return cleanup(how);
+    } else {
+        return cleanup();
+    }
+}
+
+// Runs the work, then the clean-up behind a shield, then lets the ending go on: the clean-up's own
+// error if it throws, else the stop, else the work's value or error.
+template <class T, class Cleanup>
+class finally_call final : public bounded<finally_call<T, Cleanup>, scope> {
+public:
+    static constexpr const char* boundary_name = "finally";
+    finally_call(task<T>&& work, Cleanup&& cleanup)
+        : bounded<finally_call, scope>(table_of<finally_call>),
+          work_(std::move(work)),
+          cleanup_(std::forward<Cleanup>(cleanup)) {}
+
+    void enter(fiber& on) noexcept { work_.enter(*this, on); }
+
+    next_step advance(fiber& on) noexcept {
+        if (!is_cleaning_) {
+            return clean(on, work_.has_value() ? ending::value : ending::error);
+        }
+        leave_scope(*this);
+        if (std::exception_ptr error = cleaning_.error()) {
+            work_.fail(std::move(error));
+            return return_to_parent(*this, on);
+        }
+        if (stop_target_ != nullptr) {
+            on.top = this->parent;
+            return continue_stop(on, stop_target_);
+        }
+        if (on.has(stop_pending) && work_.has_value()) {  // one came during the clean-up
+            work_.destroy();
+            return let_pass(*this, on);
+        }
+        return return_to_parent(*this, on);
+    }
+
+    next_step stopped(fiber& on, walk& by) noexcept {
+        if (!is_cleaning_) {
+            work_.lost();
+            if (by.error != nullptr) {
+                work_.fail(std::move(by.error));
+                return clean(on, ending::error);
+            }
+            stop_target_ = by.target;
+            return clean(on, ending::stopped);
+        }
+        leave_scope(*this);
+        cleaning_.lost();
+        if (by.error != nullptr) {
+            work_.fail(std::move(by.error));
+            return return_to_parent(*this, on);
+        }
+        work_.destroy();
+        return let_pass(*this, on);  // past the loop's deadline: the clean-up itself was stopped
+    }
+
+    T await_resume() { return work_.take(); }
+
+private:
+    next_step clean(fiber& on, ending how) noexcept {
+        is_cleaning_ = true;
+        try {
+            cleaning_.assign(start_cleanup(cleanup_, how));
+        } catch (...) {
+            work_.fail(std::current_exception());
+            return return_to_parent(*this, on);
+        }
+        this->shielding = true;
+        enter_scope(*this, on);
+        return cleaning_.start(*this, on);
+    }
+
+    child_call<T> work_;
+    Cleanup cleanup_;  // a reference if an lvalue was given
+    child_call<void> cleaning_;
+    frame* stop_target_ = nullptr;
+    bool is_cleaning_ = false;
+};
+
+// A clean-up that is a ready-made task.
+struct cleanup_task {
+    task<void> work;
+    task<void> operator()() { return std::move(work); }
+};
+
+template <class Callable, class... Args>
+class deferred_call final : public deferred {
+public:
+    template <class... Given>
+    explicit deferred_call(Given&&... given) : parts_(std::forward<Given>(given)...) {}
+    task<void> invoke() override {
+        return std::apply([](auto& callable, auto&... args) { return make_task(std::move(callable), std::move(args)...); },
+                          parts_);
+    }
+
+private:
+    std::tuple<Callable, Args...> parts_;
+};
+
+// Registers with the frame that awaits it.
+class defer_awaiter : public boundary_awaitable {
+public:
+    explicit defer_awaiter(deferred* made) noexcept : made_(made) {}
+    defer_awaiter(const defer_awaiter&) = delete;
+    defer_awaiter& operator=(const defer_awaiter&) = delete;
+    ~defer_awaiter() { delete made_; }
+
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> frame) noexcept {
+        Promise& promise = frame.promise();
+        made_->fail = [](promise_base& into, std::exception_ptr error) noexcept {
+            static_cast<Promise&>(into).outcome.set_error(std::move(error));
+        };
+        made_->next = promise.cleanup;
+        promise.cleanup = std::exchange(made_, nullptr);
+        return false;
+    }
+    void await_resume() const noexcept {}
+
+private:
+    deferred* made_;
+};
+
+template <class Resource>
+concept opens = requires(Resource& resource) { { resource.open() } -> std::same_as<task<void>>; };
+template <class Resource>
+concept closes_told = requires(Resource& resource) { resource.close(ending::value); };
+
+template <class Resource, class Body>
+auto use_and_close(Resource resource, Body body) -> std::invoke_result_t<Body&, Resource&> {
+    if constexpr (opens<Resource>) {
+        co_await resource.open();
+    }
+    auto close = [&resource](ending how) -> task<void> {
+        if constexpr (closes_told<Resource>) {
+            return resource.close(how);
+        } else {
+            (void)how;
+            return resource.close();
+        }
+    };
+    co_return co_await finally_call<typename std::invoke_result_t<Body&, Resource&>::value_type, decltype(close)&>(
+        std::invoke(body, resource), close);
+}
+
+template <class Resource, class Body>
+auto open_use_and_close(task<Resource> opening, Body body) -> std::invoke_result_t<Body&, Resource&> {
+    Resource resource = co_await std::move(opening);
+    co_return co_await use_and_close<Resource&, Body&>(resource, body);
+}
+
+}  // namespace detail
+
+// co_await finally(work, cleanup): the clean-up runs however the work ends: value, error or stop. It is
+// a task, or a callable that makes one and may take an `ending`. It is shielded; what it throws
+// replaces the ending.
+template <detail::task_like Work, class Cleanup>
+auto finally(Work&& work, Cleanup&& cleanup) {
+    WEIR_CHECK_CALLABLE(Work);
+    WEIR_CHECK_CALLABLE(Cleanup);
+    using value = detail::task_value_t<Work>;
+    if constexpr (detail::is_task<std::remove_cvref_t<Cleanup>>::value) {
+        return detail::finally_call<value, detail::cleanup_task>(
+            detail::to_task(std::forward<Work>(work)), detail::cleanup_task{std::move(cleanup)});
+    } else {
+        return detail::finally_call<value, Cleanup>(detail::to_task(std::forward<Work>(work)),
+                                                    std::forward<Cleanup>(cleanup));
+    }
+}
+
+// co_await with(resource, body): opens it (if it has open()), runs body(resource), and closes it with
+// close() or close(ending), whatever happens. The resource is an object, or a task that makes one.
+// Pass an lvalue to keep ownership.
+template <class Resource, class Body>
+auto with(Resource&& resource, Body&& body) {
+    WEIR_CHECK_CALLABLE(Body);
+    using held = std::conditional_t<std::is_lvalue_reference_v<Resource>, Resource, std::remove_cvref_t<Resource>>;
+    using called = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
+    if constexpr (detail::is_task<std::remove_cvref_t<Resource>>::value) {
+        return detail::open_use_and_close<typename std::remove_cvref_t<Resource>::value_type, called>(
+            std::move(resource), std::forward<Body>(body));
+    } else {
+        return detail::use_and_close<held, called>(std::forward<Resource>(resource),
+                                                   std::forward<Body>(body));
+    }
+}
+
+// co_await defer(fn, args...): fn(args...) makes a task that is run when this coroutine has ended, after
+// its locals are gone; last registered, first run; shielded. It owns what it is given.
+template <class Callable, class... Args>
+    requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
+detail::defer_awaiter defer(Callable&& callable, Args&&... args) {
+    WEIR_CHECK_CALLABLE(Callable);
+    return detail::defer_awaiter(new detail::deferred_call<std::decay_t<Callable>, std::decay_t<Args>...>(
+        std::forward<Callable>(callable), std::forward<Args>(args)...));
+}
+
+}  // namespace weir

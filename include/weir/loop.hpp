@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// The event loop: one thread, a queue of what is ready, timers, and a driver that waits for the rest.
+// Most programs never name it: weir::run makes one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weir/clock.hpp>
+#include <weir/detail/loop_core.hpp>
+#include <weir/detail/unique_function.hpp>
+#include <weir/driver.hpp>
+#include <weir/handle.hpp>
+#include <weir/report.hpp>
+#include <weir/task.hpp>
+
+namespace weir {
+
+namespace detail {
+class timer;
+struct loop_state;
+struct scheduled_call;
+struct posted_call;
+}  // namespace detail
+
+enum class driver_kind : unsigned char { automatic, simulated };
+
+struct loop_options {
+    driver_kind driver = driver_kind::automatic;
+    std::optional<bool> debug{};  // default: the environment variable WEIR_DEBUG
+    clock::duration slow_step = std::chrono::milliseconds(100);  // debug: what counts as held too long
+    clock::duration shutdown_deadline = std::chrono::seconds(10);  // how long run waits for clean-up
+    std::uint64_t seed = 0;  // not 0: ready tasks run in an order drawn from it
+    report_handler on_report{};
+};
+
+// A callback that was scheduled with call_soon, call_later or call_at.
+class callback_handle {
+public:
+    callback_handle() noexcept = default;
+    explicit callback_handle(detail::scheduled_call& owned) noexcept : call_(&owned) {}
+    callback_handle(const callback_handle& other) noexcept;
+    callback_handle& operator=(callback_handle other) noexcept {
+        std::swap(call_, other.call_);
+        return *this;
+    }
+    ~callback_handle();
+
+    // It will not run, and what it holds is released now. Harmless when it has run.
+    void cancel() noexcept;
+    bool cancelled() const noexcept;
+    clock::time_point when() const noexcept;
+
+private:
+    detail::scheduled_call* call_ = nullptr;
+};
+
+// A callback that was posted; usable on any thread.
+class post_handle {
+public:
+    explicit post_handle(std::shared_ptr<detail::posted_call> call) noexcept : call_(std::move(call)) {}
+    // True if it had not begun, and now never will.
+    bool cancel() noexcept;
+
+private:
+    std::shared_ptr<detail::posted_call> call_;
+};
+
+class loop final : public detail::loop_core {
+public:
+    explicit loop(loop_options options = {});
+    explicit loop(std::unique_ptr<driver> custom, loop_options options = {});
+    ~loop();
+
+    // The loop that runs on this thread. Throws loop_error if there is none.
+    static loop& current();
+    static loop* current_or_null() noexcept;
+
+    // Runs until the task has ended, then stops and awaits everything else, and closes.
+    template <class T>
+    T run(task<T> main);
+    // Runs until the task has ended, and no longer. Throws stopped_early if stop() comes first; the
+    // task can then be run further by handing its handle to run_until again.
+    template <class T>
+    T run_until(task<T> main);
+    template <class T>
+    T run_until(handle<T> main);
+    void run_forever();
+    // What is ready now still runs. Before run: makes it do one turn without waiting.
+    void stop() noexcept;
+    // Ends all tasks and closes.
+    void shutdown();
+    void close();
+    bool is_running() const noexcept;
+    bool is_closed() const noexcept;
+
+    // Guest mode: Weir inside somebody else's loop. Poll when the descriptor is readable or the
+    // deadline has come; poll() never waits and returns whether it wants to be called again at once.
+    int fd() const noexcept;
+    std::optional<clock::time_point> next_deadline() noexcept;
+    bool poll();
+
+    clock::time_point now() noexcept;
+    callback_handle call_soon(detail::unique_function<void()> callback);
+    callback_handle call_later(clock::duration delay, detail::unique_function<void()> callback);
+    callback_handle call_at(clock::time_point when, detail::unique_function<void()> callback);
+    // From any thread.
+    post_handle post(detail::unique_function<void()> callback);
+
+    template <class T>
+    handle<T> spawn(task<T> work, const detail::start_options& how = {}) {
+        return handle<T>(detail::start_fiber(root(), std::move(work), how));
+    }
+    std::vector<any_handle> all_tasks();
+    std::string dump_tasks();
+
+    void on_report(report_handler handler);  // an empty one restores the default: standard error
+    void tell(report about) noexcept;
+    void set_debug(bool on) noexcept { debug_ = on; }
+    void set_slow_step(clock::duration limit) noexcept;
+    void set_eager(bool on) noexcept;  // the default of spawn
+    bool eager() const noexcept;
+    driver& get_driver() noexcept;
+
+    // For operations.
+    void arm(detail::timer& timer, clock::time_point when) noexcept;
+    void disarm(detail::timer& timer) noexcept;
+    // Something outside will post later: simulated time waits for it instead of calling it a deadlock.
+    void expect_post() noexcept;
+    void expected_post_came() noexcept;
+    detail::loop_state& state() noexcept { return *state_; }
+
+private:
+    void start();  // throws unless the loop may run now
+    void run_until_done(detail::fiber& main);
+    // One turn: what is ready, was posted or is due; then, if the caller has not got what it runs for,
+    // the driver.
+    void work();
+    void wait();
+    void run_until_empty(const bool& give_up);
+    void run_ready() noexcept;
+    detail::ready_item& pop() noexcept;
+    detail::ready_item** choose() noexcept;
+    void run_callback(detail::ready_item& item) noexcept;
+    void step_watched(detail::fiber& ready) noexcept;
+    void fire_timers() noexcept;
+    void take_posts() noexcept;
+    void wait_for_something();
+    void cancel_and_await_all();
+    void release_everything() noexcept;
+
+    std::unique_ptr<detail::loop_state> state_;
+};
+
+// The time of the running loop: real, or simulated.
+inline clock::time_point now() { return loop::current().now(); }
+namespace detail {
+[[noreturn]] void throw_nested_run();
+}
+// All unfinished tasks of the running loop.
+std::vector<any_handle> all_tasks();
+// The tree of tasks with the stack of awaits of each, for people.
+std::string dump_tasks();
+
+template <class T>
+T loop::run_until(handle<T> main) {
+    run_until_done(main.checked());
+    if constexpr (std::is_void_v<T> || std::is_reference_v<T>) {
+        return main.result();
+    } else {
+        main.result();  // throws what it ended with
+        return std::move(main.box().value());
+    }
+}
+
+template <class T>
+T loop::run_until(task<T> main) {
+    try {
+        start();
+    } catch (...) {
+        main.discard();
+        throw;
+    }
+    return run_until(spawn(std::move(main)));
+}
+
+template <class T>
+T loop::run(task<T> main) {
+    struct closing {
+        loop& closed;
+        ~closing() noexcept(false) {
+            if (std::uncaught_exceptions() > 0) {
+                try {
+                    closed.shutdown();
+                } catch (const std::exception& error) {
+                    closed.tell({report_kind::shutdown, error.what(), nullptr, {}, {}});
+                }
+            } else {
+                closed.shutdown();
+            }
+        }
+    };
+    start();
+    closing at_end{*this};
+    return run_until(std::move(main));
+}
+
+}  // namespace weir

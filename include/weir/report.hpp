@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Reports: everything that goes wrong where no caller is there to be told comes through one hook.
+#pragma once
+
+#include <exception>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include <weir/detail/unique_function.hpp>
+#include <weir/handle.hpp>
+
+namespace weir {
+
+enum class report_kind : unsigned char {
+    unretrieved_error,  // a task failed, and its last handle went without anybody asking
+    callback_error,     // a callback threw
+    suppressed_error,   // an error that another one took precedence over
+    slow_step,          // debug: a task or callback held the loop too long
+    never_awaited,      // debug: a task was destroyed without having run
+    pending_destroyed,  // debug: a task had not ended when its loop was closed
+    shutdown,           // tasks that do not end
+};
+std::string_view to_string(report_kind kind) noexcept;
+
+struct report {
+    report_kind kind;
+    std::string message;
+    std::exception_ptr error;  // may be null
+    any_handle source;         // the task it is about; may be empty
+    std::string created;       // debug: where that task was spawned
+};
+
+using report_handler = detail::unique_function<void(const report&)>;
+
+}  // namespace weir

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// sleep, sleep_until and yield.
+#pragma once
+
+#include <weir/awaitable.hpp>
+#include <weir/clock.hpp>
+#include <weir/detail/timer_wheel.hpp>
+#include <weir/loop.hpp>
+
+namespace weir {
+
+namespace detail {
+
+class yield_operation final : public operation {
+public:
+    bool start() noexcept override {
+        complete();
+        return true;
+    }
+    bool cancel() noexcept override { return true; }
+    const char* name() const noexcept override { return "yield"; }
+    void resume() const noexcept {}
+};
+
+class sleep_operation final : public operation, private timer {
+public:
+    // A deadline, or for zero and less: one turn of the loop.
+    explicit sleep_operation(clock::time_point deadline) noexcept
+        : timer(deadline.time_since_epoch().count()) {}
+    sleep_operation(sleep_operation&&) noexcept = default;
+    ~sleep_operation() {
+        if (is_armed()) {
+            disarm();
+        }
+    }
+
+    bool start() noexcept override;
+    bool cancel() noexcept override;
+    const char* name() const noexcept override { return "sleep"; }
+    void resume() const noexcept {}
+
+private:
+    void fire() noexcept override { complete(); }
+    void disarm() noexcept;
+};
+
+}  // namespace detail
+
+// Lets everything that is ready run first. A cancellation point.
+inline detail::yield_operation yield() noexcept {
+    return {};
+}
+
+// Suspends for the time given at least; zero or less is one turn of the loop. NaN throws
+// invalid_argument; a time beyond the end of the clock is for ever.
+template <class Rep, class Period>
+detail::sleep_operation sleep(std::chrono::duration<Rep, Period> time) {
+    const clock::duration delay = detail::to_nanoseconds(time);
+    return detail::sleep_operation(delay <= clock::duration::zero() ? clock::time_point::min()
+                                                                    : detail::after(now(), delay));
+}
+
+inline detail::sleep_operation sleep_until(clock::time_point when) noexcept {
+    return detail::sleep_operation(when);
+}
+
+// Never completes; only a stop ends it.
+inline detail::sleep_operation sleep_forever() noexcept {
+    return detail::sleep_operation(clock::time_point::max());
+}
+
+}  // namespace weir

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Everything of the core.
+#pragma once
+
+#include <weir/awaitable.hpp>
+#include <weir/cancel.hpp>
+#include <weir/error.hpp>
+#include <weir/finally.hpp>
+#include <weir/group.hpp>
+#include <weir/handle.hpp>
+#include <weir/local.hpp>
+#include <weir/loop.hpp>
+#include <weir/outcome.hpp>
+#include <weir/run.hpp>
+#include <weir/scope.hpp>
+#include <weir/spawn.hpp>
+#include <weir/task.hpp>
+#include <weir/time.hpp>
+#include <weir/timeout.hpp>

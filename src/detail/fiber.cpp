@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+// The life of a fiber: launched into a group, stepped by the loop, finished once.
+//
+// A step resumes the innermost coroutine and then keeps going as long as there is something to do
+// without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a stop
+// walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
+
+#include <cxxabi.h>
+
+#include <weir/awaitable.hpp>
+#include <weir/detail/cleanup.hpp>
+#include <weir/detail/context.hpp>
+#include <weir/detail/fiber_box.hpp>
+#include <weir/detail/fiber_extras.hpp>
+#include <weir/detail/group_support.hpp>
+#include <weir/detail/join.hpp>
+#include <weir/detail/loop_support.hpp>
+#include <weir/error.hpp>
+
+namespace weir {
+
+bool suspend_before_start(operation& leaf, detail::fiber& on) noexcept {
+    if (!on.has(detail::stop_pending)) {
+        on.leaf = &leaf;
+        on.raise(detail::restart_leaf);
+    }
+    on.home().push(on);
+    return true;
+}
+
+}  // namespace weir
+
+namespace weir::detail {
+
+void loop_core::step(fiber& ready) noexcept {
+    thread_state& thread = this_thread;
+    thread.running = &ready;
+    thread.budget = operations_per_step;
+    next_step next = next_step::suspended();
+    constexpr std::uint16_t unusual = stop_pending | restart_leaf | keeps_result;
+    if ((ready.flags & unusual) != 0) [[unlikely]] {
+        next = unusual_entry(ready);
+    } else {
+        ready.flags = static_cast<std::uint16_t>(ready.flags & ~(is_parked | is_joining));
+        next = ready.top->is_boundary() ? ready.top->table().advance(static_cast<boundary&>(*ready.top), ready)
+                                        : next_step::resume(ready.top->coroutine());
+    }
+    while (!next.is_suspended()) {
+        if (next.is_walk()) [[unlikely]] {
+            next = run_walk(ready);
+            continue;
+        }
+        void* coroutine = next.coroutine();
+        do {
+            thread.next = nullptr;
+            std::coroutine_handle<>::from_address(coroutine).resume();
+            coroutine = thread.next;
+        } while (coroutine != nullptr);
+        frame& top = *ready.top;
+        if (!top.is_boundary()) {
+            break;  // suspended at an operation
+        }
+        next = top.table().advance(static_cast<boundary&>(top), ready);
+    }
+    thread.running = nullptr;
+}
+
+next_step loop_core::unusual_entry(fiber& ready) noexcept {
+    ready.clear(is_parked);
+    ready.clear(is_joining);
+    operation* postponed = nullptr;
+    if (ready.has(restart_leaf)) {
+        ready.clear(restart_leaf);
+        postponed = std::exchange(ready.leaf, nullptr);
+    }
+    if (ready.has(keeps_result)) {
+        ready.clear(keeps_result);
+    } else if (ready.has(stop_pending)) {
+        return next_step::walk_on();
+    }
+    if (postponed != nullptr && !postponed->ready()) {
+        ready.leaf = postponed;
+        if (postponed->start()) {
+            return next_step::suspended();
+        }
+        ready.leaf = nullptr;
+    }
+    return ready.top->is_boundary() ? ready.top->table().advance(static_cast<boundary&>(*ready.top), ready)
+                                    : next_step::resume(ready.top->coroutine());
+}
+
+bool is_cancellation(const std::exception_ptr& error) noexcept {
+#ifdef __GLIBCXX__
+    return error != nullptr && *error.__cxa_exception_type() == typeid(cancelled);
+#else
+    try {
+        std::rethrow_exception(error);
+    } catch (const cancelled&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+#endif
+}
+
+void note_error(fiber& ended, const std::exception_ptr& error) noexcept {
+    if (!is_cancellation(error)) {
+        ended.raise(is_failed);
+        return;
+    }
+    ended.raise(is_cancelled);
+    try {
+        std::rethrow_exception(error);
+    } catch (const cancelled& stop) {
+        if (!stop.reason().empty() || ended.extras != nullptr) {
+            ended.extra().reason = stop.reason();
+        }
+    }
+}
+
+fiber_extras& fiber::extra() {
+    if (extras == nullptr) {
+        extras = new fiber_extras;
+    }
+    return *extras;
+}
+
+void fiber::extra_reason(std::string_view reason) {
+    extra().reason = reason;
+}
+
+void fiber::destroy() noexcept {
+    if (has(is_failed) && !has(is_retrieved) && !has(is_discarded)) {
+        report_unretrieved(*this);
+    }
+    group_state* const owner = group;
+    if (extras != nullptr) {
+        release_context(extras->context);
+        for (done_callback& each : extras->callbacks) {
+            release_context(each.context);
+        }
+        delete extras;
+    }
+    static_cast<const fiber_table&>(table()).destroy(*this);
+    release_group(owner);
+}
+
+void check_spawn(const group_state& into) {
+    if (into.is_closed) {
+        throw invalid_state(into.is_root ? "spawn: the loop is closed"
+                                         : "spawn: the task group has ended");
+    }
+    if (into.is_aborting) {
+        throw invalid_state("spawn: the task group is shutting down (a child failed, or it was cancelled)");
+    }
+    into.home->check_thread("spawn");
+}
+
+void launch(fiber& fresh, group_state& into, const start_options& how) {
+    adopt_child(into, fresh);
+    fresh.retain();  // for the caller, who makes a handle of it, even if it ends at once
+    if (context_values* context = how.context != nullptr ? how.context : current_context()) {
+        fresh.extra().context = how.context != nullptr ? share_context(context) : snapshot_context(context);
+    }
+    if (!how.name.empty()) {
+        fresh.extra().name = how.name;
+    }
+    loop_core& home = *into.home;
+    if (home.debug()) [[unlikely]] {
+        note_creation(fresh, how.created);
+    }
+    thread_state& thread = this_thread;
+    constexpr unsigned eager_limit = 32;  // nested eager starts use the machine stack
+    if (how.eager && thread.loop == &home && thread.eager_depth < eager_limit) {
+        thread_state outer = thread;
+        ++thread.eager_depth;
+        home.step(fresh);
+        thread.eager_depth = outer.eager_depth;
+        thread.running = outer.running;
+        thread.next = outer.next;
+        thread.budget = outer.budget;
+    } else {
+        home.push(fresh);
+    }
+}
+
+void finish(fiber& ended) noexcept {
+    ended.raise(is_done);
+    ended.clear(stop_pending);
+    ended.clear(root_requested);
+    ended.top = nullptr;
+    while (join_operation* first = ended.joiners) {
+        first->unlink();
+        first->target_ended();
+    }
+    if (ended.extras != nullptr && !ended.extras->callbacks.empty()) {
+        schedule_callbacks(ended);
+    }
+    child_ended(*ended.group, ended);
+    ended.release();
+}
+
+// ---- join ----------------------------------------------------------------------------------------
+
+bool join_operation::ready() noexcept {
+    if (target_->has(is_done)) {
+        return true;
+    }
+    fiber* self = this_thread.running;
+    if (target_ == self) {
+        mistake_ = mistake::awaits_itself;
+    } else if (target_->group->home != this_thread.loop) {
+        mistake_ = mistake::other_loop;
+    }
+    return mistake_ != mistake::none;
+}
+
+bool join_operation::start() noexcept {
+    join_operation*& first = target_->joiners;
+    if (first == nullptr) {
+        first = next_ = previous_ = this;
+    } else {
+        next_ = first;
+        previous_ = first->previous_;
+        previous_->next_ = this;
+        first->previous_ = this;
+    }
+    waiter().raise(is_joining);
+    return true;
+}
+
+bool join_operation::cancel() noexcept {
+    if (mode_ == mode::forward) {
+        cancel_fiber(*target_, stop_reason(waiter()));
+        return false;
+    }
+    unlink();
+    return true;
+}
+
+void join_operation::unlink() noexcept {
+    if (next_ == nullptr) {
+        return;
+    }
+    join_operation*& first = target_->joiners;
+    if (next_ == this) {
+        first = nullptr;
+    } else {
+        next_->previous_ = previous_;
+        previous_->next_ = next_;
+        if (first == this) {
+            first = next_;
+        }
+    }
+    next_ = previous_ = nullptr;
+}
+
+void join_operation::target_ended() noexcept {
+    // A forwarded stop that the target answered with a value or an error has been answered here too.
+    if (mode_ == mode::forward && waiter().has(stop_pending) && !target_->has(is_cancelled)) {
+        spend_requests(waiter());
+    }
+    complete();
+}
+
+void join_operation::throw_mistake() const {
+    if (mistake_ == mistake::awaits_itself) {
+        throw invalid_state("a task awaits its own handle: it would wait for ever");
+    }
+    throw invalid_state("a task of one loop awaits the handle of a task that belongs to another loop");
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Two magazines per size class and thread (Bonwick's scheme): allocation and release touch the loaded
+// one; when it runs empty or full it is swapped with the spare, and only when both are empty or full
+// does the thread take the depot's lock, to move a whole magazine at once. Fresh blocks are carved
+// from chunks, which are never returned to the system: the pool keeps the high-water mark.
+
+#include <weir/detail/frame_pool.hpp>
+
+#include <mutex>
+
+namespace weir::detail {
+
+constinit thread_local thread_state this_thread{};
+
+struct frame_pool::depot {
+    std::mutex mutex;
+    magazine full[classes];  // count: magazines; head: first block of the first one
+    magazine loose[classes];  // blocks of part-full magazines that ended threads left behind
+    struct chunk {
+        chunk* next;
+    };
+    chunk* chunks = nullptr;  // keeps all memory reachable for leak checkers
+};
+
+frame_pool::depot& frame_pool::shared_depot() noexcept {
+    // Never destroyed: threads may free frames after static destructors have run.
+    alignas(depot) static unsigned char storage[sizeof(depot)];
+    static depot* const instance = ::new (storage) depot;
+    return *instance;
+}
+
+namespace {
+
+// Its destructor runs at thread exit and hands the thread's blocks to the depot.
+struct pool_owner {
+    frame_pool* pool = nullptr;
+    ~pool_owner() {
+        this_thread.pool = nullptr;
+        delete pool;
+    }
+};
+thread_local pool_owner owner;
+thread_local bool ended = false;
+
+constexpr std::size_t chunk_size = 256 * 1024;
+
+}  // namespace
+
+frame_pool* frame_pool::of_this_thread() {
+    if (this_thread.pool == nullptr && !ended) {
+        owner.pool = new frame_pool;
+        this_thread.pool = owner.pool;
+    }
+    return this_thread.pool;
+}
+
+void* frame_pool::allocate_slow(std::size_t index) {
+    if (index >= classes) {
+        return ::operator new(index * granule);
+    }
+    frame_pool* pool = of_this_thread();
+    if (pool == nullptr) {  // a frame made by a destructor at thread exit: served by a passing pool
+        frame_pool passing;
+        return passing.carve(index);
+    }
+    magazine& loaded = pool->loaded_[index];
+    if (loaded.head == nullptr) {
+        std::swap(loaded, pool->spare_[index]);
+    }
+    if (loaded.head == nullptr) {
+        depot& shared = shared_depot();
+        std::lock_guard lock(shared.mutex);
+        if (block* first = shared.full[index].head) {
+            shared.full[index].head = first->next_magazine;
+            loaded = {first, magazine_size};
+        } else if (shared.loose[index].head != nullptr) {
+            block* one = shared.loose[index].head;
+            shared.loose[index].head = one->next;
+            return one;
+        }
+    }
+    if (block* first = loaded.head) {
+        loaded.head = first->next;
+        --loaded.count;
+        return first;
+    }
+    return pool->carve(index);
+}
+
+void* frame_pool::carve(std::size_t index) {
+    const std::size_t size = index * granule;
+    if (static_cast<std::size_t>(fresh_end_ - fresh_) < size) {
+        depot& shared = shared_depot();
+        char* memory = static_cast<char*>(::operator new(chunk_size));
+        auto* header = ::new (memory) depot::chunk{nullptr};
+        {
+            std::lock_guard lock(shared.mutex);
+            header->next = shared.chunks;
+            shared.chunks = header;
+        }
+        fresh_ = memory + granule;
+        fresh_end_ = memory + chunk_size;
+    }
+    char* result = fresh_;
+    fresh_ += size;
+    return result;
+}
+
+void frame_pool::release_slow(void* memory, std::size_t index) noexcept {
+    if (index >= classes) {
+        ::operator delete(memory);
+        return;
+    }
+    if (frame_pool* pool = of_this_thread()) {
+        auto* freed = static_cast<block*>(memory);
+        freed->next = pool->loaded_[index].head;
+        pool->loaded_[index].head = freed;
+        if (++pool->loaded_[index].count == magazine_size) {
+            pool->unload(index);
+        }
+        return;
+    }
+    depot& shared = shared_depot();
+    std::lock_guard lock(shared.mutex);
+    auto* freed = static_cast<block*>(memory);
+    freed->next = shared.loose[index].head;
+    shared.loose[index].head = freed;
+}
+
+void frame_pool::unload(std::size_t index) noexcept {
+    magazine& spare = spare_[index];
+    if (spare.count == magazine_size) {
+        depot& shared = shared_depot();
+        std::lock_guard lock(shared.mutex);
+        spare.head->next_magazine = shared.full[index].head;
+        shared.full[index].head = spare.head;
+        spare = {};
+    }
+    std::swap(loaded_[index], spare);
+}
+
+frame_pool::~frame_pool() {
+    ended = true;
+    depot& shared = shared_depot();
+    std::lock_guard lock(shared.mutex);
+    for (std::size_t index = 0; index < classes; ++index) {
+        for (magazine* each : {&loaded_[index], &spare_[index]}) {
+            while (block* one = each->head) {
+                each->head = one->next;
+                one->next = shared.loose[index].head;
+                shared.loose[index].head = one;
+            }
+        }
+    }
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// A group knows its unfinished children only: one that ends is unlinked at once, its error is kept if
+// it failed, and the last one wakes the fiber that joins.
+
+#include <weir/detail/fiber_box.hpp>
+#include <weir/detail/fiber_extras.hpp>
+#include <weir/detail/group_support.hpp>
+#include <weir/detail/loop_core.hpp>
+
+namespace weir::detail {
+
+group_state* make_group(loop_core& home) {
+    auto* made = ::new (frame_pool::allocate(sizeof(group_state))) group_state;
+    made->home = &home;
+    return made;
+}
+
+void release_group(group_state* group) noexcept {
+    if (--group->references == 0) {
+        delete group->errors;
+        group->~group_state();
+        frame_pool::release(group, sizeof(group_state));
+    }
+}
+
+void adopt_child(group_state& into, fiber& fresh) noexcept {
+    fresh.group = &into;
+    ++into.references;
+    fresh.previous_sibling = into.last_child;
+    (into.last_child != nullptr ? into.last_child->next_sibling : into.first_child) = &fresh;
+    into.last_child = &fresh;
+    ++into.child_count;
+}
+
+void child_ended(group_state& of, fiber& ended) noexcept {
+    (ended.previous_sibling != nullptr ? ended.previous_sibling->next_sibling : of.first_child) =
+        ended.next_sibling;
+    (ended.next_sibling != nullptr ? ended.next_sibling->previous_sibling : of.last_child) =
+        ended.previous_sibling;
+    ended.next_sibling = ended.previous_sibling = nullptr;
+    --of.child_count;
+    if (ended.has(is_failed) && !of.is_root) [[unlikely]] {
+        add_error(of, fiber_error(ended));
+        ended.raise(is_retrieved);
+        if (!of.is_aborting) {
+            abort_group(of);
+        }
+    }
+    if (of.child_count == 0 && of.joiner != nullptr) {
+        of.home->push_once(*of.joiner);
+    }
+}
+
+void cancel_children(group_state& group) noexcept {
+    for (fiber* each = group.first_child; each != nullptr; each = each->next_sibling) {
+        cancel_fiber(*each, {});
+    }
+}
+
+void abort_group(group_state& group) noexcept {
+    group.is_aborting = true;
+    cancel_children(group);
+    if (group.body != nullptr && group.joiner == nullptr) {
+        request_stop(*group.body);
+    }
+}
+
+void add_error(group_state& group, std::exception_ptr error) noexcept {
+    if (group.errors == nullptr) {
+        group.errors = new group_errors;
+    }
+    group.errors->list.push_back(std::move(error));
+}
+
+std::exception_ptr fiber_error(const fiber& failed) noexcept {
+    return static_cast<const fiber_table&>(failed.table()).error(failed);
+}
+
+}  // namespace weir::detail

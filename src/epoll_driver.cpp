@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// epoll and an eventfd. The eventfd is written only when the loop is about to sleep or sleeps, and once:
+// loop::post sees to that. Timers need no descriptor: they are the timeout of the wait.
+//
+// Under a storm of timers the waits are spaced: a wait that follows a timer's wake-up lasts at least
+// `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not delayed.
+
+#include <weir/driver.hpp>
+#include <weir/error.hpp>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+namespace weir {
+
+namespace {
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t quantum = 200'000;
+
+std::system_error failure(const char* what) {
+    return {errno, std::system_category(), what};
+}
+
+class epoll_driver final : public fd_driver {
+public:
+    epoll_driver() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+        if (epoll_ < 0) {
+            throw failure("epoll_create1");
+        }
+        event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        epoll_event wanted{};
+        wanted.events = EPOLLIN;
+        wanted.data.fd = event_;
+        if (event_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, event_, &wanted) != 0) {
+            const std::system_error error = failure("eventfd");
+            close_all();
+            throw error;
+        }
+    }
+    ~epoll_driver() override { close_all(); }
+
+    const char* name() const noexcept override { return "epoll"; }
+    bool has_sources() const noexcept override { return !watches_.empty(); }
+    int fd() const noexcept override { return epoll_; }
+
+    std::int64_t now() noexcept override {
+        timespec time{};
+        ::clock_gettime(CLOCK_MONOTONIC, &time);
+        return time.tv_sec * second + time.tv_nsec;
+    }
+
+    void wait(std::int64_t deadline) override {
+        std::array<epoll_event, 64> events;
+        const int count = wait_for_events(events, deadline);
+        for (int index = 0; index < count; ++index) {
+            const epoll_event& each = events[static_cast<std::size_t>(index)];
+            if (each.data.fd == event_) {
+                std::uint64_t ignored = 0;
+                [[maybe_unused]] const auto got = ::read(event_, &ignored, sizeof ignored);
+            } else {
+                dispatch(each.data.fd, each.events);
+            }
+        }
+    }
+
+    void wake() noexcept override {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto put = ::write(event_, &one, sizeof one);
+    }
+
+    void watch(int fd, readiness direction, fd_watch& watcher) override {
+        watched& entry = watches_[fd];
+        fd_watch*& place = entry[direction];
+        if (place != nullptr) {
+            throw invalid_state("a task waits for this direction of file descriptor " +
+                                std::to_string(fd) + " already");
+        }
+        place = &watcher;
+        if (!update(fd, entry)) {
+            const std::system_error error = failure("epoll_ctl");
+            place = nullptr;
+            forget_if_idle(fd, entry);
+            throw error;
+        }
+    }
+
+    bool unwatch(int fd, readiness direction) noexcept override {
+        const auto found = watches_.find(fd);
+        if (found == watches_.end() || found->second[direction] == nullptr) {
+            return false;
+        }
+        found->second[direction] = nullptr;
+        update(fd, found->second);
+        forget_if_idle(fd, found->second);
+        return true;
+    }
+
+private:
+    struct watched {
+        fd_watch* reader = nullptr;
+        fd_watch* writer = nullptr;
+        bool registered = false;
+        fd_watch*& operator[](readiness direction) noexcept {
+            return direction == readiness::readable ? reader : writer;
+        }
+    };
+
+    int wait_for_events(std::array<epoll_event, 64>& events, std::int64_t deadline) {
+        std::int64_t pause = -1;
+        if (deadline == 0) {
+            pause = 0;
+        } else if (deadline != forever) {
+            const std::int64_t start = now();
+            pause = std::max<std::int64_t>(deadline - start, 0);
+            if (pause > 0 && start - woken_by_timer_ < quantum) {
+                pause = std::max(pause, quantum - (start - woken_by_timer_));
+            }
+        }
+        const int count = epoll_wait_nanoseconds(events, pause);
+        if (count == 0 && pause > 0) {
+            woken_by_timer_ = now();
+        }
+        return count;
+    }
+
+    int epoll_wait_nanoseconds(std::array<epoll_event, 64>& events, std::int64_t pause) {
+        const int size = static_cast<int>(events.size());
+        int count = -1;
+        if (pause > 0 && precise_) {
+            const timespec time{pause / second, pause % second};
+            count = ::epoll_pwait2(epoll_, events.data(), size, &time, nullptr);
+            if (count < 0 && errno == ENOSYS) {
+                precise_ = false;  // a kernel before 5.11
+            }
+        }
+        if (pause <= 0 || !precise_) {
+            const std::int64_t milliseconds = pause <= 0 ? pause : (pause + 999'999) / 1'000'000;
+            count = ::epoll_wait(epoll_, events.data(), size,
+                                 static_cast<int>(std::min<std::int64_t>(milliseconds, 3'600'000)));
+        }
+        if (count < 0 && errno != EINTR) {
+            throw failure("epoll_wait");
+        }
+        return std::max(count, 0);
+    }
+
+    bool update(int fd, watched& entry) noexcept {
+        epoll_event wanted{};
+        wanted.data.fd = fd;
+        wanted.events = (entry.reader != nullptr ? std::uint32_t{EPOLLIN} : 0) |
+                        (entry.writer != nullptr ? std::uint32_t{EPOLLOUT} : 0);
+        const int action = wanted.events == 0 ? EPOLL_CTL_DEL
+                           : entry.registered ? EPOLL_CTL_MOD
+                                              : EPOLL_CTL_ADD;
+        const bool done = ::epoll_ctl(epoll_, action, fd, &wanted) == 0;
+        entry.registered = done && action != EPOLL_CTL_DEL;
+        return done;
+    }
+
+    void forget_if_idle(int fd, const watched& entry) noexcept {
+        if (entry.reader == nullptr && entry.writer == nullptr) {
+            watches_.erase(fd);
+        }
+    }
+
+    void dispatch(int fd, std::uint32_t events) {
+        const auto found = watches_.find(fd);
+        if (found == watches_.end()) {
+            return;
+        }
+        fd_watch* reader = nullptr;
+        fd_watch* writer = nullptr;
+        if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0) {
+            reader = std::exchange(found->second.reader, nullptr);
+        }
+        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+            writer = std::exchange(found->second.writer, nullptr);
+        }
+        update(fd, found->second);
+        forget_if_idle(fd, found->second);
+        if (reader != nullptr) {
+            reader->fd_ready();
+        }
+        if (writer != nullptr) {
+            writer->fd_ready();
+        }
+    }
+
+    void close_all() noexcept {
+        if (event_ >= 0) {
+            ::close(event_);
+        }
+        ::close(epoll_);
+    }
+
+    int epoll_;
+    int event_ = -1;
+    bool precise_ = true;
+    std::int64_t woken_by_timer_ = INT64_MIN / 2;
+    std::unordered_map<int, watched> watches_;
+};
+
+}  // namespace
+
+std::unique_ptr<driver> make_epoll_driver() {
+    return std::make_unique<epoll_driver>();
+}
+
+}  // namespace weir

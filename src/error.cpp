@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Texts of errors. A group's message lists what it holds, so that an uncaught one tells the story.
+
+#include <weir/error.hpp>
+
+namespace weir {
+
+namespace {
+
+std::string summary(const std::vector<std::exception_ptr>& errors) {
+    std::string text = std::to_string(errors.size()) + (errors.size() == 1 ? " task failed: " : " tasks failed: ");
+    for (std::size_t index = 0; index < errors.size(); ++index) {
+        if (index == 8) {
+            return text + "; and " + std::to_string(errors.size() - index) + " more";
+        }
+        text += (index > 0 ? "; " : "") + describe(errors[index]);
+    }
+    return text;
+}
+
+}  // namespace
+
+error_group::error_group(std::vector<std::exception_ptr> errors)
+    : std::runtime_error(summary(errors)), errors_(std::move(errors)) {}
+
+std::string describe(const std::exception_ptr& error) {
+    if (error == nullptr) {
+        return "no error";
+    }
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+        return known.what();
+    } catch (const cancelled& stop) {
+        return stop.reason().empty() ? "cancelled" : "cancelled: " + stop.reason();
+    } catch (...) {
+        return "an exception that is not a std::exception";
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// The loop. One turn: up to 64 entries of the ready queue, then what other threads posted, then timers
+// that are due, then the driver, which waits if nothing is ready. A fiber that yields for ever
+// therefore starves neither timers nor sockets, and a turn costs no system call while work is there.
+
+#include <weir/detail/fiber_extras.hpp>
+#include <weir/detail/group_support.hpp>
+#include <weir/detail/loop_state.hpp>
+#include <weir/error.hpp>
+#include <weir/loop.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace weir {
+
+using detail::loop_state;
+
+namespace {
+
+constexpr int resumptions_per_turn = 64;
+
+bool debug_by_environment() noexcept {
+    const char* value = std::getenv("WEIR_DEBUG");
+    return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+}  // namespace
+
+loop::loop(loop_options options)
+    : loop(options.driver == driver_kind::simulated ? make_simulated_driver() : make_epoll_driver(),
+           std::move(options)) {}
+
+loop::loop(std::unique_ptr<driver> custom, loop_options options)
+    : state_(std::make_unique<loop_state>()) {
+    if (custom == nullptr) {
+        throw invalid_argument("loop: the driver is null");
+    }
+    if (options.shutdown_deadline < clock::duration::zero()) {
+        throw invalid_argument("loop: shutdown_deadline is negative");
+    }
+    state_->driver = std::move(custom);
+    state_->thread = std::this_thread::get_id();
+    state_->slow_step = options.slow_step;
+    state_->shutdown_deadline = options.shutdown_deadline;
+    state_->shuffle = options.seed;
+    state_->on_report = std::move(options.on_report);
+    state_->stop_marker.flags = detail::is_callback;
+    debug_ = options.debug.value_or(debug_by_environment());
+    root_ = detail::make_group(*this);
+    root_->is_root = true;
+}
+
+loop::~loop() {
+    try {
+        close();
+    } catch (const std::exception& error) {
+        tell({report_kind::shutdown, error.what(), nullptr, {}, {}});
+    }
+}
+
+loop* loop::current_or_null() noexcept {
+    return static_cast<loop*>(detail::this_thread.loop);
+}
+
+loop& loop::current() {
+    if (loop* running = current_or_null()) {
+        return *running;
+    }
+    throw loop_error("no loop runs on this thread: this call belongs inside weir::run");
+}
+
+bool loop::is_running() const noexcept {
+    return state_->is_running;
+}
+bool loop::is_closed() const noexcept {
+    return state_->is_closed;
+}
+driver& loop::get_driver() noexcept {
+    return *state_->driver;
+}
+int loop::fd() const noexcept {
+    return state_->driver->fd();
+}
+void loop::set_slow_step(clock::duration limit) noexcept {
+    state_->slow_step = limit;
+}
+void loop::set_eager(bool on) noexcept {
+    state_->is_eager = on;
+}
+bool loop::eager() const noexcept {
+    return state_->is_eager;
+}
+clock::time_point loop::now() noexcept {
+    return clock::time_point(clock::duration(state_->driver->now()));
+}
+clock::time_point clock::now() {
+    return weir::now();
+}
+
+// ---- running -------------------------------------------------------------------------------------
+
+void loop::start() {
+    if (state_->is_closed) {
+        throw loop_error("the loop is closed");
+    }
+    if (state_->is_running) {
+        throw loop_error("this loop is running already: await the task instead of running it");
+    }
+    if (detail::this_thread.loop != nullptr) {
+        throw loop_error("another loop is running on this thread: await the task instead of running it");
+    }
+}
+
+void loop::run_until_done(detail::fiber& main) {
+    start();
+    any_handle keep(main);
+    detail::running_mark mark(*this);
+    state_->stop_met = false;
+    for (;;) {
+        work();
+        if (main.has(detail::is_done)) {
+            return;
+        }
+        if (std::exchange(state_->stop_met, false)) {
+            throw stopped_early("the loop was stopped before the main task had ended");
+        }
+        wait();
+    }
+}
+
+void loop::run_forever() {
+    start();
+    detail::running_mark mark(*this);
+    state_->stop_met = false;
+    for (;;) {
+        work();
+        if (std::exchange(state_->stop_met, false)) {
+            return;
+        }
+        wait();
+    }
+}
+
+void loop::stop() noexcept {
+    push_once(state_->stop_marker);
+}
+
+bool loop::poll() {
+    start();
+    detail::running_mark mark(*this);
+    work();
+    state_->driver->wait(0);
+    return ready_head_ != nullptr || state_->posted.load(std::memory_order_relaxed) != nullptr;
+}
+
+std::optional<clock::time_point> loop::next_deadline() noexcept {
+    if (ready_head_ != nullptr || state_->posted.load(std::memory_order_acquire) != nullptr) {
+        return clock::time_point::min();
+    }
+    const std::int64_t deadline = state_->timers.next_deadline();
+    if (deadline == detail::timer_wheel::never) {
+        return std::nullopt;
+    }
+    return clock::time_point(clock::duration(deadline));
+}
+
+void loop::work() {
+    run_ready();
+    loop_state& state = *state_;
+    if (state.posted.load(std::memory_order_relaxed) != nullptr) {
+        take_posts();
+    }
+    if (!state.timers.empty()) {
+        fire_timers();
+    }
+}
+
+void loop::wait() {
+    if (ready_head_ == nullptr) {
+        wait_for_something();
+    } else if (state_->driver->has_sources()) {
+        state_->driver->wait(0);
+    }
+}
+
+void loop::run_ready() noexcept {
+    for (int count = resumptions_per_turn; count > 0 && ready_head_ != nullptr; --count) {
+        detail::ready_item& item = pop();
+        if ((item.flags & detail::is_callback) != 0) [[unlikely]] {
+            run_callback(item);
+            if (state_->stop_met) {
+                return;
+            }
+        } else if (debug_) [[unlikely]] {
+            step_watched(static_cast<detail::fiber&>(item));
+        } else {
+            step(static_cast<detail::fiber&>(item));
+        }
+    }
+}
+
+detail::ready_item& loop::pop() noexcept {
+    detail::ready_item** place = &ready_head_;
+    if (state_->shuffle != 0) [[unlikely]] {
+        place = choose();
+    }
+    detail::ready_item& item = **place;
+    *place = item.next;
+    if (item.next == nullptr) {
+        ready_tail_ = place;
+    }
+    item.flags = static_cast<std::uint16_t>(item.flags & ~detail::is_queued);
+    return item;
+}
+
+// Schedule exploration: one of the first fibers, drawn from the seed. Callbacks keep their order, which
+// is part of their contract.
+detail::ready_item** loop::choose() noexcept {
+    constexpr std::uint64_t widest = 16;
+    std::uint64_t& random = state_->shuffle;
+    detail::ready_item** place = &ready_head_;
+    std::uint64_t candidates = 0;
+    for (detail::ready_item* each = ready_head_;
+         each != nullptr && candidates < widest && (each->flags & detail::is_callback) == 0;
+         each = each->next) {
+        ++candidates;
+    }
+    if (candidates > 1) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        for (std::uint64_t skip = random % candidates; skip > 0; --skip) {
+            place = &(*place)->next;
+        }
+    }
+    return place;
+}
+
+void loop::fire_timers() noexcept {
+    const std::int64_t now = state_->driver->now();
+    while (detail::timer* due = state_->timers.pop_due(now)) {
+        due->fire();
+    }
+}
+
+void loop::wait_for_something() {
+    loop_state& state = *state_;
+    const std::int64_t deadline = state.timers.next_deadline();
+    if (state.driver->is_simulated() && deadline == detail::timer_wheel::never &&
+        state.outside_work.load() == 0 && state.posted.load() == nullptr) {
+        throw deadlock("deadlock: no task is ready, no timer is armed, and nothing outside can wake one\n" +
+                       dump_tasks());
+    }
+    // Say that we sleep, then look once more: whoever posts after that look wakes us.
+    state.is_sleeping.store(true, std::memory_order_seq_cst);
+    if (state.posted.load(std::memory_order_seq_cst) == nullptr) {
+        // Simulated time must not run ahead of work that is done elsewhere in real time.
+        const bool for_outside = state.driver->is_simulated() && state.outside_work.load() != 0;
+        state.driver->wait(for_outside ? driver::forever : deadline);
+    }
+    state.is_sleeping.store(false, std::memory_order_relaxed);
+    if (state.posted.load(std::memory_order_relaxed) != nullptr) {
+        take_posts();
+    }
+    if (!state.timers.empty()) {
+        fire_timers();
+    }
+}
+
+// ---- timers, for operations ----------------------------------------------------------------------
+
+void loop::arm(detail::timer& timer, clock::time_point when) noexcept {
+    state_->timers.arm(timer, when.time_since_epoch().count());
+}
+void loop::disarm(detail::timer& timer) noexcept {
+    state_->timers.disarm(timer);
+}
+void loop::expect_post() noexcept {
+    state_->outside_work.fetch_add(1);
+}
+void loop::expected_post_came() noexcept {
+    state_->outside_work.fetch_sub(1);
+}
+
+}  // namespace weir

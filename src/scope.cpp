@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// A timed scope arms its timer when it is entered and disarms it when it is left, either way. Expiry is
+// an ordinary stop request aimed at the scope; whether a stop that reaches the scope is its own, the
+// walk's target says, so nothing has to be counted or undone.
+
+#include <weir/error.hpp>
+#include <weir/loop.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+namespace detail {
+
+bool timed_scope::begin(fiber& on) noexcept {
+    const clock::time_point when = deadline();
+    if (when == clock::time_point::max()) {
+        enter_scope(*this, on);
+        return true;
+    }
+    auto& home = static_cast<loop&>(on.home());
+    if (when > home.now()) {
+        enter_scope(*this, on);
+        home.arm(*this, when);
+        return true;
+    }
+    expired_ = true;
+    if (when_ == expiry::before_start) {
+        caught_ = true;
+        return false;
+    }
+    enter_scope(*this, on);
+    request_stop(*this);
+    return true;
+}
+
+void timed_scope::fire() noexcept {
+    expired_ = true;
+    request_stop(*this);
+}
+
+void timed_scope::reschedule(clock::time_point deadline) noexcept {
+    auto& home = static_cast<loop&>(on->home());
+    if (deadline == clock::time_point::max()) {
+        home.disarm(*this);
+        set_deadline(INT64_MAX);
+    } else {
+        home.arm(*this, deadline);
+    }
+}
+
+next_step timed_scope::advance(fiber& on) noexcept {
+    if (this->on != nullptr) {
+        if (is_armed()) {
+            static_cast<loop&>(on.home()).disarm(*this);
+        }
+        leave_scope(*this);
+    }
+    return return_to_parent(*this, on);
+}
+
+next_step timed_scope::stopped(fiber& on, walk& by) noexcept {
+    if (is_armed()) {
+        static_cast<loop&>(on.home()).disarm(*this);
+    }
+    leave_scope(*this);
+    work_is_gone_ = true;
+    if (by.error != nullptr) {
+        lost_to_ = std::move(by.error);
+        return return_to_parent(*this, on);
+    }
+    if (by.target != static_cast<frame*>(this)) {
+        return let_pass(*this, on);
+    }
+    if (on.has(stop_pending)) {  // one aimed further out came meanwhile: it wins
+        by.target = nullptr;
+        return let_pass(*this, on);
+    }
+    caught_ = true;
+    return return_to_parent(*this, on);
+}
+
+}  // namespace detail
+
+void cancel_scope::claim() {
+    if (used_) {
+        throw invalid_state("cancel_scope: a scope can be run once");
+    }
+    if (detail::this_thread.running == nullptr) {
+        throw invalid_state("cancel_scope: run it inside a task");
+    }
+    used_ = true;
+}
+
+void cancel_scope::cancel(std::string_view reason) {
+    cancel_called_ = true;
+    if (active_ == nullptr || active_->on == nullptr) {
+        return;
+    }
+    active_->on->home().check_thread("cancel_scope.cancel()");
+    if (!reason.empty()) {
+        active_->on->extra_reason(reason);
+    }
+    request_stop(*active_);
+}
+
+std::optional<clock::time_point> cancel_scope::deadline() const noexcept {
+    const clock::time_point when = active_ != nullptr ? active_->deadline() : deadline_;
+    return when == clock::time_point::max() ? std::nullopt : std::optional(when);
+}
+
+void cancel_scope::reschedule(std::optional<clock::time_point> deadline) {
+    if (active_ == nullptr || active_->on == nullptr) {
+        throw invalid_state(used_ ? "cancel_scope: reschedule after the scope was left"
+                                  : "cancel_scope: reschedule before the scope was entered");
+    }
+    if (active_->expired() || cancel_called_) {
+        throw invalid_state("cancel_scope: reschedule while the work is being stopped");
+    }
+    active_->reschedule(deadline.value_or(clock::time_point::max()));
+}
+
+}  // namespace weir

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// A sleep is a timer inside the frame that sleeps: armed on the wheel, disarmed at once by a stop.
+
+#include <weir/time.hpp>
+
+namespace weir::detail {
+
+bool sleep_operation::start() noexcept {
+    auto& home = static_cast<loop&>(waiter().home());
+    const clock::time_point when{clock::duration(deadline())};
+    if (when == clock::time_point::min()) {
+        complete();
+    } else if (when != clock::time_point::max()) {
+        home.arm(*this, when);
+    }
+    return true;
+}
+
+bool sleep_operation::cancel() noexcept {
+    disarm();
+    return true;
+}
+
+void sleep_operation::disarm() noexcept {
+    static_cast<loop&>(waiter().home()).disarm(*this);
+}
+
+}  // namespace weir::detail

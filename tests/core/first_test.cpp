@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The smallest things, to see that everything is connected.
+
+#include <weir/testing/testing.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+weir::task<int> answer() {
+    co_await weir::sleep(1h);
+    co_return 42;
+}
+
+WEIR_TEST(First, SleepTakesNoTime) {
+    const auto begin = weir::now();
+    const int got = co_await answer();
+    WEIR_ASSERT_EQ(got, 42);
+    EXPECT_EQ(weir::now() - begin, 1h);
+}
+
+WEIR_TEST(First, TimeoutThrows) {
+    WEIR_EXPECT_THROW(weir::timeout(1s, answer()), weir::timed_out);
+}
+
+WEIR_TEST(First, GroupJoinsAndCollectsErrors) {
+    int ended = 0;
+    auto child = [&](bool fails) -> weir::task<> {
+        co_await weir::sleep(1s);
+        ++ended;
+        if (fails) {
+            throw std::runtime_error("child failed");
+        }
+    };
+    WEIR_EXPECT_THROW(weir::with_group([&](weir::task_group& group) -> weir::task<> {
+                          group.spawn(child, false);
+                          group.spawn(child, true);
+                          co_return;
+                      }),
+                      weir::error_group);
+    EXPECT_EQ(ended, 2);
+}
+
+}  // namespace
