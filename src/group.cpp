@@ -65,13 +65,14 @@ next_step group_boundary::wait_for_children(fiber& on) noexcept {
     }
     group_->joiner = &on;
     on.top = this;
+    on.clear(is_stoppable);
     if (!group_->is_aborting) {
-        on.raise(is_parked);  // a stop may come while it waits
-        if (on.has(stop_pending)) {  // or is here already
-            on.clear(is_parked);
+        if (on.has(stop_pending)) {
             return next_step::walk_on();
         }
+        on.raise(is_stoppable);
     }
+    on.raise(is_parked);
     return next_step::suspended();
 }
 

@@ -144,7 +144,9 @@ void loop::run_forever() {
 }
 
 void loop::stop() noexcept {
-    push_once(state_->stop_marker);
+    if (!std::exchange(state_->stop_is_queued, true)) {
+        push(state_->stop_marker);
+    }
 }
 
 bool loop::poll() {
@@ -186,33 +188,29 @@ void loop::wait() {
 }
 
 void loop::run_ready() noexcept {
-    for (int count = resumptions_per_turn; count > 0 && ready_head_ != nullptr; --count) {
-        detail::ready_item& item = pop();
-        if ((item.flags & detail::is_callback) != 0) [[unlikely]] {
-            run_callback(item);
-            if (state_->stop_met) {
+    const bool plain = !debug_ && state_->shuffle == 0;
+    int count = resumptions_per_turn;
+    while (count > 0 && ready_head_ != nullptr && !state_->stop_met) {
+        if (plain) [[likely]] {
+            count = run_fibers(count);
+            if (count == 0 || ready_head_ == nullptr) {
                 return;
             }
-        } else if (debug_) [[unlikely]] {
+        }
+        detail::ready_item& item = pop();
+        if ((item.flags & detail::is_callback) != 0) {
+            run_callback(item);
+        } else if (debug_) {
             step_watched(static_cast<detail::fiber&>(item));
         } else {
             step(static_cast<detail::fiber&>(item));
         }
+        --count;
     }
 }
 
 detail::ready_item& loop::pop() noexcept {
-    detail::ready_item** place = &ready_head_;
-    if (state_->shuffle != 0) [[unlikely]] {
-        place = choose();
-    }
-    detail::ready_item& item = **place;
-    *place = item.next;
-    if (item.next == nullptr) {
-        ready_tail_ = place;
-    }
-    item.flags = static_cast<std::uint16_t>(item.flags & ~detail::is_queued);
-    return item;
+    return state_->shuffle != 0 ? take(choose()) : take(&ready_head_);
 }
 
 // Schedule exploration: one of the first fibers, drawn from the seed. Callbacks keep their order, which

@@ -163,6 +163,7 @@ void loop::take_posts() noexcept {
 
 void loop::run_callback(detail::ready_item& item) noexcept {
     if (&item == &state_->stop_marker) {
+        state_->stop_is_queued = false;
         state_->stop_met = true;
         return;
     }

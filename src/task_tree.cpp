@@ -66,7 +66,7 @@ private:
         if (&each == detail::this_thread.running) {
             return " (running)";
         }
-        if (each.has(detail::is_queued)) {
+        if (each.leaf == nullptr && !each.has(detail::is_parked)) {
             return each.has(detail::stop_pending) ? " (stopping)" : " (ready)";
         }
         return each.leaf != nullptr ? " (waits: " + std::string(each.leaf->name()) + ")" : " (waits)";

@@ -46,6 +46,8 @@ public:
     virtual bool start() noexcept = 0;
     virtual bool cancel() noexcept = 0;
 
+    // The fiber whose end this waits for, if a stop is to be passed on to it.
+    virtual detail::fiber* forwards_to() noexcept { return nullptr; }
     // The name that dump_tasks() shows.
     virtual const char* name() const noexcept { return "operation"; }
 

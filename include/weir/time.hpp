@@ -11,14 +11,11 @@ namespace weir {
 
 namespace detail {
 
+// The lightest of operations: nothing to wait for, nothing to cancel, so it is not even registered.
 class yield_operation final : public operation {
 public:
-    bool start() noexcept override {
-        complete();
-        return true;
-    }
+    bool start() noexcept override { return false; }
     bool cancel() noexcept override { return true; }
-    const char* name() const noexcept override { return "yield"; }
     void resume() const noexcept {}
 };
 
@@ -45,6 +42,19 @@ private:
 };
 
 }  // namespace detail
+
+template <>
+class leaf_awaiter<detail::yield_operation> {
+public:
+    explicit leaf_awaiter(detail::yield_operation&) noexcept {}
+    bool await_ready() const noexcept { return false; }
+    // A stop that is due is found by the loop when the fiber's turn comes.
+    void await_suspend(std::coroutine_handle<>) const noexcept {
+        detail::thread_state& thread = detail::this_thread;
+        thread.loop->push(*thread.running);
+    }
+    void await_resume() const noexcept {}
+};
 
 // Lets everything that is ready run first. A cancellation point.
 inline detail::yield_operation yield() noexcept {

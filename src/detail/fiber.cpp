@@ -32,8 +32,39 @@ bool suspend_before_start(operation& leaf, detail::fiber& on) noexcept {
 
 namespace weir::detail {
 
-void loop_core::step(fiber& ready) noexcept {
-    thread_state& thread = this_thread;
+namespace {
+
+// Whose turn it is on top of the stack.
+next_step turn_of_top(fiber& ready) noexcept {
+    frame& top = *ready.top;
+    return top.is_boundary() ? top.table().advance(static_cast<boundary&>(top), ready)
+                             : next_step::resume(top.coroutine());
+}
+
+// A stop is due, or an operation has yet to start.
+next_step unusual_entry(fiber& ready) noexcept {
+    operation* postponed = nullptr;
+    if (ready.has(restart_leaf)) {
+        ready.clear(restart_leaf);
+        postponed = std::exchange(ready.leaf, nullptr);
+    }
+    if (ready.has(keeps_result)) {
+        ready.clear(keeps_result);
+    } else if (ready.has(stop_pending)) {
+        return next_step::walk_on();
+    }
+    if (postponed != nullptr && !postponed->ready()) {
+        ready.leaf = postponed;
+        if (postponed->start()) {
+            return next_step::suspended();
+        }
+        ready.leaf = nullptr;
+    }
+    return turn_of_top(ready);
+}
+
+// Leaves this_thread.running as it is: the callers reset it when they are through.
+inline void step_on(fiber& ready, thread_state& thread) noexcept {
     thread.running = &ready;
     thread.budget = operations_per_step;
     next_step next = next_step::suspended();
@@ -41,9 +72,7 @@ void loop_core::step(fiber& ready) noexcept {
     if ((ready.flags & unusual) != 0) [[unlikely]] {
         next = unusual_entry(ready);
     } else {
-        ready.flags = static_cast<std::uint16_t>(ready.flags & ~(is_parked | is_joining));
-        next = ready.top->is_boundary() ? ready.top->table().advance(static_cast<boundary&>(*ready.top), ready)
-                                        : next_step::resume(ready.top->coroutine());
+        next = turn_of_top(ready);
     }
     while (!next.is_suspended()) {
         if (next.is_walk()) [[unlikely]] {
@@ -62,31 +91,23 @@ void loop_core::step(fiber& ready) noexcept {
         }
         next = top.table().advance(static_cast<boundary&>(top), ready);
     }
-    thread.running = nullptr;
 }
 
-next_step loop_core::unusual_entry(fiber& ready) noexcept {
-    ready.clear(is_parked);
-    ready.clear(is_joining);
-    operation* postponed = nullptr;
-    if (ready.has(restart_leaf)) {
-        ready.clear(restart_leaf);
-        postponed = std::exchange(ready.leaf, nullptr);
+}  // namespace
+
+void loop_core::step(fiber& ready) noexcept {
+    step_on(ready, this_thread);
+    this_thread.running = nullptr;
+}
+
+int loop_core::run_fibers(int count) noexcept {
+    thread_state& thread = this_thread;
+    while (count > 0 && ready_head_ != nullptr && (ready_head_->flags & is_callback) == 0) {
+        step_on(static_cast<fiber&>(take(&ready_head_)), thread);
+        --count;
     }
-    if (ready.has(keeps_result)) {
-        ready.clear(keeps_result);
-    } else if (ready.has(stop_pending)) {
-        return next_step::walk_on();
-    }
-    if (postponed != nullptr && !postponed->ready()) {
-        ready.leaf = postponed;
-        if (postponed->start()) {
-            return next_step::suspended();
-        }
-        ready.leaf = nullptr;
-    }
-    return ready.top->is_boundary() ? ready.top->table().advance(static_cast<boundary&>(*ready.top), ready)
-                                    : next_step::resume(ready.top->coroutine());
+    thread.running = nullptr;
+    return count;
 }
 
 bool is_cancellation(const std::exception_ptr& error) noexcept {
@@ -225,7 +246,6 @@ bool join_operation::start() noexcept {
         previous_->next_ = this;
         first->previous_ = this;
     }
-    waiter().raise(is_joining);
     return true;
 }
 

@@ -47,7 +47,7 @@ void child_ended(group_state& of, fiber& ended) noexcept {
         }
     }
     if (of.child_count == 0 && of.joiner != nullptr) {
-        of.home->push_once(*of.joiner);
+        of.home->unpark(*of.joiner);
     }
 }
 

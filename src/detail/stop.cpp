@@ -59,24 +59,25 @@ void interrupt(fiber& first) noexcept {
     fiber* each = &first;
     while (each->has(stop_pending) && !each->has(is_forwarding)) {
         if (each->has(is_parked)) {
-            each->clear(is_parked);
-            each->home().push_once(*each);
+            if (each->has(is_stoppable)) {
+                each->home().unpark(*each);
+            }
             break;
         }
         operation* leaf = each->leaf;
         if (leaf == nullptr || each->has(restart_leaf)) {
             break;  // running, or queued: the loop looks before it resumes
         }
-        auto* join = each->has(is_joining) ? static_cast<join_operation*>(leaf) : nullptr;
-        if (join == nullptr || !join->forwards()) {
+        fiber* const awaited = leaf->forwards_to();
+        if (awaited == nullptr) {
             if (leaf->cancel()) {
                 each->leaf = nullptr;
-                each->home().push_once(*each);
+                each->home().push(*each);
             }
             break;
         }
         each->raise(is_forwarding);
-        fiber& inner = join->target();
+        fiber& inner = *awaited;
         ++inner.cancel_count;
         mark_requested(inner, &inner);
         if (std::string_view reason = stop_reason(*each); !reason.empty()) {
@@ -85,8 +86,7 @@ void interrupt(fiber& first) noexcept {
         refresh_stop(inner);
         each = &inner;
     }
-    for (each = &first; each->has(is_forwarding);
-         each = &static_cast<join_operation*>(each->leaf)->target()) {
+    for (each = &first; each->has(is_forwarding); each = each->leaf->forwards_to()) {
         each->clear(is_forwarding);
     }
 }

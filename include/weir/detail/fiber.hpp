@@ -43,7 +43,7 @@ struct ready_item {
 
 enum fiber_flag : std::uint16_t {
     is_callback = 1 << 0,     // not a fiber at all
-    is_queued = 1 << 1,       // in the ready queue
+    is_parked = 1 << 1,       // suspended in a boundary; cleared by whoever queues it
     is_done = 1 << 2,         // has ended
     is_cancelled = 1 << 3,    // has ended by a stop
     is_failed = 1 << 4,       // has ended by an error
@@ -53,11 +53,10 @@ enum fiber_flag : std::uint16_t {
     any_requested = 1 << 8,   // some scope or the fiber may have one: look before skipping the search
     restart_leaf = 1 << 9,    // was made to yield before its operation started
     keeps_result = 1 << 10,   // its operation completed late and wants its result delivered
-    is_parked = 1 << 11,      // suspended in a boundary that can be stopped there
+    is_stoppable = 1 << 11,   // parked where a stop may reach it
     is_forwarding = 1 << 12,  // a cancel is being passed on along handles: guards against cycles
     is_started = 1 << 13,     // has taken its first step
     is_discarded = 1 << 14,   // nobody is told that its error was not retrieved
-    is_joining = 1 << 15,     // its operation is a join of another fiber
 };
 
 // The fiber is itself the outermost boundary of its stack. What few fibers have (a name, callbacks,

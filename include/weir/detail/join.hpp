@@ -26,7 +26,7 @@ public:
     const char* name() const noexcept override { return "join"; }
 
     fiber& target() const noexcept { return *target_; }
-    bool forwards() const noexcept { return mode_ == mode::forward; }
+    fiber* forwards_to() noexcept override { return mode_ == mode::forward ? target_ : nullptr; }
 
     // The target has ended.
     void target_ended() noexcept;

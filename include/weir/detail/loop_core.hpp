@@ -16,14 +16,15 @@ public:
 
     // Appends to the ready queue. On the loop's thread only.
     void push(ready_item& item) noexcept {
-        item.flags = static_cast<std::uint16_t>(item.flags | is_queued);
         item.next = nullptr;
         *ready_tail_ = &item;
         ready_tail_ = &item.next;
     }
-    void push_once(ready_item& item) noexcept {
-        if ((item.flags & is_queued) == 0) {
-            push(item);
+    // Queues a fiber that waits in a boundary, unless that has been done.
+    void unpark(fiber& parked) noexcept {
+        if (parked.has(is_parked)) {
+            parked.clear(is_parked);
+            push(parked);
         }
     }
 
@@ -38,14 +39,23 @@ public:
 
     // Runs one fiber until it suspends or ends. Nested for eager starts.
     void step(fiber& ready) noexcept;
+    // Runs fibers from the front of the queue, up to so many, until it is empty or a callback is next.
+    // Returns how many of the number are left.
+    int run_fibers(int count) noexcept;
 
     group_state& root() noexcept { return *root_; }
 
 protected:
     ~loop_core() = default;
+    ready_item& take(ready_item** place) noexcept {
+        ready_item& item = **place;
+        *place = item.next;
+        if (item.next == nullptr) {
+            ready_tail_ = place;
+        }
+        return item;
+    }
     void check_thread_slow(const char* what) const;
-    // A stop is due, or an operation has yet to start.
-    static next_step unusual_entry(fiber& ready) noexcept;
 
     ready_item* ready_head_ = nullptr;
     ready_item** ready_tail_ = &ready_head_;

@@ -58,6 +58,7 @@ struct loop_state {
     std::atomic<std::size_t> outside_work{0};
 
     ready_item stop_marker;  // queued by stop(): the loop leaves when it meets it
+    bool stop_is_queued = false;
     bool stop_met = false;
     bool is_running = false;
     bool is_closed = false;
