@@ -41,4 +41,14 @@ WEIR_TEST(First, GroupJoinsAndCollectsErrors) {
     EXPECT_EQ(ended, 2);
 }
 
+WEIR_TEST(First, OperationsAndBoundariesMayBeTemporaries) {
+    WEIR_EXPECT_THROW(weir::timeout(1s, weir::sleep(1h)), weir::timed_out);
+    const auto settled = co_await weir::settle(weir::timeout(1s, weir::shield(weir::sleep(1ms))));
+    EXPECT_TRUE(settled.has_value());
+    const auto started = weir::spawn(answer);
+    WEIR_EXPECT_THROW(weir::timeout(1s, weir::shield(started)), weir::timed_out);
+    const int got = co_await weir::timeout(2h, started);
+    EXPECT_EQ(got, 42);
+}
+
 }  // namespace

@@ -69,13 +69,13 @@ template <class Source>
 using task_value_t = typename decltype(to_task(std::declval<Source>()))::value_type;
 
 // GCC 12 destroys a temporary closure inside a co_await expression twice (PR99576): with captures that
-// have destructors that is a crash, so such calls are refused.
+// have destructors that is a crash, so such calls are refused. Awaitables have constructors, and are
+// safe.
 #if defined(WEIR_COROUTINE_TEMPORARIES_BROKEN) && WEIR_COROUTINE_TEMPORARIES_BROKEN
 template <class Callable>
 inline constexpr bool safe_in_await =
     std::is_lvalue_reference_v<Callable> ||
-    std::is_trivially_destructible_v<std::remove_cvref_t<Callable>> ||
-    is_task<std::remove_cvref_t<Callable>>::value;
+    std::is_trivially_destructible_v<std::remove_cvref_t<Callable>> || awaitable<Callable>;
 #else
 template <class Callable>
 inline constexpr bool safe_in_await = true;
