@@ -95,7 +95,7 @@ task<void> run_deferred(deferred* cleanup) {
 
 void promise_base::leave_through_cleanup(fiber& on) noexcept {
     auto* runner = new cleanup_runner(std::exchange(cleanup, nullptr), *parent);
-    this_thread.next = runner->start_after(*this, on).coroutine();
+    this_thread.next = runner->start_after(*this, on).word();
 }
 
 next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& by) noexcept {

@@ -34,13 +34,6 @@ namespace weir::detail {
 
 namespace {
 
-// Whose turn it is on top of the stack.
-next_step turn_of_top(fiber& ready) noexcept {
-    frame& top = *ready.top;
-    return top.is_boundary() ? top.table().advance(static_cast<boundary&>(top), ready)
-                             : next_step::resume(top.coroutine());
-}
-
 // A stop is due, or an operation has yet to start.
 next_step unusual_entry(fiber& ready) noexcept {
     operation* postponed = nullptr;
@@ -60,7 +53,7 @@ next_step unusual_entry(fiber& ready) noexcept {
         }
         ready.leaf = nullptr;
     }
-    return turn_of_top(ready);
+    return ready.top->turn();
 }
 
 // Leaves this_thread.running as it is: the callers reset it when they are through.
@@ -72,24 +65,19 @@ inline void step_on(fiber& ready, thread_state& thread) noexcept {
     if ((ready.flags & unusual) != 0) [[unlikely]] {
         next = unusual_entry(ready);
     } else {
-        next = turn_of_top(ready);
+        next = ready.top->turn();
     }
     while (!next.is_suspended()) {
-        if (next.is_walk()) [[unlikely]] {
-            next = run_walk(ready);
-            continue;
-        }
-        void* coroutine = next.coroutine();
-        do {
+        if (next.is_coroutine()) [[likely]] {
             thread.next = nullptr;
-            std::coroutine_handle<>::from_address(coroutine).resume();
-            coroutine = thread.next;
-        } while (coroutine != nullptr);
-        frame& top = *ready.top;
-        if (!top.is_boundary()) {
-            break;  // suspended at an operation
+            std::coroutine_handle<>::from_address(next.word()).resume();
+            next = next_step::from_word(thread.next);
+        } else if (next.is_walk()) {
+            next = run_walk(ready);
+        } else {
+            boundary& top = static_cast<boundary&>(*ready.top);
+            next = top.table().advance(top, ready);
         }
-        next = top.table().advance(static_cast<boundary&>(top), ready);
     }
 }
 

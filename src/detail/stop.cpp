@@ -233,12 +233,13 @@ next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcep
         by.error = std::move(error);
         return into.table().stopped(static_cast<boundary&>(into), on, by);
     }
-    static_cast<promise_base&>(into).callee = nullptr;
+    this_thread.error_is_injected = true;  // seen by the await that is resumed next
     on.extra().injected_error = std::move(error);
     return next_step::resume(into.coroutine());
 }
 
 [[noreturn]] void throw_injected_error(fiber& on) {
+    this_thread.error_is_injected = false;
     std::rethrow_exception(std::exchange(on.extra().injected_error, nullptr));
 }
 

@@ -72,8 +72,7 @@ private:
 // Goes on with whoever awaits the boundary: control leaves it for good.
 inline next_step return_to_parent(boundary& from, fiber& on) noexcept {
     on.top = from.parent;
-    return from.parent->is_boundary() ? from.parent->table().advance(static_cast<boundary&>(*from.parent), on)
-                                      : next_step::resume(from.parent->coroutine());
+    return from.parent->turn();
 }
 
 // Lets a walk pass: the boundary has nothing to say to it.

@@ -19,20 +19,26 @@ struct walk;
 
 // What the trampoline does after a boundary has decided: resume a coroutine, start (or go on with) a
 // stop walk, or nothing, because the fiber is suspended or has ended.
+//
+// One word: null, a coroutine's address, or with the lowest bit set, a boundary's turn or a walk.
 class next_step {
 public:
     static next_step suspended() noexcept { return next_step(nullptr); }
-    static next_step walk_on() noexcept { return next_step(&walking_); }
+    static next_step walk_on() noexcept { return next_step(reinterpret_cast<void*>(walking)); }
     static next_step resume(void* coroutine) noexcept { return next_step(coroutine); }
+    static next_step from_word(void* word) noexcept { return next_step(word); }
 
-    bool is_suspended() const noexcept { return address_ == nullptr; }
-    bool is_walk() const noexcept { return address_ == &walking_; }
-    void* coroutine() const noexcept { return address_; }
+    bool is_suspended() const noexcept { return word_ == nullptr; }
+    bool is_coroutine() const noexcept {
+        return word_ != nullptr && (reinterpret_cast<std::uintptr_t>(word_) & 1) == 0;
+    }
+    bool is_walk() const noexcept { return word_ == reinterpret_cast<void*>(walking); }
+    void* word() const noexcept { return word_; }
 
 private:
-    explicit next_step(void* address) noexcept : address_(address) {}
-    static inline char walking_ = 0;
-    void* address_;
+    explicit next_step(void* word) noexcept : word_(word) {}
+    static constexpr std::uintptr_t walking = ~std::uintptr_t{0};
+    void* word_;
 };
 
 // What a boundary does when it is its turn. Plain function pointers rather than virtual functions, so
@@ -60,6 +66,8 @@ struct frame {
 
     bool is_boundary() const noexcept { return (code & 1) != 0; }
     void* coroutine() const noexcept { return reinterpret_cast<void*>(code); }
+    // For the trampoline: resume this coroutine, or let this boundary have its turn.
+    next_step turn() const noexcept { return next_step::from_word(reinterpret_cast<void*>(code)); }
     const boundary_table& table() const noexcept {
         return *reinterpret_cast<const boundary_table*>(code - 1);
     }

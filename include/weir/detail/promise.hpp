@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What all coroutines of the library share: recycled frames, the await stack, and the trampoline.
 //
-// No coroutine resumes another directly: await_suspend notes in this_thread.next which one is to run,
-// and returns to loop_core::step, which resumes it. The machine stack stays flat at any depth of
-// awaits and in any build mode, which symmetric transfer does not promise.
+// A coroutine that awaits another notes in this_thread.next which one is to run, and returns to
+// loop_core::step, which resumes it. The machine stack stays flat at any depth of awaits and in any
+// build mode, which symmetric transfer does not promise. As a short cut, calls are nested on the
+// machine stack up to a small fixed depth.
 #pragma once
 
 #include <concepts>
@@ -62,9 +63,10 @@ inline constexpr bool always_false = false;
 void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) noexcept;
 [[noreturn]] void throw_injected_error(fiber& on);
 
+constexpr unsigned nested_calls_limit = 32;
+
 struct promise_base : frame {
     std::source_location here;     // of the co_await it is suspended at
-    void* callee = nullptr;        // the coroutine it awaits; null when a stop has destroyed it
     deferred* cleanup = nullptr;   // registered by defer(), last first
 
     static void* operator new(std::size_t size) { return frame_pool::allocate(size); }
@@ -88,7 +90,7 @@ struct promise_base : frame {
     auto await_transform(task<T>&& child,
                          std::source_location where = std::source_location::current()) {
         here = where;
-        return task_awaiter<T>(*this, std::move(child));
+        return task_awaiter<T>(std::move(child));
     }
 
     template <leaf_operation Operation>
@@ -146,7 +148,7 @@ struct promise_base : frame {
             return;
         }
         on.top = parent;
-        this_thread.next = parent->is_boundary() ? nullptr : parent->coroutine();
+        this_thread.next = parent->turn().word();
     }
     void leave_through_cleanup(fiber& on) noexcept;
 };
@@ -197,19 +199,35 @@ class task_awaiter {
     using promise = task_promise<T>;
 
 public:
-    task_awaiter(promise_base& caller, task<T>&& child) : caller_(caller) {
-        caller.callee = child.release_frame();
-    }
+    explicit task_awaiter(task<T>&& child)
+        : child_(std::coroutine_handle<promise>::from_address(child.release_frame())) {}
 
     bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<>) noexcept {
-        call(child().promise(), caller_, *this_thread.running);
+    // Runs the child on the machine stack, up to a small depth: most children complete without
+    // suspending, and then the caller goes on at once. Otherwise all return to the trampoline.
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+        thread_state& thread = this_thread;
+        promise_base& callee = child_.promise();
+        call(callee, caller.promise(), *thread.running);
+        if (thread.call_depth == nested_calls_limit) [[unlikely]] {
+            return true;
+        }
+        ++thread.call_depth;
+        thread.next = nullptr;
+        child_.resume();
+        --thread.call_depth;
+        if (thread.next != caller.address()) {
+            return true;
+        }
+        thread.next = nullptr;
+        return false;
     }
     T await_resume() {
-        if (caller_.callee == nullptr) [[unlikely]] {
-            throw_injected_error(*this_thread.running);
+        if (this_thread.error_is_injected) [[unlikely]] {
+            throw_injected_error(*this_thread.running);  // the child is gone
         }
-        frame_owner owner{child()};
+        frame_owner owner{child_};
         return owner.child.promise().outcome.take();
     }
 
@@ -218,11 +236,7 @@ private:
         std::coroutine_handle<promise> child;
         ~frame_owner() { child.destroy(); }
     };
-    std::coroutine_handle<promise> child() const noexcept {
-        return std::coroutine_handle<promise>::from_address(caller_.callee);
-    }
-
-    promise_base& caller_;
+    std::coroutine_handle<promise> child_;
 };
 
 }  // namespace weir::detail

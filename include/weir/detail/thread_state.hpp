@@ -14,10 +14,12 @@ struct context_values;
 struct thread_state {
     loop_core* loop = nullptr;           // the loop that runs on this thread now
     fiber* running = nullptr;            // the fiber that runs now; null inside plain callbacks
-    void* next = nullptr;                // the coroutine that the trampoline resumes next
+    void* next = nullptr;                // what the trampoline does next: a next_step's word
     unsigned budget = 0;                 // operations that may still complete without a yield
+    unsigned call_depth = 0;             // awaits that are nested on the machine stack
     unsigned eager_depth = 0;            // how many eager spawns are nested on the machine stack
     unsigned scope_serial = 0;           // of the scope that was entered last
+    bool error_is_injected = false;      // the task that is awaited was replaced by an error
     frame_pool* pool = nullptr;          // recycled frames, made on first use
     context_values* callback_context = nullptr;  // task-local values of the running plain callback
 };

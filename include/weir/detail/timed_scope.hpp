@@ -63,6 +63,7 @@ public:
             work_.enter(*this, on);
         } else {
             on.top = this;  // its turn comes at once
+            this_thread.next = this->turn().word();
         }
     }
 
