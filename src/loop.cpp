@@ -86,12 +86,6 @@ int loop::fd() const noexcept {
 void loop::set_slow_step(clock::duration limit) noexcept {
     state_->slow_step = limit;
 }
-void loop::set_eager(bool on) noexcept {
-    state_->is_eager = on;
-}
-bool loop::eager() const noexcept {
-    return state_->is_eager;
-}
 clock::time_point loop::now() noexcept {
     return clock::time_point(clock::duration(state_->driver->now()));
 }

@@ -121,8 +121,7 @@ public:
     void tell(report about) noexcept;
     void set_debug(bool on) noexcept { debug_ = on; }
     void set_slow_step(clock::duration limit) noexcept;
-    void set_eager(bool on) noexcept;  // the default of spawn
-    bool eager() const noexcept;
+    void set_eager(bool on) noexcept { eager_ = on; }  // the default of spawn
     driver& get_driver() noexcept;
 
     // For operations.

@@ -72,7 +72,7 @@ inline start_options to_start_options(const spawn_options& given, const loop_cor
     start_options made;
     made.name = given.name;
     made.eager = given.start == start::eager ||
-                 (given.start == start::by_default && static_cast<const loop&>(home).eager());
+                 (given.start == start::by_default && home.eager());
     made.context = given.context != nullptr ? given.context->cell() : nullptr;
     return made;
 }

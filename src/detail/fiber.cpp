@@ -165,16 +165,14 @@ void check_spawn(const group_state& into) {
     into.home->check_thread("spawn");
 }
 
-void launch(fiber& fresh, group_state& into, const start_options& how) {
-    adopt_child(into, fresh);
-    fresh.retain();  // for the caller, who makes a handle of it, even if it ends at once
+void launch_with_options(fiber& fresh, const start_options& how) {
     if (context_values* context = how.context != nullptr ? how.context : current_context()) {
         fresh.extra().context = how.context != nullptr ? share_context(context) : snapshot_context(context);
     }
     if (!how.name.empty()) {
         fresh.extra().name = how.name;
     }
-    loop_core& home = *into.home;
+    loop_core& home = fresh.home();
     if (home.debug()) [[unlikely]] {
         note_creation(fresh, how.created);
     }

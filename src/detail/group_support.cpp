@@ -15,39 +15,17 @@ group_state* make_group(loop_core& home) {
     return made;
 }
 
-void release_group(group_state* group) noexcept {
-    if (--group->references == 0) {
-        delete group->errors;
-        group->~group_state();
-        frame_pool::release(group, sizeof(group_state));
-    }
+void destroy_group(group_state* group) noexcept {
+    delete group->errors;
+    group->~group_state();
+    frame_pool::release(group, sizeof(group_state));
 }
 
-void adopt_child(group_state& into, fiber& fresh) noexcept {
-    fresh.group = &into;
-    ++into.references;
-    fresh.previous_sibling = into.last_child;
-    (into.last_child != nullptr ? into.last_child->next_sibling : into.first_child) = &fresh;
-    into.last_child = &fresh;
-    ++into.child_count;
-}
-
-void child_ended(group_state& of, fiber& ended) noexcept {
-    (ended.previous_sibling != nullptr ? ended.previous_sibling->next_sibling : of.first_child) =
-        ended.next_sibling;
-    (ended.next_sibling != nullptr ? ended.next_sibling->previous_sibling : of.last_child) =
-        ended.previous_sibling;
-    ended.next_sibling = ended.previous_sibling = nullptr;
-    --of.child_count;
-    if (ended.has(is_failed) && !of.is_root) [[unlikely]] {
-        add_error(of, fiber_error(ended));
-        ended.raise(is_retrieved);
-        if (!of.is_aborting) {
-            abort_group(of);
-        }
-    }
-    if (of.child_count == 0 && of.joiner != nullptr) {
-        of.home->unpark(*of.joiner);
+void child_failed(group_state& of, fiber& failed) noexcept {
+    add_error(of, fiber_error(failed));
+    failed.raise(is_retrieved);
+    if (!of.is_aborting) {
+        abort_group(of);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <weir/detail/fiber.hpp>
+#include <weir/detail/group_support.hpp>
 #include <weir/task.hpp>
 
 namespace weir::detail {
@@ -123,23 +124,38 @@ struct start_options {
     std::source_location created = std::source_location::current();
 };
 
-// Throws if the group accepts no more children.
+// Throws if the group accepts no more children, or (debug mode) this is the wrong thread.
 void check_spawn(const group_state& into);
-// Adds the fiber to the group and queues it, or runs its first step. The caller owns a reference.
-void launch(fiber& fresh, group_state& into, const start_options& how);
+// Does what the options ask for, beyond queueing the fiber.
+void launch_with_options(fiber& fresh, const start_options& how);
+
+// A spawner without task-local values, and nothing asked for: the way of most fibers.
+inline bool is_plain_launch(const start_options& how) noexcept {
+    const fiber* spawner = this_thread.running;
+    return how.name.empty() && !how.eager && how.context == nullptr && spawner != nullptr &&
+           spawner->extras == nullptr;
+}
 
 template <class T>
 fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options& how = {}) {
-    try {
-        check_spawn(into);
-    } catch (...) {
-        work.discard();
-        throw;
+    if (into.is_closed || into.is_aborting || into.home->debug()) [[unlikely]] {
+        try {
+            check_spawn(into);
+        } catch (...) {
+            work.discard();
+            throw;
+        }
     }
     using promise = task_promise<T>;
     auto root = std::coroutine_handle<promise>::from_address(work.release_frame());
     auto* fresh = new fiber_box<T>(root);
-    launch(*fresh, into, how);
+    adopt_child(into, *fresh);
+    fresh->references = 2;  // the loop's, and the caller's, who makes a handle of it
+    if (is_plain_launch(how) && !into.home->debug()) [[likely]] {
+        into.home->push(*fresh);
+    } else {
+        launch_with_options(*fresh, how);
+    }
     return *fresh;
 }
 

@@ -5,14 +5,44 @@
 #include <exception>
 
 #include <weir/detail/fiber.hpp>
+#include <weir/detail/loop_core.hpp>
 
 namespace weir::detail {
 
 group_state* make_group(loop_core& home);
 inline void retain_group(group_state* group) noexcept { ++group->references; }
-void release_group(group_state* group) noexcept;
-void adopt_child(group_state& into, fiber& fresh) noexcept;
-void child_ended(group_state& of, fiber& ended) noexcept;
+void destroy_group(group_state* group) noexcept;
+inline void release_group(group_state* group) noexcept {
+    if (--group->references == 0) {
+        destroy_group(group);
+    }
+}
+
+inline void adopt_child(group_state& into, fiber& fresh) noexcept {
+    fresh.group = &into;
+    ++into.references;
+    fresh.previous_sibling = into.last_child;
+    (into.last_child != nullptr ? into.last_child->next_sibling : into.first_child) = &fresh;
+    into.last_child = &fresh;
+    ++into.child_count;
+}
+
+void child_failed(group_state& of, fiber& failed) noexcept;
+// Finished children are forgotten at once; the last one wakes the fiber that joins.
+inline void child_ended(group_state& of, fiber& ended) noexcept {
+    (ended.previous_sibling != nullptr ? ended.previous_sibling->next_sibling : of.first_child) =
+        ended.next_sibling;
+    (ended.next_sibling != nullptr ? ended.next_sibling->previous_sibling : of.last_child) =
+        ended.previous_sibling;
+    ended.next_sibling = ended.previous_sibling = nullptr;
+    --of.child_count;
+    if (ended.has(is_failed) && !of.is_root) [[unlikely]] {
+        child_failed(of, ended);
+    }
+    if (of.child_count == 0 && of.joiner != nullptr) {
+        of.home->unpark(*of.joiner);
+    }
+}
 // Cancels the children and, while it runs, the body; refuses new children from now on.
 void abort_group(group_state& group) noexcept;
 void cancel_children(group_state& group) noexcept;

@@ -29,6 +29,7 @@ public:
     }
 
     bool debug() const noexcept { return debug_; }
+    bool eager() const noexcept { return eager_; }
     bool shields_are_broken() const noexcept { return shields_broken_; }
     // Throws wrong_thread when debug mode is on and this is not the loop's thread.
     void check_thread(const char* what) const {
@@ -61,6 +62,7 @@ protected:
     ready_item** ready_tail_ = &ready_head_;
     group_state* root_ = nullptr;
     bool debug_ = false;
+    bool eager_ = false;  // spawn runs the first step at once, by default
     bool shields_broken_ = false;  // the deadline of the shutdown has passed
 };
 

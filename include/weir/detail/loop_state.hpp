@@ -62,7 +62,6 @@ struct loop_state {
     bool stop_met = false;
     bool is_running = false;
     bool is_closed = false;
-    bool is_eager = false;
     closable* closables = nullptr;
 };
 
