@@ -5,7 +5,6 @@
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/loop_state.hpp>
 #include <weir/detail/promise.hpp>
-#include <weir/group.hpp>
 #include <weir/loop.hpp>
 
 #include <algorithm>
@@ -20,8 +19,8 @@ void collect(const detail::group_state& group, std::vector<any_handle>& into);
 std::vector<const detail::group_state*> groups_of(const detail::fiber& of) {
     std::vector<const detail::group_state*> found;
     for (const detail::frame* each = of.top; each != nullptr && each != &of; each = each->parent) {
-        if (each->code == detail::frame(detail::table_of<detail::group_boundary>).code) {
-            found.push_back(&static_cast<const detail::group_boundary*>(each)->group());
+        if (each->is_boundary() && each->table().group != nullptr) {
+            found.push_back(each->table().group(static_cast<const detail::boundary&>(*each)));
         }
     }
     std::reverse(found.begin(), found.end());

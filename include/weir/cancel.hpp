@@ -104,28 +104,15 @@ private:
 
 // shield(handle): waits without forwarding cancellation.
 template <class T>
-struct shielded_handle {
-    using operation_type = shared_join<T>;
-    handle<T> shielded;
-    class join final : public join_operation {
-    public:
-        explicit join(shielded_handle&& given)
-            : join_operation(given.shielded.checked(), mode::leave) {}
-        T resume() {
-            check_await();
-            auto& ended = static_cast<fiber_box<T>&>(target());
-            check_ended_well(ended);
-            if constexpr (!std::is_void_v<T>) {
-                return shared_value(ended);
-            }
-        }
-    };
-    struct recipe {
-        using operation_type = join;
-        shielded_handle given;
-        operator shielded_handle&&() && noexcept { return std::move(given); }  // NOLINT
-    };
-    recipe make_operation() && { return {std::move(*this)}; }
+class shielding_join final : public join_operation {
+public:
+    explicit shielding_join(fiber& target) noexcept : join_operation(target, mode::leave) {}
+    T resume() {
+        check_await();
+        auto& ended = static_cast<fiber_box<T>&>(target());
+        check_ended_well(ended);
+        return own_value(ended);
+    }
 };
 
 }  // namespace detail
@@ -138,11 +125,11 @@ auto shield(Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
     return detail::shield_call<detail::task_value_t<Work>>(detail::to_task(std::forward<Work>(work)));
 }
-// Waits for a started task; a stop of the waiter leaves at once and the task runs on.
+// Waits for a started task and gives a copy of its value (the value itself where there is no copying);
+// a stop of the waiter leaves at once and the task runs on.
 template <class T>
-auto shield(handle<T> started) {
-    started.checked();
-    return detail::shielded_handle<T>{std::move(started)};
+detail::shielding_join<T> shield(const handle<T>& started) {
+    return detail::shielding_join<T>(started.checked());
 }
 
 // The outcome as a value: value, error, or another task's cancellation. This fiber's own stop passes

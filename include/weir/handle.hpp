@@ -45,6 +45,19 @@ decltype(auto) shared_value(fiber_box<T>& ended) {
     }
 }
 
+// A value of one's own, though others may hold handles too: a copy, or the value itself where it cannot
+// be copied.
+template <class T>
+T own_value(fiber_box<T>& ended) {
+    if constexpr (std::is_reference_v<T>) {
+        return static_cast<T>(*ended.value());
+    } else if constexpr (std::is_copy_constructible_v<T>) {
+        return std::as_const(ended).value();
+    } else if constexpr (!std::is_void_v<T>) {
+        return std::move(ended.value());
+    }
+}
+
 // co_await handle: the value stays with the handle.
 template <class T>
 class shared_join final : public join_operation {

@@ -196,7 +196,7 @@ void finish(fiber& ended) noexcept {
     ended.clear(stop_pending);
     ended.clear(root_requested);
     ended.top = nullptr;
-    while (join_operation* first = ended.joiners) {
+    while (end_watch* first = ended.joiners) {
         first->unlink();
         first->target_ended();
     }
@@ -207,23 +207,11 @@ void finish(fiber& ended) noexcept {
     ended.release();
 }
 
-// ---- join ----------------------------------------------------------------------------------------
+// ---- join
+// ----------------------------------------------------------------------------------------
 
-bool join_operation::ready() noexcept {
-    if (target_->has(is_done)) {
-        return true;
-    }
-    fiber* self = this_thread.running;
-    if (target_ == self) {
-        mistake_ = mistake::awaits_itself;
-    } else if (target_->group->home != this_thread.loop) {
-        mistake_ = mistake::other_loop;
-    }
-    return mistake_ != mistake::none;
-}
-
-bool join_operation::start() noexcept {
-    join_operation*& first = target_->joiners;
+void end_watch::link() noexcept {
+    end_watch*& first = target_->joiners;
     if (first == nullptr) {
         first = next_ = previous_ = this;
     } else {
@@ -232,23 +220,13 @@ bool join_operation::start() noexcept {
         previous_->next_ = this;
         first->previous_ = this;
     }
-    return true;
 }
 
-bool join_operation::cancel() noexcept {
-    if (mode_ == mode::forward) {
-        cancel_fiber(*target_, stop_reason(waiter()));
-        return false;
-    }
-    unlink();
-    return true;
-}
-
-void join_operation::unlink() noexcept {
+void end_watch::unlink() noexcept {
     if (next_ == nullptr) {
         return;
     }
-    join_operation*& first = target_->joiners;
+    end_watch*& first = target_->joiners;
     if (next_ == this) {
         first = nullptr;
     } else {
@@ -261,19 +239,75 @@ void join_operation::unlink() noexcept {
     next_ = previous_ = nullptr;
 }
 
-void join_operation::target_ended() noexcept {
-    // A forwarded stop that the target answered with a value or an error has been answered here too.
-    if (mode_ == mode::forward && waiter().has(stop_pending) && !target_->has(is_cancelled)) {
+end_watch* end_watch::last_of(const fiber& target) noexcept {
+    return target.joiners != nullptr ? target.joiners->previous_ : nullptr;
+}
+
+void end_watch::target_ended() noexcept {
+    if (role_ == role::member) {
+        auto& member = static_cast<member_watch&>(*this);
+        member.owner_->member_ended(member);
+    } else {
+        static_cast<join_operation*>(this)->go_on();
+    }
+}
+
+bool member_watch::link_once() noexcept {
+    // An owner links all of its watches in one go: nobody can have come between.
+    const end_watch* last = last_of(*target_);
+    if (last != nullptr && last->how() == role::member &&
+        static_cast<const member_watch*>(last)->owner_ == owner_) {
+        return false;
+    }
+    link();
+    return true;
+}
+
+bool join_operation::ready() noexcept {
+    if (target_->has(is_done)) {
+        return true;
+    }
+    mistake_ = check_join(*target_);
+    return mistake_ != join_mistake::none;
+}
+
+bool join_operation::start() noexcept {
+    link();
+    return true;
+}
+
+bool join_operation::cancel() noexcept {
+    if (how() == role::forwarding_join) {
+        cancel_fiber(*target_, stop_reason(waiter()));
+        return false;
+    }
+    unlink();
+    return true;
+}
+
+void join_operation::go_on() noexcept {
+    // A forwarded stop that the target answered with a value or an error has been answered here
+    // too.
+    if (how() == role::forwarding_join && waiter().has(stop_pending) &&
+        !target_->has(is_cancelled)) {
         spend_requests(waiter());
     }
     complete();
 }
 
-void join_operation::throw_mistake() const {
-    if (mistake_ == mistake::awaits_itself) {
+join_mistake check_join(const fiber& target) noexcept {
+    if (&target == this_thread.running) {
+        return join_mistake::awaits_itself;
+    }
+    return target.group->home != this_thread.loop ? join_mistake::other_loop : join_mistake::none;
+}
+
+void throw_join_mistake(join_mistake made) {
+    if (made == join_mistake::awaits_itself) {
         throw invalid_state("a task awaits its own handle: it would wait for ever");
     }
-    throw invalid_state("a task of one loop awaits the handle of a task that belongs to another loop");
+    throw invalid_state(
+        "a task of one loop awaits the handle of a task that belongs to another loop");
 }
 
 }  // namespace weir::detail

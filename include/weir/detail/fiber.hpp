@@ -15,7 +15,16 @@ namespace weir::detail {
 struct fiber_extras;
 struct group_errors;
 class fiber;
-class join_operation;
+class end_watch;
+
+// Is told of each child of a group that ends, instead of the group's own rule about errors.
+class child_observer {
+public:
+    virtual void child_ended(fiber& ended) noexcept = 0;
+
+protected:
+    ~child_observer() = default;
+};
 
 // The fibers that are joined together. Shared by the group's boundary, its children and the
 // task_group objects that users hold.
@@ -28,6 +37,7 @@ struct group_state {
     scope* body = nullptr;           // the boundary around the body; null for a root group and at the end
     fiber* joiner = nullptr;         // the fiber that waits for the children, when it does
     group_errors* errors = nullptr;  // what children failed with
+    child_observer* observer = nullptr;
     bool is_root = false;
     bool is_aborting = false;  // a child failed, or the group was cancelled: accepts no new ones
     bool is_closed = false;    // has ended
@@ -68,7 +78,7 @@ public:
     group_state* group = nullptr;     // the group it belongs to
     fiber* previous_sibling = nullptr;
     fiber* next_sibling = nullptr;
-    join_operation* joiners = nullptr;  // a ring; points at its first
+    end_watch* joiners = nullptr;  // a ring; points at its first
     fiber_extras* extras = nullptr;
 
     explicit fiber(const boundary_table& table) noexcept : boundary(table) {}

@@ -14,6 +14,7 @@ namespace weir::detail {
 
 class fiber;
 struct boundary;
+struct group_state;
 struct scope;
 struct walk;
 
@@ -50,6 +51,7 @@ struct boundary_table {
     next_step (*stopped)(boundary&, fiber&, walk&);
     // For the task tree.
     const char* name;
+    const group_state* (*group)(const boundary&) = nullptr;  // whose children the boundary waits for
 };
 
 // One activation: a coroutine (its promise derives from this) or a boundary.
@@ -83,6 +85,15 @@ inline constexpr boundary_table table_of{
     [](boundary& self, fiber& on) { return static_cast<Boundary&>(self).advance(on); },
     [](boundary& self, fiber& on, walk& by) { return static_cast<Boundary&>(self).stopped(on, by); },
     Boundary::boundary_name,
+    [] {
+        const group_state* (*group)(const boundary&) = nullptr;
+        if constexpr (requires(const Boundary& self) { self.group(); }) {
+            group = [](const boundary& self) -> const group_state* {
+                return &static_cast<const Boundary&>(self).group();
+            };
+        }
+        return group;
+    }(),
 };
 
 // A stop in progress: where it is aimed at, or the error that clean-up has replaced it with.

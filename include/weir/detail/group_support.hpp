@@ -36,7 +36,9 @@ inline void child_ended(group_state& of, fiber& ended) noexcept {
         ended.previous_sibling;
     ended.next_sibling = ended.previous_sibling = nullptr;
     --of.child_count;
-    if (ended.has(is_failed) && !of.is_root) [[unlikely]] {
+    if (of.observer != nullptr) [[unlikely]] {
+        of.observer->child_ended(ended);
+    } else if (ended.has(is_failed) && !of.is_root) [[unlikely]] {
         child_failed(of, ended);
     }
     if (of.child_count == 0 && of.joiner != nullptr) {

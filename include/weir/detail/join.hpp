@@ -1,19 +1,60 @@
 // SPDX-License-Identifier: MIT
-// Waiting for the end of another fiber.
+// Waiting for the end of another fiber, or of several.
 #pragma once
 
 #include <weir/awaitable.hpp>
 
 namespace weir::detail {
 
-// Waits in the ring of the target's joiners. A forwarding join passes cancellation on to the target
-// and goes on when that has ended, as asyncio does; a plain one just leaves.
-class join_operation : public operation {
+// Waiting for oneself would be for ever; for a fiber of another loop, a race between threads.
+enum class join_mistake : unsigned char { none, awaits_itself, other_loop };
+join_mistake check_join(const fiber& target) noexcept;
+[[noreturn]] void throw_join_mistake(join_mistake made);
+
+// A place in the ring of those who want to know when a fiber ends.
+class end_watch {
+public:
+    enum class role : unsigned char { forwarding_join, leaving_join, member };
+
+    end_watch(const end_watch&) = delete;
+    end_watch& operator=(const end_watch&) = delete;
+
+    fiber& target() const noexcept { return *target_; }
+    role how() const noexcept { return role_; }
+    bool is_linked() const noexcept { return next_ != nullptr; }
+    void link() noexcept;  // they are told in the order in which they were linked
+    void unlink() noexcept;
+    // Who was linked last to this target; null if nobody is.
+    static end_watch* last_of(const fiber& target) noexcept;
+
+protected:
+    end_watch(fiber* target, role how) noexcept : target_(target), role_(how) {}
+    ~end_watch() { unlink(); }
+
+    fiber* target_;
+
+private:
+    friend void finish(fiber&) noexcept;
+    void target_ended() noexcept;
+
+    end_watch* previous_ = nullptr;
+    end_watch* next_ = nullptr;
+    role role_;
+};
+
+// co_await of a handle. A forwarding join passes cancellation on to the target and goes on when
+// that has ended, as asyncio does; a plain one just leaves.
+class join_operation : public operation, public end_watch {
 public:
     enum class mode : unsigned char { forward, leave };
 
-    join_operation(fiber& target, mode how) noexcept : target_(&target), mode_(how) {
+    join_operation(fiber& target, mode how) noexcept
+        : end_watch(&target, how == mode::forward ? role::forwarding_join : role::leaving_join) {
         target.retain();
+    }
+    join_operation(join_operation&& unawaited) noexcept
+        : operation(std::move(unawaited)), end_watch(unawaited.target_, unawaited.how()) {
+        target_->retain();
     }
     ~join_operation() {
         unlink();
@@ -25,31 +66,46 @@ public:
     bool cancel() noexcept override;
     const char* name() const noexcept override { return "join"; }
 
-    fiber& target() const noexcept { return *target_; }
-    fiber* forwards_to() noexcept override { return mode_ == mode::forward ? target_ : nullptr; }
-
-    // The target has ended.
-    void target_ended() noexcept;
+    fiber* forwards_to() noexcept override {
+        return how() == role::forwarding_join ? target_ : nullptr;
+    }
 
 protected:
-    // Throws when the await itself was a mistake: a task that awaits itself, or one of another loop.
     void check_await() const {
-        if (mistake_ != mistake::none) [[unlikely]] {
-            throw_mistake();
+        if (mistake_ != join_mistake::none) [[unlikely]] {
+            throw_join_mistake(mistake_);
         }
     }
 
 private:
-    friend void finish(fiber&) noexcept;
-    enum class mistake : unsigned char { none, awaits_itself, other_loop };
-    [[noreturn]] void throw_mistake() const;
-    void unlink() noexcept;
+    friend class end_watch;
+    void go_on() noexcept;
 
-    fiber* target_;
-    join_operation* previous_ = nullptr;
-    join_operation* next_ = nullptr;
-    mode mode_;
-    mistake mistake_ = mistake::none;
+    join_mistake mistake_ = join_mistake::none;
+};
+
+// One of several fibers that somebody waits for at once. The owner keeps the fibers alive.
+class member_watch final : public end_watch {
+public:
+    class owner {
+    public:
+        virtual void member_ended(member_watch& ended) noexcept = 0;
+
+    protected:
+        ~owner() = default;
+    };
+
+    member_watch() noexcept : end_watch(nullptr, role::member) {}
+    void assign(fiber& target, owner& told) noexcept {
+        target_ = &target;
+        owner_ = &told;
+    }
+    // Links, unless the owner watches this target already: then false.
+    bool link_once() noexcept;
+
+private:
+    friend class end_watch;
+    owner* owner_ = nullptr;
 };
 
 }  // namespace weir::detail

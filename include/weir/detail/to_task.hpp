@@ -2,6 +2,7 @@
 // Whatever can be awaited, as a task: what combinators accept.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 
 #include <weir/detail/child_call.hpp>
@@ -48,6 +49,18 @@ task<kept_t<awaited_t<Source>>> await_moved(Source source) {
     }
 }
 
+// A handle that the caller keeps: its value is copied, where it can be, and stays with the handle.
+template <class Source>
+concept shareable = requires(const Source& source) {
+    source.make_operation();
+    requires std::is_void_v<kept_t<awaited_t<Source>>> ||
+                 std::copy_constructible<kept_t<awaited_t<Source>>>;
+};
+template <shareable Source>
+task<kept_t<awaited_t<Source>>> await_shared(Source source) {
+    co_return co_await std::as_const(source);
+}
+
 template <class T>
 task<T> to_task(task<T>&& given) noexcept {
     return std::move(given);
@@ -55,7 +68,12 @@ task<T> to_task(task<T>&& given) noexcept {
 template <awaitable Source>
     requires(!is_task<std::remove_cvref_t<Source>>::value)
 auto to_task(Source&& source) {
-    return await_moved<std::remove_cvref_t<Source>>(std::forward<Source>(source));
+    using plain = std::remove_cvref_t<Source>;
+    if constexpr (std::is_lvalue_reference_v<Source> && shareable<plain>) {
+        return await_shared<plain>(source);
+    } else {
+        return await_moved<plain>(std::forward<Source>(source));
+    }
 }
 template <class Callable>
     requires(!awaitable<Callable> && starts_task<std::decay_t<Callable>&>)
