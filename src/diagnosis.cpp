@@ -107,7 +107,7 @@ void any_handle::set_name(std::string_view name) const {
 void loop::step_watched(detail::fiber& ready) noexcept {
     any_handle keep(ready);
     const clock::time_point begin = now();
-    step(ready);
+    step(ready, step_budget());
     const clock::duration held = now() - begin;
     if (held < state_->slow_step) {
         return;

@@ -44,7 +44,9 @@ loop::loop(std::unique_ptr<driver> custom, loop_options options)
     state_->thread = std::this_thread::get_id();
     state_->slow_step = options.slow_step;
     state_->shutdown_deadline = options.shutdown_deadline;
-    state_->shuffle = options.seed;
+    if (options.seed != 0) {
+        state_->exploration = std::make_unique<detail::explorer>(options.seed);
+    }
     state_->on_report = std::move(options.on_report);
     state_->stop_marker.flags = detail::is_callback;
     debug_ = options.debug.value_or(debug_by_environment());
@@ -182,7 +184,7 @@ void loop::wait() {
 }
 
 void loop::run_ready() noexcept {
-    const bool plain = !debug_ && state_->shuffle == 0;
+    const bool plain = !debug_ && state_->exploration == nullptr;
     int count = resumptions_per_turn;
     while (count > 0 && ready_head_ != nullptr && !state_->stop_met) {
         if (plain) [[likely]] {
@@ -197,48 +199,36 @@ void loop::run_ready() noexcept {
         } else if (debug_) {
             step_watched(static_cast<detail::fiber&>(item));
         } else {
-            step(static_cast<detail::fiber&>(item));
+            step(static_cast<detail::fiber&>(item), step_budget());
         }
         --count;
     }
 }
 
-detail::ready_item& loop::pop() noexcept {
-    return state_->shuffle != 0 ? take(choose()) : take(&ready_head_);
+unsigned loop::step_budget() noexcept {
+    return state_->exploration != nullptr ? state_->exploration->budget() : detail::operations_per_step;
 }
 
-// Schedule exploration: one of the first fibers, drawn from the seed. Callbacks keep their order, which
-// is part of their contract.
-detail::ready_item** loop::choose() noexcept {
-    constexpr std::uint64_t widest = 16;
-    std::uint64_t& random = state_->shuffle;
-    detail::ready_item** place = &ready_head_;
-    std::uint64_t candidates = 0;
-    for (detail::ready_item* each = ready_head_;
-         each != nullptr && candidates < widest && (each->flags & detail::is_callback) == 0;
-         each = each->next) {
-        ++candidates;
-    }
-    if (candidates > 1) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        for (std::uint64_t skip = random % candidates; skip > 0; --skip) {
-            place = &(*place)->next;
-        }
-    }
-    return place;
+detail::ready_item& loop::pop() noexcept {
+    return state_->exploration != nullptr ? take(state_->exploration->choose(ready_head_))
+                                          : take(&ready_head_);
 }
 
 void loop::fire_timers() noexcept {
     const std::int64_t now = state_->driver->now();
-    while (detail::timer* due = state_->timers.pop_due(now)) {
+    detail::explorer* const shuffle =
+        state_->exploration != nullptr && state_->exploration->shuffles() ? state_->exploration.get() : nullptr;
+    while (detail::timer* due = state_->timers.pop_due(now, shuffle)) {
         due->fire();
     }
 }
 
 void loop::wait_for_something() {
     loop_state& state = *state_;
+    if (state.idle != nullptr && state.posted.load() == nullptr) {
+        state.idle->nothing_is_ready();  // one at a time: it may make others ready
+        return;
+    }
     const std::int64_t deadline = state.timers.next_deadline();
     if (state.driver->is_simulated() && deadline == detail::timer_wheel::never &&
         state.outside_work.load() == 0 && state.posted.load() == nullptr) {

@@ -142,7 +142,7 @@ private:
     void run_until_empty(const bool& give_up);
     void run_ready() noexcept;
     detail::ready_item& pop() noexcept;
-    detail::ready_item** choose() noexcept;
+    unsigned step_budget() noexcept;
     void run_callback(detail::ready_item& item) noexcept;
     void step_watched(detail::fiber& ready) noexcept;
     void fire_timers() noexcept;

@@ -57,9 +57,9 @@ next_step unusual_entry(fiber& ready) noexcept {
 }
 
 // Leaves this_thread.running as it is: the callers reset it when they are through.
-inline void step_on(fiber& ready, thread_state& thread) noexcept {
+inline void step_on(fiber& ready, thread_state& thread, unsigned budget) noexcept {
     thread.running = &ready;
-    thread.budget = operations_per_step;
+    thread.budget = budget;
     next_step next = next_step::suspended();
     constexpr std::uint16_t unusual = stop_pending | restart_leaf | keeps_result;
     if ((ready.flags & unusual) != 0) [[unlikely]] {
@@ -83,15 +83,15 @@ inline void step_on(fiber& ready, thread_state& thread) noexcept {
 
 }  // namespace
 
-void loop_core::step(fiber& ready) noexcept {
-    step_on(ready, this_thread);
+void loop_core::step(fiber& ready, unsigned budget) noexcept {
+    step_on(ready, this_thread, budget);
     this_thread.running = nullptr;
 }
 
 int loop_core::run_fibers(int count) noexcept {
     thread_state& thread = this_thread;
     while (count > 0 && ready_head_ != nullptr && (ready_head_->flags & is_callback) == 0) {
-        step_on(static_cast<fiber&>(take(&ready_head_)), thread);
+        step_on(static_cast<fiber&>(take(&ready_head_)), thread, operations_per_step);
         --count;
     }
     thread.running = nullptr;

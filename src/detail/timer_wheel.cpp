@@ -3,6 +3,7 @@
 // moves only to times that have come, so a timer armed for the past of the position is overdue: those
 // are few and kept in a sorted list of their own.
 
+#include <weir/detail/explorer.hpp>
 #include <weir/detail/timer_wheel.hpp>
 
 #include <bit>
@@ -120,7 +121,25 @@ std::int64_t timer_wheel::next_deadline() noexcept {
     return earliest_;
 }
 
-timer* timer_wheel::pop_due(std::int64_t now) noexcept {
+// Any of those that share the first one's deadline, but timers that keep their order keep it.
+timer* timer_wheel::pick(timer& list, explorer& shuffle) noexcept {
+    std::uint64_t equal = 0;
+    for (timer* each = list.next_; each != &list && each->deadline_ == list.next_->deadline_;
+         each = each->next_) {
+        ++equal;
+    }
+    timer* picked = list.next_;
+    for (std::uint64_t skip = equal > 1 ? shuffle.draw(equal) : 0; skip > 0; --skip) {
+        picked = picked->next_;
+    }
+    if (picked->keeps_order()) {
+        for (picked = list.next_; !picked->keeps_order(); picked = picked->next_) {
+        }
+    }
+    return picked;
+}
+
+timer* timer_wheel::pop_due(std::int64_t now, explorer* shuffle) noexcept {
     if (count_ == 0 || (earliest_known_ && earliest_ > now)) {
         return nullptr;
     }
@@ -141,7 +160,7 @@ timer* timer_wheel::pop_due(std::int64_t now) noexcept {
             position_ = start;
             timer& list = list_of(level, slot);
             if (level == 0) {
-                due = list.next_;
+                due = shuffle != nullptr ? pick(list, *shuffle) : list.next_;
                 break;
             }
             timer* moved = list.next_;  // the whole list goes to lower levels

@@ -65,7 +65,7 @@ enum fiber_flag : std::uint16_t {
     keeps_result = 1 << 10,   // its operation completed late and wants its result delivered
     is_stoppable = 1 << 11,   // parked where a stop may reach it
     is_forwarding = 1 << 12,  // a cancel is being passed on along handles: guards against cycles
-    is_started = 1 << 13,     // has taken its first step
+    is_numbered = 1 << 13,    // schedule exploration knows it
     is_discarded = 1 << 14,   // nobody is told that its error was not retrieved
 };
 

@@ -8,6 +8,9 @@
 
 namespace weir::detail {
 
+// How many operations of a step may complete without waiting; then the fiber yields.
+constexpr unsigned operations_per_step = 256;
+
 class loop_core {
 public:
     loop_core() = default;
@@ -39,7 +42,7 @@ public:
     }
 
     // Runs one fiber until it suspends or ends. Nested for eager starts.
-    void step(fiber& ready) noexcept;
+    void step(fiber& ready, unsigned budget = operations_per_step) noexcept;
     // Runs fibers from the front of the queue, up to so many, until it is empty or a callback is next.
     // Returns how many of the number are left.
     int run_fibers(int count) noexcept;
@@ -65,7 +68,5 @@ protected:
     bool eager_ = false;  // spawn runs the first step at once, by default
     bool shields_broken_ = false;  // the deadline of the shutdown has passed
 };
-
-constexpr unsigned operations_per_step = 256;
 
 }  // namespace weir::detail

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include <weir/detail/context.hpp>
+#include <weir/detail/explorer.hpp>
+#include <weir/detail/idle.hpp>
 #include <weir/detail/loop_support.hpp>
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
@@ -24,6 +26,7 @@ struct scheduled_call final : ready_item, timer {
     explicit scheduled_call(loop& at) noexcept : home(&at) { flags = is_callback; }
     ~scheduled_call() { release_context(context); }
     void fire() noexcept override;
+    bool keeps_order() const noexcept override { return true; }
     void run() noexcept;
     void drop_callback() noexcept { callback = {}; }
     void release() noexcept {
@@ -48,7 +51,8 @@ struct loop_state {
     std::thread::id thread;
     clock::duration slow_step{};
     clock::duration shutdown_deadline{};
-    std::uint64_t shuffle = 0;  // state of the generator; 0: first in, first out
+    std::unique_ptr<explorer> exploration;  // null: first in, first out
+    idle_operation* idle = nullptr;         // waits until nothing else is ready
     report_handler on_report;
     std::string holder_name;  // debug: the task or callback that runs now
 

@@ -6,6 +6,8 @@
 
 namespace weir::detail {
 
+class explorer;
+
 // One timer, inside whatever waits for it.
 class timer {
 public:
@@ -17,6 +19,8 @@ public:
     std::int64_t deadline() const noexcept { return deadline_; }
 
     virtual void fire() noexcept = 0;  // disarmed already; may arm anew
+    // Does it keep its place among equal deadlines even when schedules are explored?
+    virtual bool keeps_order() const noexcept { return false; }
 
 protected:
     explicit timer(std::int64_t deadline) noexcept : deadline_(deadline) {}
@@ -48,8 +52,9 @@ public:
 
     // The earliest deadline; never if there is none.
     std::int64_t next_deadline() noexcept;
-    // Takes the earliest timer that is due off the wheel; null if none is.
-    timer* pop_due(std::int64_t now) noexcept;
+    // Takes the earliest timer that is due off the wheel; null if none is. Of several with the same
+    // deadline the one armed first, or, when schedules are explored, any.
+    timer* pop_due(std::int64_t now, explorer* shuffle = nullptr) noexcept;
 
 private:
     static constexpr int levels = 11;
@@ -58,6 +63,7 @@ private:
         void fire() noexcept override {}
     };
 
+    timer* pick(timer& list, explorer& shuffle) noexcept;
     static void append(timer& list, timer& added) noexcept;
     void insert(timer& armed) noexcept;
     void unlink(timer& gone) noexcept;
