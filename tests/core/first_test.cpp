@@ -26,7 +26,7 @@ WEIR_TEST(First, TimeoutThrows) {
 WEIR_TEST(First, GroupJoinsAndCollectsErrors) {
     int ended = 0;
     auto child = [&](bool fails) -> weir::task<> {
-        co_await weir::sleep(1s);
+        co_await weir::sleep(fails ? 2s : 1s);  // the failure stops who is not through
         ++ended;
         if (fails) {
             throw std::runtime_error("child failed");
