@@ -30,6 +30,7 @@ next_step group_boundary::advance(fiber& on) noexcept {
     if (!body_has_ended_) {
         body_has_ended_ = true;
         if (std::exception_ptr error = body_error()) {
+            ended_early_ = is_stop_of(*this, error);  // thrown by catchable
             if (!is_cancellation(error)) {
                 add_body_error_ = std::move(error);
             }
@@ -44,7 +45,7 @@ next_step group_boundary::advance(fiber& on) noexcept {
 next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
     if (!body_has_ended_) {
         body_has_ended_ = true;
-        body_is_gone_ = true;
+        body_is_gone_ = ended_early_ = true;
         if (by.error != nullptr) {
             add_body_error_ = std::move(by.error);
         }

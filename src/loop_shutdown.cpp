@@ -68,6 +68,9 @@ void loop::cancel_and_await_all() {
             limit.has_rung = false;
             arm(limit, detail::after(now(), state_->shutdown_deadline));
             detail::cancel_children(*root_);
+            for (const any_handle& each : all_tasks()) {
+                detail::release_held_stop(each.checked());
+            }
             run_until_empty(limit.has_rung);
         }
     } catch (const deadlock&) {

@@ -3,6 +3,7 @@
 // an ordinary stop request aimed at the scope; whether a stop that reaches the scope is its own, the
 // walk's target says, so nothing has to be counted or undone.
 
+#include <weir/detail/fiber_extras.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/scope.hpp>
@@ -18,7 +19,7 @@ bool timed_scope::begin(fiber& on) noexcept {
         return true;
     }
     auto& home = static_cast<loop&>(on.home());
-    if (when > home.now()) {
+    if (when > home.now() || when_ == expiry::at_next_turn) {
         enter_scope(*this, on);
         home.arm(*this, when);
         return true;
@@ -35,6 +36,9 @@ bool timed_scope::begin(fiber& on) noexcept {
 
 void timed_scope::fire() noexcept {
     expired_ = true;
+    if (on->extras != nullptr) {
+        on->extras->reason.clear();
+    }
     request_stop(*this);
 }
 

@@ -26,11 +26,7 @@ public:
     }
     next_step advance(fiber& on) noexcept {
         leave_scope(*this);
-        if (on.has(stop_pending) && work_.has_value()) {  // stop beats value
-            work_.destroy();
-            return let_pass(*this, on);
-        }
-        return return_to_parent(*this, on);
+        return give_way(*this, on, work_);
     }
     next_step stopped(fiber& on, walk& by) noexcept {
         leave_scope(*this);
@@ -78,7 +74,7 @@ public:
     auto await_resume() {
         if constexpr (View == view::thrown) {
             if (origin_.on != nullptr) {
-                throw cancelled(stop_reason(*origin_.on));
+                throw cancelled(stop_reason(*origin_.on), origin_.tag());
             }
             return work_.take();
         } else {

@@ -3,6 +3,7 @@
 // std::runtime_error; cancellation is neither.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -17,12 +18,16 @@ namespace weir {
 class cancelled {
 public:
     cancelled() = default;
-    explicit cancelled(std::string_view reason) : reason_(reason) {}
+    explicit cancelled(std::string_view reason, std::uint32_t origin = 0)
+        : reason_(reason), origin_(origin) {}
     // What was given to cancel(); often empty.
     const std::string& reason() const noexcept { return reason_; }
+    // For the library: the scope whose stop this stands for.
+    std::uint32_t origin() const noexcept { return origin_; }
 
 private:
     std::string reason_;
+    std::uint32_t origin_ = 0;
 };
 
 // ---- misuse --------------------------------------------------------------------------------------

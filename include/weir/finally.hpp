@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// How work ended, as its clean-up is told.
+// How work ended, as its clean-up is told. A weir::cancelled that leaves the work counts as stopped.
 enum class ending : unsigned char { value, error, stopped };
 
 namespace detail {
@@ -38,7 +38,9 @@ public:
 
     next_step advance(fiber& on) noexcept {
         if (!is_cleaning_) {
-            return clean(on, work_.has_value() ? ending::value : ending::error);
+            return clean(on, work_.has_value()                  ? ending::value
+                             : is_cancellation(work_.error()) ? ending::stopped
+                                                              : ending::error);
         }
         leave_scope(*this);
         if (std::exception_ptr error = cleaning_.error()) {
@@ -49,11 +51,7 @@ public:
             on.top = this->parent;
             return continue_stop(on, stop_target_);
         }
-        if (on.has(stop_pending) && work_.has_value()) {  // one came during the clean-up
-            work_.destroy();
-            return let_pass(*this, on);
-        }
-        return return_to_parent(*this, on);
+        return give_way(*this, on, work_);
     }
 
     next_step stopped(fiber& on, walk& by) noexcept {
@@ -131,8 +129,12 @@ public:
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> frame) noexcept {
         Promise& promise = frame.promise();
-        made_->fail = [](promise_base& into, std::exception_ptr error) noexcept {
-            static_cast<Promise&>(into).outcome.set_error(std::move(error));
+        made_->settle = [](promise_base& ended, std::exception_ptr error) noexcept {
+            auto& outcome = static_cast<Promise&>(ended).outcome;
+            if (error != nullptr) {
+                outcome.set_error(std::move(error));
+            }
+            return !outcome.has_error();
         };
         made_->next = promise.cleanup;
         promise.cleanup = std::exchange(made_, nullptr);
@@ -163,7 +165,7 @@ auto use_and_close(Resource resource, Body body) -> std::invoke_result_t<Body&, 
         }
     };
     co_return co_await finally_call<typename std::invoke_result_t<Body&, Resource&>::value_type, decltype(close)&>(
-        std::invoke(body, resource), close);
+        call_with<Body&, Resource&>(body, resource), close);
 }
 
 template <class Resource, class Body>

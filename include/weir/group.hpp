@@ -71,6 +71,7 @@ protected:
     virtual std::exception_ptr body_error() noexcept = 0;
 
     bool body_is_gone_ = false;  // a walk destroyed it
+    bool ended_early_ = false;   // task_group::cancel() stopped it, and nothing else happened
     std::exception_ptr thrown_;  // what the group ends with, if it ends with an error
 
 private:
@@ -102,7 +103,7 @@ public:
         if (this->thrown_ != nullptr) {
             std::rethrow_exception(this->thrown_);
         }
-        if (this->body_is_gone_) {  // task_group::cancel() stopped it
+        if (this->ended_early_) {
             if constexpr (std::is_void_v<T>) {
                 return;
             } else {
@@ -123,7 +124,7 @@ template <class Body>
 auto run_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
     using value = typename std::invoke_result_t<Body&, task_group&>::value_type;
     task_group group = task_group::make(loop::current());
-    co_return co_await group_call<value>(group.state(), std::invoke(body, group));
+    co_return co_await group_call<value>(group.state(), call_with<Body&, task_group&>(body, group));
 }
 
 }  // namespace detail

@@ -10,8 +10,8 @@
 #include <variant>
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/fiber_box.hpp>
 #include <weir/error.hpp>
+#include <weir/handle.hpp>
 
 namespace weir {
 
@@ -27,10 +27,13 @@ using value_or_unit = std::conditional_t<std::is_void_v<T>, unit, T>;
 struct stop_origin {
     fiber* on = nullptr;
     frame* target = nullptr;
-    std::uint32_t serial = 0;
+    std::uint32_t serial = 0;  // of the scope; 0: the whole fiber
+
+    // As weir::cancelled carries it.
+    std::uint32_t tag() const noexcept { return on == nullptr ? 0 : serial == 0 ? UINT32_MAX : serial; }
 };
 stop_origin origin_of(fiber& on, frame* target) noexcept;
-// Asks for the same stop again; false when the scope it was aimed at is no longer there.
+// Asks for the same stop again; false on another fiber, or when the scope that it was aimed at has ended.
 bool ask_again(const stop_origin& origin) noexcept;
 
 }  // namespace detail
@@ -58,6 +61,7 @@ public:
     static outcome from_stop(detail::stop_origin origin, std::string reason) {
         outcome made = from_cancellation(std::move(reason));
         made.origin_ = origin;
+        made.stopped_ = any_handle(*origin.on);
         return made;
     }
     template <class... Args>
@@ -100,7 +104,9 @@ public:
     }
     std::string reason() const { return is_cancelled() ? std::get<2>(state_) : std::string(); }
 
-    // co_await std::move(outcome): the value, or the error thrown, or the intercepted stop resumed.
+    // co_await std::move(outcome): the value, or the error thrown, or the intercepted stop resumed. Where
+    // there is nothing left to stop (the scope it was aimed at has ended, this is another task) or a
+    // shield holds it off, weir::cancelled is thrown.
     auto make_operation() && { return recipe{std::move(*this)}; }
 
 private:
@@ -129,7 +135,7 @@ private:
             std::rethrow_exception(std::get<1>(state_));
         }
         if (is_cancelled()) {
-            throw weir::cancelled(std::get<2>(state_));
+            throw weir::cancelled(std::get<2>(state_), origin_.tag());
         }
     }
     template <class Self>
@@ -144,6 +150,7 @@ private:
 
     state state_;
     detail::stop_origin origin_;
+    any_handle stopped_;  // so that its fiber cannot be taken for another one at the same address
 };
 
 }  // namespace weir

@@ -14,8 +14,8 @@ namespace detail {
 template <class T>
 class timeout_call final : public scoped_call<timeout_call<T>, T> {
 public:
-    timeout_call(task<T>&& work, clock::time_point deadline)
-        : scoped_call<timeout_call, T>(std::move(work), deadline, timed_scope::expiry::before_start) {}
+    timeout_call(task<T>&& work, clock::time_point deadline, timed_scope::expiry late)
+        : scoped_call<timeout_call, T>(std::move(work), deadline, late) {}
 
     T await_resume() {
         if (this->ended_by_own_stop()) {
@@ -28,8 +28,9 @@ public:
 template <class T, class Fallback>
 class timeout_or_call final : public scoped_call<timeout_or_call<T, Fallback>, T> {
 public:
-    timeout_or_call(task<T>&& work, clock::time_point deadline, Fallback fallback)
-        : scoped_call<timeout_or_call, T>(std::move(work), deadline, timed_scope::expiry::before_start),
+    timeout_or_call(task<T>&& work, clock::time_point deadline, timed_scope::expiry late,
+                    Fallback fallback)
+        : scoped_call<timeout_or_call, T>(std::move(work), deadline, late),
           fallback_(std::move(fallback)) {}
 
     T await_resume() {
@@ -43,6 +44,14 @@ private:
     Fallback fallback_;
 };
 
+// With no time left: work is not started, a running task is cancelled, and a single operation succeeds
+// if it can without waiting.
+template <class Work>
+inline constexpr timed_scope::expiry late_start =
+    !makes_operation<Work> && !leaf_operation<Work>              ? timed_scope::expiry::before_start
+    : std::derived_from<std::remove_cvref_t<Work>, any_handle> ? timed_scope::expiry::at_next_turn
+                                                                 : timed_scope::expiry::at_suspension;
+
 template <class Rep, class Period>
 clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
     return after(now(), to_nanoseconds(limit));
@@ -50,20 +59,19 @@ clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
 
 }  // namespace detail
 
-// co_await timeout(1s, work): the work's result, or timed_out. At the deadline the work is stopped and
+// co_await timeout(1s, work), or timeout_at(deadline, work): the work's result, or timed_out. At the deadline the work is stopped and
 // its clean-up awaited; work that answers the stop with a value or an error of its own is listened to.
-// With no time left, work is not even started. A timed_out thrown by the work itself is passed on.
-template <class Rep, class Period, detail::task_like Work>
-auto timeout(std::chrono::duration<Rep, Period> limit, Work&& work) {
-    WEIR_CHECK_CALLABLE(Work);
-    return detail::timeout_call<detail::task_value_t<Work>>(detail::to_task(std::forward<Work>(work)),
-                                                            detail::deadline_after(limit));
-}
+// With no time left, work is not even started; a handle is cancelled, unless its task has ended; and an
+// operation gets what it can have without waiting. A timed_out thrown by the work itself is passed on.
 template <detail::task_like Work>
 auto timeout_at(clock::time_point deadline, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
     return detail::timeout_call<detail::task_value_t<Work>>(detail::to_task(std::forward<Work>(work)),
-                                                            deadline);
+                                                            deadline, detail::late_start<Work>);
+}
+template <class Rep, class Period, detail::task_like Work>
+auto timeout(std::chrono::duration<Rep, Period> limit, Work&& work) {
+    return timeout_at(detail::deadline_after(limit), std::forward<Work>(work));
 }
 
 // The same, with a value in place of timed_out.
@@ -71,7 +79,8 @@ template <class Rep, class Period, detail::task_like Work, class Fallback>
 auto timeout_or(std::chrono::duration<Rep, Period> limit, Work&& work, Fallback fallback) {
     WEIR_CHECK_CALLABLE(Work);
     return detail::timeout_or_call<detail::task_value_t<Work>, Fallback>(
-        detail::to_task(std::forward<Work>(work)), detail::deadline_after(limit), std::move(fallback));
+        detail::to_task(std::forward<Work>(work)), detail::deadline_after(limit),
+        detail::late_start<Work>, std::move(fallback));
 }
 
 }  // namespace weir

@@ -11,12 +11,56 @@ namespace weir::detail {
 
 namespace {
 
+// Owns registrations: what is not run, because the loop is past its deadline, is destroyed.
+class deferred_list {
+public:
+    explicit deferred_list(deferred* first) noexcept : first_(first) {}
+    deferred_list(deferred_list&& other) noexcept : first_(std::exchange(other.first_, nullptr)) {}
+    deferred_list& operator=(deferred_list&&) = delete;
+    ~deferred_list() {
+        while (take() != nullptr) {
+        }
+    }
+    std::unique_ptr<deferred> take() noexcept {
+        std::unique_ptr<deferred> taken(first_);
+        if (taken != nullptr) {
+            first_ = taken->next;
+        }
+        return taken;
+    }
+
+private:
+    deferred* first_;
+};
+
+task<void> run_one(deferred& each) {
+    co_await each.invoke();
+}
+
+// Runs all of a list in turn; the last error wins, the others are reported.
+task<void> run_deferred(deferred_list cleanup) {
+    std::exception_ptr last;
+    for (std::unique_ptr<deferred> each = cleanup.take(); each != nullptr; each = cleanup.take()) {
+        outcome<void> done = co_await settle(run_one(*each));
+        if (std::exception_ptr error = done.error()) {
+            if (std::exception_ptr former = std::exchange(last, std::move(error))) {
+                loop::current().tell({report_kind::suppressed_error,
+                                      "deferred clean-up failed: " + describe(former), former,
+                                      current_task(), {}});
+            }
+        }
+    }
+    if (last != nullptr) {
+        std::rethrow_exception(last);
+    }
+}
+
 class cleanup_runner final : public scope {
 public:
     static constexpr const char* boundary_name = "defer";
 
     cleanup_runner(deferred* cleanup, frame& caller)
-        : scope(table_of<cleanup_runner>), fail_(cleanup->fail), work_(run_deferred(cleanup)) {
+        : scope(table_of<cleanup_runner>), settle_(cleanup->settle), work_(run_deferred(deferred_list(cleanup))) {
         parent = &caller;
         shielding = true;
     }
@@ -56,8 +100,9 @@ private:
     next_step go_on(fiber& on, std::exception_ptr error) noexcept {
         const std::unique_ptr<cleanup_runner> self(this);
         if (ended_ != nullptr) {
-            if (error != nullptr) {
-                fail_(*ended_, std::move(error));
+            if (settle_(*ended_, std::move(error)) && on.has(stop_pending)) {
+                on.top = ended_;  // stop beats value
+                return next_step::walk_on();
             }
             return return_to_parent(*this, on);
         }
@@ -68,30 +113,13 @@ private:
         return continue_stop(on, stop_target_);
     }
 
-    fail_function fail_;
+    settle_function settle_;
     child_call<void> work_;
     promise_base* ended_ = nullptr;
     frame* stop_target_ = nullptr;
 };
 
 }  // namespace
-
-task<void> run_deferred(deferred* cleanup) {
-    std::exception_ptr last;
-    while (cleanup != nullptr) {
-        const std::unique_ptr<deferred> each(std::exchange(cleanup, cleanup->next));
-        outcome<void> done = co_await settle(each->invoke());
-        if (std::exception_ptr error = done.error()) {
-            if (std::exception_ptr former = std::exchange(last, std::move(error))) {
-                loop::current().tell({report_kind::suppressed_error,
-                                      "deferred clean-up failed: " + describe(former), former, current_task(), {}});
-            }
-        }
-    }
-    if (last != nullptr) {
-        std::rethrow_exception(last);
-    }
-}
 
 void promise_base::leave_through_cleanup(fiber& on) noexcept {
     auto* runner = new cleanup_runner(std::exchange(cleanup, nullptr), *parent);

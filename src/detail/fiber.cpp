@@ -44,9 +44,13 @@ next_step unusual_entry(fiber& ready) noexcept {
     if (ready.has(keeps_result)) {
         ready.clear(keeps_result);
     } else if (ready.has(stop_pending)) {
+        ready.clear(is_interrupted);
         return next_step::walk_on();
     }
     if (postponed != nullptr && !postponed->ready()) {
+        if (ready.has(stop_pending)) {
+            return next_step::walk_on();  // asked for by the operation itself
+        }
         ready.leaf = postponed;
         if (postponed->start()) {
             return next_step::suspended();
@@ -110,6 +114,17 @@ bool is_cancellation(const std::exception_ptr& error) noexcept {
         return false;
     }
 #endif
+}
+
+bool is_stop_of(const scope& aimed_at, const std::exception_ptr& error) noexcept {
+    if (!aimed_at.delivered || !is_cancellation(error)) {
+        return false;
+    }
+    try {
+        std::rethrow_exception(error);
+    } catch (const cancelled& stop) {
+        return stop.origin() == 0 || stop.origin() == aimed_at.serial;
+    }
 }
 
 void note_error(fiber& ended, const std::exception_ptr& error) noexcept {
@@ -286,6 +301,9 @@ bool join_operation::cancel() noexcept {
 }
 
 void join_operation::go_on() noexcept {
+    if (!is_waiting()) {
+        return;  // let go of, to break a cycle
+    }
     // A forwarded stop that the target answered with a value or an error has been answered here
     // too.
     if (how() == role::forwarding_join && waiter().has(stop_pending) &&

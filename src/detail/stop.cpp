@@ -53,11 +53,34 @@ void mark_requested(fiber& on, frame* target) noexcept {
     on.raise(any_requested);
 }
 
+void note_cancel(fiber& target, std::string_view reason) {
+    if (target.cancel_count != UINT16_MAX) {
+        ++target.cancel_count;
+    }
+    if (!reason.empty()) {
+        target.extra().reason = reason;
+    } else if (target.extras != nullptr) {
+        target.extras->reason.clear();
+    }
+    mark_requested(target, &target);
+    if (target.extras != nullptr && target.extras->stop_source != nullptr) {
+        target.extras->stop_source->request_stop();
+    }
+    refresh_stop(target);
+}
+
+// The fiber's operation has been called off: its turn comes, and is a walk.
+void wake_to_stop(fiber& target) noexcept {
+    target.leaf = nullptr;
+    target.raise(is_interrupted);
+    target.home().push(target);
+}
+
 // Makes a suspended fiber notice its request. A cancel passes along a chain of awaited handles in a
-// loop: such chains may be long, and may be cyclic by mistake.
+// loop: such chains may be long. In a cycle, which can never end by itself, the last one stops waiting.
 void interrupt(fiber& first) noexcept {
     fiber* each = &first;
-    while (each->has(stop_pending) && !each->has(is_forwarding)) {
+    while (each->has(stop_pending)) {
         if (each->has(is_parked)) {
             if (each->has(is_stoppable)) {
                 each->home().unpark(*each);
@@ -71,20 +94,17 @@ void interrupt(fiber& first) noexcept {
         fiber* const awaited = leaf->forwards_to();
         if (awaited == nullptr) {
             if (leaf->cancel()) {
-                each->leaf = nullptr;
-                each->home().push(*each);
+                wake_to_stop(*each);
             }
             break;
         }
-        each->raise(is_forwarding);
-        fiber& inner = *awaited;
-        ++inner.cancel_count;
-        mark_requested(inner, &inner);
-        if (std::string_view reason = stop_reason(*each); !reason.empty()) {
-            inner.extra().reason = reason;
+        if (awaited->has(is_forwarding)) {
+            wake_to_stop(*each);
+            break;
         }
-        refresh_stop(inner);
-        each = &inner;
+        each->raise(is_forwarding);
+        note_cancel(*awaited, stop_reason(*each));
+        each = awaited;
     }
     for (each = &first; each->has(is_forwarding); each = each->leaf->forwards_to()) {
         each->clear(is_forwarding);
@@ -130,17 +150,7 @@ bool cancel_fiber(fiber& target, std::string_view reason) {
         return false;
     }
     target.home().check_thread("handle.cancel()");
-    ++target.cancel_count;
-    if (!reason.empty()) {
-        target.extra().reason = reason;
-    } else if (target.extras != nullptr) {
-        target.extras->reason.clear();
-    }
-    mark_requested(target, &target);
-    if (target.extras != nullptr && target.extras->stop_source != nullptr) {
-        target.extras->stop_source->request_stop();
-    }
-    refresh_stop(target);
+    note_cancel(target, reason);
     interrupt(target);
     return true;
 }
@@ -149,7 +159,9 @@ unsigned uncancel_fiber(fiber& target) noexcept {
     if (target.has(is_done)) {
         return target.cancel_count;
     }
-    if (target.cancel_count > 0 && --target.cancel_count == 0) {
+    // A request that has not taken effect is taken back; one that has called off an operation cannot be.
+    if (target.cancel_count > 0 && --target.cancel_count == 0 && target.leaf == nullptr &&
+        !target.has(is_interrupted)) {
         target.clear(root_requested);
         refresh_stop(target);
     }
@@ -164,6 +176,11 @@ void request_stop(scope& target) noexcept {
     mark_requested(on, &target);
     refresh_stop(on);
     interrupt(on);
+}
+
+void release_held_stop(fiber& of) noexcept {
+    refresh_stop(of);
+    interrupt(of);
 }
 
 void request_stop_of(fiber& on, frame* target) noexcept {

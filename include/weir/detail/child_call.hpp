@@ -46,6 +46,8 @@ public:
     }
 
     bool has_value() const noexcept { return child_ && child_.promise().outcome.has_value(); }
+    // A value, or a cancellation: a stop takes precedence over these.
+    bool yields_to_stop() const noexcept { return has_value() || is_cancellation(error()); }
     std::exception_ptr error() const noexcept {
         return child_ ? child_.promise().outcome.error() : error_;
     }
@@ -81,9 +83,15 @@ inline next_step let_pass(boundary& from, fiber& on) noexcept {
     return next_step::walk_on();
 }
 
-}  // namespace weir::detail
-
-namespace weir::detail {
+// Goes on with the result of the work, unless a stop that was held off meanwhile beats it.
+template <class T>
+next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
+    if (on.has(stop_pending) && work.yields_to_stop()) {
+        work.destroy();
+        return let_pass(from, on);
+    }
+    return return_to_parent(from, on);
+}
 
 // An awaitable that is itself the boundary it puts on the stack. May be moved before it is awaited.
 template <class Derived, class Boundary>

@@ -9,21 +9,20 @@
 
 namespace weir::detail {
 
-// How clean-up that fails reports to a frame that still exists.
-using fail_function = void (*)(promise_base&, std::exception_ptr) noexcept;
+// How clean-up reports to a frame that still exists: its error, if any, becomes the frame's. Returns
+// whether the frame has ended with a value.
+using settle_function = bool (*)(promise_base&, std::exception_ptr) noexcept;
 
 // One registration. Made by weir::defer, consumed by invoke().
 struct deferred {
     deferred* next = nullptr;
-    fail_function fail = nullptr;
+    settle_function settle = nullptr;
     virtual task<void> invoke() = 0;
     virtual ~deferred() = default;
 };
 
 // The frame was destroyed by a walk: run its clean-up, then go on with the walk.
 next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& by) noexcept;
-// Runs all of a list in turn; the last error wins, the others are reported.
-task<void> run_deferred(deferred* cleanup);
 // Throws the error into the frame as if its callee had thrown it.
 next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept;
 next_step run_walk(fiber& on) noexcept;

@@ -67,6 +67,7 @@ enum fiber_flag : std::uint16_t {
     is_forwarding = 1 << 12,  // a cancel is being passed on along handles: guards against cycles
     is_numbered = 1 << 13,    // schedule exploration knows it
     is_discarded = 1 << 14,   // nobody is told that its error was not retrieved
+    is_interrupted = 1 << 15, // its operation was called off: nothing but a walk can follow
 };
 
 // The fiber is itself the outermost boundary of its stack. What few fibers have (a name, callbacks,
@@ -116,6 +117,8 @@ void request_stop(scope& target) noexcept;
 void spend_requests(fiber& of) noexcept;
 // Is a request waiting that nothing holds off?
 void refresh_stop(fiber& of) noexcept;
+// Delivers what shields held off, now that they hold no longer.
+void release_held_stop(fiber& of) noexcept;
 // The reason given with the latest request; empty if none.
 std::string_view stop_reason(const fiber& of) noexcept;
 

@@ -151,6 +151,15 @@ struct promise_base : frame {
         this_thread.next = parent->turn().word();
     }
     void leave_through_cleanup(fiber& on) noexcept;
+
+    // The error that left the body. GCC also comes here when a destructor throws while the frame is being
+    // destroyed: that terminates, as it does with clang.
+    std::exception_ptr thrown_by_body() const noexcept {
+        if (this_thread.running->top != this) {
+            std::terminate();
+        }
+        return std::current_exception();
+    }
 };
 
 // Puts a coroutine on top of the stack and has the trampoline start it.
@@ -170,7 +179,7 @@ struct task_promise : promise_base {
     void return_value(U&& value) {
         outcome.set_value(std::forward<U>(value));
     }
-    void unhandled_exception() noexcept { outcome.set_error(std::current_exception()); }
+    void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
 
 template <class T>
@@ -179,7 +188,7 @@ struct task_promise<T&> : promise_base {
 
     task<T&> get_return_object() noexcept;
     void return_value(T& value) noexcept { outcome.set_value(value); }
-    void unhandled_exception() noexcept { outcome.set_error(std::current_exception()); }
+    void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
 
 template <>
@@ -188,7 +197,7 @@ struct task_promise<void> : promise_base {
 
     task<void> get_return_object() noexcept;
     void return_void() noexcept {}
-    void unhandled_exception() noexcept { outcome.set_error(std::current_exception()); }
+    void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
 
 // Awaiting a task is a call: the child runs on the same fiber, without a turn of the loop. The child

@@ -14,6 +14,7 @@ public:
     enum class expiry : unsigned char {
         at_suspension,  // a deadline that has passed takes effect at the first suspension of the body
         before_start,   // a deadline that has passed: the work is not even started
+        at_next_turn,   // a deadline that has passed takes effect when the work has begun to wait
     };
 
     explicit timed_scope(clock::time_point deadline, expiry when = expiry::at_suspension) noexcept
@@ -72,7 +73,7 @@ protected:
     // catchable on its way out.
     bool ended_by_own_stop() {
         return this->caught_ ||
-               (this->delivered && !this->work_is_gone_ && is_cancellation(work_.error()));
+               (this->delivered && !this->work_is_gone_ && is_stop_of(*this, work_.error()));
     }
     T take() {
         if (this->work_is_gone_) {

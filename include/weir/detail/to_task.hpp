@@ -81,6 +81,13 @@ auto to_task(Callable&& callable) {
     return make_task(std::forward<Callable>(callable));
 }
 
+// Calls a body inside a task, so that even a body that throws before it makes a task of its own throws
+// into the boundary around it.
+template <class Body, class Argument>
+auto call_with(Body body, Argument argument) -> std::invoke_result_t<Body&, Argument> {
+    co_return co_await std::invoke(body, argument);
+}
+
 template <class Source>
 concept task_like = requires(Source&& source) { to_task(std::forward<Source>(source)); };
 template <class Source>
