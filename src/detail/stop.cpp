@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // How stops are asked for and delivered.
 //
-// A request sets a flag on the scope it is aimed at, or on the fiber. Whether it may be delivered is a
-// matter of the scopes between: the outermost requested scope that no shield separates from the
-// innermost frame is the target. If the fiber waits for an operation, that is cancelled; if it is
-// ready or running, the loop finds the flag when the fiber would next be resumed or suspended.
+// A request sets a flag on the scope it is aimed at, or on the fiber. Whether it may be delivered
+// is a matter of the scopes between: the outermost requested scope that no shield separates from
+// the innermost frame is the target. If the fiber waits for an operation, that is cancelled; if it
+// is ready or running, the loop finds the flag when the fiber would next be resumed or suspended.
 // Delivery is a walk: the loop destroys coroutine frames from the innermost outwards, and asks each
-// boundary it meets what to do. The walk is a loop and runs only from loop_core::step, so neither depth
-// nor re-entrance is a concern.
+// boundary it meets what to do. The walk is a loop and runs only from loop_core::step, so neither
+// depth nor re-entrance is a concern.
 
 #include <weir/awaitable.hpp>
 #include <weir/detail/cleanup.hpp>
@@ -77,10 +77,11 @@ void wake_to_stop(fiber& target) noexcept {
 }
 
 // Makes a suspended fiber notice its request. A cancel passes along a chain of awaited handles in a
-// loop: such chains may be long. In a cycle, which can never end by itself, the last one stops waiting.
+// loop: such chains may be long. In a cycle, which can never end by itself, the last one stops
+// waiting.
 void interrupt(fiber& first) noexcept {
     fiber* each = &first;
-    while (each->has(stop_pending)) {
+    while (each->has(stop_pending) && !each->has(is_forwarding)) {
         if (each->has(is_parked)) {
             if (each->has(is_stoppable)) {
                 each->home().unpark(*each);
@@ -93,7 +94,10 @@ void interrupt(fiber& first) noexcept {
         }
         fiber* const awaited = leaf->forwards_to();
         if (awaited == nullptr) {
-            if (leaf->cancel()) {
+            each->raise(is_forwarding);  // it may pass the cancel on itself
+            const bool has_let_go = leaf->cancel();
+            each->clear(is_forwarding);
+            if (has_let_go) {
                 wake_to_stop(*each);
             }
             break;
@@ -159,7 +163,8 @@ unsigned uncancel_fiber(fiber& target) noexcept {
     if (target.has(is_done)) {
         return target.cancel_count;
     }
-    // A request that has not taken effect is taken back; one that has called off an operation cannot be.
+    // A request that has not taken effect is taken back; one that has called off an operation
+    // cannot be.
     if (target.cancel_count > 0 && --target.cancel_count == 0 && target.leaf == nullptr &&
         !target.has(is_interrupted)) {
         target.clear(root_requested);
