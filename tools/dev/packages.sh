@@ -68,9 +68,8 @@ command_install_deps() {
         test) lists=(run test) ;;
         ci) lists=(run test clang format) ;;
         bench) lists=(run bench) ;;
-        docs) lists=(docs) ;;
-        all) lists=(run test clang format tidy bench docs) ;;
-        *) die "install-deps knows: run, test, ci, bench, docs, all; not '$1'." ;;
+        all) lists=(run test clang format tidy bench) ;;
+        *) die "install-deps knows: run, test, ci, bench, all; not '$1'." ;;
     esac
     ensure_packages "${lists[@]}"
     say "Everything for '${1:-test}' is installed."

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import semantics_page
+
 SUITE = "Semantics"
 EXCUSES = ("deviates", "not-applicable")
 VERDICTS = ("passed", *EXCUSES, "failed", "missing")
@@ -96,16 +98,21 @@ def main():
     parser.add_argument("--ids", type=pathlib.Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120, help="seconds for each id")
+    parser.add_argument("--markdown", action="store_true",
+                        help="also write the results into docs/semantics.md")
     arguments = parser.parse_args()
 
-    counts = collections.Counter()
+    verdicts = {}
     ids = read_ids(arguments.ids)
     for name, verdict in judge_all(arguments.program, ids, arguments.jobs, arguments.timeout):
-        counts[verdict.kind] += 1
+        verdicts[name] = verdict
         print(f"{name} {verdict.kind}" + (f": {verdict.reason}" if verdict.reason else ""),
               flush=True)
         if verdict.details:
             print("    " + verdict.details.strip().replace("\n", "\n    "), file=sys.stderr)
+    counts = collections.Counter(verdict.kind for verdict in verdicts.values())
+    if arguments.markdown:
+        semantics_page.update(verdicts)
     print(f"{len(ids)} ids: " + ", ".join(f"{counts[kind]} {kind}" for kind in VERDICTS))
     return 1 if counts["failed"] or counts["missing"] else 0
 

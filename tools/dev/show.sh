@@ -34,10 +34,7 @@ command_bench() {
 }
 
 command_docs() {
-    ensure_packages docs
-    mkdir -p "$root/build/docs"
-    (cd "$root" && doxygen tools/dev/Doxyfile) || die "doxygen failed."
-    say "The API reference: build/docs/html/index.html"
+    python3 "$root/tools/dev/reference.py" "$@"
 }
 
 # The C++ files that git knows, or would take.
