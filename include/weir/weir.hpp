@@ -6,11 +6,13 @@
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/finally.hpp>
+#include <weir/gather.hpp>
 #include <weir/group.hpp>
 #include <weir/handle.hpp>
 #include <weir/local.hpp>
 #include <weir/loop.hpp>
 #include <weir/outcome.hpp>
+#include <weir/race.hpp>
 #include <weir/run.hpp>
 #include <weir/scope.hpp>
 #include <weir/spawn.hpp>

@@ -110,4 +110,9 @@ inline constexpr bool safe_in_await = true;
                   "this compiler destroys temporary closures in co_await expressions twice (GCC "  \
                   "PR99576): name the lambda first, or capture by reference; see docs/compilers.md")
 
+template <class Callable>
+constexpr void check_safe_in_await() {
+    WEIR_CHECK_CALLABLE(Callable);
+}
+
 }  // namespace weir::detail
