@@ -2,6 +2,7 @@
 // Everything of the core.
 #pragma once
 
+#include <weir/as_completed.hpp>
 #include <weir/awaitable.hpp>
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
@@ -19,3 +20,4 @@
 #include <weir/task.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
+#include <weir/wait.hpp>

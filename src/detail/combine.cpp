@@ -149,12 +149,12 @@ void fan_in::add(fiber& watched) {
         throw_join_mistake(made);
     }
     member_watch& watch = watches_[count_++];
-    watch.assign(watched, *this);
+    watch.assign(watched);
     watched.raise(is_retrieved);
     if (ended) {
         note(watched);
     } else {
-        watch.link();
+        watch.link_for(*this);
         ++remaining_;
     }
 }

@@ -267,15 +267,13 @@ void end_watch::target_ended() noexcept {
     }
 }
 
-bool member_watch::link_once() noexcept {
+void member_watch::link_once(owner& told) noexcept {
     // An owner links all of its watches in one go: nobody can have come between.
     const end_watch* last = last_of(*target_);
-    if (last != nullptr && last->how() == role::member &&
-        static_cast<const member_watch*>(last)->owner_ == owner_) {
-        return false;
+    if (last == nullptr || last->how() != role::member ||
+        static_cast<const member_watch*>(last)->owner_ != &told) {
+        link_for(told);
     }
-    link();
-    return true;
 }
 
 bool join_operation::ready() noexcept {

@@ -96,12 +96,14 @@ public:
     };
 
     member_watch() noexcept : end_watch(nullptr, role::member) {}
-    void assign(fiber& target, owner& told) noexcept {
-        target_ = &target;
+    void assign(fiber& target) noexcept { target_ = &target; }
+    void link_for(owner& told) noexcept {
         owner_ = &told;
+        link();
     }
-    // Links, unless the owner watches this target already: then false.
-    bool link_once() noexcept;
+    // Links, unless the owner watches the target already: then this one is a repetition.
+    void link_once(owner& told) noexcept;
+    bool is_repetition() const noexcept { return owner_ == nullptr; }
 
 private:
     friend class end_watch;
