@@ -28,6 +28,11 @@ bool debug_by_environment() noexcept {
 
 }  // namespace
 
+detail::loop_core::loop_core() noexcept : id_([] {
+    static constinit std::atomic<std::uint32_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}()) {}
+
 loop::loop(loop_options options)
     : loop(options.driver == driver_kind::simulated ? make_simulated_driver() : make_epoll_driver(),
            std::move(options)) {}

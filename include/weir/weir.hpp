@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything of the core.
+// Everything of the core, and the synchronisation primitives.
 #pragma once
 
 #include <weir/as_completed.hpp>
@@ -17,6 +17,12 @@
 #include <weir/run.hpp>
 #include <weir/scope.hpp>
 #include <weir/spawn.hpp>
+#include <weir/sync/barrier.hpp>
+#include <weir/sync/condition.hpp>
+#include <weir/sync/event.hpp>
+#include <weir/sync/mutex.hpp>
+#include <weir/sync/queue.hpp>
+#include <weir/sync/semaphore.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>

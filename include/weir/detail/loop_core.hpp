@@ -13,7 +13,7 @@ constexpr unsigned operations_per_step = 256;
 
 class loop_core {
 public:
-    loop_core() = default;
+    loop_core() noexcept;
     loop_core(const loop_core&) = delete;
     loop_core& operator=(const loop_core&) = delete;
 
@@ -31,6 +31,8 @@ public:
         }
     }
 
+    // Never 0, and never that of another loop, also of one that is gone.
+    std::uint32_t id() const noexcept { return id_; }
     bool debug() const noexcept { return debug_; }
     bool eager() const noexcept { return eager_; }
     bool shields_are_broken() const noexcept { return shields_broken_; }
@@ -64,6 +66,7 @@ protected:
     ready_item* ready_head_ = nullptr;
     ready_item** ready_tail_ = &ready_head_;
     group_state* root_ = nullptr;
+    const std::uint32_t id_;
     bool debug_ = false;
     bool eager_ = false;  // spawn runs the first step at once, by default
     bool shields_broken_ = false;  // the deadline of the shutdown has passed

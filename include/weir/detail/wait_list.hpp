@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Who waits for a primitive, first come, first served.
+//
+// The list has two parts. In front are the operations that have been granted what they wait for and
+// whose fibers have not run yet; behind them those that still wait. A granted operation leaves the
+// list when its fiber goes on, or when it is destroyed because a stop came first: then it passes
+// the grant on. So a primitive knows everybody who will come back to it, and can tell them when it
+// is destroyed. Nothing allocates; everything is O(1) per operation concerned.
+#pragma once
+
+#include <weir/awaitable.hpp>
+
+#include <cstdint>
+
+namespace weir::detail {
+
+struct wait_link {
+    wait_link* next = nullptr;
+    wait_link* previous = nullptr;
+};
+
+// The two-part list, of anything that has a link.
+class split_list {
+public:
+    constexpr split_list() noexcept : ends_{&ends_, &ends_}, first_waiting_(&ends_) {}
+    split_list(const split_list&) = delete;
+    split_list& operator=(const split_list&) = delete;
+
+    bool is_empty() const noexcept { return ends_.next == &ends_; }
+    bool has_waiting() const noexcept { return first_waiting_ != &ends_; }
+    bool has_granted() const noexcept { return ends_.next != first_waiting_; }
+    wait_link& first() const noexcept { return *ends_.next; }
+    wait_link& first_waiting() const noexcept { return *first_waiting_; }
+
+    void append(wait_link& last) noexcept {
+        last.next = &ends_;
+        last.previous = ends_.previous;
+        ends_.previous->next = &last;
+        ends_.previous = &last;
+        if (first_waiting_ == &ends_) {
+            first_waiting_ = &last;
+        }
+    }
+    // The first that waits becomes the last that is granted.
+    wait_link& advance() noexcept {
+        wait_link& first = *first_waiting_;
+        first_waiting_ = first.next;
+        return first;
+    }
+    void remove_granted(wait_link& gone) noexcept {
+        gone.previous->next = gone.next;
+        gone.next->previous = gone.previous;
+    }
+    void remove(wait_link& gone) noexcept {
+        if (first_waiting_ == &gone) {
+            first_waiting_ = gone.next;
+        }
+        remove_granted(gone);
+    }
+
+private:
+    wait_link ends_;
+    wait_link* first_waiting_;
+};
+
+enum class wait_state : unsigned char {
+    idle,        // before it waits, and after the fiber has gone on
+    waiting,     // in the list
+    granted,     // in the list, the fiber is on its way
+    refused,     // not in the list: will not get it (closed, broken); the fiber is on its way
+    wrong_loop,  // never was in the list: the primitive belongs to another loop
+    orphaned,    // not in the list: the primitive was destroyed
+};
+
+[[noreturn]] void throw_wait_error(wait_state state, const char* primitive);
+
+class wait_list;
+
+// The base of all operations that wait in a wait_list.
+class wait_operation : public operation, public wait_link {
+public:
+    wait_state state() const noexcept { return state_; }
+
+protected:
+    wait_operation() noexcept = default;
+    wait_operation(wait_operation&&) noexcept : operation(), wait_link() {}
+    ~wait_operation() = default;
+
+    wait_state state_ = wait_state::idle;
+
+private:
+    friend class wait_list;
+    void answer(wait_state how) noexcept {
+        state_ = how;
+        complete();
+    }
+};
+
+class wait_list : public split_list {
+public:
+    // An operation begins to wait. False, and wrong_loop, if the list has been used by another
+    // loop: a list belongs to the loop that first waited in it.
+    bool enter(wait_operation& last) noexcept {
+        const std::uint32_t here = this_thread.loop->id();
+        if (loop_ != here) [[unlikely]] {
+            if (loop_ != 0) {
+                last.state_ = wait_state::wrong_loop;
+                return false;
+            }
+            loop_ = here;
+        }
+        enter_unchecked(last);
+        return true;
+    }
+    void enter_unchecked(wait_operation& last) noexcept {
+        last.state_ = wait_state::waiting;
+        append(last);
+    }
+
+    // Debug mode: throws wrong_thread unless the one that waits first may be woken on this thread.
+    void check_thread(const char* what) const {
+        if (has_waiting()) {
+            at(first_waiting()).waiter().home().check_thread(what);
+        }
+    }
+
+    // The first that waits gets it. There must be one.
+    wait_operation& grant_first() noexcept {
+        wait_operation& first = at(advance());
+        first.answer(wait_state::granted);
+        return first;
+    }
+    // The same for those that need nothing of the primitive any more: they leave the list at once.
+    void release_first(wait_state how) noexcept {
+        wait_operation& first = at(first_waiting());
+        remove(first);
+        first.answer(how);
+    }
+    void release_waiting(wait_state how) noexcept {
+        while (has_waiting()) {
+            release_first(how);
+        }
+    }
+    // Those that were granted it do not get it after all.
+    void revoke_granted(wait_state how) noexcept {
+        while (has_granted()) {
+            wait_operation& first = at(this->first());
+            remove_granted(first);
+            first.state_ = how;
+        }
+    }
+    // The primitive is being destroyed.
+    void orphan() noexcept {
+        if (!is_empty()) [[unlikely]] {
+            revoke_granted(wait_state::orphaned);
+            release_waiting(wait_state::orphaned);
+        }
+    }
+
+    static wait_operation& at(wait_link& link) noexcept {
+        return static_cast<wait_operation&>(link);
+    }
+
+private:
+    std::uint32_t loop_ = 0;  // the id of the loop it belongs to; 0: none yet
+};
+
+}  // namespace weir::detail

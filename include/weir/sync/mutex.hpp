@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// mutex: one at a time, in the order of asking.
+//
+//     auto lock = co_await mutex.lock();   // unlocks when it goes out of scope
+//
+// For fibers of one loop; it is not for threads. A release hands the lock to whoever has waited
+// longest, so nobody overtakes. A fiber that is stopped while it waits leaves the line; one that is
+// stopped after the lock was handed to it passes the lock on. A mutex may be made before there is a
+// loop, and belongs to the loop in which a fiber first had to wait for it. If it is destroyed while
+// fibers wait, they throw invalid_state.
+#pragma once
+
+#include <weir/detail/wait_list.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace weir {
+
+class mutex;
+
+namespace detail {
+
+[[noreturn]] void throw_not_locked(const char* what);
+
+// Waits for a mutex; what the fiber gets in the end is the derived class's matter.
+class mutex_operation : public wait_operation {
+public:
+    inline bool ready() noexcept override;
+    inline bool start() noexcept override;
+    inline bool cancel() noexcept override;
+    const char* name() const noexcept override { return "mutex.lock"; }
+
+protected:
+    explicit mutex_operation(mutex& wanted) noexcept : mutex_(&wanted) {}
+    mutex_operation(mutex_operation&&) noexcept = default;
+    ~mutex_operation() {
+        if (state_ != wait_state::idle) [[unlikely]] {
+            abandon();
+        }
+    }
+    inline mutex& locked();
+
+private:
+    void abandon() noexcept;
+
+    mutex* mutex_;
+};
+
+class lock_operation;
+class acquire_operation;
+class condition_operation;
+
+}  // namespace detail
+
+class mutex {
+public:
+    // Holds the lock, and unlocks when it goes.
+    class [[nodiscard]] guard {
+    public:
+        guard() noexcept = default;
+        // Takes over a lock that is held already.
+        explicit guard(mutex& held) noexcept : mutex_(&held) {}
+        guard(guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+        guard& operator=(guard&& other) noexcept {
+            guard old(std::move(*this));
+            mutex_ = std::exchange(other.mutex_, nullptr);
+            return *this;
+        }
+        ~guard() {
+            if (mutex_ != nullptr) {
+                mutex_->hand_on();
+            }
+        }
+
+        // Unlocks now. Throws invalid_state if it holds nothing.
+        void unlock() {
+            if (mutex_ == nullptr) [[unlikely]] {
+                detail::throw_not_locked("mutex::guard::unlock()");
+            }
+            std::exchange(mutex_, nullptr)->release();
+        }
+        // Lets go without unlocking: whoever calls release() later does.
+        mutex* detach() noexcept { return std::exchange(mutex_, nullptr); }
+        explicit operator bool() const noexcept { return mutex_ != nullptr; }
+
+    private:
+        mutex* mutex_ = nullptr;
+    };
+
+    constexpr mutex() noexcept = default;
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    ~mutex() { waiters_.orphan(); }
+
+    // co_await lock(): waits for its turn, and gives a guard.
+    [[nodiscard]] inline detail::lock_operation lock() noexcept;
+    // An empty result if it is locked.
+    std::optional<guard> try_lock() noexcept {
+        if (!try_acquire()) {
+            return std::nullopt;
+        }
+        return guard(*this);
+    }
+
+    // Without a guard. There is no owner: any fiber may release, and one that holds the lock and
+    // asks for it again waits. Releasing a free mutex throws invalid_state.
+    [[nodiscard]] inline detail::acquire_operation acquire() noexcept;
+    bool try_acquire() noexcept {
+        if (locked_) {
+            return false;
+        }
+        locked_ = true;
+        return true;
+    }
+    void release() {
+        if (!locked_) [[unlikely]] {
+            detail::throw_not_locked("mutex::release()");
+        }
+        waiters_.check_thread("mutex::release()");
+        hand_on();
+    }
+
+    // Would a lock() wait? True as well while the lock is on its way from one fiber to the next.
+    bool locked() const noexcept { return locked_; }
+
+private:
+    friend class detail::mutex_operation;
+    friend class detail::condition_operation;
+
+    void hand_on() noexcept {
+        if (waiters_.has_waiting()) {
+            waiters_.grant_first();
+        } else {
+            locked_ = false;
+        }
+    }
+
+    detail::wait_list waiters_;  // never any that wait while it is not locked
+    bool locked_ = false;
+};
+
+namespace detail {
+
+inline bool mutex_operation::ready() noexcept {
+    return mutex_->try_acquire();
+}
+inline bool mutex_operation::start() noexcept {
+    return mutex_->waiters_.enter(*this);
+}
+inline bool mutex_operation::cancel() noexcept {
+    mutex_->waiters_.remove(*this);
+    state_ = wait_state::idle;
+    return true;
+}
+inline mutex& mutex_operation::locked() {
+    if (state_ != wait_state::idle) {
+        if (state_ != wait_state::granted) [[unlikely]] {
+            throw_wait_error(std::exchange(state_, wait_state::idle), "mutex");
+        }
+        mutex_->waiters_.remove_granted(*this);
+        state_ = wait_state::idle;
+    }
+    return *mutex_;
+}
+
+class [[nodiscard]] lock_operation final : public mutex_operation {
+public:
+    explicit lock_operation(mutex& wanted) noexcept : mutex_operation(wanted) {}
+    mutex::guard resume() { return mutex::guard(locked()); }
+};
+
+class [[nodiscard]] acquire_operation final : public mutex_operation {
+public:
+    explicit acquire_operation(mutex& wanted) noexcept : mutex_operation(wanted) {}
+    void resume() { locked(); }
+};
+
+}  // namespace detail
+
+inline detail::lock_operation mutex::lock() noexcept {
+    return detail::lock_operation(*this);
+}
+inline detail::acquire_operation mutex::acquire() noexcept {
+    return detail::acquire_operation(*this);
+}
+
+}  // namespace weir

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Tests whose point is the order of things, or that something does not suspend: one run on a
+// simulated loop of their own, first in first out, whatever schedules the environment asks for.
+#pragma once
+
+#include <weir/testing/testing.hpp>
+
+inline void run_first_in_first_out(weir::task<void> body) {
+    weir::loop_options options;
+    options.driver = weir::driver_kind::simulated;
+    weir::run(std::move(body), std::move(options));
+}
+
+#define FIFO_TEST(suite, name)                                \
+    static ::weir::task<void> fifo_test_##suite##_##name();   \
+    TEST(suite, name) {                                       \
+        run_first_in_first_out(fifo_test_##suite##_##name()); \
+    }                                                         \
+    static ::weir::task<void> fifo_test_##suite##_##name()
