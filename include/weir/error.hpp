@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace weir {
@@ -94,20 +95,23 @@ public:
     const std::vector<std::exception_ptr>& errors() const noexcept { return errors_; }
     std::size_t size() const noexcept { return errors_.size(); }
 
-    // The first error of the given type, nested groups included; null if there is none. The pointer
-    // is valid as long as this object.
+    // The first error of the given type; nested groups are searched, and found only if error_group
+    // itself is asked for. Null if there is none. The pointer is valid as long as this object.
     template <class Error>
     const Error* find() const {
         for (const std::exception_ptr& each : errors_) {
             try {
                 std::rethrow_exception(each);
-            } catch (const Error& found) {
-                return &found;
             } catch (const error_group& nested) {
-                if (const Error* found = nested.find<Error>()) {
+                if constexpr (std::is_same_v<Error, error_group>) {
+                    return &nested;
+                } else if (const Error* found = nested.find<Error>()) {
                     return found;
                 }
             } catch (...) {
+                if (const Error* found = current_as<Error>()) {
+                    return found;
+                }
             }
         }
         return nullptr;
@@ -118,6 +122,18 @@ public:
     }
 
 private:
+    // The exception being handled, if it is of the type.
+    template <class Error>
+    static const Error* current_as() {
+        try {
+            throw;
+        } catch (const Error& found) {
+            return &found;
+        } catch (...) {
+            return nullptr;
+        }
+    }
+
     std::vector<std::exception_ptr> errors_;
 };
 

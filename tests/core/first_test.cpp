@@ -51,4 +51,19 @@ WEIR_TEST(First, OperationsAndBoundariesMayBeTemporaries) {
     EXPECT_EQ(got, 42);
 }
 
+TEST(ErrorGroup, FindsBaseClassesInsideNestedGroups) {
+    auto wrap = [](auto... errors) {
+        return weir::error_group({std::make_exception_ptr(errors)...});
+    };
+    const auto group = wrap(wrap(std::out_of_range("far")), weir::timed_out(), 7);
+    // Both groups and timed_out are runtime_errors; a group counts as what is in it.
+    const auto* failure = group.find<std::runtime_error>();
+    ASSERT_NE(failure, nullptr);
+    EXPECT_STREQ(failure->what(), "timed out");
+    EXPECT_STREQ(group.find<std::exception>()->what(), "far");
+    EXPECT_EQ(group.find<weir::error_group>()->size(), 1u);
+    EXPECT_EQ(*group.find<int>(), 7);
+    EXPECT_FALSE(group.contains<std::bad_alloc>());
+}
+
 }  // namespace
