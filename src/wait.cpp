@@ -37,10 +37,10 @@ void watch_list::unlink_all() noexcept {
     }
 }
 
-// ---- wait_operation
+// ---- handles_wait
 // ------------------------------------------------------------------------------
 
-wait_operation::wait_operation(watch_list& watched, wait_until until,
+handles_wait::handles_wait(watch_list& watched, wait_until until,
                                clock::time_point deadline) noexcept
     : timer(deadline.time_since_epoch().count()), watched_(watched), until_(until) {
     watched_.link_all(*this);
@@ -53,12 +53,12 @@ wait_operation::wait_operation(watch_list& watched, wait_until until,
     }
 }
 
-wait_operation::~wait_operation() {
+handles_wait::~handles_wait() {
     disarm();
     watched_.unlink_all();
 }
 
-bool wait_operation::start() noexcept {
+bool handles_wait::start() noexcept {
     const clock::time_point when{clock::duration(deadline())};
     if (when != clock::time_point::max()) {
         static_cast<loop&>(waiter().home()).arm(*this, when);
@@ -66,18 +66,18 @@ bool wait_operation::start() noexcept {
     return true;
 }
 
-bool wait_operation::cancel() noexcept {
+bool handles_wait::cancel() noexcept {
     disarm();
     return true;
 }
 
-void wait_operation::disarm() noexcept {
+void handles_wait::disarm() noexcept {
     if (is_armed()) {
         static_cast<loop&>(waiter().home()).disarm(*this);
     }
 }
 
-void wait_operation::member_ended(member_watch& ended) noexcept {
+void handles_wait::member_ended(member_watch& ended) noexcept {
     --running_;
     count(ended.target());
     if (is_waiting() && is_enough()) {
@@ -86,12 +86,12 @@ void wait_operation::member_ended(member_watch& ended) noexcept {
     }
 }
 
-void wait_operation::count(const fiber& ended) noexcept {
+void handles_wait::count(const fiber& ended) noexcept {
     one_ended_ = true;
     one_failed_ = one_failed_ || ended.has(is_failed);
 }
 
-bool wait_operation::is_enough() const noexcept {
+bool handles_wait::is_enough() const noexcept {
     return running_ == 0 || (until_ == wait_until::first_completed && one_ended_) ||
            (until_ == wait_until::first_exception && one_failed_);
 }

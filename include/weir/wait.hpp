@@ -36,11 +36,11 @@ struct waited {
 
 namespace detail {
 
-class wait_operation final : public operation, private member_watch::owner, private timer {
+class handles_wait final : public operation, private member_watch::owner, private timer {
 public:
     // The watches are linked by the constructor, and belong to the caller.
-    wait_operation(watch_list& watched, wait_until until, clock::time_point deadline) noexcept;
-    ~wait_operation();
+    handles_wait(watch_list& watched, wait_until until, clock::time_point deadline) noexcept;
+    ~handles_wait();
 
     bool ready() noexcept override { return is_enough(); }
     bool start() noexcept override;
@@ -71,7 +71,7 @@ task<waited<Handle>> wait_for_handles(std::vector<Handle> handles, wait_until un
     for (const Handle& each : handles) {
         watched.add(each.checked());
     }
-    wait_operation some(watched, until, deadline);
+    handles_wait some(watched, until, deadline);
     const bool enough = co_await some;
     if (!enough) {
         co_await yield();  // what ends at the deadline itself is done
