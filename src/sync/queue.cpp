@@ -39,7 +39,7 @@ void queue_core::finish_one() noexcept {
     }
 }
 
-void queue_core::abandon_put(wait_operation& stopped) noexcept {
+void queue_core::abandon_put(listed_operation& stopped) noexcept {
     if (stopped.state() == wait_state::waiting) {
         putters_.remove(stopped);
     } else if (stopped.state() == wait_state::granted) {
@@ -48,7 +48,7 @@ void queue_core::abandon_put(wait_operation& stopped) noexcept {
     }
 }
 
-void queue_core::abandon_get(wait_operation& stopped) noexcept {
+void queue_core::abandon_get(listed_operation& stopped) noexcept {
     if (stopped.state() == wait_state::waiting) {
         getters_.remove(stopped);
     } else if (stopped.state() == wait_state::granted) {

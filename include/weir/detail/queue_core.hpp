@@ -84,8 +84,8 @@ protected:
     }
 
     // An operation is destroyed without having resumed.
-    void abandon_put(wait_operation& stopped) noexcept;
-    void abandon_get(wait_operation& stopped) noexcept;
+    void abandon_put(listed_operation& stopped) noexcept;
+    void abandon_get(listed_operation& stopped) noexcept;
 
     void begin_close(bool is_empty) noexcept;
     void drop_items(std::size_t dropped) noexcept;  // all there are
@@ -105,7 +105,7 @@ protected:
     wait_list joiners_;
 };
 
-class [[nodiscard]] join_queue_operation final : public wait_operation {
+class [[nodiscard]] join_queue_operation final : public listed_operation {
 public:
     explicit join_queue_operation(queue_core& joined) noexcept : queue_(&joined) {}
     join_queue_operation(join_queue_operation&&) noexcept = default;

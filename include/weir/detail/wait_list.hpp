@@ -77,14 +77,14 @@ enum class wait_state : unsigned char {
 class wait_list;
 
 // The base of all operations that wait in a wait_list.
-class wait_operation : public operation, public wait_link {
+class listed_operation : public operation, public wait_link {
 public:
     wait_state state() const noexcept { return state_; }
 
 protected:
-    wait_operation() noexcept = default;
-    wait_operation(wait_operation&&) noexcept : operation(), wait_link() {}
-    ~wait_operation() = default;
+    listed_operation() noexcept = default;
+    listed_operation(listed_operation&&) noexcept : operation(), wait_link() {}
+    ~listed_operation() = default;
 
     wait_state state_ = wait_state::idle;
 
@@ -100,7 +100,7 @@ class wait_list : public split_list {
 public:
     // An operation begins to wait. False, and wrong_loop, if the list has been used by another
     // loop: a list belongs to the loop that first waited in it.
-    bool enter(wait_operation& last) noexcept {
+    bool enter(listed_operation& last) noexcept {
         const std::uint32_t here = this_thread.loop->id();
         if (loop_ != here) [[unlikely]] {
             if (loop_ != 0) {
@@ -112,7 +112,7 @@ public:
         enter_unchecked(last);
         return true;
     }
-    void enter_unchecked(wait_operation& last) noexcept {
+    void enter_unchecked(listed_operation& last) noexcept {
         last.state_ = wait_state::waiting;
         append(last);
     }
@@ -125,14 +125,14 @@ public:
     }
 
     // The first that waits gets it. There must be one.
-    wait_operation& grant_first() noexcept {
-        wait_operation& first = at(advance());
+    listed_operation& grant_first() noexcept {
+        listed_operation& first = at(advance());
         first.answer(wait_state::granted);
         return first;
     }
     // The same for those that need nothing of the primitive any more: they leave the list at once.
     void release_first(wait_state how) noexcept {
-        wait_operation& first = at(first_waiting());
+        listed_operation& first = at(first_waiting());
         remove(first);
         first.answer(how);
     }
@@ -144,7 +144,7 @@ public:
     // Those that were granted it do not get it after all.
     void revoke_granted(wait_state how) noexcept {
         while (has_granted()) {
-            wait_operation& first = at(this->first());
+            listed_operation& first = at(this->first());
             remove_granted(first);
             first.state_ = how;
         }
@@ -157,8 +157,8 @@ public:
         }
     }
 
-    static wait_operation& at(wait_link& link) noexcept {
-        return static_cast<wait_operation&>(link);
+    static listed_operation& at(wait_link& link) noexcept {
+        return static_cast<listed_operation&>(link);
     }
 
 private:

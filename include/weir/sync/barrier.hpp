@@ -28,7 +28,7 @@ class barrier;
 
 namespace detail {
 
-class [[nodiscard]] barrier_operation final : public wait_operation {
+class [[nodiscard]] barrier_operation final : public listed_operation {
 public:
     explicit barrier_operation(barrier& awaited) noexcept : barrier_(&awaited) {}
     barrier_operation(barrier_operation&&) noexcept = default;

@@ -28,7 +28,7 @@ namespace detail {
 
 // Is in the condition's list from beginning to end, and in the mutex's once it competes for the
 // lock.
-class [[nodiscard]] condition_operation final : public wait_operation {
+class [[nodiscard]] condition_operation final : public listed_operation {
 public:
     explicit condition_operation(condition& awaited) noexcept;
     condition_operation(condition_operation&&) noexcept = default;

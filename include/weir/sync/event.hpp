@@ -17,7 +17,7 @@ class event;
 
 namespace detail {
 
-class [[nodiscard]] event_operation final : public wait_operation {
+class [[nodiscard]] event_operation final : public listed_operation {
 public:
     explicit event_operation(event& awaited) noexcept : event_(&awaited) {}
     event_operation(event_operation&&) noexcept = default;

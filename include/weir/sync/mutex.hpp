@@ -24,7 +24,7 @@ namespace detail {
 [[noreturn]] void throw_not_locked(const char* what);
 
 // Waits for a mutex; what the fiber gets in the end is the derived class's matter.
-class mutex_operation : public wait_operation {
+class mutex_operation : public listed_operation {
 public:
     inline bool ready() noexcept override;
     inline bool start() noexcept override;

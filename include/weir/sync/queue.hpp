@@ -164,7 +164,7 @@ private:
         return item;
     }
 
-    class [[nodiscard]] put_operation final : public detail::wait_operation {
+    class [[nodiscard]] put_operation final : public detail::listed_operation {
     public:
         put_operation(basic_queue& to, T&& item) : queue_(&to), item_(std::move(item)) {}
         put_operation(put_operation&&) = default;
@@ -209,7 +209,7 @@ private:
     };
 
     // get, next and take differ in what they make of the item, and of the end.
-    class get_base : public detail::wait_operation {
+    class get_base : public detail::listed_operation {
     public:
         bool ready() noexcept override {
             return queue_->has_item() || (queue_->is_closed() && queue_->size() == 0);

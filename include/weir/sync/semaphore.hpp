@@ -116,7 +116,7 @@ public:
 
 namespace detail {
 
-class [[nodiscard]] permit_operation final : public wait_operation {
+class [[nodiscard]] permit_operation final : public listed_operation {
 public:
     explicit permit_operation(semaphore& from) noexcept : from_(&from) {}
     permit_operation(permit_operation&&) noexcept = default;
