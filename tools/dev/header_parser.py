@@ -97,6 +97,12 @@ class Parser:
             return None
         return Item("macro", macro[1] + macro[2], "\n".join(comment), "", fresh, name=macro[1])
 
+    def lines(self, start, line_start=None):
+        """The text from there to here, less the indentation of its first line."""
+        line_start = self.text.rfind("\n", 0, start) + 1 if line_start is None else line_start
+        indent = re.compile(r" *").match(self.text, line_start)[0]
+        return self.text[start:self.at].replace("\n" + indent, "\n").rstrip()
+
     def skip_literal(self):
         quote = self.text[self.at]
         self.at += 1
@@ -131,12 +137,12 @@ class Parser:
                 self.skip_literal()
                 continue
             if char == ";" and depth == 0:
-                text = self.text[start:self.at]
+                text = self.lines(start)
                 self.at += 1
                 yield self.finish(Item("other", text, comment, "", fresh, access))
                 return
             if char == "{" and depth == 0:
-                text = self.text[start:self.at]
+                text = self.lines(start)
                 scope = SCOPE.match(text)
                 if scope and "=" not in re.sub(r"<.*?>", "", text, flags=re.S):
                     yield from self.enter(scope, text, comment, fresh, access)
@@ -169,7 +175,7 @@ class Parser:
         else:
             self.at += 1
             members = list(self.scope("class", "private" if kind == "class" else "public"))
-        body = self.text[start:self.at]
+        body = self.lines(start, self.text.rfind("\n", 0, start) + 1)
         item = Item("enum" if kind.startswith("enum") else "class", text, comment, "", fresh, access,
                     name, body, members)
         following = re.compile(r"\s*;").match(self.text, self.at)
