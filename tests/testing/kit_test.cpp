@@ -281,6 +281,28 @@ TEST(Kit, EqualDeadlinesFireInAnyOrderButCallbacksKeepTheirs) {
     EXPECT_EQ(orders.size(), 12u) << "all 4!/2 of them";
 }
 
+// Fails only if one task waits for its turn while another takes twenty: a fair coin would need a
+// million schedules.
+TEST(Kit, HoldsATaskBackForLong) {
+    auto body = []() -> weir::task<> {
+        int steps = 0;
+        auto busy = [&steps]() -> weir::task<> {
+            for (; steps < 20; ++steps) {
+                co_await weir::yield();
+            }
+        };
+        auto late = [&steps]() -> weir::task<> {
+            EXPECT_LT(steps, 20);
+            co_return;
+        };
+        auto left = weir::spawn(busy);
+        auto right = weir::spawn(late);
+        co_await left;
+        co_await right;
+    };
+    EXPECT_TRUE(explore(body, {.schedules = 200}).failed);
+}
+
 TEST(Kit, PollingEndsUnderEverySchedule) {
     auto body = []() -> weir::task<> {
         bool flag = false;
