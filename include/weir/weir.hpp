@@ -8,6 +8,7 @@
 #include <weir/error.hpp>
 #include <weir/finally.hpp>
 #include <weir/gather.hpp>
+#include <weir/generator.hpp>
 #include <weir/group.hpp>
 #include <weir/handle.hpp>
 #include <weir/local.hpp>
