@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // A generator's body is a coroutine like a task's, except that it is put on the stack of whichever
-// fiber awaits next(), and taken off again at each co_yield. While it is off the stack it belongs to the
-// generator object; while it is on, to the stack, so that a stop walk may destroy it.
+// fiber awaits next(), and taken off again at each co_yield. While it is off the stack it belongs
+// to the generator object; while it is on, to the stack, so that a stop walk may destroy it.
 //
 // Clean-up of a body that was dropped is run by a fiber of its own. A stop must not keep that from
-// happening, not even one that comes before the first step, so the clean-up is attached to the fiber's
-// outermost frame the way defer() would have done: it runs, shielded, however that frame ends.
-
-#include <weir/generator.hpp>
+// happening, not even one that comes before the first step, so the clean-up is attached to the
+// fiber's outermost frame the way defer() would have done: it runs, shielded, however that frame
+// ends.
 
 #include <weir/detail/loop_state.hpp>
 #include <weir/error.hpp>
+#include <weir/stream.hpp>
 
 namespace weir::detail {
 
@@ -40,12 +40,15 @@ void run_in_background(deferred* cleanup, loop& home) noexcept {
         auto* fresh = new fiber_box<void>(std::coroutine_handle<promise>::from_promise(carrying));
         start_options how;
         how.name = "generator clean-up";
-        launch(*fresh, home.root(), how);
-        fresh->release();
+        adopt_child(home.root(), *fresh);
+        launch_with_options(*fresh, how);
     } catch (const std::exception& error) {
-        home.tell({report_kind::callback_error,
-                   std::string("the clean-up of a dropped generator could not be run: ") + error.what(),
-                   std::current_exception(), {}, {}});
+        home.tell(
+            {report_kind::callback_error,
+             std::string("the clean-up of a dropped generator could not be run: ") + error.what(),
+             std::current_exception(),
+             {},
+             {}});
         carrying.cleanup = nullptr;
         std::coroutine_handle<promise>::from_promise(carrying).destroy();
         delete_all(cleanup);
@@ -54,7 +57,8 @@ void run_in_background(deferred* cleanup, loop& home) noexcept {
 
 }  // namespace
 
-// ---- the object ----------------------------------------------------------------------------------
+// ---- the object
+// ----------------------------------------------------------------------------------
 
 generator_base::generator_base(generator_promise_base& made) noexcept : promise_(&made) {
     made.owner = this;
@@ -105,7 +109,8 @@ task<void> close_generator(generator_base& closed) {
     }
 }
 
-// ---- the promise ---------------------------------------------------------------------------------
+// ---- the promise
+// ---------------------------------------------------------------------------------
 
 generator_promise_base::~generator_promise_base() {
     const bool was_stopped = now == state::running;
@@ -133,7 +138,8 @@ void generator_promise_base::end_in_background() noexcept {
     }
 }
 
-// ---- next() --------------------------------------------------------------------------------------
+// ---- next()
+// --------------------------------------------------------------------------------------
 
 bool next_boundary::is_decided() noexcept {
     if (stage_ != stage::fresh) {
@@ -162,10 +168,11 @@ void next_boundary::enter(fiber& on) noexcept {
     if (thread.budget == 0) [[unlikely]] {
         stage_ = stage::must_yield;  // the fiber has had its share: the others first
         on.top = this;
+        thread.next = turn().word();
         return;
     }
     --thread.budget;
-    thread.next = start(on).coroutine();
+    thread.next = start(on).word();
 }
 
 next_step next_boundary::start(fiber& on) noexcept {
@@ -223,11 +230,26 @@ void next_boundary::throw_mistake() const {
         case mistake::busy:
             throw invalid_state("next() of a generator while another next() of it is in progress");
         case mistake::awaited_twice:
-            throw invalid_state("one next() of a generator was awaited twice: call next() each time");
+            throw invalid_state(
+                "one next() of a generator was awaited twice: call next() each time");
         case mistake::other_loop:
             throw invalid_state("next() of a generator that was started on another loop");
         default:
             throw generator_stopped();
+    }
+}
+
+// ---- streams
+// -------------------------------------------------------------------------------------
+
+void check_step(bool is_zero) {
+    if (is_zero) {
+        throw invalid_argument("range: a step of zero");
+    }
+}
+void check_chunk(std::size_t size) {
+    if (size == 0) {
+        throw invalid_argument("chunk: a size of zero");
     }
 }
 

@@ -15,25 +15,28 @@
 //
 // - Nothing runs before the first next(). After the end, every next() reports the end again. An
 //   exception of the body is thrown by the next() it happened in; the next one reports the end.
-// - One next() at a time: a second one meanwhile throws invalid_state, and the first is not disturbed.
+// - One next() at a time: a second one meanwhile throws invalid_state, and the first is not
+// disturbed.
 // - If the task is stopped while the body awaits, the body's frames are destroyed and its deferred
-//   clean-up (weir::defer) is awaited. Who calls next() after that gets generator_stopped, since the
-//   stream has not come to its end.
-// - close() destroys the suspended body and awaits its deferred clean-up. weir::closing does so at the
+//   clean-up (weir::defer) is awaited. Who calls next() after that gets generator_stopped, since
+//   the stream has not come to its end.
+// - close() destroys the suspended body and awaits its deferred clean-up. weir::closing does so at
+// the
 //   end of a coroutine.
-// - A generator that is dropped half-way is closed by its loop: the body is destroyed at once, deferred
+// - A generator that is dropped half-way is closed by its loop: the body is destroyed at once,
+// deferred
 //   clean-up runs as a task of its own, and its failure is reported. At the end of run, generators
 //   that still exist are closed the same way, before the loop is.
 #pragma once
-
-#include <memory>
-#include <optional>
-#include <type_traits>
 
 #include <weir/cancel.hpp>
 #include <weir/detail/child_call.hpp>
 #include <weir/detail/generator_support.hpp>
 #include <weir/finally.hpp>
+
+#include <memory>
+#include <optional>
+#include <type_traits>
 
 namespace weir {
 
@@ -51,6 +54,23 @@ template <class T>
 struct generated<T&> {
     using item = T*;
 };
+
+// What weir::moved() gives.
+template <class T>
+struct moved_value {
+    T* value;
+};
+
+// GCC 12 destroys a temporary aggregate in a co_yield expression twice (PR99576), and nothing tells
+// a temporary from std::move(object): both are refused for aggregates with destructors.
+#if defined(WEIR_COROUTINE_TEMPORARIES_BROKEN) && WEIR_COROUTINE_TEMPORARIES_BROKEN
+template <class T>
+inline constexpr bool safe_in_yield =
+    !std::is_aggregate_v<T> || std::is_trivially_destructible_v<T>;
+#else
+template <class T>
+inline constexpr bool safe_in_yield = true;
+#endif
 
 // Suspends the body at a co_yield; the value stays in the body's frame until it is fetched.
 class yield_awaiter {
@@ -86,7 +106,16 @@ struct generator_promise final : generator_promise_base {
     generator<T> get_return_object() noexcept;
 
     yield_awaiter yield_value(T&& value) noexcept {
+        static_assert(
+            safe_in_yield<T>,
+            "this compiler destroys temporary aggregates in co_yield expressions twice (GCC "
+            "PR99576): name the object and write co_yield object or co_yield "
+            "weir::moved(object), or give the type a constructor; see docs/compilers.md");
         yielded = std::addressof(value);
+        return yield_awaiter(*this);
+    }
+    yield_awaiter yield_value(moved_value<T> named) noexcept {
+        yielded = named.value;
         return yield_awaiter(*this);
     }
     template <class From>
@@ -115,7 +144,8 @@ public:
 
     bool await_ready() noexcept { return this->is_decided(); }
     item await_resume() {
-        generator_promise_base* const at_yield = this->check_item();  // throws what there is to throw
+        generator_promise_base* const at_yield =
+            this->check_item();  // throws what there is to throw
         if (at_yield == nullptr) {
             return item();
         }
@@ -141,13 +171,14 @@ public:
     generator(generator&&) noexcept = default;
     generator& operator=(generator&&) noexcept = default;
 
-    // co_await next(): the next value, empty at the end; for a generator<T&> a pointer, null at the end.
+    // co_await next(): the next value, empty at the end; for a generator<T&> a pointer, null at the
+    // end.
     [[nodiscard("next() does nothing until it is awaited")]] detail::next_call<T> next() noexcept {
         return detail::next_call<T>(*this);
     }
 
-    // co_await close(): destroys the body where it is suspended and awaits its deferred clean-up, behind
-    // a shield; next() then reports the end. Nothing happens if it has ended already. Throws
+    // co_await close(): destroys the body where it is suspended and awaits its deferred clean-up,
+    // behind a shield; next() then reports the end. Nothing happens if it has ended already. Throws
     // invalid_state while a next() is in progress.
     task<void> close() { return detail::close_generator(*this); }
 
@@ -155,6 +186,13 @@ private:
     friend promise_type;
     explicit generator(promise_type& made) noexcept : generator_base(made) {}
 };
+
+// co_yield moved(object): as co_yield std::move(object), also where a compiler's defect forbids
+// that.
+template <class T>
+detail::moved_value<T> moved(T& object) noexcept {
+    return {std::addressof(object)};
+}
 
 namespace detail {
 
@@ -168,6 +206,11 @@ generator<T&> generator_promise<T&>::get_return_object() noexcept {
     know_coroutine(*this);
     return generator<T&>(*this);
 }
+
+template <class Resource>
+concept closes = requires(Resource& resource) {
+    { resource.close() } -> awaitable;
+};
 
 // Owned by the frame that registered it, and closed when that has ended.
 template <class Resource>
@@ -195,10 +238,10 @@ private:
 
 }  // namespace detail
 
-// auto& pages = co_await closing(fetch_pages(3)): a generator, or anything else with a close() to be
-// awaited, that is closed when this coroutine ends, however it does: return, exception or stop.
+// auto& pages = co_await closing(fetch_pages(3)): a generator, or anything else with a close() to
+// be awaited, that is closed when this coroutine ends, however it does: return, exception or stop.
 template <class Resource>
-    requires requires(Resource& resource) { { resource.close() } -> detail::awaitable; }
+    requires detail::closes<std::remove_cvref_t<Resource>>
 detail::closing_awaiter<std::remove_cvref_t<Resource>> closing(Resource&& resource) {
     static_assert(!std::is_lvalue_reference_v<Resource>,
                   "closing takes the resource over: write closing(std::move(resource))");

@@ -24,6 +24,7 @@
 #include <weir/sync/mutex.hpp>
 #include <weir/sync/queue.hpp>
 #include <weir/sync/semaphore.hpp>
+#include <weir/stream.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>

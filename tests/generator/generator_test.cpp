@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Generators: order, ends, stops at every suspension, moves, abandonment.
 
+#include <weir/generator.hpp>
+#include <weir/testing/testing.hpp>
+
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <weir/generator.hpp>
-#include <weir/testing/testing.hpp>
 
 namespace {
 
@@ -27,7 +27,15 @@ weir::generator<int> count_to(int last) {
 weir::generator<page> pages(int last) {
     for (int each = 1; each <= last; ++each) {
         co_await weir::yield();
-        co_yield page{each, "a text that is too long for the small string buffer " + std::to_string(each)};
+        page made{each,
+                  "a text that is too long for the small string buffer " + std::to_string(each)};
+        if (each % 2 == 0) {
+            co_yield made;
+            EXPECT_FALSE(made.text.empty());
+        } else {
+            co_yield weir::moved(made);
+            EXPECT_TRUE(made.text.empty());
+        }
     }
 }
 
@@ -290,7 +298,7 @@ WEIR_TEST(Generator, CleanUpThatFailsInAStopReplacesIt) {
     std::string seen;
     auto consumer = weir::spawn([&]() -> weir::task<> {
         try {
-            auto item = co_await numbers.next();
+            (void)co_await numbers.next();
         } catch (const std::runtime_error& error) {
             seen = error.what();
         }
@@ -354,8 +362,7 @@ WEIR_TEST(Generator, ClosingClosesAtTheEndOfTheScopeHoweverItEnds) {
             co_return *item;
         };
         auto user = weir::spawn(use);
-        co_await weir::yield();
-        co_await weir::yield();
+        co_await weir::sleep(1ms);
         if (how == 2) {
             user.cancel();
         }
@@ -370,7 +377,8 @@ WEIR_TEST(Generator, ClosingClosesAtTheEndOfTheScopeHoweverItEnds) {
 TEST(Generator, BelongsToTheLoopItWasStartedOn) {
     weir::loop first({.driver = weir::driver_kind::simulated});
     auto numbers = count_to(3);
-    auto item = first.run_until([&]() -> weir::task<std::optional<int>> { co_return co_await numbers.next(); }());
+    auto item = first.run_until(
+        [&]() -> weir::task<std::optional<int>> { co_return co_await numbers.next(); }());
     EXPECT_EQ(item, 1);
     weir::loop second({.driver = weir::driver_kind::simulated});
     EXPECT_THROW((void)second.run([&]() -> weir::task<std::optional<int>> {
@@ -389,7 +397,7 @@ TEST(Generator, MayOutliveItsLoop) {
         co_yield 1;
     };
     auto numbers = make();
-    weir::run([&]() -> weir::task<> { auto item = co_await numbers.next(); }(),
+    weir::run([&]() -> weir::task<> { (void)co_await numbers.next(); }(),
               {.driver = weir::driver_kind::simulated});
     EXPECT_EQ(log, (std::vector<std::string>{"clean-up"}));
     EXPECT_FALSE(numbers.is_open());

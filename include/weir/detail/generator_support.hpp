@@ -2,11 +2,11 @@
 // The parts of a generator that do not depend on what it yields.
 #pragma once
 
-#include <exception>
-
 #include <weir/detail/child_call.hpp>
 #include <weir/detail/cleanup.hpp>
 #include <weir/detail/loop_support.hpp>
+
+#include <exception>
 
 namespace weir::detail {
 
@@ -73,7 +73,8 @@ class next_boundary : public boundary {
 public:
     static constexpr const char* boundary_name = "generator";
 
-    explicit next_boundary(generator_base& of) noexcept : boundary(table_of<next_boundary>), of_(&of) {}
+    explicit next_boundary(generator_base& of) noexcept
+        : boundary(table_of<next_boundary>), of_(&of) {}
 
     next_step advance(fiber& on) noexcept;
     next_step stopped(fiber& on, walk& by) noexcept;
