@@ -20,28 +20,30 @@ task<void> do_nothing() {
     co_return;
 }
 
+// A task that does nothing, and has the clean-up as if it had deferred it.
+task<void> carry(deferred* cleanup) {
+    using carrier = task_promise<void>;
+    carrier& made =
+        std::coroutine_handle<carrier>::from_address(do_nothing().release_frame()).promise();
+    cleanup->settle = [](promise_base& ended, std::exception_ptr error) noexcept {
+        auto& outcome = static_cast<carrier&>(ended).outcome;
+        if (error != nullptr) {
+            outcome.set_error(std::move(error));
+        }
+        return !outcome.has_error();
+    };
+    made.cleanup = cleanup;
+    return made.get_return_object();
+}
+
 void delete_all(deferred* list) noexcept {
     while (list != nullptr) {
         delete std::exchange(list, list->next);
     }
 }
-
 void run_in_background(deferred* cleanup, loop& home) noexcept {
-    task<void> carrier = do_nothing();
-    using promise = task_promise<void>;
-    void* const frame = carrier.release_frame();
-    auto& carrying = std::coroutine_handle<promise>::from_address(frame).promise();
-    cleanup->fail = [](promise_base& into, std::exception_ptr error) noexcept {
-        static_cast<promise&>(into).outcome.set_error(std::move(error));
-    };
     try {
         check_spawn(home.root());
-        carrying.cleanup = cleanup;
-        auto* fresh = new fiber_box<void>(std::coroutine_handle<promise>::from_promise(carrying));
-        start_options how;
-        how.name = "generator clean-up";
-        adopt_child(home.root(), *fresh);
-        launch_with_options(*fresh, how);
     } catch (const std::exception& error) {
         home.tell(
             {report_kind::callback_error,
@@ -49,10 +51,12 @@ void run_in_background(deferred* cleanup, loop& home) noexcept {
              std::current_exception(),
              {},
              {}});
-        carrying.cleanup = nullptr;
-        std::coroutine_handle<promise>::from_promise(carrying).destroy();
         delete_all(cleanup);
+        return;
     }
+    start_options how;
+    how.name = "generator clean-up";
+    start_fiber(home.root(), carry(cleanup), how).release();
 }
 
 }  // namespace
@@ -104,8 +108,7 @@ task<void> close_generator(generator_base& closed) {
         throw invalid_state("close() of a generator whose next() is in progress");
     }
     if (deferred* cleanup = body->end()) {
-        task<void> cleaning = run_deferred(cleanup);
-        co_await shield(std::move(cleaning));
+        co_await carry(cleanup);
     }
 }
 
