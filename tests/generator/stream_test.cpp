@@ -118,12 +118,15 @@ WEIR_TEST(Stream, AStoppedConsumerClosesTheSource) {
     co_await consumer.wait();
     EXPECT_EQ(ends.closed, 1);
 
+    bool started = false;
     auto waiting = weir::spawn([&]() -> weir::task<> {
-        auto never = [](int) { return false; };
+        auto never = [&](int) {
+            started = true;
+            return false;
+        };
         co_await weir::for_each(weir::filter(ends.endless(), never), [](int) {});
     });
-    for (int turns = 0; turns < 100;
-         ++turns) {  // simulated time stands still while tasks are ready
+    while (!started) {  // simulated time stands still while tasks are ready
         co_await weir::yield();
     }
     waiting.cancel();
