@@ -9,6 +9,9 @@
 #include "testing/toys/semaphore.hpp"
 #include "testing/toys/signals.hpp"
 
+#include <weir/sync/event.hpp>
+#include <weir/sync/mutex.hpp>
+#include <weir/sync/semaphore.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <stdio.h>
@@ -375,6 +378,21 @@ TEST_P(Mutants, BrokenVariantIsCaughtAndReplayed) {
         const auto again = weir::testing::replay(GetParam().broken, found.seed);
         EXPECT_TRUE(again.failed);
         EXPECT_EQ(again.trace, found.trace);
+    }
+}
+
+// The library's own have these properties too.
+TEST(Properties, HoldForTheRealPrimitives) {
+    const std::pair<const char*, weir::testing::test_body> all[] = {
+        {"mutex excludes", excludes<weir::mutex>},
+        {"mutex is fair", is_fair<weir::mutex>},
+        {"semaphore keeps permits", keeps_permits<weir::semaphore>},
+        {"event frees all", frees_all<weir::event>},
+        {"event misses no set", misses_no_set<weir::event>},
+    };
+    for (const auto& [name, body] : all) {
+        const auto found = weir::testing::explore(body, {.schedules = 1000});
+        EXPECT_FALSE(found.failed) << name << ", seed " << found.seed << "\n" << found.text();
     }
 }
 
