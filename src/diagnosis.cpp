@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: MIT
 // What the runtime tells people: reports through the one hook, names, and the watch on slow steps.
 
-#include <cxxabi.h>
-#include <dlfcn.h>
-
-#include <cstdio>
-#include <cstdlib>
-
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/loop_state.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 
+#include <cstdio>
+
 namespace weir {
 
 std::string_view to_string(report_kind kind) noexcept {
     switch (kind) {
-        case report_kind::unretrieved_error: return "error never retrieved";
-        case report_kind::callback_error: return "error in a callback";
-        case report_kind::suppressed_error: return "error suppressed by another";
-        case report_kind::slow_step: return "slow step";
-        case report_kind::never_awaited: return "task never awaited";
-        case report_kind::pending_destroyed: return "task destroyed while pending";
-        case report_kind::shutdown: return "shutdown";
+        case report_kind::unretrieved_error:
+            return "error never retrieved";
+        case report_kind::callback_error:
+            return "error in a callback";
+        case report_kind::suppressed_error:
+            return "error suppressed by another";
+        case report_kind::slow_step:
+            return "slow step";
+        case report_kind::never_awaited:
+            return "task never awaited";
+        case report_kind::pending_destroyed:
+            return "task destroyed while pending";
+        case report_kind::deadlock:
+            return "deadlock";
+        case report_kind::shutdown:
+            return "shutdown";
     }
     return "report";
 }
@@ -64,7 +69,7 @@ private:
 }  // namespace
 
 void loop::on_report(report_handler handler) {
-    state_->on_report = std::move(handler);
+    state_->on_report = handler ? std::make_shared<report_handler>(std::move(handler)) : nullptr;
 }
 
 void loop::tell(report about) noexcept {
@@ -72,17 +77,20 @@ void loop::tell(report about) noexcept {
     if (about.source.valid() && about.created.empty()) {
         about.created = detail::creation_site(about.source.checked());
     }
-    if (!state_->on_report) {
+    const std::shared_ptr<report_handler> handler = state_->on_report;
+    if (handler == nullptr) {
         print_report(about);
         return;
     }
     try {
-        state_->on_report(about);
+        (*handler)(about);
     } catch (...) {
         print_report(about);
         print_report({report_kind::callback_error,
                       "the report handler itself threw: " + describe(std::current_exception()),
-                      std::current_exception(), {}, {}});
+                      std::current_exception(),
+                      {},
+                      {}});
     }
 }
 
@@ -103,25 +111,46 @@ void any_handle::set_name(std::string_view name) const {
     checked().extra().name = name;
 }
 
+namespace {
+
+// Where a suspended fiber is: the await of its innermost coroutine. Empty when it has ended.
+std::string place_of(const detail::fiber& of) {
+    const detail::frame* at = of.top;
+    while (at != nullptr && at->is_boundary() && at != &of) {
+        at = at->parent;
+    }
+    if (of.has(detail::is_done) || at == nullptr || at == &of) {
+        return {};
+    }
+    const auto& where = static_cast<const detail::promise_base*>(at)->here;
+    return detail::plain_function_name(where.function_name()) + " at " +
+           detail::describe_place(where);
+}
+
+}  // namespace
+
 // Debug mode only: the clock is read around every step.
 void loop::step_watched(detail::fiber& ready) noexcept {
     any_handle keep(ready);
+    const detail::frame* const top = ready.top;
+    const std::source_location before = top->is_boundary()
+                                            ? std::source_location()
+                                            : static_cast<const detail::promise_base*>(top)->here;
     const clock::time_point begin = now();
     step(ready, step_budget());
     const clock::duration held = now() - begin;
     if (held < state_->slow_step) {
         return;
     }
-    std::string place;
-    if (ready.top != nullptr && !ready.top->is_boundary()) {
-        const auto& where = static_cast<detail::promise_base*>(ready.top)->here;
-        place = ", until the await in " + detail::plain_function_name(where.function_name()) + " at " +
-                where.file_name() + ":" + std::to_string(where.line());
+    std::string message = "task " + detail::fiber_name(ready) + " held the loop for " +
+                          std::to_string(held / std::chrono::milliseconds(1)) + " ms";
+    if (before.line() != 0) {
+        message += ", from " + detail::plain_function_name(before.function_name()) + " at " +
+                   detail::describe_place(before);
     }
-    tell({report_kind::slow_step,
-          "task " + detail::fiber_name(ready) + " held the loop for " +
-              std::to_string(held / std::chrono::milliseconds(1)) + " ms" + place,
-          nullptr, keep, {}});
+    const std::string place = place_of(ready);
+    message += place.empty() ? " to its end" : " to the await in " + place;
+    tell({report_kind::slow_step, std::move(message), nullptr, keep, {}});
 }
 
 namespace detail {
@@ -129,25 +158,28 @@ namespace detail {
 void loop_core::check_thread_slow(const char* what) const {
     const auto& self = static_cast<const loop&>(*this);
     if (const_cast<loop&>(self).state().thread != std::this_thread::get_id()) {
-        throw wrong_thread(std::string(what) +
-                           ": called on a thread that does not run this loop; use loop.post or loop.submit");
+        throw wrong_thread(
+            std::string(what) +
+            ": called on a thread that does not run this loop; use loop.post or loop.submit");
     }
 }
 
+void loop_core::check_wake_slow() const {
+    check_thread_slow("waking a task");
+}
+
 void report_unretrieved(fiber& failed) noexcept {
-    group_state& group = *failed.group;
+    const group_state& group = *failed.group;
+    failed.raise(is_retrieved);
+    const std::exception_ptr error = fiber_error(failed);
+    const report about{
+        report_kind::unretrieved_error,
+        "task " + fiber_name(failed) + " failed, and nobody asked: " + describe(error), error,
+        any_handle(failed), creation_site(failed)};
     if (group.is_closed && group.is_root) {
-        return;  // the loop is gone; there is nobody to tell
-    }
-    // The fiber is being destroyed: the report must not outlive it.
-    failed.references = 1;
-    auto& home = static_cast<loop&>(*group.home);
-    {
-        const std::exception_ptr error = fiber_error(failed);
-        failed.raise(is_retrieved);
-        home.tell({report_kind::unretrieved_error,
-                   "task " + fiber_name(failed) + " failed, and nobody asked: " + describe(error), error,
-                   any_handle(failed), {}});
+        print_report(about);  // the loop and its hook are gone
+    } else {
+        static_cast<loop&>(*group.home).tell(about);
     }
 }
 
@@ -162,7 +194,10 @@ std::string creation_site(const fiber& of) {
     if (of.extras == nullptr || !of.extras->created_known) {
         return {};
     }
-    const std::source_location& where = of.extras->created;
+    return describe_place(of.extras->created);
+}
+
+std::string describe_place(const std::source_location& where) {
     return std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
 
@@ -178,57 +213,18 @@ std::string fiber_name(fiber& of) {
     return "task-" + std::to_string(extras.number);
 }
 
-// GCC calls a coroutine's body "R ns::f(ns::f(int)::_ZN2ns1fEi.Frame*)", clang "R ns::f(int)".
-std::string plain_function_name(const char* decorated) {
-    std::string text = decorated;
-    if (const auto frame = text.rfind(".Frame*)"); frame != std::string::npos) {
-        int depth = 0;
-        for (std::size_t at = text.size(); at-- > 0;) {
-            depth += text[at] == ')' ? 1 : text[at] == '(' ? -1 : 0;
-            if (depth == 0 && text[at] == '(') {
-                text.erase(at);
-                break;
-            }
-        }
-    }
-    // The return type ends at the last space outside of any bracket, before the parameters.
-    int depth = 0;
-    std::size_t begin = 0;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        const char each = text[at];
-        if (each == '(' && depth == 0 && at > begin && text.compare(at, 2, "()") != 0 &&
-            text.compare(at, 11, "(anonymous ") != 0) {
-            text.erase(at);
-            break;
-        }
-        depth += each == '<' || each == '(' || each == '{' ? 1 : each == '>' || each == ')' || each == '}' ? -1 : 0;
-        if (each == ' ' && depth == 0) {
-            begin = at + 1;
-        }
-    }
-    return text.substr(begin);
-}
-
 void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) noexcept {
     auto* current = static_cast<loop*>(this_thread.loop);
     if (current != nullptr && current->debug()) {
-        // The frame begins with the address of the coroutine's body, which has a symbol.
-        void* const body = *static_cast<void**>(coroutine.address());
-        std::string name = "a coroutine";
-        Dl_info found{};
-        if (::dladdr(body, &found) != 0 && found.dli_sname != nullptr) {
-            std::string symbol = found.dli_sname;
-            symbol = symbol.substr(0, symbol.find(".actor"));
-            int status = 0;
-            char* readable = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-            name = status == 0 ? readable : symbol;
-            std::free(readable);
-        }
-        current->tell({report_kind::never_awaited,
-                       name + " was called, but the task was destroyed without being awaited or spawned",
-                       nullptr, current_task(), {}});
+        // It has not run, so the place it is at is its beginning.
+        current->tell(
+            {report_kind::never_awaited,
+             plain_function_name(frame.here.function_name()) + " (" + describe_place(frame.here) +
+                 ") was called, but its task was destroyed without being awaited or spawned",
+             nullptr,
+             current_task(),
+             {}});
     }
-    (void)frame;
     coroutine.destroy();
 }
 
@@ -242,7 +238,8 @@ void throw_cancelled(const fiber& ended) {
     throw cancelled(stop_reason(ended));
 }
 void throw_not_done(const fiber& unfinished, const char* what) {
-    throw invalid_state(std::string(what) + " of task " + fiber_name(const_cast<fiber&>(unfinished)) +
+    throw invalid_state(std::string(what) + " of task " +
+                        fiber_name(const_cast<fiber&>(unfinished)) +
                         ": it has not ended yet; co_await the handle");
 }
 void throw_empty_handle() {

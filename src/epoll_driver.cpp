@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// epoll and an eventfd. The eventfd is written only when the loop is about to sleep or sleeps, and once:
-// loop::post sees to that. Timers need no descriptor: they are the timeout of the wait.
+// epoll and an eventfd. The eventfd is written only when the loop is about to sleep or sleeps, and
+// once: loop::post sees to that. Timers need no descriptor: they are the timeout of the wait.
 //
-// Under a storm of timers the waits are spaced: a wait that follows a timer's wake-up lasts at least
-// `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not delayed.
+// Under a storm of timers the waits are spaced: a wait that follows a timer's wake-up lasts at
+// least `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not
+// delayed.
 
 #include <weir/driver.hpp>
 #include <weir/error.hpp>
@@ -51,6 +52,7 @@ public:
 
     const char* name() const noexcept override { return "epoll"; }
     bool has_sources() const noexcept override { return !watches_.empty(); }
+    bool wakes_from_signals() const noexcept override { return true; }
     int fd() const noexcept override { return epoll_; }
 
     std::int64_t now() noexcept override {
@@ -121,7 +123,7 @@ private:
             pause = 0;
         } else if (deadline != forever) {
             const std::int64_t start = now();
-            pause = std::max<std::int64_t>(deadline - start, 0);
+            pause = deadline > start ? deadline - start : 0;
             if (pause > 0 && start - woken_by_timer_ < quantum) {
                 pause = std::max(pause, quantum - (start - woken_by_timer_));
             }
@@ -139,8 +141,8 @@ private:
         if (pause > 0 && precise_) {
             const timespec time{pause / second, pause % second};
             count = ::epoll_pwait2(epoll_, events.data(), size, &time, nullptr);
-            if (count < 0 && errno == ENOSYS) {
-                precise_ = false;  // a kernel before 5.11
+            if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
+                precise_ = false;  // a kernel before 5.11, or a sandbox that does not know the call
             }
         }
         if (pause <= 0 || !precise_) {
@@ -162,7 +164,11 @@ private:
         const int action = wanted.events == 0 ? EPOLL_CTL_DEL
                            : entry.registered ? EPOLL_CTL_MOD
                                               : EPOLL_CTL_ADD;
-        const bool done = ::epoll_ctl(epoll_, action, fd, &wanted) == 0;
+        bool done = ::epoll_ctl(epoll_, action, fd, &wanted) == 0;
+        if (!done && action == EPOLL_CTL_MOD &&
+            errno == ENOENT) {  // closed, and the number used again
+            done = ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted) == 0;
+        }
         entry.registered = done && action != EPOLL_CTL_DEL;
         return done;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of values are immutable and shared; setting one copies the table. They are small and set far
-// less often than tasks are spawned, so spawning must be the cheap side.
+// Tables of values are immutable and shared; setting one copies the table. They are small and set
+// far less often than tasks are spawned, so spawning must be the cheap side.
 
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/error.hpp>

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The loop. One turn: up to 64 entries of the ready queue, then what other threads posted, then timers
-// that are due, then the driver, which waits if nothing is ready. A fiber that yields for ever
-// therefore starves neither timers nor sockets, and a turn costs no system call while work is there.
+// The loop. One turn: up to 64 entries of the ready queue, then what other threads posted, then
+// timers that are due, then the driver, which waits if nothing is ready. A fiber that yields for
+// ever therefore starves neither timers nor sockets, and a turn costs no system call while work is
+// there.
 
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/detail/group_support.hpp>
+#include <weir/detail/interrupt_watch.hpp>
 #include <weir/detail/loop_state.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
+#include <weir/spawn.hpp>
 
 #include <cstdlib>
 #include <string>
@@ -45,14 +48,19 @@ loop::loop(std::unique_ptr<driver> custom, loop_options options)
     if (options.shutdown_deadline < clock::duration::zero()) {
         throw invalid_argument("loop: shutdown_deadline is negative");
     }
-    state_->driver = std::move(custom);
+    if (options.slow_step < clock::duration::zero()) {
+        throw invalid_argument("loop: slow_step is negative");
+    }
+    state_->driver = custom.get();
+    state_->mail->driver = std::move(custom);
     state_->thread = std::this_thread::get_id();
     state_->slow_step = options.slow_step;
     state_->shutdown_deadline = options.shutdown_deadline;
     if (options.seed != 0) {
         state_->exploration = std::make_unique<detail::explorer>(options.seed);
     }
-    state_->on_report = std::move(options.on_report);
+    on_report(std::move(options.on_report));
+    state_->is_interruptible = options.interruptible;
     state_->stop_marker.flags = detail::is_callback;
     debug_ = options.debug.value_or(debug_by_environment());
     root_ = detail::make_group(*this);
@@ -62,9 +70,15 @@ loop::loop(std::unique_ptr<driver> custom, loop_options options)
 loop::~loop() {
     try {
         close();
-    } catch (const std::exception& error) {
-        tell({report_kind::shutdown, error.what(), nullptr, {}, {}});
+    } catch (...) {
+        tell({report_kind::shutdown,
+              describe(std::current_exception()),
+              std::current_exception(),
+              {},
+              {}});
+        abandon_tasks();
     }
+    detail::release_group(root_);
 }
 
 loop* loop::current_or_null() noexcept {
@@ -93,6 +107,12 @@ int loop::fd() const noexcept {
 void loop::set_slow_step(clock::duration limit) noexcept {
     state_->slow_step = limit;
 }
+detail::start_options loop::start_options(const spawn_options& how,
+                                          const std::source_location& where) {
+    detail::start_options made = detail::to_start_options(how, *this);
+    made.created = where;
+    return made;
+}
 clock::time_point loop::now() noexcept {
     return clock::time_point(clock::duration(state_->driver->now()));
 }
@@ -100,7 +120,8 @@ clock::time_point clock::now() {
     return weir::now();
 }
 
-// ---- running -------------------------------------------------------------------------------------
+// ---- running
+// -------------------------------------------------------------------------------------
 
 void loop::start() {
     if (state_->is_closed) {
@@ -110,37 +131,79 @@ void loop::start() {
         throw loop_error("this loop is running already: await the task instead of running it");
     }
     if (detail::this_thread.loop != nullptr) {
-        throw loop_error("another loop is running on this thread: await the task instead of running it");
+        throw loop_error(
+            "another loop is running on this thread: await the task instead of running it");
     }
 }
 
 void loop::run_until_done(detail::fiber& main) {
-    start();
+    if (&main.home() != this) {
+        throw loop_error("run_until: the task belongs to another loop");
+    }
     any_handle keep(main);
+    if (!run_turns(&main)) {
+        throw stopped_early("the loop was stopped before the main task had ended");
+    }
+}
+
+void loop::run_forever() {
+    run_turns(nullptr);
+}
+
+// True when the task has ended, false when stop() ended the run.
+bool loop::run_turns(const detail::fiber* main) {
+    start();
     detail::running_mark mark(*this);
-    state_->stop_met = false;
+    if (state_->stop_is_queued) {  // stopped before it ran: one turn over what is there, without
+                                   // waiting
+        forget_stop();
+        state_->driver->wait(0);
+        take_mail();
+        fire_timers();
+        stop();
+    }
+    struct stop_is_for_this_run {
+        loop& run;
+        ~stop_is_for_this_run() { run.forget_stop(); }
+    } at_end{*this};
     for (;;) {
         work();
-        if (main.has(detail::is_done)) {
-            return;
+        if (main != nullptr && main->has(detail::is_done)) {
+            return true;
         }
-        if (std::exchange(state_->stop_met, false)) {
-            throw stopped_early("the loop was stopped before the main task had ended");
+        if (state_->stop_met) {
+            return false;
         }
         wait();
     }
 }
 
-void loop::run_forever() {
-    start();
-    detail::running_mark mark(*this);
-    state_->stop_met = false;
-    for (;;) {
-        work();
-        if (std::exchange(state_->stop_met, false)) {
-            return;
+// Runs the task, then ends everything else. What run was called for goes before what the end
+// brings.
+void loop::run_and_shut_down(detail::fiber& main) {
+    any_handle keep(main);
+    std::exception_ptr failure;
+    try {
+        detail::interrupt_watch watch(*this, main);
+        run_until_done(main);
+        watch.check();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    try {
+        shutdown();
+    } catch (...) {
+        if (failure == nullptr && !main.has(detail::is_failed) && !main.has(detail::is_cancelled)) {
+            throw;
         }
-        wait();
+        tell({report_kind::shutdown,
+              describe(std::current_exception()),
+              std::current_exception(),
+              {},
+              {}});
+    }
+    if (failure != nullptr) {
+        std::rethrow_exception(failure);
     }
 }
 
@@ -150,16 +213,39 @@ void loop::stop() noexcept {
     }
 }
 
+void loop::forget_stop() noexcept {
+    state_->stop_met = false;
+    if (!std::exchange(state_->stop_is_queued, false)) {
+        return;
+    }
+    detail::ready_item** place = &ready_head_;
+    while (*place != &state_->stop_marker) {
+        place = &(*place)->next;
+    }
+    take(place);
+}
+
 bool loop::poll() {
     start();
     detail::running_mark mark(*this);
-    work();
+    detail::inbox& mail = *state_->mail;
+    mail.is_sleeping.store(false, std::memory_order_relaxed);
+    state_->stop_met = false;  // there is no run to stop
     state_->driver->wait(0);
-    return ready_head_ != nullptr || state_->posted.load(std::memory_order_relaxed) != nullptr;
+    work();
+    if (ready_head_ != nullptr) {
+        return true;
+    }
+    // The host may sleep now: whoever posts after this look makes the descriptor readable.
+    mail.is_sleeping.store(true, std::memory_order_seq_cst);
+    return mail.posted.load(std::memory_order_seq_cst) != nullptr || mail.signals.load() != 0;
 }
 
 std::optional<clock::time_point> loop::next_deadline() noexcept {
-    if (ready_head_ != nullptr || state_->posted.load(std::memory_order_acquire) != nullptr) {
+    if (state_->is_closed) {
+        return std::nullopt;
+    }
+    if (ready_head_ != nullptr || state_->mail->has_mail()) {
         return clock::time_point::min();
     }
     const std::int64_t deadline = state_->timers.next_deadline();
@@ -172,8 +258,8 @@ std::optional<clock::time_point> loop::next_deadline() noexcept {
 void loop::work() {
     run_ready();
     loop_state& state = *state_;
-    if (state.posted.load(std::memory_order_relaxed) != nullptr) {
-        take_posts();
+    if (state.mail->has_mail()) [[unlikely]] {
+        take_mail();
     }
     if (!state.timers.empty()) {
         fire_timers();
@@ -230,33 +316,40 @@ void loop::fire_timers() noexcept {
 
 void loop::wait_for_something() {
     loop_state& state = *state_;
-    if (state.idle != nullptr && state.posted.load() == nullptr) {
+    if (state.idle != nullptr && !state.mail->has_mail()) {
         state.idle->nothing_is_ready();  // one at a time: it may make others ready
         return;
     }
     const std::int64_t deadline = state.timers.next_deadline();
+    detail::inbox& mail = *state.mail;
     if (state.driver->is_simulated() && deadline == detail::timer_wheel::never &&
-        state.outside_work.load() == 0 && state.posted.load() == nullptr) {
-        throw deadlock("deadlock: no task is ready, no timer is armed, and nothing outside can wake one\n" +
-                       dump_tasks());
+        mail.outside_work.load() == 0 && !mail.has_mail()) {
+        const std::string message =
+            "deadlock: no task is ready, no timer is armed, and nothing outside can wake one\n" +
+            dump_tasks();
+        if (debug_) {
+            tell({report_kind::deadlock, message, nullptr, {}, {}});
+        }
+        throw deadlock(message);
     }
     // Say that we sleep, then look once more: whoever posts after that look wakes us.
-    state.is_sleeping.store(true, std::memory_order_seq_cst);
-    if (state.posted.load(std::memory_order_seq_cst) == nullptr) {
+    mail.is_sleeping.store(true, std::memory_order_seq_cst);
+    if (mail.posted.load(std::memory_order_seq_cst) == nullptr) {
         // Simulated time must not run ahead of work that is done elsewhere in real time.
-        const bool for_outside = state.driver->is_simulated() && state.outside_work.load() != 0;
+        const bool for_outside = state.driver->is_simulated() && mail.outside_work.load() != 0;
         state.driver->wait(for_outside ? driver::forever : deadline);
     }
-    state.is_sleeping.store(false, std::memory_order_relaxed);
-    if (state.posted.load(std::memory_order_relaxed) != nullptr) {
-        take_posts();
+    mail.is_sleeping.store(false, std::memory_order_relaxed);
+    if (mail.has_mail()) {
+        take_mail();
     }
     if (!state.timers.empty()) {
         fire_timers();
     }
 }
 
-// ---- timers, for operations ----------------------------------------------------------------------
+// ---- timers, for operations
+// ----------------------------------------------------------------------
 
 void loop::arm(detail::timer& timer, clock::time_point when) noexcept {
     state_->timers.arm(timer, when.time_since_epoch().count());
@@ -265,10 +358,10 @@ void loop::disarm(detail::timer& timer) noexcept {
     state_->timers.disarm(timer);
 }
 void loop::expect_post() noexcept {
-    state_->outside_work.fetch_add(1);
+    state_->mail->outside_work.fetch_add(1);
 }
 void loop::expected_post_came() noexcept {
-    state_->outside_work.fetch_sub(1);
+    state_->mail->outside_work.fetch_sub(1);
 }
 
 }  // namespace weir

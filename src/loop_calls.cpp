@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Callbacks: queued on the loop's thread, armed as timers, or posted from other threads. Posts arrive in
-// a lock-free stack that the loop takes whole and turns around, so each thread's stay in order; the
-// loop is woken only if it sleeps.
+// Callbacks: queued on the loop's thread, armed as timers, or posted from other threads. Posts
+// arrive in a lock-free stack that the loop takes whole and turns around, so each thread's stay in
+// order; the loop is woken only if it sleeps.
 
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/detail/loop_state.hpp>
@@ -20,27 +20,25 @@ void scheduled_call::fire() noexcept {
 }
 
 // Runs the callback with the task-local values of its registration; one that throws is reported.
-void run_guarded(loop& at, unique_function<void()>& callback, context_values*& context) noexcept {
-    // A cell of its own, so that what the callback sets stays in it.
-    context_values* cell = snapshot_context(context);
-    if (cell == nullptr) {
-        cell = new context_values;
-    }
-    this_thread.callback_context = cell;
-    try {
-        callback();
-    } catch (...) {
-        at.tell({report_kind::callback_error, "a callback threw: " + describe(std::current_exception()),
-                 std::current_exception(), {}, {}});
-    }
-    this_thread.callback_context = nullptr;
-    release_context(cell);
-}
-
 void scheduled_call::run() noexcept {
     if (!is_cancelled) {
-        unique_function<void()> taken = std::move(callback);
-        run_guarded(*home, taken, context);
+        if (context == nullptr) {
+            context = new context_values;
+        }
+        context_values* const cell = share_context(context);  // cancel() may drop it meanwhile
+        this_thread.callback_context = cell;
+        try {
+            unique_function<void()> taken = std::move(callback);
+            taken();
+        } catch (...) {
+            home->tell({report_kind::callback_error,
+                        "a callback threw: " + describe(std::current_exception()),
+                        std::current_exception(),
+                        {},
+                        home->debug() ? describe_place(registered) : std::string()});
+        }
+        this_thread.callback_context = nullptr;
+        release_context(cell);
     }
     release();
 }
@@ -49,19 +47,23 @@ void scheduled_call::run() noexcept {
 
 namespace {
 
-void check_open(const loop& used) {
-    if (used.is_closed()) {
-        throw loop_error("the loop is closed");
+void check_callback(const loop& used, const detail::unique_function<void()>& callback,
+                    const char* what) {
+    if (!callback) {
+        throw invalid_argument(std::string(what) + ": the callback is empty");
     }
-    used.check_thread("scheduling a callback");
+    if (used.is_closed()) {
+        throw loop_error(std::string(what) + ": the loop is closed");
+    }
+    used.check_thread(what);
 }
 
 }  // namespace
 
-callback_handle loop::call_soon(detail::unique_function<void()> callback) {
-    check_open(*this);
-    auto* call = new scheduled_call(*this);
-    call->callback = std::move(callback);
+callback_handle loop::call_soon(detail::unique_function<void()> callback,
+                                std::source_location where) {
+    check_callback(*this, callback, "call_soon");
+    auto* call = new scheduled_call(*this, std::move(callback), where);
     call->context = detail::snapshot_context(detail::current_context());
     call->when = now();
     call->references = 2;
@@ -69,14 +71,10 @@ callback_handle loop::call_soon(detail::unique_function<void()> callback) {
     return callback_handle(*call);
 }
 
-callback_handle loop::call_later(clock::duration delay, detail::unique_function<void()> callback) {
-    return call_at(detail::after(now(), delay), std::move(callback));
-}
-
-callback_handle loop::call_at(clock::time_point when, detail::unique_function<void()> callback) {
-    check_open(*this);
-    auto* call = new scheduled_call(*this);
-    call->callback = std::move(callback);
+callback_handle loop::call_at(clock::time_point when, detail::unique_function<void()> callback,
+                              std::source_location where) {
+    check_callback(*this, callback, "call_at");
+    auto* call = new scheduled_call(*this, std::move(callback), where);
     call->context = detail::snapshot_context(detail::current_context());
     call->when = when;
     call->references = 2;
@@ -98,12 +96,15 @@ void callback_handle::cancel() noexcept {
     if (call_ == nullptr || call_->is_cancelled) {
         return;
     }
-    call_->is_cancelled = true;
-    call_->drop_callback();
-    if (call_->is_armed()) {
-        call_->home->disarm(*call_);
-        call_->release();  // the timer's reference
+    scheduled_call& call = *call_;
+    ++call.references;  // this handle may be inside the callback
+    call.is_cancelled = true;
+    if (call.is_armed()) {
+        call.home->disarm(call);
+        call.release();  // the timer's reference
     }
+    call.drop_callback();
+    call.release();
 }
 bool callback_handle::cancelled() const noexcept {
     return call_ != nullptr && call_->is_cancelled;
@@ -112,33 +113,44 @@ clock::time_point callback_handle::when() const noexcept {
     return call_ != nullptr ? call_->when : clock::time_point{};
 }
 
-post_handle loop::post(detail::unique_function<void()> callback) {
+post_handle loop::post(detail::unique_function<void()> callback, std::source_location where) {
+    if (!callback) {
+        throw invalid_argument("post: the callback is empty");
+    }
+    const std::shared_ptr<detail::inbox> mail = state_->mail;
     auto call = std::make_shared<posted_call>();
     call->callback = std::move(callback);
+    call->registered = where;
     call->self = call;
-    detail::loop_state& state = *state_;
-    if (!state.is_accepting.load(std::memory_order_acquire)) {
-        call->self.reset();
-        throw loop_error("post: the loop is closed");
-    }
-    posted_call* head = state.posted.load(std::memory_order_relaxed);
+    posted_call* head = mail->posted.load(std::memory_order_relaxed);
     do {
+        if (head == detail::inbox::closed_mark()) {
+            call->self.reset();
+            throw loop_error("post: the loop is closed");
+        }
         call->next = head;
-    } while (!state.posted.compare_exchange_weak(head, call.get(), std::memory_order_seq_cst));
-    if (state.is_sleeping.load(std::memory_order_seq_cst) && state.is_sleeping.exchange(false)) {
-        state.driver->wake();
+    } while (!mail->posted.compare_exchange_weak(head, call.get(), std::memory_order_seq_cst));
+    // From here on the callback may have run, and the loop may be gone.
+    if (mail->is_sleeping.load(std::memory_order_seq_cst) && mail->is_sleeping.exchange(false)) {
+        mail->driver->wake();
     }
     return post_handle(std::move(call));
 }
 
 bool post_handle::cancel() noexcept {
+    if (call_ == nullptr) {
+        return false;
+    }
     auto expected = posted_call::stage::waiting;
     return call_->at.compare_exchange_strong(expected, posted_call::stage::cancelled);
 }
 
 // Posts become ordinary callbacks: they take their turn in the ready queue.
-void loop::take_posts() noexcept {
-    posted_call* newest = state_->posted.exchange(nullptr, std::memory_order_acquire);
+void loop::take_mail() noexcept {
+    if (state_->mail->signals.load(std::memory_order_relaxed) != 0) {
+        take_signals();
+    }
+    posted_call* newest = state_->mail->posted.exchange(nullptr, std::memory_order_acquire);
     posted_call* oldest = nullptr;
     while (newest != nullptr) {
         posted_call* next = newest->next;
@@ -149,15 +161,14 @@ void loop::take_posts() noexcept {
     while (oldest != nullptr) {
         std::shared_ptr<posted_call> each = std::move(oldest->self);
         oldest = oldest->next;
-        auto* call = new scheduled_call(*this);
-        call->callback = [each] {
+        auto run = [each] {
             auto expected = posted_call::stage::waiting;
             if (each->at.compare_exchange_strong(expected, posted_call::stage::taken)) {
                 auto taken = std::move(each->callback);
                 taken();
             }
         };
-        push(*call);
+        push(*new scheduled_call(*this, std::move(run), each->registered));
     }
 }
 
@@ -172,13 +183,17 @@ void loop::run_callback(detail::ready_item& item) noexcept {
         call.run();
         return;
     }
+    const std::string place = detail::describe_place(call.registered);
     const clock::time_point begin = now();
     call.run();
     const clock::duration held = now() - begin;
     if (held >= state_->slow_step) {
         tell({report_kind::slow_step,
-              "a callback held the loop for " + std::to_string(held / std::chrono::milliseconds(1)) + " ms",
-              nullptr, {}, {}});
+              "the callback registered at " + place + " held the loop for " +
+                  std::to_string(held / std::chrono::milliseconds(1)) + " ms",
+              nullptr,
+              {},
+              place});
     }
 }
 
@@ -187,21 +202,29 @@ namespace detail {
 void schedule_callbacks(fiber& ended) noexcept {
     auto& home = static_cast<loop&>(ended.home());
     for (done_callback& each : ended.extras->callbacks) {
-        auto* call = new scheduled_call(home);
-        call->context = each.context;
-        call->callback = [keep = any_handle(ended), run = std::move(each.run)]() mutable {
-            run(keep.checked());
+        auto run = [keep = any_handle(ended), callback = std::move(each.run)]() mutable {
+            callback(keep.checked());
         };
+        auto* call = new scheduled_call(home, std::move(run), each.registered);
+        call->context = each.context;
         home.push(*call);
     }
     ended.extras->callbacks.clear();
 }
 
-callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback) {
-    static std::uint64_t last = 0;
-    const auto id = ++last;
+callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback,
+                         std::source_location where) {
+    // A finished task may have outlived its loop. Its group knows, if it is the loop's root group.
+    const bool runs_here = this_thread.loop != nullptr && this_thread.loop == to.group->home;
+    if (to.has(is_done) && !runs_here && (to.group->is_closed || !to.group->is_root)) {
+        throw loop_error("add_done_callback: the task has ended, and its loop does not run");
+    }
+    to.home().check_thread("add_done_callback");
+    static std::atomic<std::uint64_t> last{0};
+    const std::uint64_t id = ++last;
     fiber_extras& extras = to.extra();
-    extras.callbacks.push_back({id, std::move(callback), snapshot_context(current_context())});
+    extras.callbacks.push_back(
+        {id, std::move(callback), snapshot_context(current_context()), where});
     if (to.has(is_done)) {
         schedule_callbacks(to);
     }

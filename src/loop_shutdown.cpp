@@ -9,14 +9,27 @@
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 
+#include <mutex>
+
 namespace weir {
 
 namespace {
 
-// Wakes the loop at a time, for a wait that has a limit.
-struct alarm final : detail::timer {
-    bool has_rung = false;
-    void fire() noexcept override { has_rung = true; }
+// Rings at a time, for a wait that has a limit.
+class alarm final : detail::timer {
+public:
+    alarm(loop& at, clock::duration delay) : at_(at) {
+        at.arm(*this, detail::after(at.now(), delay));
+    }
+    alarm(const alarm&) = delete;
+    alarm& operator=(const alarm&) = delete;
+    ~alarm() { at_.disarm(*this); }
+    const bool& has_rung() const noexcept { return has_rung_; }
+
+private:
+    void fire() noexcept override { has_rung_ = true; }
+    loop& at_;
+    bool has_rung_ = false;
 };
 
 }  // namespace
@@ -47,39 +60,52 @@ void closable::unregister() noexcept {
 
 }  // namespace detail
 
-void loop::run_until_empty(const bool& give_up) {
-    while (root_->child_count > 0 && !give_up) {
-        work();
-        if (root_->child_count > 0 && !give_up) {
-            wait();
+// Waits for the tasks that there are now, and then for those that they have started meanwhile.
+void loop::await_tasks(bool cancelling, const bool& give_up) {
+    constexpr int enough = 1000;  // tasks that start tasks while they end, for ever
+    for (int round = 0; root_->child_count > 0 && !give_up && round < enough; ++round) {
+        std::vector<any_handle> ending = all_tasks();
+        for (const any_handle& each : ending) {
+            if (cancelling && each.checked().group == root_) {
+                each.cancel();
+            }
+            if (shields_broken_) {
+                detail::release_held_stop(each.checked());
+            }
+        }
+        while (!give_up) {
+            while (!ending.empty() && ending.back().done()) {
+                ending.pop_back();
+            }
+            if (ending.empty()) {
+                break;
+            }
+            state_->stop_met = false;
+            work();
+            if (!ending.back().done()) {
+                wait();
+            }
         }
     }
 }
 
-void loop::cancel_and_await_all() {
-    const auto deadline = detail::after(now(), state_->shutdown_deadline);
-    alarm limit;
-    arm(limit, deadline);
-    detail::cancel_children(*root_);
-    try {
-        run_until_empty(limit.has_rung);
-        if (root_->child_count > 0) {
-            shields_broken_ = true;
-            limit.has_rung = false;
-            arm(limit, detail::after(now(), state_->shutdown_deadline));
-            detail::cancel_children(*root_);
-            for (const any_handle& each : all_tasks()) {
-                detail::release_held_stop(each.checked());
-            }
-            run_until_empty(limit.has_rung);
+void loop::end_all_tasks(bool cancelling) {
+    for (const bool is_last_attempt : {false, true}) {
+        if (root_->child_count == 0) {
+            return;
         }
-    } catch (const deadlock&) {
-        // Only reachable without an alarm: the tasks wait for nothing. They are named below.
+        shields_broken_ = is_last_attempt;
+        try {
+            const alarm limit(*this, state_->shutdown_deadline);
+            await_tasks(cancelling || is_last_attempt, limit.has_rung());
+        } catch (const deadlock&) {
+            // Only without an alarm, when the deadline is the end of time. The tasks are named below.
+        }
     }
-    disarm(limit);
     if (root_->child_count > 0) {
         throw shutdown_timeout(std::to_string(root_->child_count) +
-                               " task(s) did not end within the shutdown deadline\n" + dump_tasks());
+                               " task(s) did not end within the shutdown deadline\n" +
+                               dump_tasks());
     }
 }
 
@@ -88,18 +114,24 @@ void loop::shutdown() {
         return;
     }
     start();
-    {
+    try {
         detail::running_mark running(*this);
-        cancel_and_await_all();
+        forget_stop();
+        end_all_tasks(true);
         while (state_->closables != nullptr) {
             detail::closable& each = *state_->closables;
             each.unregister();
             each.close_at_shutdown();
         }
-        cancel_and_await_all();
-        while (ready_head_ != nullptr) {
-            work();  // the last done-callbacks
+        end_all_tasks(false);
+        stop();  // the last callbacks, but not those that they queue
+        while (!state_->stop_met) {
+            work();
         }
+        end_all_tasks(true);
+    } catch (...) {
+        abandon_tasks();
+        throw;
     }
     release_everything();
 }
@@ -109,12 +141,13 @@ void loop::close() {
         return;
     }
     if (state_->is_running) {
-        throw loop_error("close: the loop is running");
+        throw loop_error("close: the loop is running; stop() it first");
     }
-    for (detail::fiber* each = root_->first_child; debug_ && each != nullptr; each = each->next_sibling) {
+    for (detail::fiber* each = root_->first_child; debug_ && each != nullptr;
+         each = each->next_sibling) {
         tell({report_kind::pending_destroyed,
-              "a task had not ended when its loop was closed: " + detail::fiber_name(*each), nullptr,
-              any_handle(*each), detail::creation_site(*each)});
+              "a task had not ended when its loop was closed: " + detail::fiber_name(*each),
+              nullptr, any_handle(*each), detail::creation_site(*each)});
     }
     if (root_->child_count > 0 || state_->closables != nullptr) {
         shutdown();
@@ -123,12 +156,32 @@ void loop::close() {
     }
 }
 
+// What does not end is kept for ever, where leak checkers can see it; handles find it cancelled.
+void loop::abandon_tasks() noexcept {
+    if (state_->is_closed) {
+        return;
+    }
+    static std::mutex mutex;
+    static auto& abandoned = *new std::vector<any_handle>;
+    std::lock_guard lock(mutex);
+    for (any_handle& each : all_tasks()) {
+        each.checked().raise(detail::is_done);
+        each.checked().raise(detail::is_cancelled);
+        abandoned.push_back(std::move(each));
+    }
+    while (state_->closables != nullptr) {
+        state_->closables->unregister();
+    }
+    release_everything();
+}
+
 void loop::release_everything() noexcept {
     state_->is_closed = true;
-    state_->is_accepting.store(false);
+    state_->signals.reset();
+    forget_stop();
     while (ready_head_ != nullptr) {  // callbacks are dropped; fibers that never ended are leaked
-        detail::ready_item& item = pop();
-        if ((item.flags & detail::is_callback) != 0 && &item != &state_->stop_marker) {
+        detail::ready_item& item = take(&ready_head_);
+        if ((item.flags & detail::is_callback) != 0) {
             auto& call = static_cast<detail::scheduled_call&>(item);
             call.drop_callback();
             call.release();
@@ -140,13 +193,13 @@ void loop::release_everything() noexcept {
             call->release();
         }
     }
-    for (detail::posted_call* each = state_->posted.exchange(nullptr); each != nullptr;) {
+    detail::posted_call* each = state_->mail->posted.exchange(detail::inbox::closed_mark());
+    while (each != nullptr) {
         detail::posted_call* next = each->next;
         each->self.reset();
         each = next;
     }
     root_->is_closed = true;
-    detail::release_group(root_);
 }
 
 }  // namespace weir

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Virtual time: waiting until a deadline is to be there at once. The clock moves in wait() alone, so a
-// program that does nothing but compute and sleep is deterministic to the nanosecond. Work on other
-// threads is waited for really: the loop says so by waiting for ever.
+// Virtual time: waiting until a deadline is to be there at once. The clock moves in wait() alone,
+// so a program that does nothing but compute and sleep is deterministic to the nanosecond. Work on
+// other threads is waited for really: the loop says so by waiting for ever.
 
 #include <weir/driver.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -21,9 +22,8 @@ public:
     void wait(std::int64_t deadline) override {
         if (deadline == forever) {
             std::unique_lock lock(mutex_);
-            woken_.wait(lock, [this] { return is_woken_; });
-            is_woken_ = false;
-        } else if (deadline > now_) {
+            woken_.wait(lock, [this] { return is_woken_.exchange(false); });
+        } else if (deadline > now_ && !is_woken_.exchange(false)) {
             now_ = deadline;
         }
     }
@@ -39,7 +39,7 @@ private:
     std::int64_t now_ = 0;
     std::mutex mutex_;
     std::condition_variable woken_;
-    bool is_woken_ = false;
+    std::atomic<bool> is_woken_{false};
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tree of tasks: every fiber with its stack of awaits, innermost last, and under it the children of
-// the groups it runs.
+// The tree of tasks: every fiber with its stack of awaits, innermost last, and under it the
+// children of the groups it runs.
 
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/loop_state.hpp>
@@ -12,8 +12,6 @@
 namespace weir {
 
 namespace {
-
-void collect(const detail::group_state& group, std::vector<any_handle>& into);
 
 // The groups that a fiber runs, outermost first.
 std::vector<const detail::group_state*> groups_of(const detail::fiber& of) {
@@ -27,77 +25,84 @@ std::vector<const detail::group_state*> groups_of(const detail::fiber& of) {
     return found;
 }
 
-void collect(const detail::group_state& group, std::vector<any_handle>& into) {
-    for (detail::fiber* each = group.first_child; each != nullptr; each = each->next_sibling) {
-        into.emplace_back(*each);
-        for (const detail::group_state* inner : groups_of(*each)) {
-            collect(*inner, into);
+// Every unfinished fiber, each before those of its groups, with its depth. A loop, not recursion:
+// groups may be nested as deeply as awaits.
+template <class Visitor>
+void visit_all(const detail::group_state& root, Visitor visit) {
+    struct place {
+        detail::fiber* next;
+        std::size_t depth;
+    };
+    std::vector<place> open{{root.first_child, 0}};
+    while (!open.empty()) {
+        const auto [each, depth] = open.back();
+        if (each == nullptr) {
+            open.pop_back();
+            continue;
+        }
+        open.back().next = each->next_sibling;
+        visit(*each, depth);
+        const auto groups = groups_of(*each);
+        for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+            open.push_back({(*group)->first_child, depth + 1});
         }
     }
 }
 
-class tree_printer {
-public:
-    std::string text;
+std::string state_of(const detail::fiber& each) {
+    if (&each == detail::this_thread.running) {
+        return " (running)";
+    }
+    if (each.leaf == nullptr && !each.has(detail::is_parked)) {
+        return each.has(detail::stop_pending) ? " (stopping)" : " (ready)";
+    }
+    return each.leaf != nullptr ? " (waits: " + std::string(each.leaf->name()) + ")" : " (waits)";
+}
 
-    void print(const detail::group_state& group, const std::string& indent) {
-        for (detail::fiber* each = group.first_child; each != nullptr; each = each->next_sibling) {
-            print_fiber(*each, indent);
+// Empty for coroutines that are the library's own business.
+std::string describe_frame(const detail::frame& at) {
+    if (at.is_boundary()) {
+        return std::string("[") + at.table().name + "]";
+    }
+    const auto& where = static_cast<const detail::promise_base&>(at).here;
+    const std::string name = detail::plain_function_name(where.function_name());
+    return name.starts_with("weir::detail::") ? std::string()
+                                              : name + " at " + detail::describe_place(where);
+}
+
+void print_fiber(detail::fiber& each, std::size_t depth, std::string& into) {
+    constexpr std::size_t deepest = 32;  // what is nested deeper is not indented further
+    std::string indent;
+    for (std::size_t level = 0; level < std::min(depth, deepest); ++level) {
+        indent += "  + ";
+    }
+    into += indent + detail::fiber_name(each) + state_of(each) + "\n";
+    std::vector<const detail::frame*> stack;
+    for (const detail::frame* at = each.top; at != nullptr && at != &each; at = at->parent) {
+        stack.push_back(at);
+    }
+    for (auto at = stack.rbegin(); at != stack.rend(); ++at) {
+        if (const std::string line = describe_frame(**at); !line.empty()) {
+            into += indent + "    " + line + "\n";
         }
     }
-
-private:
-    void print_fiber(detail::fiber& each, const std::string& indent) {
-        text += indent + detail::fiber_name(each) + state_of(each) + "\n";
-        std::vector<const detail::frame*> stack;
-        for (const detail::frame* at = each.top; at != nullptr && at != &each; at = at->parent) {
-            stack.push_back(at);
-        }
-        for (auto at = stack.rbegin(); at != stack.rend(); ++at) {
-            print_frame(**at, each, indent + "    ");
-        }
-        for (const detail::group_state* inner : groups_of(each)) {
-            print(*inner, indent + "  + ");
-        }
-    }
-
-    static std::string state_of(const detail::fiber& each) {
-        if (&each == detail::this_thread.running) {
-            return " (running)";
-        }
-        if (each.leaf == nullptr && !each.has(detail::is_parked)) {
-            return each.has(detail::stop_pending) ? " (stopping)" : " (ready)";
-        }
-        return each.leaf != nullptr ? " (waits: " + std::string(each.leaf->name()) + ")" : " (waits)";
-    }
-
-    void print_frame(const detail::frame& at, const detail::fiber& of, const std::string& indent) {
-        if (at.is_boundary()) {
-            text += indent + "[" + at.table().name + "]\n";
-            return;
-        }
-        const auto& where = static_cast<const detail::promise_base&>(at).here;
-        if (where.line() == 0) {
-            text += indent + (&at == of.top ? "not started\n" : "?\n");
-            return;
-        }
-        text += indent + detail::plain_function_name(where.function_name()) + " at " + where.file_name() +
-                ":" + std::to_string(where.line()) + "\n";
-    }
-};
+}
 
 }  // namespace
 
 std::vector<any_handle> loop::all_tasks() {
+    check_thread("all_tasks");
     std::vector<any_handle> found;
-    collect(*root_, found);
+    visit_all(*root_, [&](detail::fiber& each, std::size_t) { found.emplace_back(each); });
     return found;
 }
 
 std::string loop::dump_tasks() {
-    tree_printer printer;
-    printer.print(*root_, "");
-    return std::move(printer.text);
+    check_thread("dump_tasks");
+    std::string text;
+    visit_all(*root_,
+              [&](detail::fiber& each, std::size_t depth) { print_fiber(each, depth, text); });
+    return text;
 }
 
 }  // namespace weir

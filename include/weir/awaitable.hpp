@@ -55,12 +55,17 @@ protected:
     ~operation() = default;
 
     // The fiber goes on, through the loop's queue.
-    void complete() noexcept {
+    // Debug mode: throws wrong_thread when this is not the loop's thread.
+    void complete() {
         detail::fiber& waiter = *waiter_;
+        detail::loop_core& home = waiter.home();
+        if (home.debug()) [[unlikely]] {
+            home.check_wake_slow();
+        }
         waiter.leaf = nullptr;
-        waiter.home().push(waiter);
+        home.push(waiter);
     }
-    void complete_and_keep() noexcept {
+    void complete_and_keep() {
         waiter_->raise(detail::keeps_result);
         complete();
     }

@@ -7,7 +7,8 @@
 
 namespace weir {
 
-// Times are nanoseconds on the driver's own clock. All calls but wake() come from the loop's thread.
+// Times are nanoseconds on the driver's own clock. All calls but wake() come from the loop's
+// thread.
 class driver {
 public:
     static constexpr std::int64_t forever = INT64_MAX;
@@ -26,6 +27,8 @@ public:
     virtual bool has_sources() const noexcept { return false; }
     // Simulated time has no outside world: waiting for ever is a deadlock.
     virtual bool is_simulated() const noexcept { return false; }
+    // May wake() be called in a signal handler?
+    virtual bool wakes_from_signals() const noexcept { return false; }
     // Guest mode: readable when wait() would have something to do; -1 if there is no such thing.
     virtual int fd() const noexcept { return -1; }
 };
@@ -47,8 +50,8 @@ enum class readiness : unsigned char { readable, writable };
 
 class fd_driver : public driver {
 public:
-    // One watch per descriptor and direction; throws invalid_state if there is one, std::system_error
-    // if the descriptor cannot be watched.
+    // One watch per descriptor and direction; throws invalid_state if there is one,
+    // std::system_error if the descriptor cannot be watched.
     virtual void watch(int fd, readiness direction, fd_watch& watcher) = 0;
     // True if the watch was armed.
     virtual bool unwatch(int fd, readiness direction) noexcept = 0;

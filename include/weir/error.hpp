@@ -92,6 +92,12 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+// run: SIGINT ended the main task.
+class interrupted : public std::runtime_error {
+public:
+    interrupted() : std::runtime_error("interrupted by a signal") {}
+};
+
 // Several errors, as groups throw them.
 class error_group : public std::runtime_error {
 public:

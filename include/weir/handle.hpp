@@ -2,14 +2,14 @@
 // handle<T>: a started task. Shared, cheap to copy; the task runs on when the last one goes.
 #pragma once
 
+#include <weir/detail/fiber_box.hpp>
+#include <weir/detail/join.hpp>
+#include <weir/detail/unique_function.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
-
-#include <weir/detail/fiber_box.hpp>
-#include <weir/detail/join.hpp>
-#include <weir/detail/unique_function.hpp>
 
 namespace weir {
 
@@ -20,7 +20,8 @@ namespace detail {
 [[noreturn]] void throw_cancelled(const fiber& ended);
 [[noreturn]] void throw_not_done(const fiber& unfinished, const char* what);
 [[noreturn]] void throw_empty_handle();
-callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback);
+callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback,
+                         std::source_location where);
 std::size_t remove_callback(fiber& from, callback_id id) noexcept;
 std::string fiber_name(fiber& of);
 
@@ -143,7 +144,8 @@ public:
     unsigned cancelling() const { return checked().cancel_count; }
     unsigned uncancel() const { return detail::uncancel_fiber(checked()); }
 
-    // The error of a failed task; null after success. Throws cancelled, or invalid_state while it runs.
+    // The error of a failed task; null after success. Throws cancelled, or invalid_state while it
+    // runs.
     std::exception_ptr error() const {
         detail::fiber& of = checked();
         if (!of.has(detail::is_done)) {
@@ -197,8 +199,8 @@ public:
         return handle(shared);
     }
 
-    // co_await h: a reference to the value, any number of times. Throws the task's error, or cancelled.
-    // Cancelling the waiter cancels the task and waits for its end.
+    // co_await h: a reference to the value, any number of times. Throws the task's error, or
+    // cancelled. Cancelling the waiter cancels the task and waits for its end.
     auto make_operation() const& { return detail::join_recipe<detail::shared_join<T>>{checked()}; }
     // co_await std::move(h): the value itself.
     auto make_operation() && { return detail::join_recipe<detail::moving_join<T>>{checked()}; }
@@ -213,17 +215,19 @@ public:
         return detail::shared_value(ended);
     }
 
-    // Called through the loop when the task has ended, in the order of registration; at its next turn
-    // if it has ended already. One that throws is reported, the others still run.
+    // Called through the loop when the task has ended, in the order of registration; at its next
+    // turn if it has ended already. One that throws is reported, the others still run.
     template <class Callback>
-    callback_id add_done_callback(Callback callback) const {
-        return detail::add_callback(checked(), [callback = std::move(callback)](detail::fiber& ended) mutable {
+        requires std::is_invocable_v<Callback&, handle>
+    callback_id add_done_callback(
+        Callback callback, std::source_location where = std::source_location::current()) const {
+        auto call = [callback = std::move(callback)](detail::fiber& ended) mutable {
             callback(share(static_cast<detail::fiber_box<T>&>(ended)));
-        });
+        };
+        return detail::add_callback(checked(), std::move(call), where);
     }
 
     detail::fiber_box<T>& box() const { return static_cast<detail::fiber_box<T>&>(checked()); }
-
 };
 
 // The running task; empty inside plain callbacks and outside loops.

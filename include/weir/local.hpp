@@ -2,16 +2,16 @@
 // Task-local values: what asyncio calls context variables.
 #pragma once
 
+#include <weir/detail/context.hpp>
+
 #include <memory>
 #include <utility>
-
-#include <weir/detail/context.hpp>
 
 namespace weir {
 
 // A variable with a value of its own in each task. A spawned task begins with a snapshot of its
-// spawner's values; a coroutine that is awaited directly shares its caller's. Callbacks run with the
-// values at their registration. Typically a global:
+// spawner's values; a coroutine that is awaited directly shares its caller's. Callbacks run with
+// the values at their registration. Typically a global:
 //
 //     weir::local<std::string> request_id{"none"};
 //     request_id.set("r-17");  ...  request_id.get();
@@ -34,7 +34,8 @@ public:
     // Sets the value and restores the former one at the end of the scope.
     class [[nodiscard]] scoped {
     public:
-        scoped(local& variable, T value) : variable_(variable), had_(detail::find_value(&variable)) {
+        scoped(local& variable, T value)
+            : variable_(variable), had_(detail::find_value(&variable)) {
             if (had_) {
                 former_ = std::make_shared<T>(variable.get());
             }

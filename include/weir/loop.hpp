@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The event loop: one thread, a queue of what is ready, timers, and a driver that waits for the rest.
-// Most programs never name it: weir::run makes one.
+// The event loop: one thread, a queue of what is ready, timers, and a driver that waits for the
+// rest. Most programs never name it: weir::run makes one.
 #pragma once
-
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <weir/clock.hpp>
 #include <weir/detail/loop_core.hpp>
@@ -17,7 +11,16 @@
 #include <weir/report.hpp>
 #include <weir/task.hpp>
 
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
 namespace weir {
+
+class context;
 
 namespace detail {
 class timer;
@@ -31,10 +34,26 @@ enum class driver_kind : unsigned char { automatic, simulated };
 struct loop_options {
     driver_kind driver = driver_kind::automatic;
     std::optional<bool> debug{};  // default: the environment variable WEIR_DEBUG
-    clock::duration slow_step = std::chrono::milliseconds(100);  // debug: what counts as held too long
-    clock::duration shutdown_deadline = std::chrono::seconds(10);  // how long run waits for clean-up
-    std::uint64_t seed = 0;  // not 0: ready tasks run in an order drawn from it
+    clock::duration slow_step =
+        std::chrono::milliseconds(100);  // debug: what counts as held too long
+    clock::duration shutdown_deadline =
+        std::chrono::seconds(10);  // how long run waits for clean-up
+    std::uint64_t seed = 0;        // not 0: ready tasks run in an order drawn from it
     report_handler on_report{};
+    bool interruptible = false;  // run: SIGINT cancels the main task, and run throws interrupted
+};
+
+enum class start : unsigned char {
+    by_default,  // as the loop says: normally later
+    later,       // the first step is taken on a later turn of the loop
+    eager,       // runs now, up to its first suspension
+};
+
+// Trivially destructible, so that it may be written inside a co_await expression.
+struct spawn_options {
+    std::string_view name{};
+    weir::start start = weir::start::by_default;
+    const weir::context* context = nullptr;  // share these task-local values instead of a snapshot
 };
 
 // A callback that was scheduled with call_soon, call_later or call_at.
@@ -61,7 +80,9 @@ private:
 // A callback that was posted; usable on any thread.
 class post_handle {
 public:
-    explicit post_handle(std::shared_ptr<detail::posted_call> call) noexcept : call_(std::move(call)) {}
+    post_handle() noexcept = default;
+    explicit post_handle(std::shared_ptr<detail::posted_call> call) noexcept
+        : call_(std::move(call)) {}
     // True if it had not begun, and now never will.
     bool cancel() noexcept;
 
@@ -83,13 +104,17 @@ public:
     template <class T>
     T run(task<T> main);
     // Runs until the task has ended, and no longer. Throws stopped_early if stop() comes first; the
-    // task can then be run further by handing its handle to run_until again.
+    // task can then be run further by handing its handle to run_until again. As with co_await, the
+    // value is copied out of a handle, and moved out of one that is moved in.
     template <class T>
     T run_until(task<T> main);
     template <class T>
-    T run_until(handle<T> main);
+    T run_until(const handle<T>& main);
+    template <class T>
+    T run_until(handle<T>&& main);
     void run_forever();
-    // What is ready now still runs. Before run: makes it do one turn without waiting.
+    // What is ready now still runs; what is queued from now on waits for the next run. Before run:
+    // makes it do one turn without waiting.
     void stop() noexcept;
     // Ends all tasks and closes.
     void shutdown();
@@ -98,28 +123,52 @@ public:
     bool is_closed() const noexcept;
 
     // Guest mode: Weir inside somebody else's loop. Poll when the descriptor is readable or the
-    // deadline has come; poll() never waits and returns whether it wants to be called again at once.
+    // deadline has come; poll() never waits and returns whether it wants to be called again at
+    // once. Ask for the deadline after each poll() and after whatever else starts something on the
+    // loop.
     int fd() const noexcept;
     std::optional<clock::time_point> next_deadline() noexcept;
     bool poll();
 
     clock::time_point now() noexcept;
-    callback_handle call_soon(detail::unique_function<void()> callback);
-    callback_handle call_later(clock::duration delay, detail::unique_function<void()> callback);
-    callback_handle call_at(clock::time_point when, detail::unique_function<void()> callback);
-    // From any thread.
-    post_handle post(detail::unique_function<void()> callback);
+    // Callbacks run on later turns, never inside these calls, in the order of their time and then
+    // of their registration. Zero and negative delays are overdue: they run at the next turn.
+    callback_handle call_soon(detail::unique_function<void()> callback,
+                              std::source_location where = std::source_location::current());
+    template <class Rep, class Period>
+    callback_handle call_later(std::chrono::duration<Rep, Period> delay,
+                               detail::unique_function<void()> callback,
+                               std::source_location where = std::source_location::current()) {
+        return call_at(detail::after(now(), detail::to_nanoseconds(delay)), std::move(callback),
+                       where);
+    }
+    callback_handle call_at(clock::time_point when, detail::unique_function<void()> callback,
+                            std::source_location where = std::source_location::current());
+    // From any thread. The callbacks of one thread keep their order.
+    post_handle post(detail::unique_function<void()> callback,
+                     std::source_location where = std::source_location::current());
 
     template <class T>
-    handle<T> spawn(task<T> work, const detail::start_options& how = {}) {
-        return handle<T>(detail::start_fiber(root(), std::move(work), how));
+    handle<T> spawn(task<T> work, const spawn_options& how = {},
+                    std::source_location where = std::source_location::current()) {
+        return handle<T>(detail::start_fiber(root(), std::move(work), start_options(how, where)));
     }
     std::vector<any_handle> all_tasks();
     std::string dump_tasks();
 
+    // Calls back on the loop's thread when the signal arrives; a second registration replaces the
+    // first. One loop of the process at a time can have a signal. Throws invalid_argument for what
+    // is no signal or cannot be caught, invalid_state if another loop has it or the driver is
+    // simulated.
+    void on_signal(int number, detail::unique_function<void()> callback,
+                   std::source_location where = std::source_location::current());
+    // Restores what the signal did before; false if there was no registration.
+    bool remove_signal(int number) noexcept;
+
     void on_report(report_handler handler);  // an empty one restores the default: standard error
     void tell(report about) noexcept;
     void set_debug(bool on) noexcept { debug_ = on; }
+    void set_interruptible(bool on) noexcept;
     void set_slow_step(clock::duration limit) noexcept;
     void set_eager(bool on) noexcept { eager_ = on; }  // the default of spawn
     driver& get_driver() noexcept;
@@ -127,52 +176,80 @@ public:
     // For operations.
     void arm(detail::timer& timer, clock::time_point when) noexcept;
     void disarm(detail::timer& timer) noexcept;
-    // Something outside will post later: simulated time waits for it instead of calling it a deadlock.
+    // Something outside will post later: simulated time waits for it instead of calling it a
+    // deadlock.
     void expect_post() noexcept;
     void expected_post_came() noexcept;
     detail::loop_state& state() noexcept { return *state_; }
 
 private:
     void start();  // throws unless the loop may run now
+    detail::start_options start_options(const spawn_options& how,
+                                        const std::source_location& where);
     void run_until_done(detail::fiber& main);
-    // One turn: what is ready, was posted or is due; then, if the caller has not got what it runs for,
-    // the driver.
+    void run_and_shut_down(detail::fiber& main);
+    bool run_turns(const detail::fiber* main);
+    void forget_stop() noexcept;
+    // One turn: what is ready, was posted or is due; then, if the caller has not got what it runs
+    // for, the driver.
     void work();
     void wait();
-    void run_until_empty(const bool& give_up);
     void run_ready() noexcept;
     detail::ready_item& pop() noexcept;
     unsigned step_budget() noexcept;
     void run_callback(detail::ready_item& item) noexcept;
     void step_watched(detail::fiber& ready) noexcept;
     void fire_timers() noexcept;
-    void take_posts() noexcept;
+    void take_mail() noexcept;
+    void take_signals() noexcept;
     void wait_for_something();
-    void cancel_and_await_all();
+    void await_tasks(bool cancelling, const bool& give_up);
+    void end_all_tasks(bool cancelling);
+    void abandon_tasks() noexcept;
     void release_everything() noexcept;
 
     std::unique_ptr<detail::loop_state> state_;
 };
 
 // The time of the running loop: real, or simulated.
-inline clock::time_point now() { return loop::current().now(); }
+inline clock::time_point now() {
+    return loop::current().now();
+}
 namespace detail {
 [[noreturn]] void throw_nested_run();
+}
+// loop.on_signal of the running loop.
+inline void on_signal(int number, detail::unique_function<void()> callback,
+                      std::source_location where = std::source_location::current()) {
+    loop::current().on_signal(number, std::move(callback), where);
 }
 // All unfinished tasks of the running loop.
 std::vector<any_handle> all_tasks();
 // The tree of tasks with the stack of awaits of each, for people.
 std::string dump_tasks();
 
+namespace detail {
+// The value of a finished task, moved out; or a throw.
 template <class T>
-T loop::run_until(handle<T> main) {
-    run_until_done(main.checked());
+T take_result(const handle<T>& ended) {
     if constexpr (std::is_void_v<T> || std::is_reference_v<T>) {
-        return main.result();
+        return ended.result();
     } else {
-        main.result();  // throws what it ended with
-        return std::move(main.box().value());
+        ended.result();  // throws what it ended with
+        return std::move(ended.box().value());
     }
+}
+}  // namespace detail
+
+template <class T>
+T loop::run_until(const handle<T>& main) {
+    run_until_done(main.checked());
+    return main.result();
+}
+template <class T>
+T loop::run_until(handle<T>&& main) {
+    run_until_done(main.checked());
+    return detail::take_result(main);
 }
 
 template <class T>
@@ -188,23 +265,15 @@ T loop::run_until(task<T> main) {
 
 template <class T>
 T loop::run(task<T> main) {
-    struct closing {
-        loop& closed;
-        ~closing() noexcept(false) {
-            if (std::uncaught_exceptions() > 0) {
-                try {
-                    closed.shutdown();
-                } catch (const std::exception& error) {
-                    closed.tell({report_kind::shutdown, error.what(), nullptr, {}, {}});
-                }
-            } else {
-                closed.shutdown();
-            }
-        }
-    };
-    start();
-    closing at_end{*this};
-    return run_until(std::move(main));
+    try {
+        start();
+    } catch (...) {
+        main.discard();
+        throw;
+    }
+    const handle<T> started = spawn(std::move(main));
+    run_and_shut_down(started.checked());
+    return detail::take_result(started);
 }
 
 }  // namespace weir

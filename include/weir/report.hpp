@@ -2,13 +2,13 @@
 // Reports: everything that goes wrong where no caller is there to be told comes through one hook.
 #pragma once
 
+#include <weir/detail/unique_function.hpp>
+#include <weir/handle.hpp>
+
 #include <exception>
 #include <source_location>
 #include <string>
 #include <string_view>
-
-#include <weir/detail/unique_function.hpp>
-#include <weir/handle.hpp>
 
 namespace weir {
 
@@ -19,6 +19,7 @@ enum class report_kind : unsigned char {
     slow_step,          // debug: a task or callback held the loop too long
     never_awaited,      // debug: a task was destroyed without having run
     pending_destroyed,  // debug: a task had not ended when its loop was closed
+    deadlock,           // debug, simulated time: nothing is ready and nothing will be
     shutdown,           // tasks that do not end
 };
 std::string_view to_string(report_kind kind) noexcept;
@@ -28,7 +29,7 @@ struct report {
     std::string message;
     std::exception_ptr error;  // may be null
     any_handle source;         // the task it is about; may be empty
-    std::string created;       // debug: where that task was spawned
+    std::string created;       // debug: where that task was spawned or the callback registered
 };
 
 using report_handler = detail::unique_function<void(const report&)>;

@@ -7,9 +7,9 @@
 
 namespace weir {
 
-// Makes a loop, runs the task to its end, then cancels and awaits whatever else was started, closes the
-// loop, and returns the task's value or throws its error. Inside a running loop it throws loop_error:
-// await the task there instead.
+// Makes a loop, runs the task to its end, then cancels and awaits whatever else was started, closes
+// the loop, and returns the task's value or throws its error. Inside a running loop it throws
+// loop_error: await the task there instead.
 template <class T>
 T run(task<T> main, loop_options options = {}) {
     if (loop::current_or_null() != nullptr) {

@@ -2,30 +2,17 @@
 // spawn: starts a task that runs on its own, in the loop's root group.
 #pragma once
 
-#include <functional>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-
 #include <weir/handle.hpp>
 #include <weir/local.hpp>
 #include <weir/loop.hpp>
 #include <weir/task.hpp>
 
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
 namespace weir {
-
-enum class start : unsigned char {
-    by_default,  // as the loop says: normally later
-    later,       // the first step is taken on a later turn of the loop
-    eager,       // runs now, up to its first suspension
-};
-
-// Trivially destructible, so that it may be written inside a co_await expression.
-struct spawn_options {
-    std::string_view name{};
-    weir::start start = weir::start::by_default;
-    const weir::context* context = nullptr;  // share these task-local values instead of a snapshot
-};
 
 namespace detail {
 
@@ -35,9 +22,8 @@ template <class T>
 struct is_task<task<T>> : std::true_type {};
 
 template <class Callable, class... Args>
-concept starts_task = requires {
-    requires is_task<std::invoke_result_t<Callable, Args...>>::value;
-};
+concept starts_task =
+    requires { requires is_task<std::invoke_result_t<Callable, Args...>>::value; };
 
 // GCC 12 warns about frames that hold a closure of a function without linkage, such as a test.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -46,8 +32,7 @@ concept starts_task = requires {
 #endif
 // Keeps the callable and the arguments alive as long as the task.
 template <class Callable, class... Args>
-auto call_owned(Callable callable, Args... args)
-    -> std::invoke_result_t<Callable&, Args...> {
+auto call_owned(Callable callable, Args... args) -> std::invoke_result_t<Callable&, Args...> {
     co_return co_await std::invoke(callable, std::move(args)...);
 }
 #if defined(__GNUC__) && !defined(__clang__)
@@ -57,7 +42,8 @@ auto call_owned(Callable callable, Args... args)
 template <class T>
 inline constexpr bool takes_only_values = false;
 template <class T, class... Params>
-inline constexpr bool takes_only_values<task<T> (*)(Params...)> = (!std::is_reference_v<Params> && ...);
+inline constexpr bool takes_only_values<task<T> (*)(Params...)> =
+    (!std::is_reference_v<Params> && ...);
 template <class T, class... Params>
 inline constexpr bool takes_only_values<task<T> (*)(Params...) noexcept> =
     (!std::is_reference_v<Params> && ...);
@@ -72,33 +58,29 @@ auto make_task(Callable&& callable, Args&&... args) {
         return callable(std::forward<Args>(args)...);
     } else {
         return call_owned<plain, std::decay_t<Args>...>(std::forward<Callable>(callable),
-                                                       std::forward<Args>(args)...);
+                                                        std::forward<Args>(args)...);
     }
 }
 
 inline start_options to_start_options(const spawn_options& given, const loop_core& home) noexcept {
     start_options made;
     made.name = given.name;
-    made.eager = given.start == start::eager ||
-                 (given.start == start::by_default && home.eager());
+    made.eager = given.start == start::eager || (given.start == start::by_default && home.eager());
     made.context = given.context != nullptr ? given.context->cell() : nullptr;
     return made;
 }
 
 }  // namespace detail
 
-// The task runs to its end even if nobody keeps the handle; an error that nobody asks for is reported.
-// At the end of run, what is still running is cancelled and awaited.
+// The task runs to its end even if nobody keeps the handle; an error that nobody asks for is
+// reported. At the end of run, what is still running is cancelled and awaited.
 template <class T>
 handle<T> spawn(task<T> work, const spawn_options& how = {},
                 std::source_location where = std::source_location::current()) {
-    loop* home = loop::current_or_null();
-    if (home == nullptr) {
+    if (loop::current_or_null() == nullptr) {
         work.discard();
     }
-    detail::start_options options = detail::to_start_options(how, loop::current());
-    options.created = where;
-    return home->spawn(std::move(work), options);
+    return loop::current().spawn(std::move(work), how, where);
 }
 
 // Calls fn(args...) in a task of its own, which owns fn and the arguments.
@@ -111,7 +93,8 @@ auto spawn(Callable&& callable, Args&&... args) {
 template <class Callable, class... Args>
     requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
 auto spawn(const spawn_options& how, Callable&& callable, Args&&... args) {
-    return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...), how);
+    return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
+                 how);
 }
 
 }  // namespace weir

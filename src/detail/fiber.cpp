@@ -154,8 +154,12 @@ void fiber::extra_reason(std::string_view reason) {
 }
 
 void fiber::destroy() noexcept {
-    if (has(is_failed) && !has(is_retrieved) && !has(is_discarded)) {
+    if (has(is_failed) && !has(is_retrieved) && !has(is_discarded)) [[unlikely]] {
+        references = 1;
         report_unretrieved(*this);
+        if (--references != 0) {
+            return;  // whoever was told keeps it
+        }
     }
     group_state* const owner = group;
     if (extras != nullptr) {

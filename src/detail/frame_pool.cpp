@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Two magazines per size class and thread (Bonwick's scheme): allocation and release touch the loaded
-// one; when it runs empty or full it is swapped with the spare, and only when both are empty or full
-// does the thread take the depot's lock, to move a whole magazine at once. Fresh blocks are carved
-// from chunks, which are never returned to the system: the pool keeps the high-water mark.
+// Two magazines per size class and thread (Bonwick's scheme): allocation and release touch the
+// loaded one; when it runs empty or full it is swapped with the spare, and only when both are empty
+// or full does the thread take the depot's lock, to move a whole magazine at once. Fresh blocks are
+// carved from chunks, which are never returned to the system: the pool keeps the high-water mark. A thread that
+// ends leaves its blocks and the rest of its chunk to the depot.
 
 #include <weir/detail/frame_pool.hpp>
 
@@ -14,12 +15,17 @@ constinit thread_local thread_state this_thread{};
 
 struct frame_pool::depot {
     std::mutex mutex;
-    magazine full[classes];  // count: magazines; head: first block of the first one
+    magazine full[classes];   // count: magazines; head: first block of the first one
     magazine loose[classes];  // blocks of part-full magazines that ended threads left behind
     struct chunk {
         chunk* next;
     };
     chunk* chunks = nullptr;  // keeps all memory reachable for leak checkers
+    struct rest {
+        rest* next;
+        char* end;
+    };
+    rest* rests = nullptr;  // of the chunks of ended threads
 };
 
 frame_pool::depot& frame_pool::shared_depot() noexcept {
@@ -40,7 +46,7 @@ struct pool_owner {
     }
 };
 thread_local pool_owner owner;
-thread_local bool ended = false;
+thread_local bool ended = false;  // outlives the pool
 
 constexpr std::size_t chunk_size = 256 * 1024;
 
@@ -59,9 +65,8 @@ void* frame_pool::allocate_slow(std::size_t index) {
         return ::operator new(index * granule);
     }
     frame_pool* pool = of_this_thread();
-    if (pool == nullptr) {  // a frame made by a destructor at thread exit: served by a passing pool
-        frame_pool passing;
-        return passing.carve(index);
+    if (pool == nullptr) {  // a frame made by a destructor at thread exit; blocks are all the same
+        return ::operator new(index * granule);
     }
     magazine& loaded = pool->loaded_[index];
     if (loaded.head == nullptr) {
@@ -73,10 +78,15 @@ void* frame_pool::allocate_slow(std::size_t index) {
         if (block* first = shared.full[index].head) {
             shared.full[index].head = first->next_magazine;
             loaded = {first, magazine_size};
-        } else if (shared.loose[index].head != nullptr) {
-            block* one = shared.loose[index].head;
-            shared.loose[index].head = one->next;
-            return one;
+        } else {
+            block*& loose = shared.loose[index].head;
+            while (loose != nullptr && loaded.count < magazine_size - 1) {
+                block* const one = loose;
+                loose = one->next;
+                one->next = loaded.head;
+                loaded.head = one;
+                ++loaded.count;
+            }
         }
     }
     if (block* first = loaded.head) {
@@ -90,20 +100,31 @@ void* frame_pool::allocate_slow(std::size_t index) {
 void* frame_pool::carve(std::size_t index) {
     const std::size_t size = index * granule;
     if (static_cast<std::size_t>(fresh_end_ - fresh_) < size) {
-        depot& shared = shared_depot();
-        char* memory = static_cast<char*>(::operator new(chunk_size));
-        auto* header = ::new (memory) depot::chunk{nullptr};
-        {
-            std::lock_guard lock(shared.mutex);
-            header->next = shared.chunks;
-            shared.chunks = header;
-        }
-        fresh_ = memory + granule;
-        fresh_end_ = memory + chunk_size;
+        find_fresh();
     }
     char* result = fresh_;
     fresh_ += size;
     return result;
+}
+
+void frame_pool::find_fresh() {
+    depot& shared = shared_depot();
+    {
+        std::lock_guard lock(shared.mutex);
+        if (depot::rest* const found = shared.rests) {
+            shared.rests = found->next;
+            fresh_end_ = found->end;
+            fresh_ = reinterpret_cast<char*>(found);
+            return;
+        }
+    }
+    char* const memory = static_cast<char*>(::operator new(chunk_size));
+    auto* const header = ::new (memory) depot::chunk{nullptr};
+    fresh_ = memory + granule;
+    fresh_end_ = memory + chunk_size;
+    std::lock_guard lock(shared.mutex);
+    header->next = shared.chunks;
+    shared.chunks = header;
 }
 
 void frame_pool::release_slow(void* memory, std::size_t index) noexcept {
@@ -151,6 +172,10 @@ frame_pool::~frame_pool() {
                 shared.loose[index].head = one;
             }
         }
+    }
+    // Only a rest that serves every size is worth keeping.
+    if (static_cast<std::size_t>(fresh_end_ - fresh_) >= classes * granule) {
+        shared.rests = ::new (fresh_) depot::rest{shared.rests, fresh_end_};
     }
 }
 

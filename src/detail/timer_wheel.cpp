@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Deadlines are biased to unsigned, so that their order is the order of their digits. The position
-// moves only to times that have come, so a timer armed for the past of the position is overdue: those
-// are few and kept in a sorted list of their own.
+// moves only to times that have come, so a timer armed for the past of the position is overdue:
+// those are few and kept in a sorted list of their own.
 
 #include <weir/detail/explorer.hpp>
 #include <weir/detail/timer_wheel.hpp>
@@ -60,7 +60,8 @@ void timer_wheel::arm(timer& armed, std::int64_t deadline) noexcept {
     armed.deadline_ = deadline;
     ++count_;
     if (deadline < earliest_) {
-        earliest_ = deadline;  // valid even if the former earliest was unknown: this one is below it
+        earliest_ =
+            deadline;  // valid even if the former earliest was unknown: this one is below it
     }
     if (key_of(deadline) >= position_) {
         insert(armed);
@@ -152,8 +153,8 @@ timer* timer_wheel::pop_due(std::int64_t now, explorer* shuffle) noexcept {
                 ++level;
             }
             const auto slot = static_cast<unsigned>(std::countr_zero(occupied_[level]));
-            const std::uint64_t start =
-                above(position_, level) | std::uint64_t{slot} << (level * bits_per_level);
+            const std::uint64_t start = above(position_, level) | std::uint64_t{slot}
+                                                                      << (level * bits_per_level);
             if (deadline_of(start) > now) {
                 return nullptr;
             }

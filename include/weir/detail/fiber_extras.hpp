@@ -2,16 +2,16 @@
 // What few fibers have, kept out of the fiber block.
 #pragma once
 
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/unique_function.hpp>
+
 #include <cstdint>
 #include <exception>
-#include <weir/detail/unique_function.hpp>
 #include <memory>
 #include <source_location>
 #include <stop_token>
 #include <string>
 #include <vector>
-
-#include <weir/detail/fiber.hpp>
 
 namespace weir::detail {
 
@@ -21,12 +21,13 @@ struct done_callback {
     std::uint64_t id;
     unique_function<void(fiber&)> run;
     context_values* context;  // task-local values at registration; owned
+    std::source_location registered;
 };
 
 struct fiber_extras {
     std::string name;
-    std::uint64_t number = 0;  // of a generated name; 0: none yet
-    std::string reason;        // of the latest stop request
+    std::uint64_t number = 0;           // of a generated name; 0: none yet
+    std::string reason;                 // of the latest stop request
     std::exception_ptr injected_error;  // to be thrown where a stop destroyed the callee
     std::vector<done_callback> callbacks;
     context_values* context = nullptr;  // task-local values; owned

@@ -88,6 +88,7 @@ private:
     static void* allocate_slow(std::size_t index);
     static void release_slow(void* memory, std::size_t index) noexcept;
     void* carve(std::size_t index);
+    void find_fresh();
     void unload(std::size_t index) noexcept;
 
     magazine loaded_[classes];

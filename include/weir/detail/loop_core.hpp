@@ -43,6 +43,8 @@ public:
         }
     }
 
+    void check_wake_slow() const;
+
     // Runs one fiber until it suspends or ends. Nested for eager starts.
     void step(fiber& ready, unsigned budget = operations_per_step) noexcept;
     // Runs fibers from the front of the queue, up to so many, until it is empty or a callback is next.

@@ -2,16 +2,17 @@
 // The insides of a loop that only the library's own sources see.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <thread>
-
 #include <weir/detail/context.hpp>
 #include <weir/detail/explorer.hpp>
 #include <weir/detail/idle.hpp>
 #include <weir/detail/loop_support.hpp>
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
+
+#include <atomic>
+#include <memory>
+#include <source_location>
+#include <thread>
 
 namespace weir::detail {
 
@@ -21,19 +22,31 @@ struct scheduled_call final : ready_item, timer {
     unique_function<void()> callback;
     context_values* context = nullptr;
     clock::time_point when{};
+    std::source_location registered;
     bool is_cancelled = false;
 
-    explicit scheduled_call(loop& at) noexcept : home(&at) { flags = is_callback; }
+    scheduled_call(loop& at, unique_function<void()> what, std::source_location where) noexcept
+        : home(&at), callback(std::move(what)), registered(where) {
+        flags = is_callback;
+    }
     ~scheduled_call() { release_context(context); }
     void fire() noexcept override;
     bool keeps_order() const noexcept override { return true; }
     void run() noexcept;
-    void drop_callback() noexcept { callback = {}; }
+    void drop_callback() noexcept {
+        unique_function<void()> dropped = std::move(callback);  // its destructor may come back here
+        release_context(std::exchange(context, nullptr));
+    }
     void release() noexcept {
         if (--references == 0) {
             delete this;
         }
     }
+};
+
+struct signal_handlers;
+struct delete_signal_handlers {
+    void operator()(signal_handlers* handlers) const noexcept;
 };
 
 // A callback from another thread.
@@ -43,29 +56,46 @@ struct posted_call {
     unique_function<void()> callback;
     std::shared_ptr<posted_call> self;  // while it is in the queue
     posted_call* next = nullptr;
+    std::source_location registered;
+};
+
+// The part of a loop that other threads touch. They share it: the loop may be gone by the time that
+// a thread which has posted its last callback would wake it.
+struct inbox {
+    std::unique_ptr<weir::driver> driver;
+    std::atomic<posted_call*> posted{nullptr};  // the newest; closed_mark() when no more are taken
+    std::atomic<bool> is_sleeping{false};
+    std::atomic<std::size_t> outside_work{0};
+    std::atomic<std::uint64_t> signals{0};  // a bit for each that has arrived
+
+    static posted_call* closed_mark() noexcept {
+        static posted_call mark;
+        return &mark;
+    }
+    bool has_mail() const noexcept {
+        return posted.load(std::memory_order_relaxed) != nullptr ||
+               signals.load(std::memory_order_relaxed) != 0;
+    }
 };
 
 struct loop_state {
-    std::unique_ptr<weir::driver> driver;
+    std::shared_ptr<inbox> mail = std::make_shared<inbox>();
+    weir::driver* driver = nullptr;  // the inbox's
     timer_wheel timers;
     std::thread::id thread;
     clock::duration slow_step{};
     clock::duration shutdown_deadline{};
-    std::unique_ptr<explorer> exploration;  // null: first in, first out
-    idle_operation* idle = nullptr;         // waits until nothing else is ready
-    report_handler on_report;
-    std::string holder_name;  // debug: the task or callback that runs now
-
-    std::atomic<posted_call*> posted{nullptr};
-    std::atomic<bool> is_sleeping{false};
-    std::atomic<bool> is_accepting{true};  // false: closed
-    std::atomic<std::size_t> outside_work{0};
+    std::unique_ptr<explorer> exploration;      // null: first in, first out
+    idle_operation* idle = nullptr;             // waits until nothing else is ready
+    std::shared_ptr<report_handler> on_report;  // shared: a handler may replace itself
+    std::unique_ptr<signal_handlers, delete_signal_handlers> signals;  // made on first use
 
     ready_item stop_marker;  // queued by stop(): the loop leaves when it meets it
     bool stop_is_queued = false;
     bool stop_met = false;
     bool is_running = false;
     bool is_closed = false;
+    bool is_interruptible = false;
     closable* closables = nullptr;
 };
 

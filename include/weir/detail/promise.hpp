@@ -66,7 +66,7 @@ void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) n
 constexpr unsigned nested_calls_limit = 32;
 
 struct promise_base : frame {
-    std::source_location here;     // of the co_await it is suspended at
+    std::source_location here;     // of the co_await it is suspended at; before the first, its beginning
     deferred* cleanup = nullptr;   // registered by defer(), last first
 
     static void* operator new(std::size_t size) { return frame_pool::allocate(size); }
@@ -135,7 +135,8 @@ struct promise_base : frame {
 
     // Registers how to resume this coroutine; every promise calls it when it makes its return object.
     template <class Promise>
-    void know_coroutine(Promise& self) noexcept {
+    void know_coroutine(Promise& self, const std::source_location& beginning) noexcept {
+        here = beginning;
         code = reinterpret_cast<std::uintptr_t>(
             std::coroutine_handle<Promise>::from_promise(self).address());
     }
@@ -173,7 +174,7 @@ template <class T>
 struct task_promise : promise_base {
     result<T> outcome;
 
-    task<T> get_return_object() noexcept;
+    task<T> get_return_object(std::source_location where = std::source_location::current()) noexcept;
     template <class U = T>
         requires std::constructible_from<T, U&&>
     void return_value(U&& value) {
@@ -186,7 +187,7 @@ template <class T>
 struct task_promise<T&> : promise_base {
     result<T&> outcome;
 
-    task<T&> get_return_object() noexcept;
+    task<T&> get_return_object(std::source_location where = std::source_location::current()) noexcept;
     void return_value(T& value) noexcept { outcome.set_value(value); }
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
@@ -195,7 +196,7 @@ template <>
 struct task_promise<void> : promise_base {
     result<void> outcome;
 
-    task<void> get_return_object() noexcept;
+    task<void> get_return_object(std::source_location where = std::source_location::current()) noexcept;
     void return_void() noexcept {}
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
