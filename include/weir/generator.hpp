@@ -103,7 +103,7 @@ private:
 
 template <class T>
 struct generator_promise final : generator_promise_base {
-    generator<T> get_return_object() noexcept;
+    generator<T> get_return_object(std::source_location where = std::source_location::current()) noexcept;
 
     yield_awaiter yield_value(T&& value) noexcept {
         static_assert(
@@ -127,7 +127,7 @@ struct generator_promise final : generator_promise_base {
 
 template <class T>
 struct generator_promise<T&> final : generator_promise_base {
-    generator<T&> get_return_object() noexcept;
+    generator<T&> get_return_object(std::source_location where = std::source_location::current()) noexcept;
 
     yield_awaiter yield_value(T& value) noexcept {
         yielded = const_cast<std::remove_const_t<T>*>(std::addressof(value));
@@ -197,13 +197,13 @@ detail::moved_value<T> moved(T& object) noexcept {
 namespace detail {
 
 template <class T>
-generator<T> generator_promise<T>::get_return_object() noexcept {
-    know_coroutine(*this);
+generator<T> generator_promise<T>::get_return_object(std::source_location where) noexcept {
+    know_coroutine(*this, where);
     return generator<T>(*this);
 }
 template <class T>
-generator<T&> generator_promise<T&>::get_return_object() noexcept {
-    know_coroutine(*this);
+generator<T&> generator_promise<T&>::get_return_object(std::source_location where) noexcept {
+    know_coroutine(*this, where);
     return generator<T&>(*this);
 }
 
