@@ -34,7 +34,8 @@ TEST(SyncProperty, MutexHasOneHolderAndIsFreeAtTheEnd) {
                 }
                 case 1: {
                     try {
-                        auto lock = co_await weir::timeout(random.milliseconds_below(4), mutex.lock());
+                        auto lock =
+                            co_await weir::timeout(random.milliseconds_below(4), mutex.lock());
                         co_await critical();
                     } catch (const weir::timed_out&) {
                     }
@@ -120,7 +121,8 @@ TEST(SyncProperty, PermitsAreConserved) {
         auto use = [&]() -> task<> {
             if (random.one_in(3)) {
                 try {
-                    auto permit = co_await weir::timeout(random.milliseconds_below(4), semaphore.acquire());
+                    auto permit =
+                        co_await weir::timeout(random.milliseconds_below(4), semaphore.acquire());
                     counted inside(holders);
                     EXPECT_LE(holders, permits);
                     co_await pause(random);

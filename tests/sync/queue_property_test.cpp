@@ -55,7 +55,8 @@ task<> trade(bool is_fifo) {
                 bool in = false;
                 while (!in) {
                     try {
-                        co_await weir::timeout(random.milliseconds_below(3), queue.put(make(label)));
+                        co_await weir::timeout(random.milliseconds_below(3),
+                                               queue.put(make(label)));
                         in = true;
                     } catch (const weir::timed_out&) {
                     }
@@ -79,7 +80,8 @@ task<> trade(bool is_fifo) {
                 break;
             case 1:
                 try {
-                    const crate item = co_await weir::timeout(random.milliseconds_below(3), queue.get());
+                    const crate item =
+                        co_await weir::timeout(random.milliseconds_below(3), queue.get());
                     note(item);
                     queue.task_done();
                 } catch (const weir::timed_out&) {

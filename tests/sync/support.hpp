@@ -28,7 +28,9 @@ public:
     dice() : random_(weir::testing::current_seed() * 7919 + 1) {}
     int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
     bool one_in(int count) { return below(count) == 0; }
-    std::chrono::milliseconds milliseconds_below(int end) { return std::chrono::milliseconds(below(end)); }
+    std::chrono::milliseconds milliseconds_below(int end) {
+        return std::chrono::milliseconds(below(end));
+    }
 
 private:
     std::mt19937 random_;
@@ -60,7 +62,8 @@ task<> until_done(handle<void>& attempt, Work& work) {
 inline task<> chaos(dice& random, std::vector<handle<void>>& attempts, int times) {
     for (int i = 0; i < times; ++i) {
         co_await pause(random);
-        handle<void>& victim = attempts[static_cast<std::size_t>(random.below(static_cast<int>(attempts.size())))];
+        handle<void>& victim =
+            attempts[static_cast<std::size_t>(random.below(static_cast<int>(attempts.size())))];
         if (victim) {
             victim.cancel();
         }

@@ -41,12 +41,13 @@ public:
         std::construct_at(&at(end_), std::move(item));
         ++end_;
     }
-    T pop() {
+    template <class Result>
+    Result pop() {
         T& front = at(first_);
-        T item(std::move(front));
+        Result taken(std::move(front));
         std::destroy_at(&front);
         ++first_;
-        return item;
+        return taken;
     }
 
 private:
@@ -95,10 +96,11 @@ class stack_storage {
 public:
     std::size_t size() const noexcept { return items_.size(); }
     void push(T&& item) { items_.push_back(std::move(item)); }
-    T pop() {
-        T item(std::move(items_.back()));
+    template <class Result>
+    Result pop() {
+        Result taken(std::move(items_.back()));
         items_.pop_back();
-        return item;
+        return taken;
     }
 
 private:
@@ -117,17 +119,29 @@ public:
         items_.push_back(entry{std::move(item), count_++});
         std::push_heap(items_.begin(), items_.end(), order_);
     }
-    T pop() {
+    template <class Result>
+    Result pop() {
         std::pop_heap(items_.begin(), items_.end(), order_);
-        T item(std::move(items_.back().item));
+        restore on_throw{*this};
+        Result taken(std::move(items_.back().item));
+        on_throw.is_needed = false;
         items_.pop_back();
-        return item;
+        return taken;
     }
 
 private:
     struct entry {
         T item;
         std::uint64_t number;
+    };
+    struct restore {
+        heap_storage& heap;
+        bool is_needed = true;
+        ~restore() {
+            if (is_needed) {
+                std::push_heap(heap.items_.begin(), heap.items_.end(), heap.order_);
+            }
+        }
     };
     // The standard heap has the greatest in front.
     struct reversed {

@@ -77,14 +77,14 @@ public:
         if (!has_item()) {
             return std::nullopt;
         }
-        return std::optional<T>(remove());
+        return remove<std::optional<T>>();
     }
     // Throws queue_empty where get would wait, or queue_closed.
     T get_now() {
         if (!has_item()) {
             throw_no_item();
         }
-        return remove();
+        return remove<T>();
     }
 
     // An item that was put is unfinished until task_done() was called for it. Throws invalid_state
@@ -141,7 +141,8 @@ public:
 
     private:
         friend class take_operation;
-        taken(queue_core& from, T&& item) : item_(std::move(item)), from_(&from) {}
+        friend Storage;
+        explicit taken(T&& item) : item_(std::move(item)) {}
 
         std::optional<T> item_;
         queue_core* from_ = nullptr;
@@ -156,9 +157,10 @@ private:
         --room_;
         item_added();
     }
-    T remove() {
+    template <class Result>
+    Result remove() {
         putters_.check_thread("queue: get");
-        T item = storage_.pop();
+        Result item = storage_.template pop<Result>();
         --items_;
         place_freed(storage_.size() == 0);
         return item;
@@ -245,18 +247,23 @@ private:
                     throw_refused(std::exchange(state_, detail::wait_state::idle));
             }
         }
-        T fetch() {
-            if (state_ == detail::wait_state::idle) {
-                return queue_->remove();
-            }
-            T item = queue_->storage_.pop();
+        template <class Result>
+        Result fetch() {
+            return state_ == detail::wait_state::idle ? queue_->template remove<Result>()
+                                                      : fetch_claimed<Result>();
+        }
+
+        basic_queue* queue_;
+
+    private:
+        template <class Result>
+        Result fetch_claimed() {
+            Result item = queue_->storage_.template pop<Result>();
             queue_->getters_.remove_granted(*this);
             state_ = detail::wait_state::idle;
             queue_->place_freed(queue_->size() == 0);
             return item;
         }
-
-        basic_queue* queue_;
     };
 
     class [[nodiscard]] get_operation final : public get_base {
@@ -266,20 +273,26 @@ private:
             if (!this->has_item()) [[unlikely]] {
                 throw queue_closed();
             }
-            return this->fetch();
+            return this->template fetch<T>();
         }
     };
     class [[nodiscard]] next_operation final : public get_base {
     public:
         explicit next_operation(basic_queue& from) noexcept : get_base(from) {}
         std::optional<T> resume() {
-            return this->has_item() ? std::optional<T>(this->fetch()) : std::nullopt;
+            return this->has_item() ? this->template fetch<std::optional<T>>() : std::nullopt;
         }
     };
     class [[nodiscard]] take_operation final : public get_base {
     public:
         explicit take_operation(basic_queue& from) noexcept : get_base(from) {}
-        taken resume() { return this->has_item() ? taken(*this->queue_, this->fetch()) : taken(); }
+        taken resume() {
+            taken item = this->has_item() ? this->template fetch<taken>() : taken();
+            if (item) {
+                item.from_ = this->queue_;
+            }
+            return item;
+        }
     };
 
     Storage storage_;
