@@ -215,7 +215,7 @@ std::string fiber_name(fiber& of) {
 
 void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) noexcept {
     auto* current = static_cast<loop*>(this_thread.loop);
-    if (current != nullptr && current->debug()) {
+    if (current != nullptr && current->debug() && !this_thread.is_discarding) {
         // It has not run, so the place it is at is its beginning.
         current->tell(
             {report_kind::never_awaited,
@@ -225,6 +225,7 @@ void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) n
              current_task(),
              {}});
     }
+    const discarding unreported;  // its arguments go with it
     coroutine.destroy();
 }
 

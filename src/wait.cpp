@@ -41,7 +41,7 @@ void watch_list::unlink_all() noexcept {
 // ------------------------------------------------------------------------------
 
 handles_wait::handles_wait(watch_list& watched, wait_until until,
-                               clock::time_point deadline) noexcept
+                           clock::time_point deadline) noexcept
     : timer(deadline.time_since_epoch().count()), watched_(watched), until_(until) {
     watched_.link_all(*this);
     for (std::size_t at = 0; at < watched_.size(); ++at) {
@@ -59,6 +59,7 @@ handles_wait::~handles_wait() {
 }
 
 bool handles_wait::start() noexcept {
+    has_started_ = true;
     const clock::time_point when{clock::duration(deadline())};
     if (when != clock::time_point::max()) {
         static_cast<loop&>(waiter().home()).arm(*this, when);
@@ -80,7 +81,8 @@ void handles_wait::disarm() noexcept {
 void handles_wait::member_ended(member_watch& ended) noexcept {
     --running_;
     count(ended.target());
-    if (is_waiting() && is_enough()) {
+    if (has_started_ && is_waiting() &&
+        is_enough()) {  // not while it was made to yield before its start
         disarm();
         complete();
     }

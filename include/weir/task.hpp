@@ -36,6 +36,7 @@ public:
     // Destroys the coroutine unstarted, on purpose: no report.
     void discard() noexcept {
         if (frame_) {
+            const detail::discarding unreported;
             std::exchange(frame_, {}).destroy();
         }
     }

@@ -60,6 +60,7 @@ private:
     wait_until until_;
     bool one_ended_ = false;
     bool one_failed_ = false;
+    bool has_started_ = false;
 };
 
 void check_wait(std::size_t count, wait_until until);

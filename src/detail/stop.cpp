@@ -227,6 +227,7 @@ next_step continue_stop(fiber& on, frame* target) noexcept {
 next_step run_walk(fiber& on) noexcept {
     walk by;
     next_step next = next_step::walk_on();
+    const discarding unreported;
     while (next.is_walk()) {
         if (on.has(stop_pending)) {
             begin_walk(on, by);

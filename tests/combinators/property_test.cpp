@@ -3,9 +3,9 @@
 // schedules. Whatever happens: every child has ended when its combinator returns, values are in order
 // and complete, and each combinator ends in exactly one way.
 
-#include <random>
-
 #include "combinators/support.hpp"
+
+#include <random>
 
 namespace {
 
@@ -50,13 +50,26 @@ weir::task<int> leaf(world& in, int value) {
         }
     };
     switch (in.below(7)) {
-        case 0: co_await weir::yield(); co_return value;
-        case 1: co_await weir::sleep(time); throw failure(value);
-        case 2: co_await weir::finally(weir::sleep(time), clean); co_return value;
-        case 3: co_await weir::shield(weir::sleep(time)); co_return value;
-        case 4: co_await weir::sleep(time); throw weir::cancelled("by chance");
-        case 5: co_return value;
-        default: co_await weir::sleep(time); co_return value;
+        case 0:
+            co_await weir::yield();
+            co_return value;
+        case 1:
+            co_await weir::sleep(time);
+            throw failure(value);
+        case 2:
+            co_await weir::finally(weir::sleep(time), clean);
+            co_return value;
+        case 3:
+            co_await weir::shield(weir::sleep(time));
+            co_return value;
+        case 4:
+            co_await weir::sleep(time);
+            throw weir::cancelled("by chance");
+        case 5:
+            co_return value;
+        default:
+            co_await weir::sleep(time);
+            co_return value;
     }
 }
 

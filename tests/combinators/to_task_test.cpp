@@ -33,4 +33,28 @@ WEIR_TEST(Combinators, AWaitCanBeLimited) {
     EXPECT_TRUE(forever.cancelled());
 }
 
+// Debug mode reports tasks that were never awaited. Those that a stop or a time limit kept from being
+// awaited are no mistake.
+weir::task<> outer_of(weir::task<std::string> inner) {
+    (void)co_await std::move(inner);
+}
+
+WEIR_TEST(Combinators, WhatAStopKeptFromRunningIsNotReported) {
+    weir::loop::current().set_debug(true);
+    weir::handle<> unstarted = weir::spawn(outer_of(long_text()));
+    unstarted.cancel();
+    co_await unstarted.wait();
+    WEIR_EXPECT_THROW(weir::timeout(0s, outer_of(long_text())), weir::timed_out);
+    auto holding = []() -> weir::task<> {
+        weir::task<std::string> later = long_text();
+        co_await weir::sleep(1h);
+        (void)co_await std::move(later);
+    };
+    weir::handle<> holds = weir::spawn(holding);
+    co_await weir::sleep(1s);
+    holds.cancel();
+    co_await holds.wait();
+    weir::loop::current().set_debug(false);
+}
+
 }  // namespace

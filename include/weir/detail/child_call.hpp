@@ -41,6 +41,7 @@ public:
     }
     void destroy() noexcept {
         if (child_) {
+            const discarding unreported;
             std::exchange(child_, {}).destroy();
         }
     }
