@@ -84,6 +84,8 @@ def run_id(program, names, timeout):
 def judge_all(program, ids, jobs, timeout):
     tests = list_tests(program)
     for unknown in sorted(tests.keys() - set(ids)):
+        if unknown.startswith("U-"):
+            continue  # a choice of our own where asyncio is silent: tested, but no rule of its
         print(f"note: {unknown} has a test but is not a known id", file=sys.stderr)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         running = {name: pool.submit(run_id, program, tests[name], timeout)
