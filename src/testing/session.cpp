@@ -32,6 +32,16 @@ std::string file_name(const char* path) {
     return whole.substr(whole.rfind('/') + 1);
 }
 
+// What nobody's expectation says is said at the place of the whole test.
+const char* test_file() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    return test != nullptr ? test->file() : __FILE__;
+}
+int test_line() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    return test != nullptr ? test->line() : __LINE__;
+}
+
 // What the step that begins goes on with.
 std::string describe_step(std::uint64_t step, std::uint32_t number,
                           const weir::detail::ready_item& item) {
@@ -76,9 +86,11 @@ session* session::current() noexcept {
 }
 
 task<void> session::run_body(const test_body& body) {
+    current_task().set_name("test");
     co_await body();
     if (all_tasks().size() > 1) {
-        ADD_FAILURE() << "the test left tasks running:\n" << dump_tasks();
+        ADD_FAILURE_AT(test_file(), test_line()) << "the test left tasks running:\n"
+                                                 << dump_tasks();
     }
 }
 
@@ -107,18 +119,20 @@ void session::run_on(loop& fresh, const test_body& body) {
     try {
         fresh.run(run_body(body));
     } catch (const cancelled& stop) {
-        ADD_FAILURE() << "the test was cancelled"
-                      << (stop.reason().empty() ? "" : ": " + stop.reason());
+        ADD_FAILURE_AT(test_file(), test_line())
+            << "the test was cancelled" << (stop.reason().empty() ? "" : ": " + stop.reason());
     } catch (const stopped_early&) {
-        ADD_FAILURE() << "the test was stopped"
-                      << (explores_->steps() >= options_.most_steps
-                              ? " after " + std::to_string(options_.most_steps) +
-                                    " steps: a livelock, or most_steps is too low"
-                              : std::string(" by loop.stop()"));
+        ADD_FAILURE_AT(test_file(), test_line())
+            << "the test was stopped"
+            << (explores_->steps() >= options_.most_steps
+                    ? " after " + std::to_string(options_.most_steps) +
+                          " steps: a livelock, or most_steps is too low"
+                    : std::string(" by loop.stop()"));
     } catch (const deadlock& stuck) {
-        ADD_FAILURE() << stuck.what();
+        ADD_FAILURE_AT(test_file(), test_line()) << stuck.what();
     } catch (...) {
-        ADD_FAILURE() << "the test threw: " << describe(std::current_exception());
+        ADD_FAILURE_AT(test_file(), test_line())
+            << "the test threw: " << describe(std::current_exception());
     }
 }
 
@@ -172,16 +186,17 @@ void session::receive(const report& about) {
             return;
         }
     }
-    ADD_FAILURE() << "reported: " << to_string(about.kind) << ": " << about.message
-                  << (about.created.empty() ? "" : "\n  spawned at " + about.created);
+    ADD_FAILURE_AT(test_file(), test_line())
+        << "reported: " << to_string(about.kind) << ": " << about.message
+        << (about.created.empty() ? "" : "\n  spawned at " + about.created);
 }
 
 void session::check_expectations() const {
     for (const expectation& each : expectations_) {
         if (each.seen < each.least) {
-            ADD_FAILURE() << "expected " << each.least << " report(s) '" << to_string(each.kind)
-                          << "'" << (each.text.empty() ? "" : " with '" + each.text + "'")
-                          << ", saw " << each.seen;
+            ADD_FAILURE_AT(test_file(), test_line())
+                << "expected " << each.least << " report(s) '" << to_string(each.kind) << "'"
+                << (each.text.empty() ? "" : " with '" + each.text + "'") << ", saw " << each.seen;
         }
     }
 }
