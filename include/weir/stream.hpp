@@ -195,8 +195,7 @@ task<void> visited(Stream given, Function function) {
 
 }  // namespace detail
 
-// ---- makers
-// --------------------------------------------------------------------------------------
+// ---- makers -------------------------------------------------------------------------------------
 
 // first, first + step, ... up to and without last. A step of zero throws invalid_argument.
 template <std::signed_integral Int>
@@ -215,8 +214,7 @@ auto from(Range&& items) {
     return detail::each_of<std::remove_cvref_t<Range>>(std::forward<Range>(items));
 }
 
-// ---- between
-// -------------------------------------------------------------------------------------
+// ---- between ------------------------------------------------------------------------------------
 
 template <stream Stream, class Function>
 auto map(Stream source, Function&& function) {
@@ -247,8 +245,7 @@ auto chunk(Stream source, std::size_t size) {
     return detail::chunked<Stream>(std::move(source), size);
 }
 
-// ---- consumers
-// -----------------------------------------------------------------------------------
+// ---- consumers ----------------------------------------------------------------------------------
 
 template <stream Stream>
 task<std::vector<stream_value<Stream>>> collect(Stream source) {

@@ -8,7 +8,7 @@ import re
 import sys
 
 FENCE = re.compile(r"^ *```.*?^ *```$", re.M | re.S)
-LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)\s]+)\)")
 
 
 def anchor(heading):

@@ -131,8 +131,7 @@ private:
     bool is_over_ = false;
 };
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 // A result as it can be an element of a vector or a variant.
 template <class T>

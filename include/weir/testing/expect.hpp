@@ -6,9 +6,8 @@
 //     WEIR_EXPECT_THROW_WITH(fetch("nowhere"), network_error, "no such host");
 //     WEIR_EXPECT_NO_THROW(fetch("here"));
 //     WEIR_EXPECT_TIMEOUT(weir::timeout(1s, slow()));
-//     WEIR_EXPECT_CANCELLED(handle);                           // weir::cancelled: somebody
-//     cancelled it WEIR_EXPECT_ERROR_GROUP(weir::with_group(body), network_error);   // an
-//     error_group with one inside
+//     WEIR_EXPECT_CANCELLED(handle);                                  // somebody cancelled it
+//     WEIR_EXPECT_ERROR_GROUP(weir::with_group(body), network_error); // an error_group with one inside
 #pragma once
 
 #include <weir/error.hpp>
@@ -22,7 +21,7 @@
 
 namespace weir::testing {
 
-// The judgements behind the macros, on what an await threw; null: nothing.
+// For the library: the judgements behind the macros, on what an await threw; null: nothing.
 template <class Error>
 ::testing::AssertionResult threw(const std::exception_ptr& thrown, const char* what,
                                  const char* type,
