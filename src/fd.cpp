@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A wait is one watch of the driver, which disarms it when it fires.
 
+#include <weir/error.hpp>
 #include <weir/fd.hpp>
+#include <weir/loop.hpp>
 
 #include <string>
-
-#include <weir/error.hpp>
-#include <weir/loop.hpp>
 
 namespace weir::detail {
 
@@ -21,8 +20,8 @@ bool fd_operation::start() noexcept {
         driver& own = loop::current().get_driver();
         auto* watching = dynamic_cast<fd_driver*>(&own);
         if (watching == nullptr) {
-            throw loop_error(std::string(name()) + "(" + std::to_string(fd_) + "): the driver '" + own.name() +
-                             "' knows no file descriptors");
+            throw loop_error(std::string(name()) + "(" + std::to_string(fd_) + "): the driver '" +
+                             own.name() + "' knows no file descriptors");
         }
         watching->watch(fd_, direction_, *this);
         driver_ = watching;

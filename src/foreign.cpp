@@ -5,8 +5,6 @@
 
 #include <weir/foreign.hpp>
 
-#include <weir/loop.hpp>
-
 namespace weir::detail {
 
 bool foreign_base::start() noexcept {
@@ -40,8 +38,7 @@ void foreign_base::completed() noexcept {
         return;
     }
     // Nothing of this may be touched once the loop has the message: it may be gone.
-    const std::shared_ptr<mailbox> mail = mail_;
-    mail->push([this] {
+    post_to(mail_, [this] {
         static_cast<loop&>(*home_).expected_post_came();
         complete();
     });

@@ -2,11 +2,10 @@
 // Waiters are linked in the order they came and are completed in it. Callbacks go through the ready queue,
 // never inline, and are moved out of the list before anything that might come back is run or destroyed.
 
-#include <weir/future.hpp>
-
 #include <weir/detail/context.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/loop_state.hpp>
+#include <weir/future.hpp>
 
 namespace weir::detail {
 
@@ -20,7 +19,10 @@ void future_base::destroy() noexcept {
     if (now_ == state::error && !is_retrieved_ && !group_->is_closed) {
         static_cast<loop&>(*group_->home)
             .tell({report_kind::unretrieved_error,
-                   "a promise was given an error, and nobody asked: " + describe(error_), error_, {}, {}});
+                   "a promise was given an error, and nobody asked: " + describe(error_),
+                   error_,
+                   {},
+                   {}});
     }
     for (const callback& each : callbacks_) {
         release_context(each.context);
@@ -81,11 +83,16 @@ bool future_base::cancel(std::string_view reason) {
 
 void future_base::check_value(const char* what) {
     switch (now_) {
-        case state::value: return;
+        case state::value:
+            return;
         case state::pending:
-            throw invalid_state(std::string(what) + " of a future that is not done yet; co_await it");
-        case state::error: is_retrieved_ = true; std::rethrow_exception(error_);
-        case state::cancelled: throw cancelled(reason_);
+            throw invalid_state(std::string(what) +
+                                " of a future that is not done yet; co_await it");
+        case state::error:
+            is_retrieved_ = true;
+            std::rethrow_exception(error_);
+        case state::cancelled:
+            throw cancelled(reason_);
     }
 }
 
@@ -117,8 +124,6 @@ void future_base::schedule_callbacks() noexcept {
     std::vector<callback> due = std::move(callbacks_);
     callbacks_.clear();
     for (callback& each : due) {
-        auto* call = new scheduled_call(home);
-        call->context = each.context;
         retain();
         struct keep {
             future_base* kept;
@@ -130,14 +135,22 @@ void future_base::schedule_callbacks() noexcept {
                 }
             }
         };
-        call->callback = [self = keep(*this), run = std::move(each.run)]() mutable { run(*self.kept); };
+        auto run = [self = keep(*this), callback = std::move(each.run)]() mutable {
+            callback(*self.kept);
+        };
+        auto* call = new scheduled_call(home, std::move(run), each.registered);
+        call->context = each.context;
         home.push(*call);
     }
 }
 
-callback_id future_base::add_callback(unique_function<void(future_base&)> callback_given) {
+callback_id future_base::add_callback(unique_function<void(future_base&)> added,
+                                      std::source_location where) {
+    if (group_->is_closed) {
+        throw loop_error("add_done_callback: the loop of the future is closed");
+    }
     const std::uint64_t id = next_callback_number();
-    callbacks_.push_back({id, std::move(callback_given), snapshot_context(current_context())});
+    callbacks_.push_back({id, std::move(added), snapshot_context(current_context()), where});
     if (is_done()) {
         schedule_callbacks();
     }

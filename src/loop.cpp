@@ -357,6 +357,9 @@ void loop::arm(detail::timer& timer, clock::time_point when) noexcept {
 void loop::disarm(detail::timer& timer) noexcept {
     state_->timers.disarm(timer);
 }
+std::shared_ptr<detail::inbox> loop::mail() const noexcept {
+    return state_->mail;
+}
 void loop::expect_post() noexcept {
     state_->mail->outside_work.fetch_add(1);
 }

@@ -113,6 +113,28 @@ clock::time_point callback_handle::when() const noexcept {
     return call_ != nullptr ? call_->when : clock::time_point{};
 }
 
+namespace {
+
+// False when the loop is closed.
+bool put(detail::inbox& mail, const std::shared_ptr<posted_call>& call) noexcept {
+    call->self = call;
+    posted_call* head = mail.posted.load(std::memory_order_relaxed);
+    do {
+        if (head == detail::inbox::closed_mark()) {
+            call->self.reset();
+            return false;
+        }
+        call->next = head;
+    } while (!mail.posted.compare_exchange_weak(head, call.get(), std::memory_order_seq_cst));
+    // From here on the callback may have run, and the loop may be gone.
+    if (mail.is_sleeping.load(std::memory_order_seq_cst) && mail.is_sleeping.exchange(false)) {
+        mail.driver->wake();
+    }
+    return true;
+}
+
+}  // namespace
+
 post_handle loop::post(detail::unique_function<void()> callback, std::source_location where) {
     if (!callback) {
         throw invalid_argument("post: the callback is empty");
@@ -121,20 +143,18 @@ post_handle loop::post(detail::unique_function<void()> callback, std::source_loc
     auto call = std::make_shared<posted_call>();
     call->callback = std::move(callback);
     call->registered = where;
-    call->self = call;
-    posted_call* head = mail->posted.load(std::memory_order_relaxed);
-    do {
-        if (head == detail::inbox::closed_mark()) {
-            call->self.reset();
-            throw loop_error("post: the loop is closed");
-        }
-        call->next = head;
-    } while (!mail->posted.compare_exchange_weak(head, call.get(), std::memory_order_seq_cst));
-    // From here on the callback may have run, and the loop may be gone.
-    if (mail->is_sleeping.load(std::memory_order_seq_cst) && mail->is_sleeping.exchange(false)) {
-        mail->driver->wake();
+    if (!put(*mail, call)) {
+        throw loop_error("post: the loop is closed");
     }
     return post_handle(std::move(call));
+}
+
+bool detail::post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callback) {
+    const std::shared_ptr<inbox> kept = mail;  // the caller may be gone as soon as it has run
+    auto call = std::make_shared<posted_call>();
+    call->callback = std::move(callback);
+    call->registered = std::source_location::current();
+    return put(*kept, call);
 }
 
 bool post_handle::cancel() noexcept {
@@ -212,6 +232,11 @@ void schedule_callbacks(fiber& ended) noexcept {
     ended.extras->callbacks.clear();
 }
 
+std::uint64_t next_callback_number() noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
 callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback,
                          std::source_location where) {
     // A finished task may have outlived its loop. Its group knows, if it is the loop's root group.
@@ -220,8 +245,7 @@ callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback,
         throw loop_error("add_done_callback: the task has ended, and its loop does not run");
     }
     to.home().check_thread("add_done_callback");
-    static std::atomic<std::uint64_t> last{0};
-    const std::uint64_t id = ++last;
+    const std::uint64_t id = next_callback_number();
     fiber_extras& extras = to.extra();
     extras.callbacks.push_back(
         {id, std::move(callback), snapshot_context(current_context()), where});

@@ -2,11 +2,10 @@
 // From a token to a stop: a callback of the token posts to the loop, or on the loop's own thread asks at
 // once. From a stop to a token: the fiber has a source, made on first use, that cancel() requests.
 
-#include <weir/stop_token.hpp>
-
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
+#include <weir/stop_token.hpp>
 
 namespace weir {
 
@@ -16,7 +15,8 @@ std::stop_token stop_token_of_current() {
         throw loop_error("stop_token_of_current: no task is running here");
     }
     std::unique_ptr<std::stop_source>& source = running->extra().stop_source;
-    if (source == nullptr) {
+    // One that an earlier cancel requested, and that was undone since, is of no use any more.
+    if (source == nullptr || (source->stop_requested() && running->cancel_count == 0)) {
         source = std::make_unique<std::stop_source>();
         if (running->cancel_count > 0) {
             source->request_stop();
@@ -37,7 +37,7 @@ void scope_stopper::operator()() const {
         (*alive_)->cancel("the stop token was requested");
         return;
     }
-    mail_->push([alive = alive_] {
+    post_to(mail_, [alive = alive_] {
         if (*alive != nullptr) {
             (*alive)->cancel("the stop token was requested");
         }

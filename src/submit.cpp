@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The submitting thread waits on a condition variable; the loop's thread sets the outcome when the task's
-// done-callback runs. A cancel goes the same way as the work did, through the mailbox, and so comes
+// done-callback runs. A cancel goes the same way as the work did, by post, and so comes
 // after it; on the loop's own thread it is done at once.
 
 #include <weir/submit.hpp>
@@ -14,8 +14,9 @@ bool submission_base::is_done() const {
 
 void submission_base::check_may_block() const {
     if (this_thread.loop == home_ && !is_done()) {
-        throw loop_error("a submission is waited for on the thread of its own loop, which would wait for "
-                         "itself: await a task there");
+        throw loop_error(
+            "a submission is waited for on the thread of its own loop, which would wait for "
+            "itself: await a task there");
     }
 }
 
@@ -39,7 +40,7 @@ bool submission_base::cancel(const std::shared_ptr<submission_base>& self, std::
         self->cancel_here(reason);
         return true;
     }
-    return self->mail_->push([self, reason = std::move(reason)] { self->cancel_here(reason); });
+    return post_to(self->mail_, [self, reason = std::move(reason)] { self->cancel_here(reason); });
 }
 
 void submission_base::cancel_here(const std::string& reason) {
@@ -62,8 +63,11 @@ void submission_base::fail(std::exception_ptr error) noexcept {
 }
 
 void submission_base::tell_loop(const std::exception_ptr& error) noexcept {
-    home_->tell({report_kind::callback_error, "submit: the work could not be started: " + describe(error), error,
-                 {}, {}});
+    home_->tell({report_kind::callback_error,
+                 "submit: the work could not be started: " + describe(error),
+                 error,
+                 {},
+                 {}});
 }
 
 }  // namespace weir::detail

@@ -29,13 +29,14 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/awaited_here.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/loop_core.hpp>
 #include <weir/detail/thread_state.hpp>
 
 namespace weir {
 
-class operation {
+class operation : public detail::awaited_here {
 public:
     operation() noexcept = default;
     operation(operation&&) noexcept {}  // only before it is awaited: combinators take them by value

@@ -2,10 +2,10 @@
 // Waiting for a file descriptor: for libraries that do their own reading and writing.
 #pragma once
 
-#include <exception>
-
 #include <weir/awaitable.hpp>
 #include <weir/driver.hpp>
+
+#include <exception>
 
 namespace weir {
 
@@ -14,7 +14,8 @@ namespace detail {
 class fd_operation final : public operation, private fd_watch {
 public:
     fd_operation(int fd, readiness direction) noexcept : fd_(fd), direction_(direction) {}
-    fd_operation(fd_operation&& unawaited) noexcept : fd_(unawaited.fd_), direction_(unawaited.direction_) {}
+    fd_operation(fd_operation&& unawaited) noexcept
+        : fd_(unawaited.fd_), direction_(unawaited.direction_) {}
     ~fd_operation();
 
     bool start() noexcept override;

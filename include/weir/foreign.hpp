@@ -11,6 +11,10 @@
 //     int value = co_await weir::foreign(read);
 #pragma once
 
+#include <weir/awaitable.hpp>
+#include <weir/detail/promise.hpp>
+#include <weir/loop.hpp>
+
 #include <coroutine>
 #include <exception>
 #include <memory>
@@ -18,10 +22,6 @@
 #include <stop_token>
 #include <type_traits>
 #include <utility>
-
-#include <weir/awaitable.hpp>
-#include <weir/detail/mailbox.hpp>
-#include <weir/detail/promise.hpp>
 
 namespace weir {
 
@@ -115,7 +115,7 @@ private:
     void completed() noexcept;
 
     bridge bridge_;
-    std::shared_ptr<mailbox> mail_;
+    std::shared_ptr<inbox> mail_;
     loop_core* home_ = nullptr;
     bool is_starting_ = false;
     bool is_done_ = false;
@@ -228,7 +228,8 @@ template <class Function>
     }
 auto foreign(Function&& make) {
     using awaitable = decltype(make(std::stop_token()));
-    return detail::stoppable_foreign_operation<Function, awaitable, detail::foreign_result<awaitable>>(
+    return detail::stoppable_foreign_operation<Function, awaitable,
+                                               detail::foreign_result<awaitable>>(
         std::forward<Function>(make));
 }
 

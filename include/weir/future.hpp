@@ -16,7 +16,7 @@ namespace weir {
 
 // Copies share one outcome: a value, an error, or a cancellation; it is set once and stays.
 template <class T = void>
-class future {
+class future : public detail::awaited_here {
 public:
     using value_type = T;
 
@@ -69,11 +69,14 @@ public:
     // Called with the future, through the loop, when it is done, in the order of registration; at its
     // next turn if it is done already. One that throws is reported, the others still run.
     template <class Callback>
-    callback_id add_done_callback(Callback callback) const {
+    callback_id add_done_callback(
+        Callback callback, std::source_location where = std::source_location::current()) const {
         return checked("add_done_callback()")
-            .add_callback([callback = std::move(callback)](detail::future_base& ended) mutable {
-                callback(future(static_cast<detail::future_state<T>&>(ended)));
-            });
+            .add_callback(
+                [callback = std::move(callback)](detail::future_base& ended) mutable {
+                    callback(future(static_cast<detail::future_state<T>&>(ended)));
+                },
+                where);
     }
     // Removes every registration with this id; 0 when it is on its way or has run.
     std::size_t remove_done_callback(callback_id id) const {
@@ -123,9 +126,10 @@ public:
 
     // These throw invalid_state if it is done already.
     template <class... Args>
-        requires(std::is_void_v<T> ? sizeof...(Args) == 0
-                                   : std::constructible_from<typename detail::stored<T>::type, Args...> ||
-                                         std::is_reference_v<T>)
+        requires(std::is_void_v<T>
+                     ? sizeof...(Args) == 0
+                     : std::constructible_from<typename detail::stored<T>::type, Args...> ||
+                           std::is_reference_v<T>)
     void set_value(Args&&... args) {
         detail::future_state<T>* const kept = &checked("set_value()");
         kept->set_value(std::forward<Args>(args)...);

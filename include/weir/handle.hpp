@@ -108,7 +108,7 @@ struct join_recipe {
 }  // namespace detail
 
 // A task of any result type.
-class any_handle {
+class any_handle : public detail::awaited_here {
 public:
     any_handle() noexcept = default;
     explicit any_handle(detail::fiber& shared) noexcept : fiber_(&shared) { shared.retain(); }

@@ -27,6 +27,9 @@ class timer;
 struct loop_state;
 struct scheduled_call;
 struct posted_call;
+struct inbox;
+// Posts to a loop that may be gone: false when it is closed, and the callback is destroyed.
+bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callback);
 }  // namespace detail
 
 enum class driver_kind : unsigned char { automatic, simulated };
@@ -147,6 +150,10 @@ public:
     // From any thread. The callbacks of one thread keep their order.
     post_handle post(detail::unique_function<void()> callback,
                      std::source_location where = std::source_location::current());
+    // From any thread: starts fn(args...), which makes a task, on the loop, and gives a submission<T>
+    // to wait for it with. Defined in <weir/submit.hpp>.
+    template <class Callable, class... Args>
+    auto submit(Callable&& callable, Args&&... args);
 
     template <class T>
     handle<T> spawn(task<T> work, const spawn_options& how = {},
@@ -180,6 +187,8 @@ public:
     // deadlock.
     void expect_post() noexcept;
     void expected_post_came() noexcept;
+    // For what posts from other threads and may outlive the loop: see detail::post_to.
+    std::shared_ptr<detail::inbox> mail() const noexcept;
     detail::loop_state& state() noexcept { return *state_; }
 
 private:

@@ -2,11 +2,10 @@
 // Stops and std::stop_token, in both directions.
 #pragma once
 
+#include <weir/scope.hpp>
+
 #include <memory>
 #include <stop_token>
-
-#include <weir/detail/mailbox.hpp>
-#include <weir/scope.hpp>
 
 namespace weir {
 
@@ -28,7 +27,7 @@ public:
 
 private:
     std::shared_ptr<cancel_scope*> alive_;  // read and written on the loop's thread alone
-    std::shared_ptr<mailbox> mail_;
+    std::shared_ptr<inbox> mail_;
     loop_core* home_;
 };
 

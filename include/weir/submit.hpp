@@ -5,16 +5,15 @@
 //     int value = answer.get();                                            // blocks that thread
 #pragma once
 
+#include <weir/error.hpp>
+#include <weir/loop.hpp>
+#include <weir/spawn.hpp>
+
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
-
-#include <weir/detail/mailbox.hpp>
-#include <weir/error.hpp>
-#include <weir/loop.hpp>
-#include <weir/spawn.hpp>
 
 namespace weir {
 
@@ -69,8 +68,8 @@ private:
     std::exception_ptr error_;
     any_handle fiber_;                           // the loop's thread only, until the end
     std::optional<std::string> pending_cancel_;  // the loop's thread only
-    loop* home_;                  // compared, and used by the loop's thread only
-    std::shared_ptr<mailbox> mail_;
+    loop* home_;                                 // compared, and used by the loop's thread only
+    std::shared_ptr<inbox> mail_;
 };
 
 template <class T>
@@ -114,9 +113,10 @@ public:
     }
 
 private:
-    using kept = std::conditional_t<std::is_void_v<T>, char,
-                                    std::conditional_t<std::is_reference_v<T>,
-                                                       std::reference_wrapper<std::remove_reference_t<T>>, T>>;
+    using kept = std::conditional_t<
+        std::is_void_v<T>, char,
+        std::conditional_t<std::is_reference_v<T>,
+                           std::reference_wrapper<std::remove_reference_t<T>>, T>>;
     std::optional<kept> value_;
 };
 
@@ -137,7 +137,8 @@ public:
     void deliver(const handle<T>& ended) noexcept {
         const std::shared_ptr<submission_state<T>> to = std::move(to_);
         if (to.use_count() > 1 || !ended.failed()) {
-            to->deliver(ended);  // otherwise nobody is there, and the error is reported as never retrieved
+            to->deliver(
+                ended);  // otherwise nobody is there, and the error is reported as never retrieved
         }
     }
     void fail(std::exception_ptr error) noexcept {
@@ -169,14 +170,15 @@ public:
     // True if it has ended within the time.
     template <class Rep, class Period>
     bool wait_for(std::chrono::duration<Rep, Period> time) const {
-        return state_->wait_until(
-            std::chrono::steady_clock::now() +
-            std::chrono::ceil<std::chrono::steady_clock::duration>(time));
+        return state_->wait_until(std::chrono::steady_clock::now() +
+                                  std::chrono::ceil<std::chrono::steady_clock::duration>(time));
     }
     bool done() const { return state_->is_done(); }
     // Asks the work to stop, also before it was started; get() then waits for its end. False if it has
     // ended already.
-    bool cancel(std::string reason = {}) { return detail::submission_base::cancel(state_, std::move(reason)); }
+    bool cancel(std::string reason = {}) {
+        return detail::submission_base::cancel(state_, std::move(reason));
+    }
 
 private:
     std::shared_ptr<detail::submission_state<T>> state_;
@@ -184,22 +186,27 @@ private:
 
 template <class Callable, class... Args>
 auto loop::submit(Callable&& callable, Args&&... args) {
-    static_assert(detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>,
-                  "submit takes a function that makes a weir::task; for plain callbacks there is post");
+    static_assert(
+        detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>,
+        "submit takes a function that makes a weir::task; for plain callbacks there is post");
     using value =
         typename std::invoke_result_t<std::decay_t<Callable>&, std::decay_t<Args>...>::value_type;
     auto state = std::make_shared<detail::submission_state<value>>(*this);
     auto start = [this, delivery = detail::delivery<value>(state),
                   function = std::decay_t<Callable>(std::forward<Callable>(callable)),
-                  parts = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
+                  parts =
+                      std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
         try {
             handle<value> fiber = spawn(std::apply(
-                [&](auto&... each) { return detail::make_task(std::move(function), std::move(each)...); },
+                [&](auto&... each) {
+                    return detail::make_task(std::move(function), std::move(each)...);
+                },
                 parts));
             delivery.state().started(fiber);
-            fiber.add_done_callback([delivery = std::move(delivery)](const handle<value>& ended) mutable {
-                delivery.deliver(ended);
-            });
+            fiber.add_done_callback(
+                [delivery = std::move(delivery)](const handle<value>& ended) mutable {
+                    delivery.deliver(ended);
+                });
         } catch (...) {
             delivery.fail(std::current_exception());
         }

@@ -13,7 +13,7 @@ namespace weir {
 // combinator. Destroying one that never ran destroys its arguments and runs nothing; debug mode
 // reports it as never awaited.
 template <class T = void>
-class [[nodiscard("a task does nothing until it is awaited or spawned")]] task {
+class [[nodiscard("a task does nothing until it is awaited or spawned")]] task : public detail::awaited_here {
 public:
     using promise_type = detail::task_promise<T>;
     using value_type = T;

@@ -2,16 +2,17 @@
 // What a promise and its futures share.
 #pragma once
 
-#include <cstdint>
-#include <exception>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <weir/awaitable.hpp>
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/frame_pool.hpp>
 #include <weir/handle.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace weir::detail {
 
@@ -49,7 +50,7 @@ public:
     void check_value(const char* what);
     std::exception_ptr error();
 
-    callback_id add_callback(unique_function<void(future_base&)> callback);
+    callback_id add_callback(unique_function<void(future_base&)> added, std::source_location where);
     std::size_t remove_callback(callback_id id) noexcept;
 
 protected:
@@ -62,6 +63,7 @@ private:
         std::uint64_t id;
         unique_function<void(future_base&)> run;
         context_values* context;  // task-local values at registration; owned
+        std::source_location registered;
     };
     void destroy() noexcept;
     void schedule_callbacks() noexcept;

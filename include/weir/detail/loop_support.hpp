@@ -11,6 +11,7 @@ namespace weir::detail {
 
 void report_unretrieved(fiber& failed) noexcept;
 void schedule_callbacks(fiber& ended) noexcept;
+std::uint64_t next_callback_number() noexcept;
 void note_creation(fiber& fresh, const std::source_location& where);
 std::string creation_site(const fiber& of);
 std::string describe_place(const std::source_location& where);  // file:line

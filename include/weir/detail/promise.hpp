@@ -56,9 +56,6 @@ concept bounded_awaitable = std::derived_from<std::remove_cvref_t<T>, boundary_a
 template <class T>
 concept makes_operation = requires(T&& value) { static_cast<T&&>(value).make_operation(); };
 
-template <class T>
-inline constexpr bool always_false = false;
-
 [[noreturn]] void throw_consumed_task();
 void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) noexcept;
 [[noreturn]] void throw_injected_error(fiber& on);
