@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Recycled blocks: never given out twice, freed anywhere, inherited from threads that have ended.
 
+#include <weir/detail/fiber_box.hpp>
+#include <weir/detail/frame_pool.hpp>
+
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -10,16 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include <weir/detail/fiber_box.hpp>
-#include <weir/detail/frame_pool.hpp>
-
 namespace {
 
 using weir::detail::frame_pool;
 
-static_assert(sizeof(weir::detail::fiber_box<void>) <= 96, "a fiber stays small: a million of them fit");
+static_assert(sizeof(weir::detail::fiber_box<void>) <= 96,
+              "a fiber stays small: a million of them fit");
 static_assert(sizeof(weir::detail::fiber_box<int>) <= 96);
 static_assert(sizeof(weir::detail::fiber_box<int&>) <= 96);
 

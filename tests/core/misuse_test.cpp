@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Misuse is answered by an exception of a named type that says what was wrong.
 
+#include <support/loops.hpp>
+
+#include <weir/testing/testing.hpp>
+
 #include <cmath>
 #include <limits>
 #include <thread>
-
-#include <support/loops.hpp>
-#include <weir/testing/testing.hpp>
 
 namespace {
 
@@ -29,10 +30,10 @@ std::string message_of(Call call) {
     return {};
 }
 
-#define EXPECT_SAYS(error, part, call)                                              \
-    do {                                                                            \
-        const std::string said = message_of<error>([&] { call; });                  \
-        EXPECT_TRUE(contains(said, part)) << #call " says: " << said;               \
+#define EXPECT_SAYS(error, part, call)                                \
+    do {                                                              \
+        const std::string said = message_of<error>([&] { call; });    \
+        EXPECT_TRUE(contains(said, part)) << #call " says: " << said; \
     } while (false)
 
 weir::task<int> one() {
@@ -80,7 +81,8 @@ WEIR_TEST(Misuse, Durations) {
     EXPECT_SAYS(weir::invalid_argument, "NaN", (void)weir::timeout(nothing, one()));
     // Out of range is for ever, not an overflow.
     const std::chrono::duration<double> endless(std::numeric_limits<double>::infinity());
-    weir::handle<> sleeper = weir::spawn([endless]() -> weir::task<> { co_await weir::sleep(endless); });
+    weir::handle<> sleeper =
+        weir::spawn([endless]() -> weir::task<> { co_await weir::sleep(endless); });
     weir::callback_handle never = weir::loop::current().call_later(endless, [] { ADD_FAILURE(); });
     weir::callback_handle past = weir::loop::current().call_later(-endless, [] {});
     co_await weir::sleep(std::chrono::hours(24 * 365));
@@ -165,7 +167,8 @@ TEST(Misuse, Loops) {
     EXPECT_SAYS(weir::loop_error, "loop is closed", loop.run_forever());
     EXPECT_SAYS(weir::loop_error, "loop is closed", loop.post([] {}));
     EXPECT_SAYS(weir::invalid_state, "loop is closed", loop.spawn(one()));
-    EXPECT_SAYS(weir::invalid_argument, "driver is null", weir::loop(std::unique_ptr<weir::driver>()));
+    EXPECT_SAYS(weir::invalid_argument, "driver is null",
+                weir::loop(std::unique_ptr<weir::driver>()));
     weir::loop_options negative = simulated();
     negative.shutdown_deadline = -1s;
     EXPECT_SAYS(weir::invalid_argument, "shutdown_deadline", weir::loop(std::move(negative)));
@@ -203,7 +206,8 @@ TEST(Misuse, AnotherThreadInDebugMode) {
             EXPECT_SAYS(weir::wrong_thread, "loop.post", loop.call_later(1s, [] {}));
             EXPECT_SAYS(weir::wrong_thread, "all_tasks", loop.all_tasks());
             EXPECT_SAYS(weir::wrong_thread, "dump_tasks", loop.dump_tasks());
-            EXPECT_SAYS(weir::wrong_thread, "add_done_callback", sleeper.add_done_callback([](auto) {}));
+            EXPECT_SAYS(weir::wrong_thread, "add_done_callback",
+                        sleeper.add_done_callback([](auto) {}));
         }).join();
         event.set();
         co_await waiter;

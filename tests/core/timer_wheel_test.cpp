@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The timer wheel against the obvious model: a sorted list.
 
+#include <weir/detail/timer_wheel.hpp>
+
+#include <gtest/gtest.h>
+
 #include <climits>
 #include <list>
 #include <map>
 #include <random>
-
-#include <gtest/gtest.h>
-
-#include <weir/detail/timer_wheel.hpp>
 
 namespace {
 
@@ -49,7 +49,8 @@ public:
     void check() {
         ASSERT_EQ(wheel.size(), order_.size());
         ASSERT_EQ(wheel.empty(), order_.empty());
-        ASSERT_EQ(wheel.next_deadline(), order_.empty() ? timer_wheel::never : order_.begin()->first);
+        ASSERT_EQ(wheel.next_deadline(),
+                  order_.empty() ? timer_wheel::never : order_.begin()->first);
     }
     timer_wheel wheel;
 
@@ -60,16 +61,26 @@ private:
 // Deadlines near and far, past, equal, at digit borders and at the ends of time.
 std::int64_t draw_deadline(std::mt19937_64& random, std::int64_t now) {
     switch (random() % 10) {
-        case 0: return now;
-        case 1: return now - static_cast<std::int64_t>(random() % 1000);
-        case 2: return now + static_cast<std::int64_t>(random() % 64);
-        case 3: return now + static_cast<std::int64_t>(random() % 1'000'000);
-        case 4: return now + static_cast<std::int64_t>(random() % 1'000'000'000'000);
-        case 5: return (now | 63) + 1 + static_cast<std::int64_t>(random() % 3);
-        case 6: return (now | 0xffffff) + static_cast<std::int64_t>(random() % 3);
-        case 7: return static_cast<std::int64_t>(random());  // anything
-        case 8: return random() % 2 == 0 ? INT64_MAX - 1 : INT64_MIN;
-        default: return now + 1000;
+        case 0:
+            return now;
+        case 1:
+            return now - static_cast<std::int64_t>(random() % 1000);
+        case 2:
+            return now + static_cast<std::int64_t>(random() % 64);
+        case 3:
+            return now + static_cast<std::int64_t>(random() % 1'000'000);
+        case 4:
+            return now + static_cast<std::int64_t>(random() % 1'000'000'000'000);
+        case 5:
+            return (now | 63) + 1 + static_cast<std::int64_t>(random() % 3);
+        case 6:
+            return (now | 0xffffff) + static_cast<std::int64_t>(random() % 3);
+        case 7:
+            return static_cast<std::int64_t>(random());  // anything
+        case 8:
+            return random() % 2 == 0 ? INT64_MAX - 1 : INT64_MIN;
+        default:
+            return now + 1000;
     }
 }
 
@@ -78,18 +89,26 @@ TEST(TimerWheel, BehavesAsASortedList) {
         std::mt19937_64 random(seed);
         model tested;
         std::list<probe> timers(100);
-        std::int64_t now = seed % 2 == 0 ? 0 : static_cast<std::int64_t>(random() % 4'000'000'000'000);
+        std::int64_t now =
+            seed % 2 == 0 ? 0 : static_cast<std::int64_t>(random() % 4'000'000'000'000);
         for (int round = 0; round < 3000; ++round) {
             auto chosen = std::next(timers.begin(), static_cast<int>(random() % timers.size()));
             switch (random() % 8) {
                 case 0:
                 case 1:
                 case 2:
-                case 3: tested.arm(*chosen, draw_deadline(random, now)); break;
+                case 3:
+                    tested.arm(*chosen, draw_deadline(random, now));
+                    break;
                 case 4:
-                case 5: tested.disarm(*chosen); break;
-                case 6: now += static_cast<std::int64_t>(random() % 2000); break;
-                default: now += static_cast<std::int64_t>(random() % (1ULL << (random() % 45)));
+                case 5:
+                    tested.disarm(*chosen);
+                    break;
+                case 6:
+                    now += static_cast<std::int64_t>(random() % 2000);
+                    break;
+                default:
+                    now += static_cast<std::int64_t>(random() % (1ULL << (random() % 45)));
             }
             if (round % 3 == 0) {
                 tested.advance(now);

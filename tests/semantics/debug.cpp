@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // D: what is reported when something goes wrong and nobody is there to be told.
 
+#include <support/loops.hpp>
+
+#include <weir/testing/testing.hpp>
+
 #include <cstdlib>
 #include <thread>
-
-#include <support/loops.hpp>
-#include <weir/testing/testing.hpp>
 
 namespace {
 

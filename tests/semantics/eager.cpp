@@ -2,6 +2,7 @@
 // ES: eager start.
 
 #include <support/loops.hpp>
+
 #include <weir/testing/testing.hpp>
 
 namespace {

@@ -2,6 +2,7 @@
 // TL: task-local values.
 
 #include <support/loops.hpp>
+
 #include <weir/testing/testing.hpp>
 
 namespace {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // LP: the loop, its callbacks and timers.
 
+#include <support/loops.hpp>
+
+#include <weir/testing/testing.hpp>
+
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -10,9 +14,6 @@
 #include <functional>
 #include <numeric>
 #include <thread>
-
-#include <support/loops.hpp>
-#include <weir/testing/testing.hpp>
 
 namespace {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // RN: run.
 
-#include <csignal>
-
 #include <support/loops.hpp>
+
 #include <weir/detail/loop_support.hpp>
 #include <weir/testing/testing.hpp>
+
+#include <csignal>
 
 namespace {
 
@@ -148,9 +149,7 @@ TEST(Semantics, RN_04) {
         cleaned = true;
         co_return;
     };
-    auto interrupt = [] {
-        weir::loop::current().call_later(5ms, [] { std::raise(SIGINT); });
-    };
+    auto interrupt = [] { weir::loop::current().call_later(5ms, [] { std::raise(SIGINT); }); };
     auto waits = [&]() -> weir::task<> {
         interrupt();
         auto wait = []() -> weir::task<> { co_await weir::sleep_forever(); };
@@ -174,7 +173,7 @@ TEST(Semantics, RN_04) {
         co_return 3;
     };
     EXPECT_EQ(weir::run(answers(), interruptible()), 3);
-    struct sigaction present {};
+    struct sigaction present{};
     ASSERT_EQ(::sigaction(SIGINT, nullptr, &present), 0);
     EXPECT_EQ(present.sa_handler, SIG_DFL) << "restored";
 }

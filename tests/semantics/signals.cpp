@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // SG: signals.
 
+#include <support/loops.hpp>
+
+#include <weir/testing/testing.hpp>
+
 #include <csignal>
 #include <thread>
-
-#include <support/loops.hpp>
-#include <weir/testing/testing.hpp>
 
 namespace {
 
@@ -46,7 +47,7 @@ TEST(Semantics, SG_01) {
 }
 
 bool is_default(int number) {
-    struct sigaction present {};
+    struct sigaction present{};
     EXPECT_EQ(::sigaction(number, nullptr, &present), 0);
     return present.sa_handler == SIG_DFL;
 }

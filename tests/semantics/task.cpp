@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // T: tasks and their handles.
 
-#include <type_traits>
-
 #include <support/loops.hpp>
+
 #include <weir/testing/testing.hpp>
+
+#include <type_traits>
 
 namespace {
 
@@ -66,7 +67,7 @@ WEIR_TEST(Semantics, T_03) {
     auto inner = [&]() -> weir::task<bool> { co_return weir::current_task() == self; };
     auto outer = [&]() -> weir::task<bool> {
         const bool same = co_await inner();
-        co_return same && weir::current_task() == self;
+        co_return same&& weir::current_task() == self;
     };
     weir::handle<> waiting = weir::spawn(other());
     const bool same = co_await outer();

@@ -2,11 +2,11 @@
 // Loops for tests that need one of their own.
 #pragma once
 
+#include <weir/weir.hpp>
+
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <weir/weir.hpp>
 
 namespace weir_test {
 
