@@ -63,8 +63,12 @@ protected:
         if (home.debug()) [[unlikely]] {
             home.check_wake_slow();
         }
-        waiter.leaf = nullptr;
-        home.push(waiter);
+        complete_on(home);
+    }
+    // The same, where the loop is known and the thread was checked.
+    void complete_on(detail::loop_core& home) noexcept {
+        waiter_->leaf = nullptr;
+        home.push(*waiter_);
     }
     void complete_and_keep() {
         waiter_->raise(detail::keeps_result);

@@ -90,9 +90,9 @@ protected:
 
 private:
     friend class wait_list;
-    void answer(wait_state how) noexcept {
+    void answer(wait_state how, loop_core& home) noexcept {
         state_ = how;
-        complete();
+        complete_on(home);
     }
 };
 
@@ -101,18 +101,21 @@ public:
     // An operation begins to wait. False, and wrong_loop, if the list has been used by another
     // loop: a list belongs to the loop that first waited in it.
     bool enter(listed_operation& last) noexcept {
-        const std::uint32_t here = this_thread.loop->id();
-        if (loop_ != here) [[unlikely]] {
+        loop_core& here = *this_thread.loop;
+        if (loop_ != here.id()) [[unlikely]] {
             if (loop_ != 0) {
                 last.state_ = wait_state::wrong_loop;
                 return false;
             }
-            loop_ = here;
+            bind(here);
         }
-        enter_unchecked(last);
+        last.state_ = wait_state::waiting;
+        append(last);
         return true;
     }
+    // For an operation that waits for something else already, and goes on waiting here.
     void enter_unchecked(listed_operation& last) noexcept {
+        bind(last.waiter().home());
         last.state_ = wait_state::waiting;
         append(last);
     }
@@ -120,21 +123,21 @@ public:
     // Debug mode: throws wrong_thread unless the one that waits first may be woken on this thread.
     void check_thread(const char* what) const {
         if (has_waiting()) {
-            at(first_waiting()).waiter().home().check_thread(what);
+            home_->check_thread(what);
         }
     }
 
     // The first that waits gets it. There must be one.
     listed_operation& grant_first() noexcept {
         listed_operation& first = at(advance());
-        first.answer(wait_state::granted);
+        first.answer(wait_state::granted, *home_);
         return first;
     }
     // The same for those that need nothing of the primitive any more: they leave the list at once.
     void release_first(wait_state how) noexcept {
         listed_operation& first = at(first_waiting());
         remove(first);
-        first.answer(how);
+        first.answer(how, *home_);
     }
     void release_waiting(wait_state how) noexcept {
         while (has_waiting()) {
@@ -162,7 +165,13 @@ public:
     }
 
 private:
-    std::uint32_t loop_ = 0;  // the id of the loop it belongs to; 0: none yet
+    void bind(loop_core& home) noexcept {
+        home_ = &home;
+        loop_ = home.id();
+    }
+
+    loop_core* home_ = nullptr;  // the loop it belongs to; it may be gone if nobody waits
+    std::uint32_t loop_ = 0;     // its id; 0: none yet
 };
 
 }  // namespace weir::detail

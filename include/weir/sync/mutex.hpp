@@ -128,7 +128,9 @@ private:
     friend class detail::mutex_operation;
     friend class detail::condition_operation;
 
+    // On a wrong thread, seen in debug mode, this ends the program: it serves destructors.
     void hand_on() noexcept {
+        waiters_.check_thread("mutex: unlock");
         if (waiters_.has_waiting()) {
             waiters_.grant_first();
         } else {

@@ -96,6 +96,7 @@ private:
     }
     // Capped, since it serves destructors: too many releases elsewhere do not lift the bound.
     void give_back() noexcept {
+        waiters_.check_thread("semaphore: release");
         if (waiters_.has_waiting()) {
             waiters_.grant_first();
         } else if (free_ < bound_) {
