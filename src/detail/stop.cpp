@@ -81,7 +81,10 @@ void wake_to_stop(fiber& target) noexcept {
 // waiting.
 void interrupt(fiber& first) noexcept {
     fiber* each = &first;
-    while (each->has(stop_pending) && !each->has(is_forwarding)) {
+    if (first.has(is_forwarding)) {
+        return;  // the request has come back to where it is being passed on
+    }
+    while (each->has(stop_pending)) {
         if (each->has(is_parked)) {
             if (each->has(is_stoppable)) {
                 each->home().unpark(*each);
