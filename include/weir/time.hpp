@@ -6,6 +6,7 @@
 #include <weir/clock.hpp>
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
+#include <weir/task.hpp>
 
 namespace weir {
 
@@ -72,6 +73,13 @@ detail::sleep_operation sleep(std::chrono::duration<Rep, Period> time) {
 
 inline detail::sleep_operation sleep_until(clock::time_point when) noexcept {
     return detail::sleep_operation(when);
+}
+
+// The same, and gives the value.
+template <class Rep, class Period, class T>
+task<T> sleep(std::chrono::duration<Rep, Period> time, T value) {
+    co_await sleep(time);
+    co_return std::move(value);
 }
 
 // Never completes; only a stop ends it.

@@ -5,7 +5,7 @@
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/detail/group_support.hpp>
-#include <weir/detail/loop_core.hpp>
+#include <weir/loop.hpp>
 
 namespace weir::detail {
 
@@ -21,11 +21,30 @@ void destroy_group(group_state* group) noexcept {
     frame_pool::release(group, sizeof(group_state));
 }
 
+namespace {
+
+// On a later turn: what was ready in the turn of the failure still runs, so that children which fail
+// together are all heard.
+void abort_soon(group_state& group) noexcept {
+    struct release {
+        void operator()(group_state* kept) const noexcept { release_group(kept); }
+    };
+    retain_group(&group);
+    static_cast<loop&>(*group.home)
+        .call_soon([failed = std::unique_ptr<group_state, release>(&group)] {
+            if (!failed->is_closed && !failed->is_aborting) {
+                abort_group(*failed);
+            }
+        });
+}
+
+}  // namespace
+
 void child_failed(group_state& of, fiber& failed) noexcept {
     add_error(of, fiber_error(failed));
     failed.raise(is_retrieved);
-    if (!of.is_aborting) {
-        abort_group(of);
+    if (!of.is_aborting && !std::exchange(of.is_failing, true)) {
+        abort_soon(of);
     }
 }
 

@@ -322,7 +322,7 @@ task<int> tree(world& in, place& at, int depth) {
 
 task<> attack(world& in) {
     for (int left = in.below(6); left > 0; --left) {
-        co_await weir::sleep(in.a_while());
+        co_await weir::sleep(in.a_while() * (1 + in.below(6)));
         if (in.targets.empty()) {
             continue;
         }

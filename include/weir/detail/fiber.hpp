@@ -39,6 +39,7 @@ struct group_state {
     group_errors* errors = nullptr;  // what children failed with
     child_observer* observer = nullptr;
     bool is_root = false;
+    bool is_failing = false;   // a child failed: will abort on a later turn
     bool is_aborting = false;  // a child failed, or the group was cancelled: accepts no new ones
     bool is_closed = false;    // has ended
 };
