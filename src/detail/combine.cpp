@@ -31,7 +31,7 @@ next_step combined::advance(fiber& on) noexcept {
         on.raise(is_parked);
         return next_step::suspended();
     }
-    waiter_ = nullptr;
+    const bool has_waited = std::exchange(waiter_, nullptr) != nullptr;
     if (failure_ != nullptr) {
         if (late_target_ != nullptr) {
             request_stop_of(on, late_target_);
@@ -42,7 +42,8 @@ next_step combined::advance(fiber& on) noexcept {
     if (stop_target_ != nullptr) {
         return continue_stop(on, stop_target_);
     }
-    if (on.has(stop_pending)) {  // stop beats value
+    if (has_waited &&
+        on.has(stop_pending)) {  // stop beats value; without a wait, there was no place for it
         return next_step::walk_on();
     }
     return return_to_parent(*this, on);

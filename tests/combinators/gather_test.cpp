@@ -230,6 +230,41 @@ WEIR_TEST(Gather, EagerChildrenMayEndWhileTheyAreStarted) {
     weir::loop::current().set_eager(false);
 }
 
+WEIR_TEST(Gather, OfNothingIsNoPlaceToStop) {
+    bool went_on = false;
+    auto stops_itself = [&]() -> weir::task<> {
+        weir::current_task().cancel();
+        co_await weir::gather(std::vector<weir::task<>>());
+        went_on = true;
+        co_await weir::yield();
+        ADD_FAILURE() << "went on";
+    };
+    weir::handle<> running = weir::spawn(stops_itself);
+    co_await running.wait();
+    EXPECT_TRUE(running.cancelled());
+    EXPECT_TRUE(went_on);
+}
+
+// Past the deadline of the shutdown shields break, those of children too.
+TEST(Gather, ChildrenEndWithTheLoop) {
+    int live = 0;
+    auto main_task = [&]() -> weir::task<> {
+        auto child = [&]() -> weir::task<> {
+            const alive counted(live);
+            co_await weir::shield(weir::sleep_forever());
+        };
+        auto gathering = [child]() -> weir::task<> { co_await weir::gather(child(), child()); };
+        weir::spawn(gathering);
+        co_await weir::sleep(1ms);
+        EXPECT_EQ(live, 2);
+    };
+    weir::loop_options options;
+    options.driver = weir::driver_kind::simulated;
+    options.shutdown_deadline = 1s;
+    weir::run(main_task(), std::move(options));
+    EXPECT_EQ(live, 0);
+}
+
 WEIR_TEST(Gather, DeepNestingIsStoppedInConstantStack) {
     int live = 0;
     struct nested {
