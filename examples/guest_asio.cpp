@@ -80,7 +80,7 @@ int main() {
     });
     guest.poll();
 
-    asio::steady_timer own(host, 5ms);
+    asio::steady_timer own(host, 1ms);
     own.async_wait([](const boost::system::error_code&) { std::puts("asio: its own timer"); });
     host.run();
 }
