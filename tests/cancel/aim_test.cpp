@@ -228,6 +228,25 @@ WEIR_TEST(Aim, CancelAndExpiryInOneTickEndTheFiber) {
     }
 }
 
+WEIR_TEST(Aim, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
+    weir::cancel_scope outer;
+    weir::cancel_scope inner;
+    bool undisturbed = false;
+    auto work = [&]() -> task<> {
+        (void)co_await weir::intercept(forever());
+        co_await weir::sleep(1s);
+        undisturbed = true;
+    };
+    auto middle = [&]() -> task<> { (void)co_await inner.run(work()); };
+    auto whole = [&]() -> task<> { (void)co_await outer.run(middle()); };
+    auto started = weir::spawn(whole);
+    co_await weir::sleep(1s);
+    inner.cancel();
+    outer.cancel();
+    co_await started;
+    EXPECT_TRUE(undisturbed);
+}
+
 // ---- catchable: the exception knows what it is about
 // ---------------------------------------------
 
