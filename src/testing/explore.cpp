@@ -138,7 +138,7 @@ void run_test(const test_body& body) {
                          static_cast<unsigned long long>(seed));
             return;
         }
-        if (::testing::Test::IsSkipped()) {
+        if (::testing::Test::IsSkipped() || one.is_enough()) {
             return;
         }
     }

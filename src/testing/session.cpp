@@ -236,6 +236,10 @@ void in_ordinary_order() {
     need_session("in_ordinary_order").in_ordinary_order();
 }
 
+void once_is_enough() {
+    need_session("once_is_enough").once_is_enough();
+}
+
 std::uint64_t current_seed() noexcept {
     return running_session != nullptr ? running_session->seed() : 0;
 }

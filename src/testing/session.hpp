@@ -35,6 +35,8 @@ public:
     const std::vector<seen_report>& reports() const noexcept { return reports_; }
     void note(std::string_view line);
     void in_ordinary_order() noexcept;
+    void once_is_enough() noexcept { once_ = true; }
+    bool is_enough() const noexcept { return once_; }
 
     std::uint64_t seed() const noexcept { return seed_; }
     const char* schedule_name() const noexcept { return schedule_name_; }
@@ -63,6 +65,7 @@ private:
     session* outer_;
     weir::detail::explorer* explores_ = nullptr;  // while the loop lives
     const char* schedule_name_ = "";
+    bool once_ = false;
     std::uint64_t steps_ = 0;
     std::uint64_t fingerprint_ = 0;
     std::vector<expectation> expectations_;

@@ -125,16 +125,19 @@ task<> expect_flat(const Wrap& wrap) {
 }
 
 WEIR_TEST(Walk, AnyDepthInConstantStack) {
+    weir::testing::once_is_enough();
     auto plain = [](task<> work) { return work; };
     co_await expect_flat(plain);
 }
 WEIR_TEST(Walk, AnyDepthThroughBoundaries) {
+    weir::testing::once_is_enough();
     auto settled = [](task<> work) -> task<> { (void)co_await weir::settle(std::move(work)); };
     co_await expect_flat(settled);
     auto timed = [](task<> work) { return weir::timeout(1h, std::move(work)); };
     co_await expect_flat(timed);
 }
 WEIR_TEST(Walk, AnyDepthThroughFinally) {
+    weir::testing::once_is_enough();
     int cleaned = 0;
     auto cleanup = [&cleaned]() -> task<> {
         co_await weir::yield();
@@ -145,6 +148,7 @@ WEIR_TEST(Walk, AnyDepthThroughFinally) {
     EXPECT_EQ(cleaned, deep);
 }
 WEIR_TEST(Walk, AnyDepthThroughDefer) {
+    weir::testing::once_is_enough();
     int cleaned = 0;
     auto cleanup = [&cleaned]() -> task<> {
         co_await weir::yield();
@@ -158,6 +162,7 @@ WEIR_TEST(Walk, AnyDepthThroughDefer) {
     EXPECT_EQ(cleaned, deep);
 }
 WEIR_TEST(Walk, AnyDepthOfErrorsInCleanup) {
+    weir::testing::once_is_enough();
     // Each clean-up throws anew: the error replaces the stop at the innermost, then the error
     // before.
     auto cleanup = []() -> task<> {
@@ -214,6 +219,7 @@ WEIR_TEST(Walk, IsNotStartedByADestructorOrByAwaiting) {
 // ------------------------------------------------
 
 WEIR_TEST(Walk, ALeafThatWouldSuspendWithARequestPendingDoesNotStart) {
+    weir::testing::in_ordinary_order();  // a forced yield would be the place to stop
     plan free{.is_ready = true};
     plan busy;
     int got = 0;

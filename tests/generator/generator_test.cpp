@@ -177,6 +177,7 @@ weir::generator<int> doubled(weir::generator<int> source) {
 }
 
 WEIR_TEST(Generator, AMillionValuesThroughTwoUseNoStack) {
+    weir::testing::once_is_enough();
     auto source = doubled(million());
     long long total = 0;
     while (auto each = co_await source.next()) {

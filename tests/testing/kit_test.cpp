@@ -5,6 +5,7 @@
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/testing/testing.hpp>
 
+#include <cstdlib>
 #include <set>
 
 namespace {
@@ -335,6 +336,29 @@ TEST(Kit, OrdinaryOrderOnDemand) {
         co_await racing_body();
     };
     EXPECT_FALSE(explore(body, {.schedules = 200}).failed);
+}
+
+TEST(Kit, OnceIsEnoughOnDemand) {
+    if (std::getenv("WEIR_SEED") != nullptr) {
+        GTEST_SKIP() << "one schedule was asked for";
+    }
+    const char* const former = std::getenv("WEIR_SCHEDULES");
+    const std::string kept = former != nullptr ? former : "";
+    ::setenv("WEIR_SCHEDULES", "5", 1);
+    int all = 0;
+    int once = 0;
+    weir::testing::run_test([&all]() -> weir::task<> {
+        ++all;
+        co_return;
+    });
+    weir::testing::run_test([&once]() -> weir::task<> {
+        weir::testing::once_is_enough();
+        ++once;
+        co_return;
+    });
+    ::setenv("WEIR_SCHEDULES", kept.c_str(), 1);
+    EXPECT_EQ(all, 5);
+    EXPECT_EQ(once, 1);
 }
 
 WEIR_TEST(Kit, ExploreInsideALoopIsMisuse) {

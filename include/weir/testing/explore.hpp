@@ -58,6 +58,9 @@ void note(std::string_view line);
 // seed.
 void in_ordinary_order();
 
+// For a long test that no order of tasks can change: it is not repeated under other schedules.
+void once_is_enough();
+
 // The seed of the running schedule; 0 outside.
 std::uint64_t current_seed() noexcept;
 
