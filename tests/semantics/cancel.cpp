@@ -220,7 +220,7 @@ WEIR_TEST(Semantics, CX_09) {
     EXPECT_EQ(work.cancelling(), 2u);
 }
 
-WEIR_TEST(Semantics, CX_10) {
+FIFO_TEST(Semantics, CX_10) {
     weir::mutex free;
     auto finished = weir::spawn([]() -> task<int> { co_return 5; });
     co_await finished;
