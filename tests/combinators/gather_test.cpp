@@ -272,6 +272,7 @@ WEIR_TEST(Gather, DeepNestingIsStoppedInConstantStack) {
             const alive counted(live);
             if (depth == 0) {
                 co_await weir::sleep_forever();
+                co_return 0;
             }
             auto [inner] = co_await weir::gather(at(depth - 1, live));
             co_return inner;

@@ -26,7 +26,7 @@ struct world {
 // The children of one combinator: none may be left when it has ended.
 class family {
 public:
-    family(world& in, const char* kind) : world_(in), kind_(kind) {}
+    explicit family(const char* kind) : kind_(kind) {}
     family(const family&) = delete;
     family& operator=(const family&) = delete;
     ~family() { EXPECT_EQ(live, 0) << kind_ << " left children behind"; }
@@ -34,7 +34,6 @@ public:
     int live = 0;
 
 private:
-    world& world_;
     const char* kind_;
 };
 
@@ -83,7 +82,7 @@ std::vector<weir::task<int>> some_children(world& in, family& of, int depth) {
 }
 
 weir::task<int> gathering(world& in, int depth, int value) {
-    family children(in, "gather");
+    family children("gather");
     std::vector<weir::task<int>> work = some_children(in, children, depth);
     const std::size_t count = work.size();
     const std::vector<int> values = co_await weir::gather(std::move(work));
@@ -96,7 +95,7 @@ weir::task<int> gathering(world& in, int depth, int value) {
 }
 
 weir::task<int> settling(world& in, int depth, int value) {
-    family children(in, "gather_settled");
+    family children("gather_settled");
     std::vector<weir::task<int>> work = some_children(in, children, depth);
     const std::size_t count = work.size();
     std::vector<weir::outcome<int>> outcomes = co_await weir::gather_settled(std::move(work));
@@ -110,7 +109,7 @@ weir::task<int> settling(world& in, int depth, int value) {
 }
 
 weir::task<int> racing(world& in, int depth, int value) {
-    family children(in, "race");
+    family children("race");
     std::vector<weir::task<int>> work = some_children(in, children, depth);
     const int count = static_cast<int>(work.size());
     try {
@@ -125,7 +124,7 @@ weir::task<int> racing(world& in, int depth, int value) {
 
 // Handles: owned by a group here, watched by the combinators.
 weir::task<int> watching(world& in, int depth, int value) {
-    family children(in, "group");
+    family children("group");
     auto body = [&](weir::task_group& group) -> weir::task<> {
         std::vector<weir::handle<int>> started;
         for (weir::task<int>& each : some_children(in, children, depth)) {
