@@ -87,7 +87,7 @@ struct promise_base : frame {
     auto await_transform(task<T>&& child,
                          std::source_location where = std::source_location::current()) {
         here = where;
-        return task_awaiter<T>(std::move(child));
+        return task_awaiter<T>(child);
     }
 
     template <leaf_operation Operation>
@@ -198,16 +198,20 @@ struct task_promise<void> : promise_base {
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
 
-// Awaiting a task is a call: the child runs on the same fiber, without a turn of the loop. The child
-// belongs to the awaiting frame from here on; trivially destructible, because a stop destroys the
-// child before it destroys this.
+// Awaiting a task is a call: the child runs on the same fiber, without a turn of the loop. Once it runs,
+// the child belongs to the awaiting frame, and a stop destroys it before it destroys this: so this is
+// trivially destructible. Until then the task keeps it: GCC makes all awaiters of an expression such
+// as f(co_await a(), co_await b()) before it suspends at the first.
 template <class T>
 class task_awaiter {
     using promise = task_promise<T>;
 
 public:
-    explicit task_awaiter(task<T>&& child)
-        : child_(std::coroutine_handle<promise>::from_address(child.release_frame())) {}
+    explicit task_awaiter(task<T>& given) : given_(&given) {
+        if (!given.valid()) [[unlikely]] {
+            throw_consumed_task();
+        }
+    }
 
     bool await_ready() const noexcept { return false; }
     // Runs the child on the machine stack, up to a small depth: most children complete without
@@ -215,6 +219,7 @@ public:
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
         thread_state& thread = this_thread;
+        child_ = std::coroutine_handle<promise>::from_address(given_->release_frame());
         promise_base& callee = child_.promise();
         call(callee, caller.promise(), *thread.running);
         if (thread.call_depth == nested_calls_limit) [[unlikely]] {
@@ -243,7 +248,10 @@ private:
         std::coroutine_handle<promise> child;
         ~frame_owner() { child.destroy(); }
     };
-    std::coroutine_handle<promise> child_;
+    union {
+        task<T>* given_;                        // until it suspends
+        std::coroutine_handle<promise> child_;  // from then on
+    };
 };
 
 }  // namespace weir::detail
