@@ -8,7 +8,8 @@ namespace weir {
 namespace {
 
 std::string summary(const std::vector<std::exception_ptr>& errors) {
-    std::string text = std::to_string(errors.size()) + (errors.size() == 1 ? " task failed: " : " tasks failed: ");
+    std::string text =
+        std::to_string(errors.size()) + (errors.size() == 1 ? " task failed: " : " tasks failed: ");
     for (std::size_t index = 0; index < errors.size(); ++index) {
         if (index == 8) {
             return text + "; and " + std::to_string(errors.size() - index) + " more";

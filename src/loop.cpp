@@ -31,10 +31,11 @@ bool debug_by_environment() noexcept {
 
 }  // namespace
 
-detail::loop_core::loop_core() noexcept : id_([] {
-    static constinit std::atomic<std::uint32_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}()) {}
+detail::loop_core::loop_core() noexcept
+    : id_([] {
+          static constinit std::atomic<std::uint32_t> last{0};
+          return last.fetch_add(1, std::memory_order_relaxed) + 1;
+      }()) {}
 
 loop::loop(loop_options options)
     : loop(options.driver == driver_kind::simulated ? make_simulated_driver() : make_epoll_driver(),
@@ -297,7 +298,8 @@ void loop::run_ready() noexcept {
 }
 
 unsigned loop::step_budget() noexcept {
-    return state_->exploration != nullptr ? state_->exploration->budget() : detail::operations_per_step;
+    return state_->exploration != nullptr ? state_->exploration->budget()
+                                          : detail::operations_per_step;
 }
 
 detail::ready_item& loop::pop() noexcept {
@@ -308,7 +310,9 @@ detail::ready_item& loop::pop() noexcept {
 void loop::fire_timers() noexcept {
     const std::int64_t now = state_->driver->now();
     detail::explorer* const shuffle =
-        state_->exploration != nullptr && state_->exploration->shuffles() ? state_->exploration.get() : nullptr;
+        state_->exploration != nullptr && state_->exploration->shuffles()
+            ? state_->exploration.get()
+            : nullptr;
     while (detail::timer* due = state_->timers.pop_due(now, shuffle)) {
         due->fire();
     }

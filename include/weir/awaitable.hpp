@@ -24,15 +24,15 @@
 // examples/own_awaitable.cpp has a complete one in twenty lines.
 #pragma once
 
-#include <concepts>
-#include <coroutine>
-#include <type_traits>
-#include <utility>
-
 #include <weir/detail/awaited_here.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/loop_core.hpp>
 #include <weir/detail/thread_state.hpp>
+
+#include <concepts>
+#include <coroutine>
+#include <type_traits>
+#include <utility>
 
 namespace weir {
 

@@ -119,7 +119,8 @@ template <detail::task_like Work>
     requires(!std::derived_from<std::remove_cvref_t<Work>, any_handle>)
 auto shield(Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
-    return detail::shield_call<detail::task_value_t<Work>>(detail::to_task(std::forward<Work>(work)));
+    return detail::shield_call<detail::task_value_t<Work>>(
+        detail::to_task(std::forward<Work>(work)));
 }
 // Waits for a started task and gives a copy of its value (the value itself where there is no copying);
 // a stop of the waiter leaves at once and the task runs on.

@@ -74,7 +74,8 @@ public:
 // next() of a generator whose body was stopped: its stream has not come to its end.
 class generator_stopped : public std::runtime_error {
 public:
-    generator_stopped() : std::runtime_error("the generator was stopped before it had come to its end") {}
+    generator_stopped()
+        : std::runtime_error("the generator was stopped before it had come to its end") {}
 };
 // Simulated time: nothing is ready, no timer is armed, and the main task has not ended.
 class deadlock : public std::runtime_error {

@@ -2,10 +2,10 @@
 // Asynchronous clean-up: finally, with, defer.
 #pragma once
 
-#include <tuple>
-
 #include <weir/cancel.hpp>
 #include <weir/detail/cleanup.hpp>
+
+#include <tuple>
 
 namespace weir {
 
@@ -38,7 +38,7 @@ public:
 
     next_step advance(fiber& on) noexcept {
         if (!is_cleaning_) {
-            return clean(on, work_.has_value()                  ? ending::value
+            return clean(on, work_.has_value()                ? ending::value
                              : is_cancellation(work_.error()) ? ending::stopped
                                                               : ending::error);
         }
@@ -109,8 +109,11 @@ public:
     template <class... Given>
     explicit deferred_call(Given&&... given) : parts_(std::forward<Given>(given)...) {}
     task<void> invoke() override {
-        return std::apply([](auto& callable, auto&... args) { return make_task(std::move(callable), std::move(args)...); },
-                          parts_);
+        return std::apply(
+            [](auto& callable, auto&... args) {
+                return make_task(std::move(callable), std::move(args)...);
+            },
+            parts_);
     }
 
 private:
@@ -147,7 +150,9 @@ private:
 };
 
 template <class Resource>
-concept opens = requires(Resource& resource) { { resource.open() } -> std::same_as<task<void>>; };
+concept opens = requires(Resource& resource) {
+    { resource.open() } -> std::same_as<task<void>>;
+};
 template <class Resource>
 concept closes_told = requires(Resource& resource) { resource.close(ending::value); };
 
@@ -164,12 +169,14 @@ auto use_and_close(Resource resource, Body body) -> std::invoke_result_t<Body&, 
             return resource.close();
         }
     };
-    co_return co_await finally_call<typename std::invoke_result_t<Body&, Resource&>::value_type, decltype(close)&>(
-        call_with<Body&, Resource&>(body, resource), close);
+    co_return co_await finally_call<typename std::invoke_result_t<Body&, Resource&>::value_type,
+                                    decltype(close)&>(call_with<Body&, Resource&>(body, resource),
+                                                      close);
 }
 
 template <class Resource, class Body>
-auto open_use_and_close(task<Resource> opening, Body body) -> std::invoke_result_t<Body&, Resource&> {
+auto open_use_and_close(task<Resource> opening, Body body)
+    -> std::invoke_result_t<Body&, Resource&> {
     Resource resource = co_await std::move(opening);
     co_return co_await use_and_close<Resource&, Body&>(resource, body);
 }
@@ -199,11 +206,13 @@ auto finally(Work&& work, Cleanup&& cleanup) {
 template <class Resource, class Body>
 auto with(Resource&& resource, Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held = std::conditional_t<std::is_lvalue_reference_v<Resource>, Resource, std::remove_cvref_t<Resource>>;
-    using called = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
+    using held = std::conditional_t<std::is_lvalue_reference_v<Resource>, Resource,
+                                    std::remove_cvref_t<Resource>>;
+    using called =
+        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
     if constexpr (detail::is_task<std::remove_cvref_t<Resource>>::value) {
-        return detail::open_use_and_close<typename std::remove_cvref_t<Resource>::value_type, called>(
-            std::move(resource), std::forward<Body>(body));
+        return detail::open_use_and_close<typename std::remove_cvref_t<Resource>::value_type,
+                                          called>(std::move(resource), std::forward<Body>(body));
     } else {
         return detail::use_and_close<held, called>(std::forward<Resource>(resource),
                                                    std::forward<Body>(body));
@@ -216,8 +225,9 @@ template <class Callable, class... Args>
     requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
 detail::defer_awaiter defer(Callable&& callable, Args&&... args) {
     WEIR_CHECK_CALLABLE(Callable);
-    return detail::defer_awaiter(new detail::deferred_call<std::decay_t<Callable>, std::decay_t<Args>...>(
-        std::forward<Callable>(callable), std::forward<Args>(args)...));
+    return detail::defer_awaiter(
+        new detail::deferred_call<std::decay_t<Callable>, std::decay_t<Args>...>(
+            std::forward<Callable>(callable), std::forward<Args>(args)...));
 }
 
 }  // namespace weir

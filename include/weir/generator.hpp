@@ -103,7 +103,8 @@ private:
 
 template <class T>
 struct generator_promise final : generator_promise_base {
-    generator<T> get_return_object(std::source_location where = std::source_location::current()) noexcept;
+    generator<T> get_return_object(
+        std::source_location where = std::source_location::current()) noexcept;
 
     yield_awaiter yield_value(T&& value) noexcept {
         static_assert(
@@ -127,7 +128,8 @@ struct generator_promise final : generator_promise_base {
 
 template <class T>
 struct generator_promise<T&> final : generator_promise_base {
-    generator<T&> get_return_object(std::source_location where = std::source_location::current()) noexcept;
+    generator<T&> get_return_object(
+        std::source_location where = std::source_location::current()) noexcept;
 
     yield_awaiter yield_value(T& value) noexcept {
         yielded = const_cast<std::remove_const_t<T>*>(std::addressof(value));

@@ -13,7 +13,9 @@ namespace weir {
 class task_group {
 public:
     static task_group make(detail::loop_core& home) { return task_group(detail::make_group(home)); }
-    task_group(const task_group& other) noexcept : state_(other.state_) { detail::retain_group(state_); }
+    task_group(const task_group& other) noexcept : state_(other.state_) {
+        detail::retain_group(state_);
+    }
     task_group& operator=(const task_group&) = delete;
     ~task_group() { detail::release_group(state_); }
 
@@ -29,12 +31,14 @@ public:
     template <class Callable, class... Args>
         requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
     auto spawn(Callable&& callable, Args&&... args) const {
-        return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
+        return spawn(
+            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
     }
     template <class Callable, class... Args>
         requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
     auto spawn(const spawn_options& how, Callable&& callable, Args&&... args) const {
-        return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...), how);
+        return spawn(
+            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...), how);
     }
 
     // Ends the group early: stops the children and the body. Errors of children still count.
@@ -46,7 +50,8 @@ public:
 private:
     explicit task_group(detail::group_state* owned) noexcept : state_(owned) {}
     detail::start_options options_for(const spawn_options& how) const noexcept {
-        return state_->is_closed ? detail::start_options{} : detail::to_start_options(how, *state_->home);
+        return state_->is_closed ? detail::start_options{}
+                                 : detail::to_start_options(how, *state_->home);
     }
     detail::group_state* state_;
 };
@@ -137,7 +142,8 @@ template <class Body>
     requires detail::starts_task<std::remove_reference_t<Body>&, task_group&>
 auto with_group(Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
+    using held =
+        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
     return detail::run_group<held>(std::forward<Body>(body));
 }
 

@@ -2,16 +2,16 @@
 // outcome<T>: how something ended, as a value: with a value, an error, or a cancellation.
 #pragma once
 
+#include <weir/awaitable.hpp>
+#include <weir/error.hpp>
+#include <weir/handle.hpp>
+
 #include <exception>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-#include <weir/awaitable.hpp>
-#include <weir/error.hpp>
-#include <weir/handle.hpp>
 
 namespace weir {
 
@@ -30,7 +30,9 @@ struct stop_origin {
     std::uint32_t serial = 0;  // of the scope; 0: the whole fiber
 
     // As weir::cancelled carries it.
-    std::uint32_t tag() const noexcept { return on == nullptr ? 0 : serial == 0 ? UINT32_MAX : serial; }
+    std::uint32_t tag() const noexcept {
+        return on == nullptr ? 0 : serial == 0 ? UINT32_MAX : serial;
+    }
 };
 stop_origin origin_of(fiber& on, frame* target) noexcept;
 // Asks for the same stop again; false on another fiber, or when the scope that it was aimed at has ended.
@@ -116,8 +118,12 @@ private:
     class unwrap final : public operation {
     public:
         explicit unwrap(outcome&& given) : given_(std::move(given)) {}
-        bool ready() noexcept override { return !given_.is_stop() || !detail::ask_again(given_.origin_); }
-        bool start() noexcept override { return false; }  // held off by a shield: seen as an exception
+        bool ready() noexcept override {
+            return !given_.is_stop() || !detail::ask_again(given_.origin_);
+        }
+        bool start() noexcept override {
+            return false;
+        }  // held off by a shield: seen as an exception
         bool cancel() noexcept override { return true; }
         T resume() { return std::move(given_).value(); }
 

@@ -2,13 +2,13 @@
 // cancel_scope: a part of a task that can be stopped by itself, at a time or on request.
 #pragma once
 
-#include <optional>
-#include <string_view>
-
 #include <weir/detail/timed_scope.hpp>
 #include <weir/detail/to_task.hpp>
 #include <weir/loop.hpp>
 #include <weir/outcome.hpp>
+
+#include <optional>
+#include <string_view>
 
 namespace weir {
 
@@ -137,14 +137,17 @@ auto cancel_scope::run(Work&& work) {
 template <class Body>
 auto with_scope(Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
+    using held =
+        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
     return detail::scoped<held>(clock::time_point::max(), std::forward<Body>(body));
 }
 template <class Rep, class Period, class Body>
 auto with_scope(std::chrono::duration<Rep, Period> limit, Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
-    return detail::scoped<held>(detail::after(now(), detail::to_nanoseconds(limit)), std::forward<Body>(body));
+    using held =
+        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
+    return detail::scoped<held>(detail::after(now(), detail::to_nanoseconds(limit)),
+                                std::forward<Body>(body));
 }
 
 }  // namespace weir

@@ -2,10 +2,10 @@
 // task<T>: a lazy coroutine. Nothing runs until it is awaited (a call, on the same fiber) or spawned.
 #pragma once
 
+#include <weir/detail/promise.hpp>
+
 #include <coroutine>
 #include <utility>
-
-#include <weir/detail/promise.hpp>
 
 namespace weir {
 
@@ -13,7 +13,8 @@ namespace weir {
 // combinator. Destroying one that never ran destroys its arguments and runs nothing; debug mode
 // reports it as never awaited.
 template <class T = void>
-class [[nodiscard("a task does nothing until it is awaited or spawned")]] task : public detail::awaited_here {
+class [[nodiscard("a task does nothing until it is awaited or spawned")]] task
+    : public detail::awaited_here {
 public:
     using promise_type = detail::task_promise<T>;
     using value_type = T;

@@ -48,9 +48,9 @@ private:
 // if it can without waiting.
 template <class Work>
 inline constexpr timed_scope::expiry late_start =
-    !makes_operation<Work> && !leaf_operation<Work>              ? timed_scope::expiry::before_start
+    !makes_operation<Work> && !leaf_operation<Work>            ? timed_scope::expiry::before_start
     : std::derived_from<std::remove_cvref_t<Work>, any_handle> ? timed_scope::expiry::at_next_turn
-                                                                 : timed_scope::expiry::at_suspension;
+                                                               : timed_scope::expiry::at_suspension;
 
 template <class Rep, class Period>
 clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
@@ -66,8 +66,8 @@ clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
 template <detail::task_like Work>
 auto timeout_at(clock::time_point deadline, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
-    return detail::timeout_call<detail::task_value_t<Work>>(detail::to_task(std::forward<Work>(work)),
-                                                            deadline, detail::late_start<Work>);
+    return detail::timeout_call<detail::task_value_t<Work>>(
+        detail::to_task(std::forward<Work>(work)), deadline, detail::late_start<Work>);
 }
 template <class Rep, class Period, detail::task_like Work>
 auto timeout(std::chrono::duration<Rep, Period> limit, Work&& work) {

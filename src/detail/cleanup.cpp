@@ -45,8 +45,10 @@ task<void> run_deferred(deferred_list cleanup) {
         if (std::exception_ptr error = done.error()) {
             if (std::exception_ptr former = std::exchange(last, std::move(error))) {
                 loop::current().tell({report_kind::suppressed_error,
-                                      "deferred clean-up failed: " + describe(former), former,
-                                      current_task(), {}});
+                                      "deferred clean-up failed: " + describe(former),
+                                      former,
+                                      current_task(),
+                                      {}});
             }
         }
     }
@@ -60,7 +62,9 @@ public:
     static constexpr const char* boundary_name = "defer";
 
     cleanup_runner(deferred* cleanup, frame& caller)
-        : scope(table_of<cleanup_runner>), settle_(cleanup->settle), work_(run_deferred(deferred_list(cleanup))) {
+        : scope(table_of<cleanup_runner>),
+          settle_(cleanup->settle),
+          work_(run_deferred(deferred_list(cleanup))) {
         parent = &caller;
         shielding = true;
     }

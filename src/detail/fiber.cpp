@@ -5,8 +5,6 @@
 // without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a stop
 // walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
 
-#include <cxxabi.h>
-
 #include <weir/awaitable.hpp>
 #include <weir/detail/cleanup.hpp>
 #include <weir/detail/context.hpp>
@@ -16,6 +14,8 @@
 #include <weir/detail/join.hpp>
 #include <weir/detail/loop_support.hpp>
 #include <weir/error.hpp>
+
+#include <cxxabi.h>
 
 namespace weir {
 
@@ -179,14 +179,16 @@ void check_spawn(const group_state& into) {
                                          : "spawn: the task group has ended");
     }
     if (into.is_aborting) {
-        throw invalid_state("spawn: the task group is shutting down (a child failed, or it was cancelled)");
+        throw invalid_state(
+            "spawn: the task group is shutting down (a child failed, or it was cancelled)");
     }
     into.home->check_thread("spawn");
 }
 
 void launch_with_options(fiber& fresh, const start_options& how) {
     if (context_values* context = how.context != nullptr ? how.context : current_context()) {
-        fresh.extra().context = how.context != nullptr ? share_context(context) : snapshot_context(context);
+        fresh.extra().context =
+            how.context != nullptr ? share_context(context) : snapshot_context(context);
     }
     if (!how.name.empty()) {
         fresh.extra().name = how.name;

@@ -2,13 +2,14 @@
 // What the tests made of the documentation's code need; see extract.py.
 #pragma once
 
+#include <weir/weir.hpp>
+
+#include <gtest/gtest.h>
+
 #include <cstdio>
 #include <functional>
 #include <iostream>
 #include <string>
-
-#include <gtest/gtest.h>
-#include <weir/weir.hpp>
 
 namespace documented {
 

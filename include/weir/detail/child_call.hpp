@@ -103,8 +103,9 @@ public:
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-        static_assert(std::derived_from<Promise, promise_base>,
-                      "this is awaited in a coroutine of the library: weir::task or weir::generator");
+        static_assert(
+            std::derived_from<Promise, promise_base>,
+            "this is awaited in a coroutine of the library: weir::task or weir::generator");
         this->parent = &caller.promise();
         static_cast<Derived*>(this)->enter(*this_thread.running);
     }

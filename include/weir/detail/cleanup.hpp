@@ -2,10 +2,10 @@
 // Deferred clean-up: owned by the frame that registered it, run after the frame's locals are gone.
 #pragma once
 
-#include <exception>
-
 #include <weir/detail/fiber.hpp>
 #include <weir/task.hpp>
+
+#include <exception>
 
 namespace weir::detail {
 

@@ -2,13 +2,13 @@
 // A fiber: one line of execution on a loop, with its stack of awaits and the stops asked of it.
 #pragma once
 
+#include <weir/detail/frame.hpp>
+#include <weir/detail/thread_state.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string_view>
-
-#include <weir/detail/frame.hpp>
-#include <weir/detail/thread_state.hpp>
 
 namespace weir::detail {
 
@@ -34,8 +34,8 @@ struct group_state {
     fiber* last_child = nullptr;
     std::size_t child_count = 0;
     std::size_t references = 1;
-    scope* body = nullptr;           // the boundary around the body; null for a root group and at the end
-    fiber* joiner = nullptr;         // the fiber that waits for the children, when it does
+    scope* body = nullptr;    // the boundary around the body; null for a root group and at the end
+    fiber* joiner = nullptr;  // the fiber that waits for the children, when it does
     group_errors* errors = nullptr;  // what children failed with
     child_observer* observer = nullptr;
     bool is_root = false;
@@ -61,23 +61,24 @@ enum fiber_flag : std::uint16_t {
     is_retrieved = 1 << 5,    // somebody has seen the error
     stop_pending = 1 << 6,    // a request may be delivered at the next suspension
     root_requested = 1 << 7,  // a request aimed at the whole fiber waits to be delivered
-    any_requested = 1 << 8,   // some scope or the fiber may have one: look before skipping the search
-    restart_leaf = 1 << 9,    // was made to yield before its operation started
-    keeps_result = 1 << 10,   // its operation completed late and wants its result delivered
-    is_stoppable = 1 << 11,   // parked where a stop may reach it
-    is_forwarding = 1 << 12,  // a cancel is being passed on along handles: guards against cycles
-    is_numbered = 1 << 13,    // schedule exploration knows it
-    is_discarded = 1 << 14,   // nobody is told that its error was not retrieved
-    is_interrupted = 1 << 15, // its operation was called off: nothing but a walk can follow
+    any_requested =
+        1 << 8,             // some scope or the fiber may have one: look before skipping the search
+    restart_leaf = 1 << 9,  // was made to yield before its operation started
+    keeps_result = 1 << 10,    // its operation completed late and wants its result delivered
+    is_stoppable = 1 << 11,    // parked where a stop may reach it
+    is_forwarding = 1 << 12,   // a cancel is being passed on along handles: guards against cycles
+    is_numbered = 1 << 13,     // schedule exploration knows it
+    is_discarded = 1 << 14,    // nobody is told that its error was not retrieved
+    is_interrupted = 1 << 15,  // its operation was called off: nothing but a walk can follow
 };
 
 // The fiber is itself the outermost boundary of its stack. What few fibers have (a name, callbacks,
 // task-local values, a reason for the stop) is behind one pointer.
 class fiber : public ready_item, public boundary {
 public:
-    frame* top = nullptr;             // the innermost frame
-    scope* scopes = nullptr;          // the innermost scope
-    group_state* group = nullptr;     // the group it belongs to
+    frame* top = nullptr;          // the innermost frame
+    scope* scopes = nullptr;       // the innermost scope
+    group_state* group = nullptr;  // the group it belongs to
     fiber* previous_sibling = nullptr;
     fiber* next_sibling = nullptr;
     end_watch* joiners = nullptr;  // a ring; points at its first
@@ -92,7 +93,7 @@ public:
     void clear(fiber_flag flag) noexcept { flags = static_cast<std::uint16_t>(flags & ~flag); }
 
     loop_core& home() const noexcept { return *group->home; }  // the loop it lives on
-    fiber_extras& extra();             // made on first use
+    fiber_extras& extra();                                     // made on first use
     void extra_reason(std::string_view reason);
 
     void retain() noexcept { ++references; }
@@ -148,6 +149,8 @@ next_step continue_stop(fiber& on, frame* target) noexcept;
 
 // ---- the end of a fiber --------------------------------------------------------------------------
 
-void finish(fiber& ended) noexcept;  // wakes joiners, runs callbacks, tells the group, drops the loop's reference
+void finish(
+    fiber&
+        ended) noexcept;  // wakes joiners, runs callbacks, tells the group, drops the loop's reference
 
 }  // namespace weir::detail

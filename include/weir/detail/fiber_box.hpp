@@ -2,11 +2,11 @@
 // A fiber together with the storage of its result, and how one is started.
 #pragma once
 
-#include <string_view>
-
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/task.hpp>
+
+#include <string_view>
 
 namespace weir::detail {
 
@@ -70,7 +70,8 @@ public:
                 if constexpr (std::is_void_v<T>) {
                     ::new (static_cast<void*>(&value_)) stored_type{};
                 } else if constexpr (std::is_reference_v<T>) {
-                    ::new (static_cast<void*>(&value_)) stored_type(&root.promise().outcome.value());
+                    ::new (static_cast<void*>(&value_))
+                        stored_type(&root.promise().outcome.value());
                 } else {
                     ::new (static_cast<void*>(&value_))
                         stored_type(std::move(root.promise().outcome.value()));

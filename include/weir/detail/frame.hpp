@@ -51,14 +51,16 @@ struct boundary_table {
     next_step (*stopped)(boundary&, fiber&, walk&);
     // For the task tree.
     const char* name;
-    const group_state* (*group)(const boundary&) = nullptr;  // whose children the boundary waits for
+    const group_state* (*group)(const boundary&) =
+        nullptr;  // whose children the boundary waits for
 };
 
 // One activation: a coroutine (its promise derives from this) or a boundary.
 struct frame {
     union {
-        frame* parent;    // who awaits this one
-        operation* leaf;  // in the outermost frame of a fiber, which has no parent: what the fiber waits for
+        frame* parent;  // who awaits this one
+        operation*
+            leaf;  // in the outermost frame of a fiber, which has no parent: what the fiber waits for
     };
     std::uintptr_t code = 0;  // the coroutine's address, or the boundary_table's plus one
 
@@ -83,7 +85,9 @@ struct boundary : frame {
 template <class Boundary>
 inline constexpr boundary_table table_of{
     [](boundary& self, fiber& on) { return static_cast<Boundary&>(self).advance(on); },
-    [](boundary& self, fiber& on, walk& by) { return static_cast<Boundary&>(self).stopped(on, by); },
+    [](boundary& self, fiber& on, walk& by) {
+        return static_cast<Boundary&>(self).stopped(on, by);
+    },
     Boundary::boundary_name,
     [] {
         const group_state* (*group)(const boundary&) = nullptr;
@@ -106,12 +110,13 @@ struct walk {
 // form a chain from the innermost outwards.
 struct scope : boundary {
     scope* outer = nullptr;
-    fiber* on = nullptr;      // the fiber it is entered on; null before and after
-    bool shielding = false;   // holds off requests from outside
-    bool requested = false;   // a stop aimed at this scope waits to be delivered
-    bool delivered = false;   // one was delivered: what leaves the scope may be its doing
+    fiber* on = nullptr;     // the fiber it is entered on; null before and after
+    bool shielding = false;  // holds off requests from outside
+    bool requested = false;  // a stop aimed at this scope waits to be delivered
+    bool delivered = false;  // one was delivered: what leaves the scope may be its doing
 
-    std::uint32_t serial = 0;  // tells this use of the object from a later scope at the same address
+    std::uint32_t serial =
+        0;  // tells this use of the object from a later scope at the same address
 
     explicit scope(const boundary_table& table) noexcept : boundary(table) {}
     scope(scope&& unentered) noexcept : boundary(unentered), shielding(unentered.shielding) {}

@@ -4,11 +4,11 @@
 // thread hoards goes, a magazine at a time, to a depot that all threads share.
 #pragma once
 
+#include <weir/detail/thread_state.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <new>
-
-#include <weir/detail/thread_state.hpp>
 
 // Sanitizers must see every allocation: recycling would hide use after free.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -28,7 +28,8 @@ namespace weir::detail {
 class frame_pool {
 public:
     static constexpr std::size_t granule = 16;
-    static constexpr std::size_t classes = 80;  // blocks up to 1264 bytes; larger ones are not recycled
+    static constexpr std::size_t classes =
+        80;  // blocks up to 1264 bytes; larger ones are not recycled
     static constexpr std::uint32_t magazine_size = 1024;
 
     static void* allocate(std::size_t size) {

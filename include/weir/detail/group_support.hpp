@@ -2,15 +2,17 @@
 // What a group does when fibers come and go.
 #pragma once
 
-#include <exception>
-
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/loop_core.hpp>
+
+#include <exception>
 
 namespace weir::detail {
 
 group_state* make_group(loop_core& home);
-inline void retain_group(group_state* group) noexcept { ++group->references; }
+inline void retain_group(group_state* group) noexcept {
+    ++group->references;
+}
 void destroy_group(group_state* group) noexcept;
 inline void release_group(group_state* group) noexcept {
     if (--group->references == 0) {

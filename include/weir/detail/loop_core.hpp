@@ -2,9 +2,9 @@
 // The part of a loop that operations touch: the ready queue and the facts checked on the way.
 #pragma once
 
-#include <cstdint>
-
 #include <weir/detail/fiber.hpp>
+
+#include <cstdint>
 
 namespace weir::detail {
 
@@ -70,7 +70,7 @@ protected:
     group_state* root_ = nullptr;
     const std::uint32_t id_;
     bool debug_ = false;
-    bool eager_ = false;  // spawn runs the first step at once, by default
+    bool eager_ = false;           // spawn runs the first step at once, by default
     bool shields_broken_ = false;  // the deadline of the shutdown has passed
 };
 

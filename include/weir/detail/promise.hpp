@@ -7,13 +7,13 @@
 // machine stack up to a small fixed depth.
 #pragma once
 
-#include <concepts>
-#include <coroutine>
-#include <source_location>
-
 #include <weir/awaitable.hpp>
 #include <weir/detail/frame_pool.hpp>
 #include <weir/detail/result.hpp>
+
+#include <concepts>
+#include <coroutine>
+#include <source_location>
 
 namespace weir {
 template <class T>
@@ -63,8 +63,9 @@ void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) n
 constexpr unsigned nested_calls_limit = 32;
 
 struct promise_base : frame {
-    std::source_location here;     // of the co_await it is suspended at; before the first, its beginning
-    deferred* cleanup = nullptr;   // registered by defer(), last first
+    std::source_location
+        here;  // of the co_await it is suspended at; before the first, its beginning
+    deferred* cleanup = nullptr;  // registered by defer(), last first
 
     static void* operator new(std::size_t size) { return frame_pool::allocate(size); }
     static void operator delete(void* memory, std::size_t size) noexcept {
@@ -171,7 +172,8 @@ template <class T>
 struct task_promise : promise_base {
     result<T> outcome;
 
-    task<T> get_return_object(std::source_location where = std::source_location::current()) noexcept;
+    task<T> get_return_object(
+        std::source_location where = std::source_location::current()) noexcept;
     template <class U = T>
         requires std::constructible_from<T, U&&>
     void return_value(U&& value) {
@@ -184,7 +186,8 @@ template <class T>
 struct task_promise<T&> : promise_base {
     result<T&> outcome;
 
-    task<T&> get_return_object(std::source_location where = std::source_location::current()) noexcept;
+    task<T&> get_return_object(
+        std::source_location where = std::source_location::current()) noexcept;
     void return_value(T& value) noexcept { outcome.set_value(value); }
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
@@ -193,7 +196,8 @@ template <>
 struct task_promise<void> : promise_base {
     result<void> outcome;
 
-    task<void> get_return_object(std::source_location where = std::source_location::current()) noexcept;
+    task<void> get_return_object(
+        std::source_location where = std::source_location::current()) noexcept;
     void return_void() noexcept {}
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };

@@ -13,15 +13,17 @@ public:
     static constexpr const char* boundary_name = "scope";
     enum class expiry : unsigned char {
         at_suspension,  // a deadline that has passed takes effect at the first suspension of the body
-        before_start,   // a deadline that has passed: the work is not even started
-        at_next_turn,   // a deadline that has passed takes effect when the work has begun to wait
+        before_start,  // a deadline that has passed: the work is not even started
+        at_next_turn,  // a deadline that has passed takes effect when the work has begun to wait
     };
 
     explicit timed_scope(clock::time_point deadline, expiry when = expiry::at_suspension) noexcept
         : scope(table_of<timed_scope>), timer(deadline.time_since_epoch().count()), when_(when) {}
     timed_scope(timed_scope&&) noexcept = default;
 
-    clock::time_point deadline() const noexcept { return clock::time_point(clock::duration(timer::deadline())); }
+    clock::time_point deadline() const noexcept {
+        return clock::time_point(clock::duration(timer::deadline()));
+    }
     // While entered.
     void reschedule(clock::time_point deadline) noexcept;
     bool expired() const noexcept { return expired_; }
@@ -35,8 +37,8 @@ protected:
     // Enters; true if the work is to be started.
     bool begin(fiber& on) noexcept;
 
-    std::exception_ptr lost_to_;    // the error that clean-up inside threw while the work was stopped
-    bool work_is_gone_ = false;     // a walk destroyed it
+    std::exception_ptr lost_to_;  // the error that clean-up inside threw while the work was stopped
+    bool work_is_gone_ = false;   // a walk destroyed it
     bool caught_ = false;
 
 private:

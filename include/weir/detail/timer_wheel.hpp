@@ -25,7 +25,9 @@ public:
 protected:
     explicit timer(std::int64_t deadline) noexcept : deadline_(deadline) {}
     ~timer() = default;
-    void set_deadline(std::int64_t deadline) noexcept { deadline_ = deadline; }  // while it is not armed
+    void set_deadline(std::int64_t deadline) noexcept {
+        deadline_ = deadline;
+    }  // while it is not armed
 
 private:
     friend class timer_wheel;
@@ -67,7 +69,9 @@ private:
     static void append(timer& list, timer& added) noexcept;
     void insert(timer& armed) noexcept;
     void unlink(timer& gone) noexcept;
-    timer& list_of(int level, unsigned slot) noexcept { return lists_[level * slots + static_cast<int>(slot)]; }
+    timer& list_of(int level, unsigned slot) noexcept {
+        return lists_[level * slots + static_cast<int>(slot)];
+    }
 
     std::uint64_t position_ = 0;  // deadlines below it are overdue
     std::uint64_t occupied_[levels] = {};

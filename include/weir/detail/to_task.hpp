@@ -2,11 +2,11 @@
 // Whatever can be awaited, as a task: what combinators accept.
 #pragma once
 
-#include <concepts>
-#include <type_traits>
-
 #include <weir/detail/child_call.hpp>
 #include <weir/spawn.hpp>
+
+#include <concepts>
+#include <type_traits>
 
 namespace weir::detail {
 
@@ -27,8 +27,10 @@ struct awaited<T> {
 template <makes_operation T>
     requires(!leaf_operation<T> && !bounded_awaitable<T>)
 struct awaited<T> {
-    using type = decltype(std::declval<typename decltype(std::declval<T>().make_operation())::operation_type&>()
-                              .resume());
+    using type =
+        decltype(std::declval<
+                     typename decltype(std::declval<T>().make_operation())::operation_type&>()
+                     .resume());
 };
 template <class T>
 using awaited_t = typename awaited<T>::type;
@@ -105,10 +107,11 @@ inline constexpr bool safe_in_await =
 template <class Callable>
 inline constexpr bool safe_in_await = true;
 #endif
-#define WEIR_CHECK_CALLABLE(Callable)                                                              \
-    static_assert(::weir::detail::safe_in_await<Callable>,                                         \
-                  "this compiler destroys temporary closures in co_await expressions twice (GCC "  \
-                  "PR99576): name the lambda first, or capture by reference; see docs/compilers.md")
+#define WEIR_CHECK_CALLABLE(Callable)                                                   \
+    static_assert(                                                                      \
+        ::weir::detail::safe_in_await<Callable>,                                        \
+        "this compiler destroys temporary closures in co_await expressions twice (GCC " \
+        "PR99576): name the lambda first, or capture by reference; see docs/compilers.md")
 
 template <class Callable>
 constexpr void check_safe_in_await() {

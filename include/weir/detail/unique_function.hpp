@@ -19,7 +19,8 @@ public:
         requires(!std::is_same_v<std::remove_cvref_t<Callable>, unique_function> &&
                  std::is_invocable_r_v<Result, Callable&, Args...>)
     unique_function(Callable&& callable)  // NOLINT: implicit, as std::function is
-        : held_(std::make_unique<holder<std::decay_t<Callable>>>(std::forward<Callable>(callable))) {}
+        : held_(
+              std::make_unique<holder<std::decay_t<Callable>>>(std::forward<Callable>(callable))) {}
 
     explicit operator bool() const noexcept { return held_ != nullptr; }
     Result operator()(Args... args) { return held_->call(std::forward<Args>(args)...); }

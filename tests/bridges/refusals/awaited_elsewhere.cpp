@@ -12,7 +12,8 @@ struct elsewhere {
     };
 };
 
-elsewhere awaits([[maybe_unused]] weir::handle<int> handle, [[maybe_unused]] weir::future<int> future) {
+elsewhere awaits([[maybe_unused]] weir::handle<int> handle,
+                 [[maybe_unused]] weir::future<int> future) {
 #if defined(AWAIT_operation)
     co_await weir::yield();
 #elif defined(AWAIT_task)
