@@ -3,6 +3,7 @@
 // boundary waits for the children, and then decides: errors first, then a stop that was on its way
 // outwards, then the body's own ending.
 
+#include <weir/detail/cleanup.hpp>
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/detail/loop_core.hpp>
 #include <weir/group.hpp>
@@ -43,6 +44,9 @@ next_step group_boundary::advance(fiber& on) noexcept {
 }
 
 next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
+    // One that comes while the children are awaited after a failure has nothing to do with the failure.
+    const bool had_failed =
+        body_has_ended_ && (group_->errors != nullptr || add_body_error_ != nullptr);
     if (!body_has_ended_) {
         body_has_ended_ = true;
         body_is_gone_ = ended_early_ = true;
@@ -51,7 +55,7 @@ next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
         }
     }
     if (by.target != nullptr && by.target != static_cast<frame*>(this)) {
-        stop_target_ = by.target;
+        (had_failed ? late_target_ : stop_target_) = by.target;
     }
     if (!group_->is_aborting) {
         group_->joiner = &on;  // the body is gone: there is only the children to stop
@@ -87,6 +91,9 @@ next_step group_boundary::end(fiber& on) noexcept {
     }
     if (group_->errors != nullptr) {
         thrown_ = std::make_exception_ptr(error_group(std::move(group_->errors->list)));
+        if (late_target_ != nullptr) {
+            request_stop_of(on, late_target_);
+        }
         return return_to_parent(*this, on);
     }
     on.top = parent;

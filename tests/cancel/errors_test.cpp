@@ -269,4 +269,35 @@ WEIR_TEST(ErrorBeatsStop, AtTheEndOfAFiberToo) {
     EXPECT_NE(second.error(), nullptr);
 }
 
+// The failure came first, so it cannot be taken for what became of the stop.
+WEIR_TEST(ErrorBeatsStop, AStopThatFindsAGroupFailedGoesOnBehindTheError) {
+    for (const bool body_waits : {false, true}) {
+        lines log;
+        auto slow_end = []() -> task<> { co_await weir::sleep(5s); };
+        auto stubborn = [&]() -> task<> { co_await weir::finally(weir::sleep(1h), slow_end); };
+        auto body = [&](weir::task_group& group) -> task<> {
+            group.spawn(fails_later("of a child"));
+            group.spawn(stubborn);
+            if (body_waits) {
+                co_await weir::sleep(1h);
+            }
+        };
+        auto caller = [&]() -> task<> {
+            try {
+                co_await weir::with_group(body);
+            } catch (const weir::error_group&) {
+                log.push_back("failed");
+            }
+            co_await weir::sleep(1s);
+            log.push_back("never");
+        };
+        const std::string end = co_await ending_after_cancel(3s, caller());
+        EXPECT_EQ(end, "cancelled");
+        EXPECT_EQ(log, (lines{"failed"}));
+        log.clear();
+        WEIR_EXPECT_THROW(weir::timeout(3s, caller()), weir::timed_out);
+        EXPECT_EQ(log, (lines{"failed"}));
+    }
+}
+
 }  // namespace
