@@ -137,7 +137,11 @@ void generator_promise_base::end_in_background() noexcept {
     // Whoever shuts the loop down has unregistered it, and is running it.
     loop* const at = home != nullptr ? static_cast<loop*>(home) : loop::current_or_null();
     if (deferred* rest = end()) {
-        run_in_background(rest, *at);
+        if (at != nullptr) {
+            run_in_background(rest, *at);
+        } else {
+            delete_all(rest);  // its loop was closed past the deadline: nobody can run it
+        }
     }
 }
 

@@ -50,7 +50,10 @@ void* find_value(const void* key) noexcept {
 }
 
 void set_value(const void* key, std::shared_ptr<void> value) {
-    context_values& cell = writable_context();
+    set_value_in(writable_context(), key, std::move(value));
+}
+
+void set_value_in(context_values& cell, const void* key, std::shared_ptr<void> value) {
     auto changed = cell.table != nullptr ? std::make_shared<context_table>(*cell.table)
                                          : std::make_shared<context_table>();
     std::erase_if(*changed, [key](const auto& entry) { return entry.first == key; });

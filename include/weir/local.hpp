@@ -31,24 +31,28 @@ public:
     void set(T value) { detail::set_value(this, std::make_shared<T>(std::move(value))); }
     void reset() { detail::set_value(this, nullptr); }
 
-    // Sets the value and restores the former one at the end of the scope.
+    // Sets the value and restores the former one at the end of the scope, for the task that set it:
+    // a generator's body may end on another one, or on none.
     class [[nodiscard]] scoped {
     public:
-        scoped(local& variable, T value)
-            : variable_(variable), had_(detail::find_value(&variable)) {
-            if (had_) {
+        scoped(local& variable, T value) : variable_(variable) {
+            if (detail::find_value(&variable) != nullptr) {
                 former_ = std::make_shared<T>(variable.get());
             }
             variable.set(std::move(value));
+            cell_ = detail::share_context(detail::current_context());
         }
         scoped(const scoped&) = delete;
         scoped& operator=(const scoped&) = delete;
-        ~scoped() { detail::set_value(&variable_, std::move(former_)); }
+        ~scoped() {
+            detail::set_value_in(*cell_, &variable_, std::move(former_));
+            detail::release_context(cell_);
+        }
 
     private:
         local& variable_;
         std::shared_ptr<T> former_;
-        bool had_;
+        detail::context_values* cell_;
     };
 
 private:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Generators: order, ends, stops at every suspension, moves, abandonment.
 
+#include <weir/foreign.hpp>
 #include <weir/generator.hpp>
+#include <weir/local.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <memory>
@@ -402,6 +404,49 @@ TEST(Generator, MayOutliveItsLoop) {
               {.driver = weir::driver_kind::simulated});
     EXPECT_EQ(log, (std::vector<std::string>{"clean-up"}));
     EXPECT_FALSE(numbers.is_open());
+}
+
+// The body ends where no task runs, and not on the task that set the value.
+TEST(Generator, WithATaskLocalScopeIsDroppedAnywhere) {
+    weir::local<int> setting{1};
+    auto make = [&]() -> weir::generator<int> {
+        weir::local<int>::scoped changed(setting, 2);
+        co_yield 1;
+        co_yield 2;
+    };
+    for (const bool closed_by_loop : {false, true}) {
+        auto numbers = make();
+        weir::loop loop({.driver = weir::driver_kind::simulated});
+        auto first = [&]() -> weir::task<> { (void)co_await numbers.next(); };
+        if (closed_by_loop) {
+            loop.run(first());
+            EXPECT_FALSE(numbers.is_open());
+        } else {
+            loop.run_until(first());
+            numbers = {};
+        }
+    }
+}
+
+TEST(Generator, WithCleanUpOutlivesALoopThatCouldNotEnd) {
+    struct never {
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<>) const noexcept {}
+        void await_resume() const noexcept {}
+    };
+    auto make = []() -> weir::generator<int> {
+        co_await weir::defer([]() -> weir::task<> { co_return; });
+        co_yield 1;
+    };
+    auto numbers = make();
+    auto stuck = []() -> weir::task<> { co_await weir::foreign(never()); };
+    auto main = [&]() -> weir::task<> {
+        (void)co_await numbers.next();
+        weir::spawn(stuck());
+        co_await weir::yield();
+    };
+    EXPECT_THROW(weir::run(main(), {.shutdown_deadline = 1ms}), weir::shutdown_timeout);
+    numbers = {};  // nobody can run its clean-up
 }
 
 }  // namespace

@@ -38,5 +38,6 @@ inline void release_context(context_values* cell) noexcept {
 
 void* find_value(const void* key) noexcept;
 void set_value(const void* key, std::shared_ptr<void> value);  // an empty one erases
+void set_value_in(context_values& cell, const void* key, std::shared_ptr<void> value);
 
 }  // namespace weir::detail
