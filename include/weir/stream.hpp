@@ -8,11 +8,13 @@
 //
 // Each takes its stream over, and closes it (if it has a close()) when it has ended or is closed
 // itself. The functions given to map, filter and for_each may return a task, which is then awaited.
+// Values are moved from one to the next; what a generator<T&> refers to is copied and stays as it is.
 #pragma once
 
 #include <weir/generator.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -46,6 +48,19 @@ template <class Function, class... Args>
 using result_of = typename awaited_result<std::invoke_result_t<Function&, Args...>>::type;
 template <class Function, class... Args>
 inline constexpr bool gives_task = is_task<std::invoke_result_t<Function&, Args...>>::value;
+
+// What is in an item, to be passed on: moved out of it, or, where the item only points at somebody
+// else's object (a generator<T&>), that object itself, which is then copied.
+template <class Item>
+decltype(auto) value_in(Item& item) {
+    if constexpr (std::is_pointer_v<Item>) {
+        return *item;
+    } else {
+        return std::move(*item);
+    }
+}
+template <class Stream>
+using passed_value = decltype(value_in(std::declval<stream_item<Stream>&>()));
 
 void check_step(bool is_zero);
 void check_chunk(std::size_t size);
@@ -83,8 +98,12 @@ template <class Int>
 generator<Int> count(Int first, Int last, Int step) {
     while (step > 0 ? first < last : first > last) {
         co_yield first;
-        // Compared before adding, which might overflow.
-        if (step > 0 ? last - first <= step : first - last <= -step) {
+        // Compared before adding, which might overflow; as unsigned numbers, since so might the distance.
+        using distance = std::uintmax_t;
+        const auto from = static_cast<distance>(first);
+        const auto to = static_cast<distance>(last);
+        const auto by = static_cast<distance>(step);
+        if (step > 0 ? to - from <= by : from - to <= distance{0} - by) {
             co_return;
         }
         first = static_cast<Int>(first + step);
@@ -100,14 +119,14 @@ generator<std::ranges::range_value_t<Range>> each_of(Range items) {
 }
 
 template <class Stream, class Function>
-generator<result_of<Function, stream_value<Stream>>> mapped(Stream given, Function function) {
+generator<std::remove_cvref_t<result_of<Function, passed_value<Stream>>>> mapped(Stream given, Function function) {
     auto& source = co_await owned_stream(given);
     while (auto item = co_await source.next()) {
-        if constexpr (gives_task<Function, stream_value<Stream>>) {
-            auto made = co_await std::invoke(function, std::move(*item));
+        if constexpr (gives_task<Function, passed_value<Stream>>) {
+            auto made = co_await std::invoke(function, value_in(item));
             co_yield moved(made);
         } else {
-            auto made = std::invoke(function, std::move(*item));
+            auto made = std::invoke(function, value_in(item));
             co_yield moved(made);
         }
     }
@@ -124,7 +143,11 @@ generator<stream_value<Stream>> filtered(Stream given, Predicate wanted) {
             passes = std::invoke(wanted, *item);
         }
         if (passes) {
-            co_yield moved(*item);
+            if constexpr (std::is_pointer_v<stream_item<Stream>>) {
+                co_yield *item;
+            } else {
+                co_yield moved(*item);
+            }
         }
     }
 }
@@ -137,7 +160,11 @@ generator<stream_value<Stream>> taken(Stream given, std::size_t limit) {
         if (!item) {
             co_return;
         }
-        co_yield moved(*item);
+        if constexpr (std::is_pointer_v<stream_item<Stream>>) {
+            co_yield *item;
+        } else {
+            co_yield moved(*item);
+        }
     }
 }
 
@@ -146,7 +173,7 @@ generator<std::pair<std::size_t, stream_value<Stream>>> enumerated(Stream given,
                                                                    std::size_t first) {
     auto& source = co_await owned_stream(given);
     while (auto item = co_await source.next()) {
-        std::pair<std::size_t, stream_value<Stream>> made(first++, std::move(*item));
+        std::pair<std::size_t, stream_value<Stream>> made(first++, value_in(item));
         co_yield moved(made);
     }
 }
@@ -156,7 +183,7 @@ generator<std::vector<stream_value<Stream>>> chunked(Stream given, std::size_t s
     auto& source = co_await owned_stream(given);
     std::vector<stream_value<Stream>> full;
     while (auto item = co_await source.next()) {
-        full.push_back(std::move(*item));
+        full.push_back(value_in(item));
         if (full.size() == size) {
             co_yield moved(full);
             full.clear();
@@ -172,7 +199,7 @@ task<std::vector<stream_value<Stream>>> collected(Stream given) {
     auto& source = co_await owned_stream(given);
     std::vector<stream_value<Stream>> all;
     while (auto item = co_await source.next()) {
-        all.push_back(std::move(*item));
+        all.push_back(value_in(item));
     }
     co_return all;
 }
@@ -181,10 +208,10 @@ template <class Stream, class Function>
 task<void> visited(Stream given, Function function) {
     auto& source = co_await owned_stream(given);
     while (auto item = co_await source.next()) {
-        if constexpr (gives_task<Function, stream_value<Stream>>) {
-            co_await std::invoke(function, std::move(*item));
+        if constexpr (gives_task<Function, passed_value<Stream>>) {
+            co_await std::invoke(function, value_in(item));
         } else {
-            std::invoke(function, std::move(*item));
+            std::invoke(function, value_in(item));
         }
     }
 }

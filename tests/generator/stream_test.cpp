@@ -146,4 +146,56 @@ WEIR_TEST(Stream, TakeAsksForNoMoreThanItGives) {
     EXPECT_EQ(asked, 2);
 }
 
+WEIR_TEST(Stream, WhatReferencesReferToStaysAsItIs) {
+    std::vector<std::string> names{"a name that is too long to be in place", "b"};
+    const std::vector<std::string> before = names;
+    auto each = [&]() -> weir::generator<std::string&> {
+        for (std::string& name : names) {
+            co_yield name;
+        }
+    };
+    auto each_const = [&]() -> weir::generator<const std::string&> {
+        for (const std::string& name : names) {
+            co_yield name;
+        }
+    };
+    auto all = [](const std::string&) { return true; };
+    auto copy = [](std::string name) { return name; };
+    const auto collected = co_await weir::collect(each());
+    const auto filtered = co_await weir::collect(weir::filter(each(), all));
+    const auto filtered_const = co_await weir::collect(weir::filter(each_const(), all));
+    const auto taken = co_await weir::collect(weir::take(each_const(), 5));
+    const auto mapped = co_await weir::collect(weir::map(each(), copy));
+    const auto chunks = co_await weir::collect(weir::chunk(each(), 2));
+    co_await weir::for_each(each(), [](std::string name) { EXPECT_FALSE(name.empty()); });
+    for (const auto& got : {collected, filtered, filtered_const, taken, mapped, chunks.at(0)}) {
+        EXPECT_EQ(got, before);
+    }
+    EXPECT_EQ(names, before);
+}
+
+WEIR_TEST(Stream, MapTakesMembersAndFunctionsThatGiveReferences) {
+    struct user {
+        std::string name;
+    };
+    auto users = []() -> weir::generator<user> {
+        user one{"one"};
+        co_yield one;
+    };
+    auto name_of = [](const user& of) -> const std::string& { return of.name; };
+    const auto by_member = co_await weir::collect(weir::map(users(), &user::name));
+    const auto by_function = co_await weir::collect(weir::map(users(), name_of));
+    EXPECT_EQ(by_member, (std::vector<std::string>{"one"}));
+    EXPECT_EQ(by_function, (std::vector<std::string>{"one"}));
+}
+
+WEIR_TEST(Stream, RangesWiderThanTheirType) {
+    constexpr int least = std::numeric_limits<int>::min();
+    constexpr int most = std::numeric_limits<int>::max();
+    const auto up = co_await weir::collect(weir::range(-2'000'000'000, 2'000'000'000, 1'500'000'000));
+    EXPECT_EQ(up, (std::vector{-2'000'000'000, -500'000'000, 1'000'000'000}));
+    const auto down = co_await weir::collect(weir::range(most, least, least));
+    EXPECT_EQ(down, (std::vector{most, -1}));
+}
+
 }  // namespace
