@@ -179,14 +179,6 @@ void loop::release_everything() noexcept {
     state_->is_closed = true;
     state_->signals.reset();
     forget_stop();
-    while (ready_head_ != nullptr) {  // callbacks are dropped; fibers that never ended are leaked
-        detail::ready_item& item = take(&ready_head_);
-        if ((item.flags & detail::is_callback) != 0) {
-            auto& call = static_cast<detail::scheduled_call&>(item);
-            call.drop_callback();
-            call.release();
-        }
-    }
     while (detail::timer* armed = state_->timers.pop_due(INT64_MAX)) {
         if (auto* call = dynamic_cast<detail::scheduled_call*>(armed)) {
             call->drop_callback();
@@ -198,6 +190,15 @@ void loop::release_everything() noexcept {
         detail::posted_call* next = each->next;
         each->self.reset();
         each = next;
+    }
+    // Last, since what was dropped above may have queued something, such as the callbacks of a future.
+    while (ready_head_ != nullptr) {  // callbacks are dropped; fibers that never ended are leaked
+        detail::ready_item& item = take(&ready_head_);
+        if ((item.flags & detail::is_callback) != 0 && &item != &state_->stop_marker) {
+            auto& call = static_cast<detail::scheduled_call&>(item);
+            call.drop_callback();
+            call.release();
+        }
     }
     root_->is_closed = true;
 }

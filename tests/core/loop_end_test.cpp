@@ -3,6 +3,7 @@
 
 #include <support/loops.hpp>
 
+#include <weir/future.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <poll.h>
@@ -285,6 +286,19 @@ TEST(LoopEnd, RunFromADestructorDuringUnwinding) {
     } catch (const std::runtime_error&) {
     }
     EXPECT_EQ(result, 9);
+}
+
+// Dropping one callback queues another: leak checkers see whether that is dropped too.
+TEST(LoopEnd, CallbacksOfPromisesThatAreDroppedWithTheLoop) {
+    auto token = std::make_shared<int>(0);
+    auto main = [&]() -> weir::task<> {
+        weir::promise<int> promise;
+        promise.get_future().add_done_callback([token](const weir::future<int>&) {});
+        weir::loop::current().call_later(1h, [kept = std::move(promise)] {});
+        co_return;
+    };
+    weir::run(main(), simulated());
+    EXPECT_EQ(token.use_count(), 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <functional>
 #include <thread>
 
 namespace {
@@ -240,6 +241,15 @@ TEST(Misuse, WakingFromAnotherThreadInDebugMode) {
         co_await waiter;
     };
     weir::run(main(), std::move(options));
+}
+
+TEST(Misuse, CallbacksThatAreNull) {
+    weir::loop loop(simulated());
+    void (*nothing)() = nullptr;
+    EXPECT_SAYS(weir::invalid_argument, "the callback is empty", loop.call_soon(nothing));
+    EXPECT_SAYS(weir::invalid_argument, "the callback is empty", loop.post(nothing));
+    EXPECT_SAYS(weir::invalid_argument, "the callback is empty",
+                loop.call_soon(std::function<void()>()));
 }
 
 }  // namespace
