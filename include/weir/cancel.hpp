@@ -71,7 +71,7 @@ public:
         }
     }
 
-    auto await_resume() {
+    decltype(auto) await_resume() {
         if constexpr (View == view::thrown) {
             if (origin_.on != nullptr) {
                 throw cancelled(stop_reason(*origin_.on), origin_.tag());

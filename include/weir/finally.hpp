@@ -151,7 +151,7 @@ private:
 
 template <class Resource>
 concept opens = requires(Resource& resource) {
-    { resource.open() } -> std::same_as<task<void>>;
+    { resource.open() } -> awaitable;
 };
 template <class Resource>
 concept closes_told = requires(Resource& resource) { resource.close(ending::value); };

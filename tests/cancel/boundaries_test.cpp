@@ -517,4 +517,26 @@ WEIR_TEST(GroupStop, AStopWhileItJoinsAfterAFailureIsNotLost) {
     EXPECT_TRUE(log.empty());
 }
 
+WEIR_TEST(Catchable, GivesReferencesAsTheyAre) {
+    int number = 4;
+    auto refers = [&]() -> task<int&> { co_return number; };
+    int& same = co_await weir::catchable(refers());
+    EXPECT_EQ(&same, &number);
+}
+
+WEIR_TEST(With, OpensWhateverOpenGives) {
+    struct door {
+        bool is_open = false;
+        task<bool> open() {
+            is_open = true;
+            co_return true;
+        }
+        task<> close() { co_return; }
+    };
+    door front;
+    auto body = [](door& used) -> task<bool> { co_return used.is_open; };
+    const bool was_open = co_await weir::with(front, body);
+    EXPECT_TRUE(was_open);
+}
+
 }  // namespace
