@@ -86,7 +86,8 @@ private:
     group_state* group_;
     std::exception_ptr add_body_error_;  // the last of the group's errors
     frame* stop_target_ = nullptr;       // a stop that goes on when the children have ended
-    frame* late_target_ = nullptr;       // one that came after the failure: asked for again, behind the error
+    frame* late_target_ =
+        nullptr;  // one that came after the failure: asked for again, behind the error
     bool body_has_ended_ = false;
 };
 

@@ -119,7 +119,8 @@ generator<std::ranges::range_value_t<Range>> each_of(Range items) {
 }
 
 template <class Stream, class Function>
-generator<std::remove_cvref_t<result_of<Function, passed_value<Stream>>>> mapped(Stream given, Function function) {
+generator<std::remove_cvref_t<result_of<Function, passed_value<Stream>>>> mapped(
+    Stream given, Function function) {
     auto& source = co_await owned_stream(given);
     while (auto item = co_await source.next()) {
         if constexpr (gives_task<Function, passed_value<Stream>>) {

@@ -6,8 +6,8 @@
 #include <weir/testing/testing.hpp>
 
 #include <cmath>
-#include <limits>
 #include <functional>
+#include <limits>
 #include <thread>
 
 namespace {

@@ -192,7 +192,8 @@ WEIR_TEST(Stream, MapTakesMembersAndFunctionsThatGiveReferences) {
 WEIR_TEST(Stream, RangesWiderThanTheirType) {
     constexpr int least = std::numeric_limits<int>::min();
     constexpr int most = std::numeric_limits<int>::max();
-    const auto up = co_await weir::collect(weir::range(-2'000'000'000, 2'000'000'000, 1'500'000'000));
+    const auto up =
+        co_await weir::collect(weir::range(-2'000'000'000, 2'000'000'000, 1'500'000'000));
     EXPECT_EQ(up, (std::vector{-2'000'000'000, -500'000'000, 1'000'000'000}));
     const auto down = co_await weir::collect(weir::range(most, least, least));
     EXPECT_EQ(down, (std::vector{most, -1}));
