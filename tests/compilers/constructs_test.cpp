@@ -73,6 +73,12 @@ std::vector<construct> every_construct() {
     every_shape::around<lambda_that_owns<point>>(all, "_of_lambda_that_owns", every_name);
     every_shape::around<cleaned_up<point>>(all, "_of_cleaned_up", every_name);
     every_shape::around<settled<point>>(all, "_of_settled", every_name);
+#if defined(__GNUC__) && !defined(__clang__)
+    // GCC 12 loses the task of one of two awaits in a call when the other is stopped or throws: its
+    // memory leaks (docs/compilers.md).
+    std::erase_if(
+        all, [](const construct& each) { return each.name.starts_with("two_awaits_in_a_call"); });
+#endif
     return all;
 }
 
