@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // An intercepted stop remembers the scope it was aimed at; asking for it again must not hit another
-// scope that has come to live at the same address, so the serial number is compared too.
+// scope that has come to live at the same address, so the serial number is compared too. An error that
+// says 'refused' becomes a refusal, so that whoever looks need not care whether it was thrown.
 
 #include <weir/detail/cleanup.hpp>
 #include <weir/outcome.hpp>
+
+#include <typeinfo>
 
 namespace weir::detail {
 
@@ -28,6 +31,21 @@ bool ask_again(const stop_origin& origin) noexcept {
         }
     }
     return false;
+}
+
+const refusal* refusal_in(const std::exception_ptr& error) noexcept {
+#ifdef __GLIBCXX__
+    if (error == nullptr || *error.__cxa_exception_type() != typeid(refused)) {
+        return nullptr;  // without the cost of throwing it
+    }
+#endif
+    try {
+        std::rethrow_exception(error);
+    } catch (const refused& found) {
+        return &found.why();  // as long as the error itself
+    } catch (...) {
+        return nullptr;
+    }
 }
 
 }  // namespace weir::detail

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// outcome<T>: how something ended, as a value: with a value, an error, or a cancellation.
+// outcome<T>: how something ended, as a value: with a value, an error, a cancellation, or a refusal.
 #pragma once
 
 #include <weir/awaitable.hpp>
 #include <weir/error.hpp>
 #include <weir/handle.hpp>
+#include <weir/refusal.hpp>
 
 #include <exception>
-#include <optional>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -38,6 +39,16 @@ stop_origin origin_of(fiber& on, frame* target) noexcept;
 // Asks for the same stop again; false on another fiber, or when the scope that it was aimed at has ended.
 bool ask_again(const stop_origin& origin) noexcept;
 
+// A cancellation that was seen: rare, so it is kept apart and an outcome stays small.
+struct seen_cancellation {
+    std::string reason;
+    stop_origin origin;  // of this task's own stop
+    any_handle stopped;  // so that its fiber cannot be taken for another one at the same address
+};
+
+// Is the error weir::refused? Then why; null otherwise.
+const refusal* refusal_in(const std::exception_ptr& error) noexcept;
+
 }  // namespace detail
 
 template <class T = void>
@@ -55,16 +66,19 @@ public:
                 return from_cancellation(stop.reason());
             }
         }
+        if (const weir::refusal* why = detail::refusal_in(error)) {
+            return from_refusal(*why);
+        }
         return outcome(state(std::in_place_index<1>, std::move(error)));
     }
     static outcome from_cancellation(std::string reason) {
-        return outcome(state(std::in_place_index<2>, std::move(reason)));
+        return from({.reason = std::move(reason), .origin = {}, .stopped = {}});
     }
     static outcome from_stop(detail::stop_origin origin, std::string reason) {
-        outcome made = from_cancellation(std::move(reason));
-        made.origin_ = origin;
-        made.stopped_ = any_handle(*origin.on);
-        return made;
+        return from({std::move(reason), origin, any_handle(*origin.on)});
+    }
+    static outcome from_refusal(const weir::refusal& why) noexcept {
+        return outcome(state(std::in_place_index<3>, why));
     }
     template <class... Args>
     static outcome from_value(Args&&... args) {
@@ -80,9 +94,13 @@ public:
     bool has_error() const noexcept { return state_.index() == 1; }
     // Cancelled: another task's cancellation was seen, or (intercept) this task's own stop.
     bool is_cancelled() const noexcept { return state_.index() == 2; }
-    bool is_stop() const noexcept { return is_cancelled() && origin_.on != nullptr; }
+    bool is_stop() const noexcept {
+        return is_cancelled() && std::get<2>(state_)->origin.on != nullptr;
+    }
+    // Refused: a limiter, a breaker or a full queue did not let it through.
+    bool is_refused() const noexcept { return state_.index() == 3; }
 
-    // The value; throws the error, or cancelled.
+    // The value; throws the error, or cancelled, or refused.
     decltype(auto) value() & { return get(*this); }
     decltype(auto) value() const& { return get(*this); }
     T value() && {
@@ -97,14 +115,24 @@ public:
     T value_or(Fallback&& fallback) const& {
         return has_value() ? T(get(*this)) : static_cast<T>(std::forward<Fallback>(fallback));
     }
-    // The error; null if there is none. A cancellation counts as weir::cancelled.
+    // The error; null if there is none. A cancellation counts as weir::cancelled, a refusal as
+    // weir::refused.
     std::exception_ptr error() const {
         if (has_error()) {
             return std::get<1>(state_);
         }
+        if (is_refused()) {
+            return std::make_exception_ptr(weir::refused(refusal()));
+        }
         return is_cancelled() ? std::make_exception_ptr(weir::cancelled(reason())) : nullptr;
     }
-    std::string reason() const { return is_cancelled() ? std::get<2>(state_) : std::string(); }
+    // The same without a copy, only if has_error().
+    const std::exception_ptr& stored_error() const noexcept { return *std::get_if<1>(&state_); }
+    std::string reason() const {
+        return is_cancelled() ? std::get<2>(state_)->reason : std::string();
+    }
+    // Only if is_refused().
+    const weir::refusal& refusal() const noexcept { return *std::get_if<3>(&state_); }
 
     // co_await std::move(outcome): the value, or the error thrown, or the intercepted stop resumed. Where
     // there is nothing left to stop (the scope it was aimed at has ended, this is another task) or a
@@ -112,14 +140,20 @@ public:
     auto make_operation() && { return recipe{std::move(*this)}; }
 
 private:
-    using state = std::variant<stored, std::exception_ptr, std::string>;
+    using state =
+        std::variant<stored, std::exception_ptr,
+                     std::shared_ptr<const detail::seen_cancellation>, weir::refusal>;
     explicit outcome(state made) : state_(std::move(made)) {}
+    static outcome from(detail::seen_cancellation seen) {
+        return outcome(state(std::in_place_index<2>,
+                             std::make_shared<const detail::seen_cancellation>(std::move(seen))));
+    }
 
     class unwrap final : public operation {
     public:
         explicit unwrap(outcome&& given) : given_(std::move(given)) {}
         bool ready() noexcept override {
-            return !given_.is_stop() || !detail::ask_again(given_.origin_);
+            return !given_.is_stop() || !detail::ask_again(std::get<2>(given_.state_)->origin);
         }
         bool start() noexcept override {
             return false;
@@ -141,7 +175,11 @@ private:
             std::rethrow_exception(std::get<1>(state_));
         }
         if (is_cancelled()) {
-            throw weir::cancelled(std::get<2>(state_), origin_.tag());
+            const detail::seen_cancellation& seen = *std::get<2>(state_);
+            throw weir::cancelled(seen.reason, seen.origin.tag());
+        }
+        if (is_refused()) {
+            throw weir::refused(refusal());
         }
     }
     template <class Self>
@@ -155,8 +193,6 @@ private:
     }
 
     state state_;
-    detail::stop_origin origin_;
-    any_handle stopped_;  // so that its fiber cannot be taken for another one at the same address
 };
 
 }  // namespace weir

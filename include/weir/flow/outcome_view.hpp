@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// outcome_view: any outcome, whatever its type, as predicates and hooks see it.
+//
+//     .retry_if = [](const weir::outcome_view& ended) {
+//         const response* got = ended.value<response>();
+//         return ended.error<connection_lost>() != nullptr || (got != nullptr && got->status == 503);
+//     }
+#pragma once
+
+#include <weir/outcome.hpp>
+
+#include <exception>
+#include <typeinfo>
+
+namespace weir {
+
+class outcome_view {
+public:
+    template <class T>
+    outcome_view(const outcome<T>& seen) noexcept  // NOLINT: implicit, it is a view
+        : type_(&typeid(T)) {
+        if (seen.has_value()) {
+            if constexpr (std::is_void_v<T>) {
+                value_ = this;
+            } else {
+                value_ = &seen.value();
+            }
+        } else if (seen.is_refused()) {
+            refusal_ = &seen.refusal();
+        } else if (seen.has_error()) {
+            error_ = &seen.stored_error();
+        }
+    }
+
+    bool has_value() const noexcept { return value_ != nullptr; }
+    // Any failure of the work itself: not a refusal, not a cancellation.
+    bool has_error() const noexcept { return error_ != nullptr; }
+    bool is_refused() const noexcept { return refusal_ != nullptr; }
+    // Another task's cancellation was seen. Policies neither retry nor count it.
+    bool is_cancelled() const noexcept { return !has_value() && !has_error() && !is_refused(); }
+
+    // The value, if there is one and it is of exactly this type; null otherwise.
+    template <class T>
+    const T* value() const noexcept {
+        return has_value() && *type_ == typeid(T) ? static_cast<const T*>(value_) : nullptr;
+    }
+    // The error, if there is one and a handler for this type would catch it; null otherwise.
+    template <class Error>
+    const Error* error() const {
+        if (error_ == nullptr) {
+            return nullptr;
+        }
+        try {
+            std::rethrow_exception(*error_);
+        } catch (const Error& found) {
+            return &found;
+        } catch (...) {
+            return nullptr;
+        }
+    }
+    std::exception_ptr error_ptr() const noexcept { return has_error() ? *error_ : nullptr; }
+    // Null unless refused.
+    const weir::refusal* refusal() const noexcept { return refusal_; }
+
+private:
+    const std::type_info* type_;
+    const void* value_ = nullptr;
+    const std::exception_ptr* error_ = nullptr;
+    const weir::refusal* refusal_ = nullptr;
+};
+
+}  // namespace weir

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// refusal: why something was not let through, and when to ask again. A value first, since refusing
+// must be cheap where there is too much work already; weir::refused is the same as an exception.
+#pragma once
+
+#include <weir/clock.hpp>
+
+#include <stdexcept>
+#include <string_view>
+
+namespace weir {
+
+enum class refusal_reason : unsigned char {
+    rate_limited,         // a rate limiter: not now
+    concurrency_limited,  // a bulkhead, an adaptive limit, a pool: all places are taken
+    queue_full,           // too many wait already
+    wait_too_long,        // the wait would be longer than is allowed, or than the deadline leaves
+    circuit_open,         // a circuit breaker: the dependency is failing
+    circuit_isolated,     // a circuit breaker that was opened by hand
+    circuit_on_trial,     // a circuit breaker: as many trial calls run as are permitted
+    displaced,            // had to make room for a newer or more important one
+    budget_exhausted,     // no retry or hedge is left in the budget
+    shut_down,            // nothing is accepted any more
+};
+std::string_view to_string(refusal_reason reason) noexcept;
+
+struct refusal {
+    // Asking again never helps.
+    static constexpr clock::duration never = clock::duration::max();
+
+    refusal_reason reason = refusal_reason::rate_limited;
+    // Asking again earlier than this is in vain. Zero: unknown.
+    clock::duration retry_after{};
+
+    friend bool operator==(const refusal&, const refusal&) = default;
+};
+
+// Names who refused, if told: 'payments: the circuit is open, retry after 2.5 s'.
+class refused : public std::runtime_error {
+public:
+    explicit refused(refusal why, std::string_view by = {});
+    const refusal& why() const noexcept { return why_; }
+    refusal_reason reason() const noexcept { return why_.reason; }
+    clock::duration retry_after() const noexcept { return why_.retry_after; }
+
+private:
+    refusal why_;
+};
+
+}  // namespace weir

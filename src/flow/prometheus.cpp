@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The text format: for each metric its help, its type, then its samples. Sources write in any order, so
+// samples are collected per metric first. Label values and help texts may hold anything; what the
+// format reserves is escaped.
+
+#include <weir/error.hpp>
+#include <weir/flow/prometheus.hpp>
+
+#include <charconv>
+#include <cmath>
+
+namespace weir {
+
+namespace {
+
+void append_escaped(std::string& to, std::string_view text, bool quoted) {
+    for (const char each : text) {
+        if (each == '\\') {
+            to += "\\\\";
+        } else if (each == '\n') {
+            to += "\\n";
+        } else if (each == '"' && quoted) {
+            to += "\\\"";
+        } else {
+            to += each;
+        }
+    }
+}
+
+void append_number(std::string& to, double value) {
+    if (std::isnan(value)) {
+        to += "NaN";
+    } else if (std::isinf(value)) {
+        to += value > 0 ? "+Inf" : "-Inf";
+    } else {
+        char digits[32];
+        const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+        to.append(digits, end);
+    }
+}
+
+void append_labels(std::string& to, std::span<const metric_label> labels,
+                   std::string_view bound = {}) {
+    if (labels.empty() && bound.empty()) {
+        return;
+    }
+    to += '{';
+    const char* separator = "";
+    for (const metric_label& each : labels) {
+        to.append(separator).append(each.name).append("=\"");
+        append_escaped(to, each.value, true);
+        to += '"';
+        separator = ",";
+    }
+    if (!bound.empty()) {
+        to.append(separator).append("le=\"").append(bound).append("\"");
+    }
+    to += '}';
+}
+
+void append_sample(std::string& to, std::string_view name, std::string_view suffix,
+                   std::span<const metric_label> labels, double value,
+                   std::string_view bound = {}) {
+    to.append(name).append(suffix);
+    append_labels(to, labels, bound);
+    to += ' ';
+    append_number(to, value);
+    to += '\n';
+}
+
+}  // namespace
+
+prometheus_writer::family& prometheus_writer::family_of(std::string_view name,
+                                                        std::string_view help, const char* type) {
+    auto found = families_.find(name);
+    if (found == families_.end()) {
+        found = families_.emplace(name, family{type, std::string(help), {}}).first;
+    } else if (std::string_view(found->second.type) != type) {
+        throw invalid_argument("the metric " + std::string(name) + " is a " + found->second.type +
+                               ", and cannot be a " + type + " as well");
+    }
+    return found->second;
+}
+
+void prometheus_writer::counter(std::string_view name, std::string_view help,
+                                std::span<const metric_label> labels, double value) {
+    append_sample(family_of(name, help, "counter").samples, name, "", labels, value);
+}
+
+void prometheus_writer::gauge(std::string_view name, std::string_view help,
+                              std::span<const metric_label> labels, double value) {
+    append_sample(family_of(name, help, "gauge").samples, name, "", labels, value);
+}
+
+void prometheus_writer::histogram(std::string_view name, std::string_view help,
+                                  std::span<const metric_label> labels,
+                                  std::span<const double> bounds,
+                                  std::span<const std::uint64_t> counts, std::uint64_t count,
+                                  double sum) {
+    std::string& to = family_of(name, help, "histogram").samples;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+        std::string bound;
+        append_number(bound, bounds[i]);
+        append_sample(to, name, "_bucket", labels, static_cast<double>(counts[i]), bound);
+    }
+    append_sample(to, name, "_bucket", labels, static_cast<double>(count), "+Inf");
+    append_sample(to, name, "_sum", labels, sum);
+    append_sample(to, name, "_count", labels, static_cast<double>(count));
+}
+
+std::string prometheus_writer::text() const {
+    std::string page;
+    for (const auto& [name, each] : families_) {
+        page.append("# HELP ").append(name).append(" ");
+        append_escaped(page, each.help, false);
+        page.append("\n# TYPE ").append(name).append(" ").append(each.type).append("\n");
+        page.append(each.samples);
+    }
+    return page;
+}
+
+}  // namespace weir
