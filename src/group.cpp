@@ -20,6 +20,8 @@ void task_group::cancel() const {
 namespace detail {
 
 void group_boundary::begin(fiber& on) noexcept {
+    group_->owner = &on;
+    group_->inside = on.scopes;
     enter_scope(*this, on);
     group_->body = this;
     if (group_->is_aborting) {  // cancelled while the body was being made

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A timed scope arms its timer when it is entered and disarms it when it is left, either way. Expiry is
-// an ordinary stop request aimed at the scope; whether a stop that reaches the scope is its own, the
+// A timed scope arms its timer when what runs inside it suspends for the first time (what never does
+// needs no timer) and disarms it when it is left, either way. Expiry is an ordinary stop request aimed at the scope; whether a stop that reaches the scope is its own, the
 // walk's target says, so nothing has to be counted or undone.
 
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/scope.hpp>
+#include <weir/timeout.hpp>
+
+#include <algorithm>
 
 namespace weir {
 
@@ -21,7 +24,6 @@ bool timed_scope::begin(fiber& on) noexcept {
     auto& home = static_cast<loop&>(on.home());
     if (when > home.now() || when_ == expiry::at_next_turn) {
         enter_scope(*this, on);
-        home.arm(*this, when);
         return true;
     }
     expired_ = true;
@@ -34,6 +36,18 @@ bool timed_scope::begin(fiber& on) noexcept {
     return true;
 }
 
+void timed_scope::child_suspended() noexcept {
+    if (on != nullptr && !is_armed() && !expired_ && deadline() != clock::time_point::max()) {
+        static_cast<loop&>(on->home()).arm(*this, deadline());
+    }
+}
+
+void timed_scope::disarm_if_armed() noexcept {
+    if (is_armed()) {
+        static_cast<loop&>(on->home()).disarm(*this);
+    }
+}
+
 void timed_scope::fire() noexcept {
     expired_ = true;
     if (on->extras != nullptr) {
@@ -43,29 +57,24 @@ void timed_scope::fire() noexcept {
 }
 
 void timed_scope::reschedule(clock::time_point deadline) noexcept {
-    auto& home = static_cast<loop&>(on->home());
     if (deadline == clock::time_point::max()) {
-        home.disarm(*this);
+        disarm_if_armed();
         set_deadline(INT64_MAX);
     } else {
-        home.arm(*this, deadline);
+        static_cast<loop&>(on->home()).arm(*this, deadline);
     }
 }
 
 next_step timed_scope::advance(fiber& on) noexcept {
     if (this->on != nullptr) {
-        if (is_armed()) {
-            static_cast<loop&>(on.home()).disarm(*this);
-        }
+        disarm_if_armed();
         leave_scope(*this);
     }
     return return_to_parent(*this, on);
 }
 
 next_step timed_scope::stopped(fiber& on, walk& by) noexcept {
-    if (is_armed()) {
-        static_cast<loop&>(on.home()).disarm(*this);
-    }
+    disarm_if_armed();
     leave_scope(*this);
     work_is_gone_ = true;
     if (by.error != nullptr) {
@@ -84,6 +93,26 @@ next_step timed_scope::stopped(fiber& on, walk& by) noexcept {
 }
 
 }  // namespace detail
+
+clock::time_point current_deadline() noexcept {
+    clock::time_point earliest = clock::time_point::max();
+    const detail::fiber* on = detail::this_thread.running;
+    const detail::scope* each = on != nullptr ? on->scopes : nullptr;
+    while (on != nullptr) {
+        for (; each != nullptr; each = each->outer) {
+            if (each->shielding) {
+                return earliest;
+            }
+            if (&each->table() == &detail::table_of<detail::timed_scope>) {
+                earliest =
+                    std::min(earliest, static_cast<const detail::timed_scope*>(each)->deadline());
+            }
+        }
+        each = on->group->inside;
+        on = on->group->owner;
+    }
+    return earliest;
+}
 
 void cancel_scope::claim() {
     if (used_) {

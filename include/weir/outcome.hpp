@@ -140,9 +140,8 @@ public:
     auto make_operation() && { return recipe{std::move(*this)}; }
 
 private:
-    using state =
-        std::variant<stored, std::exception_ptr,
-                     std::shared_ptr<const detail::seen_cancellation>, weir::refusal>;
+    using state = std::variant<stored, std::exception_ptr,
+                               std::shared_ptr<const detail::seen_cancellation>, weir::refusal>;
     explicit outcome(state made) : state_(std::move(made)) {}
     static outcome from(detail::seen_cancellation seen) {
         return outcome(state(std::in_place_index<2>,

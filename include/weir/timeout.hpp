@@ -59,6 +59,11 @@ clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
 
 }  // namespace detail
 
+// The earliest deadline of the timeouts and scopes around the running code, those around the groups
+// and gathers it belongs to included; the end of time if there is none. What cannot succeed until then
+// need not be tried.
+clock::time_point current_deadline() noexcept;
+
 // co_await timeout(1s, work), or timeout_at(deadline, work): the work's result, or timed_out. At the deadline the work is stopped and
 // its clean-up awaited; work that answers the stop with a value or an error of its own is listened to.
 // With no time left, work is not even started; a handle is cancelled, unless its task has ended; and an

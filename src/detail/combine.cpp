@@ -87,6 +87,8 @@ fan_out::fan_out(goal aim)
       group_(make_group(loop::current())),
       goal_(aim) {
     group_->observer = this;
+    group_->owner = this_thread.running;
+    group_->inside = this_thread.running != nullptr ? this_thread.running->scopes : nullptr;
 }
 
 fan_out::~fan_out() {

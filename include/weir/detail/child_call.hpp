@@ -95,6 +95,10 @@ next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
 }
 
 // An awaitable that is itself the boundary it puts on the stack. May be moved before it is awaited.
+//
+// Derived::enter notes what comes first, most often a child. As with awaiting a task, that is run on the
+// machine stack up to a small depth: a child that completes without suspending costs no detour through
+// the trampoline. If it suspends, Derived::child_suspended is told, where there is one.
 template <class Derived, class Boundary>
 class bounded : public Boundary, public boundary_awaitable {
 public:
@@ -102,12 +106,32 @@ public:
 
     bool await_ready() const noexcept { return false; }
     template <class Promise>
-    void await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
         static_assert(
             std::derived_from<Promise, promise_base>,
             "this is awaited in a coroutine of the library: weir::task or weir::generator");
+        thread_state& thread = this_thread;
+        fiber& on = *thread.running;
+        auto& self = static_cast<Derived&>(*this);
         this->parent = &caller.promise();
-        static_cast<Derived*>(this)->enter(*this_thread.running);
+        self.enter(on);
+        const next_step first = next_step::from_word(thread.next);
+        if (first.is_coroutine() && thread.call_depth < nested_calls_limit) {
+            ++thread.call_depth;
+            thread.next = nullptr;
+            std::coroutine_handle<>::from_address(first.word()).resume();
+            --thread.call_depth;
+        }
+        if (on.top == this && thread.next == this->turn().word()) {
+            thread.next = self.advance(on).word();
+            if (thread.next == caller.address()) {
+                thread.next = nullptr;
+                return false;
+            }
+        } else if constexpr (requires { self.child_suspended(); }) {
+            self.child_suspended();
+        }
+        return true;
     }
 };
 

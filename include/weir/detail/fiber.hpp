@@ -35,6 +35,8 @@ struct group_state {
     std::size_t child_count = 0;
     std::size_t references = 1;
     scope* body = nullptr;    // the boundary around the body; null for a root group and at the end
+    fiber* owner = nullptr;   // the fiber that the group is part of, and
+    scope* inside = nullptr;  // the innermost scope around it there; null for a root group
     fiber* joiner = nullptr;  // the fiber that waits for the children, when it does
     group_errors* errors = nullptr;  // what children failed with
     child_observer* observer = nullptr;

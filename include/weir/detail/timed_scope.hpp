@@ -32,6 +32,8 @@ public:
 
     next_step advance(fiber& on) noexcept;
     next_step stopped(fiber& on, walk& by) noexcept;
+    // Arms the timer: only now is it needed.
+    void child_suspended() noexcept;
 
 protected:
     // Enters; true if the work is to be started.
@@ -43,6 +45,7 @@ protected:
 
 private:
     void fire() noexcept override;
+    void disarm_if_armed() noexcept;
 
     bool expired_ = false;
     expiry when_;

@@ -20,14 +20,13 @@ class prometheus_writer final : public metric_writer {
 public:
     using metric_writer::counter;
     using metric_writer::gauge;
-    void counter(std::string_view name, std::string_view help,
-                 std::span<const metric_label> labels, double value) override;
+    void counter(std::string_view name, std::string_view help, std::span<const metric_label> labels,
+                 double value) override;
     void gauge(std::string_view name, std::string_view help, std::span<const metric_label> labels,
                double value) override;
     void histogram(std::string_view name, std::string_view help,
                    std::span<const metric_label> labels, std::span<const double> bounds,
-                   std::span<const std::uint64_t> counts, std::uint64_t count,
-                   double sum) override;
+                   std::span<const std::uint64_t> counts, std::uint64_t count, double sum) override;
 
     // Everything written so far; the metrics in the order of their names.
     std::string text() const;
