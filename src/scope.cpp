@@ -17,12 +17,8 @@ namespace detail {
 
 bool timed_scope::begin(fiber& on) noexcept {
     const clock::time_point when = deadline();
-    if (when == clock::time_point::max()) {
-        enter_scope(*this, on);
-        return true;
-    }
-    auto& home = static_cast<loop&>(on.home());
-    if (when > home.now() || when_ == expiry::at_next_turn) {
+    if (when == clock::time_point::max() || when_ == expiry::not_yet ||
+        when_ == expiry::at_next_turn || when > static_cast<loop&>(on.home()).now()) {
         enter_scope(*this, on);
         return true;
     }

@@ -15,6 +15,7 @@ public:
         at_suspension,  // a deadline that has passed takes effect at the first suspension of the body
         before_start,  // a deadline that has passed: the work is not even started
         at_next_turn,  // a deadline that has passed takes effect when the work has begun to wait
+        not_yet,       // the deadline lies ahead: whoever chose it has just looked at the clock
     };
 
     explicit timed_scope(clock::time_point deadline, expiry when = expiry::at_suspension) noexcept

@@ -20,6 +20,10 @@
 //       task<outcome<typename Next::value_type>> around(call_context&, Next& next);
 //   };                                                     // co_await next(context): outcome<T>
 //
+// `next` can be copied. A wrapper whose calls may go on after it has answered (a hedge's losers) says
+// `static constexpr bool outlives_call = true` and gives each call a copy of `next` and a context of
+// its own: the copies then keep the user's callable alive.
+//
 // Errors travel as outcomes, so that no layer pays for an exception. The stop of the calling task
 // passes through all layers by itself: destructors give back what was held, and nothing counts it.
 #pragma once
