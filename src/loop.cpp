@@ -12,6 +12,8 @@
 #include <weir/loop.hpp>
 #include <weir/spawn.hpp>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -101,6 +103,19 @@ bool loop::is_closed() const noexcept {
 }
 driver& loop::get_driver() noexcept {
     return *state_->driver;
+}
+
+std::uint64_t loop::fresh_seed() noexcept {
+    // Multiples of an odd number are all different.
+    std::uint64_t seed = ++state_->seeds * 0xd1342543de82ef95U;
+    if (!state_->driver->is_simulated()) {
+        std::uint64_t entropy = 0;
+        if (::getentropy(&entropy, sizeof entropy) != 0) {
+            entropy = static_cast<std::uint64_t>(now().time_since_epoch().count());
+        }
+        seed ^= entropy;
+    }
+    return seed;
 }
 int loop::fd() const noexcept {
     return state_->driver->fd();

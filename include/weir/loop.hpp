@@ -179,6 +179,9 @@ public:
     void set_slow_step(clock::duration limit) noexcept;
     void set_eager(bool on) noexcept { eager_ = on; }  // the default of spawn
     driver& get_driver() noexcept;
+    // A number to seed a random source with, another one each time; in simulated time the same
+    // ones in every run.
+    std::uint64_t fresh_seed() noexcept;
 
     // For operations.
     void arm(detail::timer& timer, clock::time_point when) noexcept;
