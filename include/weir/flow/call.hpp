@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The innermost layer of every policy: the user's callable, and how it ended, as a value.
 //
-// A callable takes nothing, or the call_context&, and gives a task, something else that can be awaited,
-// or a plain value.
+// A callable takes nothing, the number of the attempt (int, from 1), or the call_context&, and gives a
+// task, something else that can be awaited, or a plain value.
 #pragma once
 
 #include <weir/detail/to_task.hpp>
@@ -20,9 +20,12 @@ template <class Callable>
 decltype(auto) invoke_call(Callable& callable, call_context& call) {
     if constexpr (std::is_invocable_v<Callable&, call_context&>) {
         return std::invoke(callable, call);
+    } else if constexpr (std::is_invocable_v<Callable&, int>) {
+        return std::invoke(callable, static_cast<int>(call.attempt()));
     } else {
         static_assert(std::is_invocable_v<Callable&>,
-                      "the callable must take no arguments, or a weir::call_context&");
+                      "the callable must take no arguments, the number of the attempt (int), or a "
+                      "weir::call_context&");
         return std::invoke(callable);
     }
 }
