@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The decision of a circuit breaker: may this call be made? Time is passed in; nothing waits.
+//
+// A call that is let in gets a token, and is to be ended (or stopped) with it once. The token carries the
+// generation of the state that let it in: results that come when the state has changed are not counted.
+// Time stamps older than the latest one seen count as that one. Not for several threads at once.
+#pragma once
+
+#include <weir/flow/admission.hpp>
+#include <weir/flow/circuit_state.hpp>
+#include <weir/flow/decision/call_window.hpp>
+#include <weir/flow/decision/in_flight.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weir {
+
+struct circuit_breaker_stats {
+    circuit_state state = circuit_state::closed;
+    std::uint64_t admitted = 0;
+    std::uint64_t refused = 0;
+    // How admitted calls ended:
+    std::uint64_t succeeded = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t ignored = 0;  // cancelled, refused further inside, or ignored by a predicate
+    std::uint64_t stopped = 0;  // the caller was stopped meanwhile
+    std::uint64_t late = 0;     // after the state had changed: not counted above
+    std::uint64_t slow = 0;     // of those that succeeded or failed
+    std::uint64_t openings = 0;
+    unsigned openings_in_a_row = 0;  // since it was last closed
+    unsigned failures_in_a_row = 0;
+    // In the window, if there is one:
+    unsigned window_calls = 0;
+    unsigned window_failures = 0;
+    unsigned window_slow = 0;
+
+    std::uint64_t in_flight() const noexcept {
+        return admitted - succeeded - failed - ignored - stopped - late;
+    }
+};
+
+namespace decision {
+
+class breaker {
+public:
+    struct token {
+        clock::time_point begun;  // only where a rule asks for it
+        std::uint32_t generation = 0;
+        in_flight::place place = in_flight::none;
+    };
+    enum class verdict : unsigned char { success, failure, ignored };
+
+    // Throws invalid_argument, naming the option. Pays no heed to the name, the predicates and the
+    // observer: those are the shell's.
+    explicit breaker(const circuit_breaker_options& rules);
+
+    // Where this is false, begin() does not look at the time, nor end() after a success: no need to read
+    // a clock for them.
+    bool needs_time() const noexcept { return needs_time_; }
+
+    admission<token> begin(clock::time_point now) noexcept {
+        if (is_plain_) [[likely]] {
+            ++counts_.admitted;
+            return token{.begun = {}, .generation = generation_};
+        }
+        return begin_with_time(now);
+    }
+    void end(const token& ended, verdict how, clock::time_point now) noexcept {
+        if (is_plain_ && how == verdict::success && ended.generation == generation_) [[likely]] {
+            ++counts_.succeeded;
+            in_a_row_ = 0;
+            if (window_.exists()) {
+                window_.add(false, false, now);
+            }
+            return;
+        }
+        end_with_time(ended, how, now);
+    }
+    // The caller went away before the call had ended: that says nothing about the callee.
+    void stop(const token& stopped) noexcept;
+
+    // The state at that time. Asking takes nothing away from anybody.
+    circuit_state state(clock::time_point now) noexcept {
+        pass_time(now);
+        return state_;
+    }
+    // How long it stays open; zero if it is not.
+    clock::duration open_time_left(clock::time_point now) noexcept;
+
+    void isolate(clock::time_point now) noexcept;
+    void disable(clock::time_point now) noexcept;
+    // Opens it, as a rule would.
+    void trip(clock::time_point now) noexcept;
+    // Closes it at once, whatever it was; nothing is held against it.
+    void close(clock::time_point now) noexcept;
+    // Back to its initial state.
+    void reset(clock::time_point now) noexcept;
+
+    circuit_breaker_stats stats() const noexcept;
+
+private:
+    // The rare paths, or those that need a clock, whose reading is far dearer.
+    admission<token> begin_with_time(clock::time_point now) noexcept;
+    void end_with_time(const token& ended, verdict how, clock::time_point now) noexcept;
+
+    clock::time_point pass_time(clock::time_point now) noexcept;
+    token admit(clock::time_point now) noexcept;
+    bool admit_share(clock::time_point now) noexcept;
+    refusal refuse(clock::time_point now) noexcept;
+    bool is_slow(const token& ended, clock::time_point now) const noexcept;
+    void count(bool failed, bool slow, clock::time_point now) noexcept;
+    void count_trial(bool succeeded, clock::time_point now) noexcept;
+    bool trials_are_taken() const noexcept {
+        return trials_running_ + trials_good_ + trials_bad_ >= rules_.trial_calls;
+    }
+
+    void open(circuit_cause cause, clock::time_point now) noexcept;
+    void change_to(circuit_state next, circuit_cause cause, clock::time_point now) noexcept;
+    void begin_era() noexcept;
+    void know_what_time_is_for() noexcept;
+    clock::duration next_open_time() const noexcept;
+
+    circuit_state state_ = circuit_state::closed;
+    bool is_plain_ = false;    // closed, and no rule needs the time
+    bool needs_time_ = false;  // not plain, and not decided by hand
+    bool is_timed_ = false;    // some rule does
+    std::uint32_t generation_ = 1;
+    unsigned in_a_row_ = 0;
+    circuit_breaker_stats counts_;
+    call_window window_;
+    in_flight under_way_;  // if there is a rule for stuck calls
+
+    clock::time_point latest_{};
+    clock::time_point since_{};       // of the state
+    clock::time_point open_until_{};  // the end of time: counted from the first time stamp seen
+    clock::time_point last_trial_{};
+    unsigned openings_ = 0;
+    unsigned trials_running_ = 0;
+    unsigned trials_good_ = 0;
+    unsigned trials_bad_ = 0;
+    unsigned trials_needed_ = 1;
+    std::uint32_t credit_ = 0;  // in millionths of a call, while recovering
+
+    circuit_breaker_options rules_;
+};
+
+}  // namespace decision
+}  // namespace weir
