@@ -50,7 +50,7 @@ struct circuit_change {
 struct circuit_breaker_options {
     using policy_type = circuit_breaker;
 
-    std::string_view name = "circuit_breaker";
+    std::string_view name = {};
 
     // So many failures in a row.
     unsigned consecutive_failures = 0;

@@ -6,56 +6,45 @@
 // task. The function is called when the gate has let it in, and not at all otherwise.
 #pragma once
 
-#include <weir/cancel.hpp>
-#include <weir/flow/policy.hpp>
+#include <weir/detail/child_call.hpp>
+#include <weir/flow/call.hpp>
 
-#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 namespace weir::detail {
 
-// What is given to run(): a callable that gives a task, another awaitable or a plain value; or a task.
+// A task may stand in place of a callable.
 template <class Work>
 struct gated_work {
-    using made = std::invoke_result_t<Work&>;
-    static constexpr bool is_plain = !task_like<made>;
+    using made = call_result_t<Work>;
+    static constexpr bool is_task = false;
 };
 template <class T>
 struct gated_work<task<T>> {
     using made = task<T>;
-    static constexpr bool is_plain = false;
+    static constexpr bool is_task = true;
 };
-
-template <class Made>
-struct gated_value {
-    using type = kept_t<Made>;
-};
-template <task_like Made>
-struct gated_value<Made> {
-    using type = task_value_t<Made>;
-};
-template <class Work>
-using gated_value_t = typename gated_value<typename gated_work<std::decay_t<Work>>::made>::type;
 
 enum class gated_view : unsigned char { value, outcome };
 
+// Work: what is kept of the callable; a reference, if it has a name.
 template <class Gate, class Work, gated_view View>
 class [[nodiscard]] gated_call final : public bounded<gated_call<Gate, Work, View>, boundary> {
     using base = bounded<gated_call, boundary>;
-    using value_type = gated_value_t<Work>;
+    using work = gated_work<std::remove_reference_t<Work>>;
+    using value_type = typename call_value<typename work::made>::type;
     using outcome_type = outcome<value_type>;
-    static constexpr bool is_plain = gated_work<Work>::is_plain;
+    static constexpr bool is_plain = !awaitable<typename work::made>;
 
 public:
     static constexpr const char* boundary_name = "gated call";
 
-    template <class Given>
-    gated_call(Gate& gate, Given&& work)
+    gated_call(Gate& gate, Work&& given)
         : base(table_of<gated_call>),
           gate_(gate),
-          work_(std::forward<Given>(work)),
+          work_(std::forward<Work>(given)),
           context_(gate.name()) {}
     gated_call(gated_call&&) = default;
     ~gated_call() { discard(); }
@@ -111,24 +100,52 @@ public:
 
 private:
     void discard() noexcept {
-        if constexpr (is_task<Work>::value) {
+        if constexpr (work::is_task) {
             work_.discard();
         }
     }
     void start() {
-        if constexpr (is_task<Work>::value) {
+        if constexpr (work::is_task) {
             child_.assign(std::move(work_));
         } else {
-            child_.assign(to_task(std::invoke(work_)));
+            child_.assign(to_task(invoke_call(work_, context_)));
         }
     }
+
     void tell(const outcome_type& ended) noexcept {
         if constexpr (listening_pass<typename Gate::pass>) {
             context_.time_passed();
             pass_->finish(outcome_view(ended), context_);
         }
     }
-    // The value, or the error itself: an outcome would keep less of a refusal.
+    // A stop of this very task, made an exception, is no ending of the call: it goes on its way.
+    outcome_type ended_with(const std::exception_ptr& error) {
+        if (!is_cancellation(error)) {
+            return outcome_type::from_error(error);
+        }
+        try {
+            std::rethrow_exception(error);
+        } catch (...) {
+            return outcome_of_current_exception<value_type>();
+        }
+    }
+    outcome_type take() {
+        if constexpr (is_plain) {
+            try {
+                return call();
+            } catch (...) {
+                return ended_with(std::current_exception());
+            }
+        } else if (!child_.has_value()) {
+            return ended_with(child_.error());
+        } else if constexpr (std::is_void_v<value_type>) {
+            child_.take();
+            return outcome_type::from_value();
+        } else {
+            return outcome_type::from_value(child_.take());
+        }
+    }
+    // An error is thrown on as it is: an outcome would keep less of a refusal.
     value_type take_value() {
         std::exception_ptr error;
         if constexpr (is_plain) {
@@ -139,38 +156,22 @@ private:
             } catch (...) {
                 error = std::current_exception();
             }
-        } else if (child_.has_value()) {
+        } else if (child_.has_value()) [[likely]] {
             outcome_type ended = take();
             tell(ended);
             return std::move(ended).value();
         } else {
             error = child_.error();
         }
-        tell(outcome_type::from_error(error));
+        tell(ended_with(error));
         std::rethrow_exception(error);
-    }
-    outcome_type take() {
-        if constexpr (is_plain) {
-            try {
-                return call();
-            } catch (...) {
-                return outcome_type::from_error(std::current_exception());
-            }
-        } else if (!child_.has_value()) {
-            return outcome_type::from_error(child_.error());
-        } else if constexpr (std::is_void_v<value_type>) {
-            child_.take();
-            return outcome_type::from_value();
-        } else {
-            return outcome_type::from_value(child_.take());
-        }
     }
     outcome_type call() {
         if constexpr (std::is_void_v<value_type>) {
-            std::invoke(work_);
+            invoke_call(work_, context_);
             return outcome_type::from_value();
         } else {
-            return outcome_type::from_value(std::invoke(work_));
+            return outcome_type::from_value(invoke_call(work_, context_));
         }
     }
 
@@ -185,7 +186,9 @@ private:
 template <gated_view View, class Gate, class Work>
 auto call_through(Gate& gate, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
-    return gated_call<Gate, std::decay_t<Work>, View>(gate, std::forward<Work>(work));
+    using kept =
+        std::conditional_t<std::is_lvalue_reference_v<Work>, Work, std::remove_cvref_t<Work>>;
+    return gated_call<Gate, kept, View>(gate, std::forward<Work>(work));
 }
 
 }  // namespace weir::detail
