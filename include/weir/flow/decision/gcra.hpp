@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// A token bucket (the generic cell rate algorithm): so many tokens each period, at most a burst at once.
+//
+// In every interval of length t at most burst + rate * t pass, to the nanosecond of the clock, and under
+// demand no less. The whole state is one atomic number, so any number of threads may decide with one
+// bucket, without locks: try_take is a load, a multiplication and a compare-exchange; a refusal writes
+// nothing. A time stamp older than others that were seen gets what the bucket held then, or less: it
+// never brings tokens.
+//
+// Weights may be fractions. They are rounded up to a unit, of which about one flows in each nanosecond
+// (gcra_terms.hpp).
+#pragma once
+
+#include <weir/flow/decision/gcra_terms.hpp>
+#include <weir/flow/decision/limiter_decision.hpp>
+
+#include <atomic>
+
+namespace weir::decision {
+
+class gcra {
+public:
+    using limits = gcra_limits;
+    static constexpr bool is_shareable = true;
+    static constexpr bool is_additive = true;  // a plan needs only the sum of what is ahead
+
+    // Full. Throws invalid_argument as gcra_terms does.
+    explicit gcra(const limits& given) { store(gcra_terms(given)); }
+
+    verdict try_take(clock::time_point now, double weight = 1) noexcept {
+        for (;;) {
+            units full_at = full_at_.load(std::memory_order_acquire);
+            const gcra_terms terms = load();
+            const units cost = terms.cost(weight);
+            const units at = terms.units_at(now);
+            const units next = gcra_terms::after(full_at, at, cost);
+            if (next - at > terms.capacity()) {
+                // The terms that were read are those of this state only if it is still there.
+                if (full_at_.load(std::memory_order_relaxed) != full_at || full_at == changing) {
+                    continue;
+                }
+                if (cost > terms.capacity()) {
+                    return {false, refusal::never};
+                }
+                return {false, terms.time_of(next - terms.capacity(), now) - now};
+            }
+            if (full_at != changing &&
+                full_at_.compare_exchange_weak(full_at, next, std::memory_order_acq_rel,
+                                               std::memory_order_relaxed)) [[likely]] {
+                return {true, {}};
+            }
+        }
+    }
+
+    // How long until the weight would pass, if that much passes first.
+    clock::duration wait_for(clock::time_point now, double weight,
+                             double ahead = 0) const noexcept {
+        line waiting = plan(now);
+        if (ahead > 0) {
+            waiting.skip(ahead);
+        }
+        return waiting.grant(weight) - now;
+    }
+
+    // Undoes a take: see limiter_decision.hpp. What was taken before a change of the rate is not
+    // brought back after it.
+    void give_back(clock::time_point now, double weight, clock::time_point taken) noexcept {
+        for (;;) {
+            units full_at = full_at_.load(std::memory_order_acquire);
+            const gcra_terms terms = load();
+            const units cost = terms.cost(weight);
+            if (full_at != changing && full_at_.compare_exchange_weak(
+                                           full_at, full_at - terms.left_of(cost, taken, now),
+                                           std::memory_order_acq_rel, std::memory_order_relaxed)) {
+                return;
+            }
+        }
+    }
+
+    // From now on. The bucket holds what it held, or what fits; it does not fill up at once. The other
+    // threads wait for the few instructions this takes.
+    void set_rate(clock::time_point now, const limits& given) {
+        gcra_terms fresh(given);
+        units full_at = changing;
+        while (full_at == changing) {
+            full_at = full_at_.exchange(changing, std::memory_order_acq_rel);
+        }
+        full_at = fresh.take_over(load(), full_at, now);
+        store(fresh);
+        full_at_.store(full_at, std::memory_order_release);
+    }
+
+    // The most that can pass at once.
+    double capacity() const noexcept {
+        const gcra_terms terms = steady().terms;
+        return terms.tokens(terms.capacity());
+    }
+    // What could pass now.
+    double available(clock::time_point now) const noexcept {
+        const snapshot seen = steady();
+        const units missing = std::max<units>(0, seen.full_at - seen.terms.units_at(now));
+        return std::max(0.0, seen.terms.tokens(seen.terms.capacity() - missing));
+    }
+    // Is it as if nobody had ever taken anything?
+    bool is_full(clock::time_point now) const noexcept {
+        const snapshot seen = steady();
+        return seen.full_at <= seen.terms.units_at(now);
+    }
+
+    class line {
+    public:
+        // When the next one in the line passes; the end of time if it never does.
+        clock::time_point grant(double weight) noexcept {
+            const units cost = terms_.cost(weight);
+            if (cost > terms_.capacity()) {
+                return clock::time_point::max();
+            }
+            full_at_ = gcra_terms::after(full_at_, at_, cost);
+            at_ = std::max(at_, full_at_ - terms_.capacity());
+            return terms_.time_of(at_, now_);
+        }
+        // Those ahead pass first: together so much.
+        void skip(double weight) noexcept {
+            full_at_ = gcra_terms::after(full_at_, at_, terms_.cost(weight));
+        }
+
+    private:
+        friend class gcra;
+        line(const gcra_terms& terms, gcra_terms::units full_at, clock::time_point now) noexcept
+            : terms_(terms), full_at_(full_at), at_(terms.units_at(now)), now_(now) {}
+        gcra_terms terms_;
+        gcra_terms::units full_at_;
+        gcra_terms::units at_;
+        clock::time_point now_;
+    };
+    line plan(clock::time_point now) const noexcept {
+        const snapshot seen = steady();
+        return {seen.terms, seen.full_at, now};
+    }
+
+private:
+    using units = gcra_terms::units;
+    // Stands in for the state while the terms are replaced.
+    static constexpr units changing = std::numeric_limits<units>::min();
+    struct snapshot {
+        gcra_terms terms;
+        units full_at;
+    };
+
+    snapshot steady() const noexcept {
+        for (;;) {
+            const units full_at = full_at_.load(std::memory_order_acquire);
+            const snapshot seen{load(), full_at};
+            if (full_at != changing && full_at_.load(std::memory_order_relaxed) == full_at) {
+                return seen;
+            }
+        }
+    }
+    // Acquire and release, so that whoever sees one of the new terms also sees that the state changed.
+    gcra_terms load() const noexcept {
+        gcra_terms terms;
+        terms.origin_ = origin_.load(std::memory_order_acquire);
+        terms.first_ = first_.load(std::memory_order_acquire);
+        terms.speed_ = speed_.load(std::memory_order_acquire);
+        terms.pace_ = pace_.load(std::memory_order_acquire);
+        terms.one_ = one_.load(std::memory_order_acquire);
+        terms.capacity_ = capacity_.load(std::memory_order_acquire);
+        return terms;
+    }
+    void store(const gcra_terms& terms) noexcept {
+        origin_.store(terms.origin_, std::memory_order_release);
+        first_.store(terms.first_, std::memory_order_release);
+        speed_.store(terms.speed_, std::memory_order_release);
+        pace_.store(terms.pace_, std::memory_order_release);
+        one_.store(terms.one_, std::memory_order_release);
+        capacity_.store(terms.capacity_, std::memory_order_release);
+    }
+
+    std::atomic<units> full_at_{gcra_terms::never_used};
+    std::atomic<std::int64_t> origin_{0};
+    std::atomic<units> first_{0};
+    std::atomic<std::int64_t> speed_{0};
+    std::atomic<std::int64_t> pace_{0};
+    std::atomic<units> one_{1};
+    std::atomic<units> capacity_{0};
+};
+
+static_assert(limiter_decision<gcra>);
+
+}  // namespace weir::decision

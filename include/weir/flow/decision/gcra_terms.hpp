@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of a token bucket, in whole numbers.
+//
+// Tokens are counted in *units*, of which the clock brings at most one each nanosecond. A token is
+// 1, 2 or 5 times a power of ten of them, as many as the rate allows, so decimal fractions of a token
+// are whole numbers too. The time is a number of units (of what would have flowed in since the
+// beginning); the state of a bucket is the one number `full_at`: the time, in units, at which it will be
+// full again. Whatever is taken moves that on. Nothing is added up in fractions, so nothing drifts:
+// after any number of grants the n-th comes at the nanosecond at which n tokens have flowed in.
+#pragma once
+
+#include <weir/clock.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace weir::decision {
+
+// So many tokens each period, and at most so many at once.
+struct gcra_limits {
+    double rate = 0;
+    clock::duration per = std::chrono::seconds(1);
+    double burst = 1;
+};
+
+class gcra_terms {
+public:
+    using units = std::int64_t;
+    // The state of a bucket that nobody has taken from.
+    static constexpr units never_used = std::numeric_limits<units>::min() / 2;
+    static constexpr units unaffordable = std::numeric_limits<units>::max() / 4;
+
+    gcra_terms() noexcept = default;
+    // Throws invalid_argument: a rate or burst that is not a positive number, more than a token each
+    // nanosecond, or a bucket that takes more than nine years to fill.
+    explicit gcra_terms(const gcra_limits& limits);
+
+    units units_at(clock::time_point now) const noexcept { return units_of(nanoseconds(now)); }
+    // What a weight costs, rounded up; unaffordable if it is not a positive number or above all bounds.
+    units cost(double weight) const noexcept {
+        if (weight == 1) [[likely]] {
+            return one_;
+        }
+        const double exact = weight * static_cast<double>(one_);
+        if (!(exact > 0 && exact < static_cast<double>(unaffordable))) {
+            return unaffordable;
+        }
+        const auto below = static_cast<units>(exact);
+        return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
+    }
+    // The first nanosecond at which so many units have flowed in, not before now.
+    clock::time_point time_of(units awaited, clock::time_point now) const noexcept {
+        const units at = units_at(now);
+        if (awaited <= at) {
+            return now;
+        }
+        // A nanosecond that is not too early, and at most a few too late.
+        const std::int64_t begin = nanoseconds(now);
+        const std::int64_t estimate =
+            static_cast<std::int64_t>(static_cast<wide>(awaited - at) * pace_ >> pace_bits);
+        std::int64_t when = begin + estimate + 1;
+        while (units_of(when - 1) >= awaited) {
+            --when;
+        }
+        return now + clock::duration(when - begin);
+    }
+
+    units capacity() const noexcept { return capacity_; }
+    double tokens(units count) const noexcept {
+        return static_cast<double>(count) / static_cast<double>(one_);
+    }
+    clock::time_point origin() const noexcept {
+        return clock::time_point(clock::duration(origin_));
+    }
+
+    // The state after a take at that time, which may pass if it is at most full_within ahead.
+    static units after(units full_at, units at, units cost) noexcept {
+        return std::max(full_at, at) + cost;
+    }
+    // What a take at one time still costs at another: a refund of more would mint tokens.
+    units left_of(units cost, clock::time_point taken, clock::time_point now) const noexcept {
+        if (taken < origin()) {
+            return 0;
+        }
+        return std::max<units>(0, cost - std::max<units>(0, units_at(now) - units_at(taken)));
+    }
+
+    // These terms from now on, for a bucket that was filled under others until now: it holds as many
+    // tokens as before, or as fit. Gives the new state, which is later than any the old terms had.
+    units take_over(const gcra_terms& old, units full_at, clock::time_point now) noexcept;
+
+private:
+    friend class gcra;
+    __extension__ using wide = __int128;
+    static constexpr int speed_bits = 62;
+    static constexpr int pace_bits = 61;
+
+    units units_of(std::int64_t nanosecond) const noexcept {
+        return first_ +
+               static_cast<units>(static_cast<wide>(nanosecond - origin_) * speed_ >> speed_bits);
+    }
+
+    static std::int64_t nanoseconds(clock::time_point now) noexcept {
+        constexpr std::int64_t end = std::int64_t{1} << 61;  // 73 years
+        return std::clamp<std::int64_t>(now.time_since_epoch().count(), -end, end);
+    }
+
+    std::int64_t origin_ = 0;  // the time of first_
+    units first_ = 0;
+    std::int64_t speed_ = 0;  // units each nanosecond, at most one, in 2^-62
+    std::int64_t pace_ = 0;   // nanoseconds for each unit, in 2^-61, rounded up
+    units one_ = 1;           // units of a token
+    units capacity_ = 0;
+};
+
+}  // namespace weir::decision

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// The line in front of a rate limiter: the part of limiter.hpp that does not depend on how it decides.
+//
+// First come, first served, with one timer, for whoever is first. The line is as in
+// detail/wait_list.hpp: in front those who were let through and whose fibers have not run yet, behind
+// them those who wait.
+#pragma once
+
+#include <weir/awaitable.hpp>
+#include <weir/detail/timer_wheel.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/flow/admission.hpp>
+#include <weir/flow/decision/limiter_decision.hpp>
+#include <weir/flow/telemetry.hpp>
+#include <weir/loop.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weir {
+
+// Who goes when as many wait as may.
+enum class when_full : unsigned char {
+    refuse_newest,    // whoever asks is refused: queue_full
+    displace_oldest,  // whoever has waited longest is refused: displaced
+};
+
+// Counted since the limiter was made.
+struct limiter_stats {
+    std::uint64_t granted = 0;      // let through
+    std::uint64_t waited = 0;       // of them, those who had to wait
+    std::uint64_t refused = 0;      // told no, the displaced included
+    std::uint64_t displaced = 0;    // told no after having waited, to make room
+    std::uint64_t cancelled = 0;    // stopped while they waited, or before they went on
+    clock::duration time_waited{};  // by those let through, together
+    std::size_t waiting = 0;        // now
+    double weight_waiting = 0;      // now
+};
+
+namespace detail {
+
+class limiter_line;
+
+// One place in the line.
+class limiter_waiter : public wait_link {
+public:
+    limiter_waiter(const limiter_waiter&) = delete;
+    limiter_waiter& operator=(const limiter_waiter&) = delete;
+
+protected:
+    friend class limiter_line;
+    explicit limiter_waiter(double weight) noexcept : weight_(weight) {}
+    ~limiter_waiter() = default;
+    virtual void answered(loop_core& home) noexcept = 0;
+
+    double weight_;
+    clock::time_point since_{};
+    clock::time_point latest_ = clock::time_point::max();  // later is too late
+    clock::time_point granted_{};
+    weir::refusal why_{};
+    wait_state state_ = wait_state::idle;
+};
+
+struct line_options {
+    std::string_view kind;
+    std::string_view name;
+    std::size_t max_waiting;
+    weir::when_full when_full;
+    clock::duration max_wait;
+    weir::observer* observer;
+};
+
+class limiter_line : private timer {
+public:
+    limiter_line(const limiter_line&) = delete;
+    limiter_line& operator=(const limiter_line&) = delete;
+
+    std::string_view name() const noexcept { return name_; }
+    limiter_stats stats() const noexcept;
+    void write_metrics(metric_writer& to) const;
+
+    // For operations. True: it waits now; false: it has been answered.
+    bool enter(limiter_waiter& last) noexcept;
+    // It does not wait any more, or does not want what it was granted.
+    void leave(limiter_waiter& gone) noexcept;
+    // Its fiber goes on with what it was granted.
+    void settle(limiter_waiter& granted) noexcept {
+        line_.remove_granted(granted);
+        granted.state_ = wait_state::idle;
+    }
+    // After it could not pass at once: must it be refused, rather than wait? Fills in why_.
+    bool must_refuse(limiter_waiter& asking, clock::time_point now,
+                     clock::duration wait_alone) noexcept;
+
+protected:
+    explicit limiter_line(const line_options& options);
+    ~limiter_line() = default;
+
+    virtual decision::verdict take(clock::time_point now, double weight) noexcept = 0;
+    virtual void give_back(clock::time_point now, double weight,
+                           clock::time_point taken) noexcept = 0;
+    // When would such a weight pass, behind all who wait?
+    virtual clock::time_point due_behind_all(clock::time_point now, double weight) noexcept = 0;
+    virtual double capacity() const noexcept = 0;
+
+    bool has_waiting() const noexcept { return line_.has_waiting(); }
+    double weight_waiting() const noexcept { return weight_waiting_; }
+    // With the weight of each who waits, in order.
+    template <class Visit>
+    void for_each_waiting(Visit visit) const {
+        wait_link* each = &line_.first_waiting();
+        for (std::size_t left = waiting_; left > 0; --left) {
+            visit(at(*each).weight_);
+            each = each->next;
+        }
+    }
+    void count_granted() noexcept { ++granted_; }
+    void count_refused() noexcept { ++refused_; }
+    // The decision has changed: lets through whoever may pass now, refuses those who never will.
+    void revise(clock::time_point now) noexcept;
+    // Tells all who are in the line that it is gone.
+    void close() noexcept;
+    // Throws invalid_argument unless it is a weight that can ever pass.
+    void check(double weight, double most) const {
+        if (!(weight > 0 && weight <= most)) [[unlikely]] {
+            throw_bad_weight(weight, most);
+        }
+    }
+
+private:
+    [[noreturn]] void throw_bad_weight(double weight, double most) const;
+    static limiter_waiter& at(wait_link& link) noexcept {
+        return static_cast<limiter_waiter&>(link);
+    }
+    void fire() noexcept override;
+    void serve(clock::time_point now) noexcept;
+    void arm(clock::time_point now, clock::duration wait) noexcept;
+    void remove_waiting(limiter_waiter& gone) noexcept;
+    void refuse(limiter_waiter& waiting, const refusal& why) noexcept;
+    loop& home() const noexcept { return *home_; }
+    clock::time_point timer_due() const noexcept {
+        return clock::time_point(clock::duration(timer::deadline()));
+    }
+
+    split_list line_;
+    loop* home_ = nullptr;       // alive as long as anybody waits
+    std::uint32_t home_id_ = 0;  // 0: none yet
+    std::size_t waiting_ = 0;
+    double weight_waiting_ = 0;
+    std::size_t max_waiting_;
+    clock::duration max_wait_;
+    when_full when_full_;
+    observer* observer_;
+    std::string kind_;
+    std::string name_;
+    std::uint64_t granted_ = 0;
+    std::uint64_t waited_ = 0;
+    std::uint64_t refused_ = 0;
+    std::uint64_t displaced_ = 0;
+    std::uint64_t cancelled_ = 0;
+    clock::duration time_waited_{};
+};
+
+}  // namespace detail
+
+}  // namespace weir

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Rates become whole numbers here.
+//
+// A rate is read as the decimal number that the user wrote (0.3 and not the nearest binary fraction),
+// and a unit is chosen as small as the clock allows. Since at most one unit flows in each nanosecond,
+// every number of units is met exactly by some nanosecond: a bucket never fills past the point that a
+// waiter waits for, which is what keeps a bucket of one token from losing the rest of a nanosecond at
+// each grant.
+
+#include <weir/flow/bad_option.hpp>
+#include <weir/flow/decision/gcra_terms.hpp>
+
+#include <charconv>
+#include <cmath>
+
+namespace weir::decision {
+
+namespace {
+
+// The shortest decimal number that is this double, with the precision of a long double.
+long double as_written(double value) {
+    char text[40];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    long double exact = value;
+    std::from_chars(text, end, exact);
+    return exact;
+}
+
+}  // namespace
+
+gcra_terms::gcra_terms(const gcra_limits& limits) {
+    constexpr std::string_view who = "token_bucket";
+    if (!detail::is_positive(limits.rate)) {
+        detail::throw_bad_option(who, "rate", limits.rate, "a positive number of tokens");
+    }
+    if (limits.per <= clock::duration::zero()) {
+        detail::throw_bad_option(who, "per", limits.per, "a time above zero");
+    }
+    if (!detail::is_positive(limits.burst)) {
+        detail::throw_bad_option(who, "burst", limits.burst, "a positive number of tokens");
+    }
+    const long double rate = as_written(limits.rate);
+    const long double period = static_cast<long double>(limits.per.count());
+    if (rate > period) {
+        detail::throw_bad_option(who, "rate", limits.rate,
+                                 "at most one token each nanosecond: count larger pieces");
+    }
+    constexpr long double most = static_cast<long double>(units{1} << 58);  // nine years
+    if (period / rate > most) {
+        detail::throw_bad_option(who, "rate", limits.rate, "at least one token in nine years");
+    }
+    one_ = 1;
+    constexpr units steps[] = {2, 5, 10};
+    for (units tens = 1;; tens *= 10) {
+        units fitting = tens;
+        for (const units step : steps) {
+            if (rate * static_cast<long double>(tens * step) <= period) {
+                fitting = tens * step;
+            }
+        }
+        one_ = fitting;
+        if (fitting != tens * 10) {
+            break;
+        }
+    }
+    const long double speed = rate * static_cast<long double>(one_) / period;
+    speed_ = static_cast<std::int64_t>(std::ceil(std::ldexp(speed, speed_bits)));
+    const wide one = static_cast<wide>(1) << (speed_bits + pace_bits);
+    pace_ = static_cast<std::int64_t>((one + speed_ - 1) / speed_);
+    if (limits.burst * static_cast<double>(one_) > static_cast<double>(most)) {
+        detail::throw_bad_option(who, "burst", limits.burst,
+                                 "so small that the bucket fills within nine years");
+    }
+    capacity_ = cost(limits.burst);
+}
+
+gcra_terms::units gcra_terms::take_over(const gcra_terms& old, units full_at,
+                                        clock::time_point now) noexcept {
+    const units at = old.units_at(now);
+    const units missing = std::max<units>(0, full_at - at);
+    const double held = old.tokens(old.capacity_ - missing);
+    origin_ = nanoseconds(now);
+    // Nobody else's idea of the state may ever be mistaken for a new one.
+    first_ = std::max(full_at, at) + 1;
+    if (first_ > (units{1} << 60)) {
+        first_ = 0;
+    }
+    // Rounded down: a change never adds to what the bucket holds.
+    const auto kept = static_cast<units>(std::floor(held * static_cast<double>(one_) + 1e-3));
+    return first_ + std::max<units>(0, capacity_ - kept);
+}
+
+}  // namespace weir::decision
