@@ -30,6 +30,8 @@ std::string_view to_string(refusal_reason reason) noexcept {
             return "the budget is exhausted";
         case refusal_reason::shut_down:
             return "shut down";
+        case refusal_reason::duplicate:
+            return "the id is taken";
     }
     return "refused";
 }

@@ -21,6 +21,7 @@ enum class refusal_reason : unsigned char {
     displaced,            // had to make room for a newer or more important one
     budget_exhausted,     // no retry or hedge is left in the budget
     shut_down,            // nothing is accepted any more
+    duplicate,            // there is one with this id already
 };
 std::string_view to_string(refusal_reason reason) noexcept;
 
