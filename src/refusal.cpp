@@ -26,6 +26,8 @@ std::string_view to_string(refusal_reason reason) noexcept {
             return "the circuit is on trial";
         case refusal_reason::displaced:
             return "displaced by another";
+        case refusal_reason::too_many_keys:
+            return "too many keys are in use";
         case refusal_reason::budget_exhausted:
             return "the budget is exhausted";
         case refusal_reason::shut_down:

@@ -19,6 +19,7 @@ enum class refusal_reason : unsigned char {
     circuit_isolated,     // a circuit breaker that was opened by hand
     circuit_on_trial,     // a circuit breaker: as many trial calls run as are permitted
     displaced,            // had to make room for a newer or more important one
+    too_many_keys,        // something with a place for each key: all are taken by keys that matter
     budget_exhausted,     // no retry or hedge is left in the budget
     shut_down,            // nothing is accepted any more
     duplicate,            // there is one with this id already
