@@ -27,6 +27,8 @@ std::string_view to_string(report_kind kind) noexcept {
             return "task destroyed while pending";
         case report_kind::deadlock:
             return "deadlock";
+        case report_kind::long_lease:
+            return "long lease";
         case report_kind::shutdown:
             return "shutdown";
     }

@@ -21,6 +21,7 @@ enum class report_kind : unsigned char {
     pending_destroyed,  // debug: a task had not ended when its loop was closed
     deadlock,           // debug, simulated time: nothing is ready and nothing will be
     shutdown,           // tasks that do not end
+    long_lease,         // an object of a pool is lent for longer than expected
 };
 std::string_view to_string(report_kind kind) noexcept;
 

@@ -36,7 +36,7 @@ public:
     bool cancel(std::string_view reason = {}) const;
 
     // Waits for the end, whatever it is. Cancelling the waiter leaves the job alone.
-    detail::job_wait wait() const { return detail::job_wait(checked().shared()); }
+    detail::ended_wait wait() const { return detail::ended_wait(checked().shared()); }
 
     clock::time_point submitted_at() const { return checked().submitted_at; }
     // The end of the clock as long as it has not.

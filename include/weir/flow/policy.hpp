@@ -51,6 +51,8 @@ enum class policy_kind : unsigned char {
     custom,
 };
 
+class retry_budget;
+
 // One call on its way through a pipeline.
 class call_context {
 public:
@@ -61,6 +63,10 @@ public:
     double weight() const noexcept { return weight_; }
     unsigned attempt() const noexcept { return attempt_; }  // from 1; retry counts it up
     void next_attempt() noexcept { ++attempt_; }
+    // The budget that counts this call: the first policy that has it says so, and those further in
+    // that share it do not count the call again.
+    const retry_budget* counted_by() const noexcept { return counted_by_; }
+    void count_by(const retry_budget* budget) noexcept { counted_by_ = budget; }
 
     // The time, read once for all policies; whoever has waited calls time_passed().
     clock::time_point now() {
@@ -76,6 +82,7 @@ private:
     std::string_view name_;
     double weight_;
     clock::time_point now_;
+    const retry_budget* counted_by_ = nullptr;
     unsigned attempt_ = 1;
     bool is_known_ = false;
 };

@@ -16,7 +16,7 @@
 // the total time or a deadline around it is over is not begun.
 #pragma once
 
-#include <weir/flow/call.hpp>
+#include <weir/flow/detail/kept_callable.hpp>
 #include <weir/flow/retry_options.hpp>
 #include <weir/flow/timeout_policy.hpp>
 #include <weir/time.hpp>
@@ -73,8 +73,11 @@ class retry_run {
 public:
     retry_run(retry_policy& policy, call_context& call) : policy_(policy) {
         ++policy.stats_.calls;
-        if (policy.options_.budget != nullptr) {
+        if (policy.options_.budget != nullptr && policy.options_.budget != call.counted_by()) {
             budget_ = policy.options_.budget->begin(call.now());
+            formerly_counted_by_ = call.counted_by();
+            call.count_by(policy.options_.budget);
+            counted_ = &call;
         }
         if (policy.options_.total_time != clock::duration::max()) {
             deadline_ = after(call.now(), policy.options_.total_time);
@@ -82,7 +85,12 @@ public:
     }
     retry_run(const retry_run&) = delete;
     retry_run& operator=(const retry_run&) = delete;
-    ~retry_run() { go_on(); }
+    ~retry_run() {
+        go_on();
+        if (counted_ != nullptr) {
+            counted_->count_by(formerly_counted_by_);
+        }
+    }
 
     bool is_limited() const noexcept { return deadline_ != clock::time_point::max(); }
     clock::time_point deadline() const noexcept { return deadline_; }
@@ -144,6 +152,8 @@ private:
               const outcome_view& ended, call_context& call) const;
 
     retry_policy& policy_;
+    call_context* counted_ = nullptr;  // by this policy's budget
+    const retry_budget* formerly_counted_by_ = nullptr;
     retry_budget::call budget_;
     retry_budget::extra extra_;
     std::optional<decision::retry> progress_;  // from the first failure on
@@ -177,11 +187,6 @@ auto retry_once(retry_options options, Fn fn) -> task<call_value_t<std::remove_r
     auto ended = co_await policy.around(call, next);
     co_return value_of(std::move(ended), policy.name());
 }
-
-// Temporaries are kept, what has a name is referred to.
-template <class Fn>
-using kept_callable =
-    std::conditional_t<std::is_lvalue_reference_v<Fn>, Fn, std::remove_cvref_t<Fn>>;
 
 }  // namespace detail
 

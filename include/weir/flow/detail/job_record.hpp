@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weir/cancel.hpp>
-#include <weir/detail/future_state.hpp>
+#include <weir/flow/detail/ended_wait.hpp>
 #include <weir/local.hpp>
 #include <weir/scope.hpp>
 
@@ -25,13 +25,6 @@ namespace detail {
 
 class worker_pool_core;
 [[noreturn]] void throw_empty_job();
-
-// Waits for the end of a job without asking how it ended.
-class job_wait final : public future_wait {
-public:
-    using future_wait::future_wait;
-    void resume() const noexcept {}
-};
 
 class job_record {
 public:
