@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
+DEBIAN_GO = "/usr/share/gocode"  # where the golang-*-dev packages put theirs
 DEBIAN_CRATES = "/usr/share/cargo/registry"  # where the librust-*-dev packages put their sources
 
 
@@ -128,19 +129,28 @@ class CargoProgram:
 class GoProgram:
     folder: str
     binary: str
+    harness: str = "go"  # the folder that has harness.go
+    package: str = ""  # a library of Debian's, and
+    debian: str = ""  # the package that brings it
 
     def prepare(self, build):
         go = shutil.which("go")
         if go is None:
             raise Missing("no go (Debian: golang-go)")
-        output = build.peers / self.binary
-        build.peers.mkdir(parents=True, exist_ok=True)
-        environment = {"GOFLAGS": "-mod=mod", "GOCACHE": str(build.peers / "go-cache"), "GOTOOLCHAIN": "local"}
-        execute(
-            [go, "build", "-o", output, "."],
-            cwd=PEERS / self.folder,
-            env={**os.environ, **environment, "GOPATH": str(build.peers / "go-path")},
-        )
+        if self.package and not os.path.isdir(f"{DEBIAN_GO}/src/{self.package}"):
+            raise Missing(f"no {self.package} (Debian: {self.debian})")
+        # A copy, with the harness that the Go programs share; Debian's libraries have no module files.
+        copy = build.peers / self.binary
+        shutil.copytree(PEERS / self.folder, copy, dirs_exist_ok=True)
+        shutil.copy(PEERS / self.harness / "harness.go", copy)
+        output = copy / self.binary
+        environment = {
+            "GO111MODULE": "off",
+            "GOCACHE": str(build.peers / "go-cache"),
+            "GOPATH": DEBIAN_GO,
+            "GOTOOLCHAIN": "local",
+        }
+        execute([go, "build", "-o", output, "."], cwd=copy, env={**os.environ, **environment})
         return [str(output)]
 
 

@@ -52,4 +52,25 @@ SUITES = {
             "uvloop": PythonScript("asyncio_bench.py", ["--uvloop"], module="uvloop"),
         },
     ),
+    "flow": Suite(
+        title="Weir's policies and their peers",
+        workloads=[
+            Workload("limiter_1t", "Token bucket: a decision, 1 thread, the time given"),
+            Workload("limiter_2t", "Token bucket: a decision, 2 threads sharing it"),
+            Workload("keyed_1m", "Keyed limiter: a decision, a million keys"),
+            Workload("keyed_bytes", "Keyed limiter: memory a key, beyond the key", unit="bytes"),
+            Workload("breaker_ready", "Circuit breaker around a ready call"),
+            Workload("breaker_open", "Refusal of an open breaker, as a value"),
+            Workload("retry_ready", "Retry around a ready call"),
+            Workload("pipeline_5", "Five policies around a ready call"),
+            Workload("pool", "Pool: check out and return"),
+        ],
+        participants={
+            "weir": CmakeProgram("bench_weir_flow", needs="weir::flow"),
+            "go x/time": GoProgram(
+                "go_flow", "bench_go_flow", package="golang.org/x/time/rate", debian="golang-golang-x-time-dev"
+            ),
+            "tenacity": PythonScript("tenacity_bench.py", module="tenacity"),
+        },
+    ),
 }

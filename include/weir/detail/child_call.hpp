@@ -98,7 +98,8 @@ next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
 //
 // Derived::enter notes what comes first, most often a child. As with awaiting a task, that is run on the
 // machine stack up to a small depth: a child that completes without suspending costs no detour through
-// the trampoline. If it suspends, Derived::child_suspended is told, where there is one.
+// the trampoline. If it suspends, Derived::child_suspended is told, where there is one. A boundary may
+// have another one as its child; then it passes both on.
 template <class Derived, class Boundary>
 class bounded : public Boundary, public boundary_awaitable {
 public:
@@ -115,20 +116,24 @@ public:
         auto& self = static_cast<Derived&>(*this);
         this->parent = &caller.promise();
         self.enter(on);
-        const next_step first = next_step::from_word(thread.next);
-        if (first.is_coroutine() && thread.call_depth < nested_calls_limit) {
+        next_step next = next_step::from_word(thread.next);
+        if (next.is_coroutine() && thread.call_depth < nested_calls_limit) {
             ++thread.call_depth;
             thread.next = nullptr;
-            std::coroutine_handle<>::from_address(first.word()).resume();
+            std::coroutine_handle<>::from_address(next.word()).resume();
             --thread.call_depth;
+            next = next_step::from_word(thread.next);
         }
-        if (on.top == this && thread.next == this->turn().word()) {
-            thread.next = self.advance(on).word();
-            if (thread.next == caller.address()) {
-                thread.next = nullptr;
-                return false;
-            }
-        } else if constexpr (requires { self.child_suspended(); }) {
+        while (next.is_boundary()) {
+            boundary& top = static_cast<boundary&>(*on.top);
+            next = top.table().advance(top, on);
+        }
+        if (next.word() == caller.address()) {
+            thread.next = nullptr;
+            return false;
+        }
+        thread.next = next.word();
+        if constexpr (requires { self.child_suspended(); }) {
             self.child_suspended();
         }
         return true;

@@ -34,6 +34,7 @@ public:
         return word_ != nullptr && (reinterpret_cast<std::uintptr_t>(word_) & 1) == 0;
     }
     bool is_walk() const noexcept { return word_ == reinterpret_cast<void*>(walking); }
+    bool is_boundary() const noexcept { return !is_suspended() && !is_coroutine() && !is_walk(); }
     void* word() const noexcept { return word_; }
 
 private:

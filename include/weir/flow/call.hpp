@@ -62,45 +62,136 @@ outcome<T> outcome_of_current_exception() {
     }
 }
 
-// At the end of a call: has the fiber been suspended meanwhile? Then it goes on from the loop, no more
-// nested in its caller, and the time that the context knows is an old one.
+// Has the fiber been suspended since? Then it goes on from the loop, no more nested in its caller, and
+// the time that the context knows is an old one.
 class clock_keeper {
 public:
     explicit clock_keeper(call_context& call) noexcept
-        : call_(call), depth_(this_thread.call_depth) {}
-    clock_keeper(const clock_keeper&) = delete;
-    clock_keeper& operator=(const clock_keeper&) = delete;
-    ~clock_keeper() {
+        : call_(&call), depth_(this_thread.call_depth) {}
+    void look() const noexcept {
         if (depth_ == 0 || this_thread.call_depth != depth_) {
-            call_.time_passed();
+            call_->time_passed();
         }
     }
 
 private:
-    call_context& call_;
+    call_context* call_;
     unsigned depth_;
 };
 
-// Calls it, and gives the outcome. The callable must outlive the task.
-template <class Callable, class T = call_value_t<Callable>>
-task<outcome<T>> settle_call(Callable& callable, call_context& call) {
+// How a task that a callable makes ends, without a frame of its own.
+template <class T>
+class settled_task_call final : public bounded<settled_task_call<T>, boundary> {
+public:
+    static constexpr const char* boundary_name = "call";
+
+    template <class Callable>
+    settled_task_call(Callable& callable, call_context& call)
+        : bounded<settled_task_call, boundary>(table_of<settled_task_call>), keeper_(call) {
+        try {
+            work_.assign(invoke_call(callable, call));
+        } catch (...) {
+            work_.fail(std::current_exception());
+        }
+    }
+
+    void enter(fiber& on) noexcept {
+        if (work_.exists()) {
+            work_.enter(*this, on);
+        } else {
+            on.top = this;  // its turn comes at once
+            this_thread.next = this->turn().word();
+        }
+    }
+    next_step advance(fiber& on) noexcept { return return_to_parent(*this, on); }
+    next_step stopped(fiber& on, walk& by) noexcept {
+        work_.lost();
+        if (by.error == nullptr) {
+            return let_pass(*this, on);
+        }
+        work_.fail(std::move(by.error));
+        return return_to_parent(*this, on);
+    }
+
+    outcome<T> await_resume() {
+        keeper_.look();
+        if (work_.has_value()) [[likely]] {
+            if constexpr (std::is_void_v<T>) {
+                work_.destroy();
+                return outcome<T>::from_value();
+            } else {
+                return outcome<T>::from_value(work_.take());
+            }
+        }
+        try {
+            std::rethrow_exception(work_.error());
+        } catch (...) {
+            return outcome_of_current_exception<T>();
+        }
+    }
+
+private:
+    child_call<T> work_;
+    clock_keeper keeper_;
+};
+
+// The same for a callable that gives a plain value.
+template <class T, class Callable>
+class settled_plain_call final : public boundary_awaitable {
+public:
+    settled_plain_call(Callable& callable, call_context& call) noexcept
+        : callable_(&callable), call_(&call) {}
+    bool await_ready() const noexcept { return true; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {}
+    outcome<T> await_resume() {
+        try {
+            if constexpr (std::is_void_v<T>) {
+                invoke_call(*callable_, *call_);
+                return outcome<T>::from_value();
+            } else {
+                return outcome<T>::from_value(invoke_call(*callable_, *call_));
+            }
+        } catch (...) {
+            return outcome_of_current_exception<T>();
+        }
+    }
+
+private:
+    Callable* callable_;
+    call_context* call_;
+};
+
+// And for one that gives something else to await: a handle, an operation.
+template <class T, class Callable>
+task<outcome<T>> settled_other_call(Callable& callable, call_context& call) {
     const clock_keeper keeper(call);
     try {
-        if constexpr (awaitable<call_result_t<Callable>>) {
-            if constexpr (std::is_void_v<T>) {
-                co_await invoke_call(callable, call);
-                co_return outcome<T>::from_value();
-            } else {
-                co_return outcome<T>::from_value(co_await invoke_call(callable, call));
-            }
-        } else if constexpr (std::is_void_v<T>) {
-            invoke_call(callable, call);
+        if constexpr (std::is_void_v<T>) {
+            co_await invoke_call(callable, call);
+            keeper.look();
             co_return outcome<T>::from_value();
         } else {
-            co_return outcome<T>::from_value(invoke_call(callable, call));
+            outcome<T> ended = outcome<T>::from_value(co_await invoke_call(callable, call));
+            keeper.look();
+            co_return ended;
         }
     } catch (...) {
+        call.time_passed();
         co_return outcome_of_current_exception<T>();
+    }
+}
+
+// co_await settle_call(callable, context): calls it, and gives the outcome. The callable must outlive it.
+template <class Callable>
+auto settle_call(Callable& callable, call_context& call) {
+    using result = call_result_t<Callable>;
+    using value = call_value_t<Callable>;
+    if constexpr (std::is_same_v<std::remove_cvref_t<result>, task<value>>) {
+        return settled_task_call<value>(callable, call);
+    } else if constexpr (awaitable<result>) {
+        return settled_other_call<value>(callable, call);
+    } else {
+        return settled_plain_call<value, Callable>(callable, call);
     }
 }
 
@@ -110,9 +201,7 @@ class innermost {
 public:
     using value_type = call_value_t<Callable>;
     explicit innermost(Callable& callable) noexcept : callable_(&callable) {}
-    task<outcome<value_type>> operator()(call_context& call) const {
-        return settle_call(*callable_, call);
-    }
+    auto operator()(call_context& call) const { return settle_call(*callable_, call); }
 
 private:
     Callable* callable_;

@@ -216,10 +216,8 @@ private:
         if constexpr (Index == count) {
             return innermost;
         } else {
-            auto next = layers_around<Index + 1>(std::move(innermost));
-            auto& policy = std::get<Index>(policies_);
-            return detail::layer<std::remove_reference_t<decltype(policy)>, decltype(next)>(
-                policy, std::move(next));
+            return detail::put_around(std::get<Index>(policies_),
+                                      layers_around<Index + 1>(std::move(innermost)));
         }
     }
 

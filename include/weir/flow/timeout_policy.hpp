@@ -11,6 +11,7 @@
 
 #include <weir/detail/timed_scope.hpp>
 #include <weir/error.hpp>
+#include <weir/flow/call.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
 
@@ -26,23 +27,99 @@ struct timeout_stats {
 
 namespace detail {
 
-template <class T>
-class settled_timeout_call final : public scoped_call<settled_timeout_call<T>, outcome<T>> {
+// What a layer gives to await, as the child of a boundary: a task, or a boundary itself.
+template <class Inner>
+class inner_call {
 public:
-    settled_timeout_call(task<outcome<T>>&& work, clock::time_point deadline, timeout_stats& count)
-        : scoped_call<settled_timeout_call, outcome<T>>(std::move(work), deadline,
-                                                        timed_scope::expiry::not_yet),
+    explicit inner_call(Inner&& inner) : inner_(std::move(inner)) {}
+    void enter(boundary& parent, fiber& on) noexcept {
+        inner_.parent = &parent;
+        inner_.enter(on);
+    }
+    void child_suspended() noexcept {
+        if constexpr (requires { inner_.child_suspended(); }) {
+            inner_.child_suspended();
+        }
+    }
+    void lost() noexcept {}
+    auto take() { return inner_.await_resume(); }
+
+private:
+    Inner inner_;
+};
+template <class T>
+class inner_call<task<T>> : public child_call<T> {
+public:
+    explicit inner_call(task<T>&& inner) : child_call<T>(std::move(inner)) {}
+    void child_suspended() noexcept {}
+};
+// One that is ready has nothing to time.
+template <class T, class Callable>
+class inner_call<settled_plain_call<T, Callable>> {
+public:
+    explicit inner_call(settled_plain_call<T, Callable>&& inner) : inner_(inner) {}
+    void enter(boundary& parent, fiber& on) noexcept {
+        on.top = &parent;
+        this_thread.next = parent.turn().word();
+    }
+    void child_suspended() noexcept {}
+    void lost() noexcept {}
+    auto take() { return inner_.await_resume(); }
+
+private:
+    settled_plain_call<T, Callable> inner_;
+};
+
+template <class T, class Inner>
+class settled_timeout_call final : public bounded<settled_timeout_call<T, Inner>, timed_scope> {
+public:
+    settled_timeout_call(Inner&& inner, clock::time_point deadline, timeout_stats& count)
+        : bounded<settled_timeout_call, timed_scope>(deadline, timed_scope::expiry::not_yet),
+          inner_(std::move(inner)),
           count_(&count) {}
+    settled_timeout_call(settled_timeout_call&&) noexcept = default;
+    ~settled_timeout_call() {
+        if (this->work_is_gone_) {
+            inner_.lost();
+        }
+    }
+
+    void enter(fiber& on) noexcept {
+        this->begin(on);
+        inner_.enter(*this, on);
+    }
+    void child_suspended() noexcept {
+        timed_scope::child_suspended();
+        inner_.child_suspended();
+    }
 
     outcome<T> await_resume() {
-        if (this->ended_by_own_stop()) [[unlikely]] {
-            ++count_->timed_out;
-            return outcome<T>::from_error(std::make_exception_ptr(timed_out()));
+        if (this->caught_) [[unlikely]] {
+            return expired();
         }
-        return this->take();
+        if (this->work_is_gone_) [[unlikely]] {
+            return outcome<T>::from_error(this->lost_to_);
+        }
+        if (!this->delivered) [[likely]] {
+            return inner_.take();
+        }
+        try {
+            return inner_.take();
+        } catch (const cancelled& stop) {  // our own stop, thrown by catchable on its way out
+            if (stop.origin() != this->serial) {
+                throw;
+            }
+            return expired();
+        }
     }
 
 private:
+    outcome<T> expired() {
+        ++count_->timed_out;
+        return outcome<T>::from_error(std::make_exception_ptr(timed_out()));
+    }
+
+    inner_call<Inner> inner_;
     timeout_stats* count_;
 };
 
@@ -68,11 +145,12 @@ public:
     }
 
     template <class Next>
-    task<outcome<typename Next::value_type>> around(call_context& call, Next& next) {
+    auto around(call_context& call, Next& next) {
+        using inner = decltype(next(call));
         ++stats_.calls;
         const clock::time_point deadline = detail::after(call.now(), limit_);
-        co_return co_await detail::settled_timeout_call<typename Next::value_type>(
-            next(call), deadline, stats_);
+        return detail::settled_timeout_call<typename Next::value_type, inner>(next(call), deadline,
+                                                                              stats_);
     }
 
     clock::duration limit() const noexcept { return limit_; }
