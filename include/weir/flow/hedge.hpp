@@ -98,7 +98,7 @@ task<> hedge_attempt(std::shared_ptr<typed_hedge_race<T>> race, Next next, call_
             outcome<T> ended = co_await next(call);
             race->take(self, std::move(ended));
         } else {
-            outcome<T> ended = co_await settled_timeout_call<T>(next(call), deadline, ignored);
+            outcome<T> ended = co_await settle_until(next(call), call, deadline, ignored);
             race->take(self, std::move(ended));
         }
     } catch (...) {

@@ -202,8 +202,8 @@ auto retry_policy::around(call_context& call, Next& next)
                 co_return run.finish(std::move(ended));
             }
         } else {
-            result ended = co_await detail::settled_timeout_call<typename Next::value_type>(
-                next(call), run.deadline(), run.cut_off());
+            result ended =
+                co_await detail::settle_until(next(call), call, run.deadline(), run.cut_off());
             call.time_passed();
             if (!run.again(ended, call)) {
                 co_return run.finish(std::move(ended));

@@ -73,9 +73,11 @@ private:
 template <class T, class Inner>
 class settled_timeout_call final : public bounded<settled_timeout_call<T, Inner>, timed_scope> {
 public:
-    settled_timeout_call(Inner&& inner, clock::time_point deadline, timeout_stats& count)
+    settled_timeout_call(Inner&& inner, call_context& call, clock::time_point deadline,
+                         timeout_stats& count)
         : bounded<settled_timeout_call, timed_scope>(deadline, timed_scope::expiry::not_yet),
           inner_(std::move(inner)),
+          call_(&call),
           count_(&count) {}
     settled_timeout_call(settled_timeout_call&&) noexcept = default;
     ~settled_timeout_call() {
@@ -98,6 +100,7 @@ public:
             return expired();
         }
         if (this->work_is_gone_) [[unlikely]] {
+            call_->time_passed();
             return outcome<T>::from_error(this->lost_to_);
         }
         if (!this->delivered) [[likely]] {
@@ -116,12 +119,24 @@ public:
 private:
     outcome<T> expired() {
         ++count_->timed_out;
+        call_->time_passed();
         return outcome<T>::from_error(std::make_exception_ptr(timed_out()));
     }
 
     inner_call<Inner> inner_;
+    call_context* call_;
     timeout_stats* count_;
 };
+
+// co_await settle_until(next(call), call, deadline, count): the outcome, or the error timed_out. The deadline
+// must lie ahead.
+template <class Inner>
+auto settle_until(Inner&& inner, call_context& call, clock::time_point deadline,
+                  timeout_stats& count) {
+    using value = typename awaited_t<std::remove_cvref_t<Inner>>::value_type;
+    return settled_timeout_call<value, std::remove_cvref_t<Inner>>(std::forward<Inner>(inner), call,
+                                                                   deadline, count);
+}
 
 // Throws invalid_argument unless the limit is positive.
 void check_time_limit(const char* option, clock::duration limit);
@@ -146,11 +161,9 @@ public:
 
     template <class Next>
     auto around(call_context& call, Next& next) {
-        using inner = decltype(next(call));
         ++stats_.calls;
         const clock::time_point deadline = detail::after(call.now(), limit_);
-        return detail::settled_timeout_call<typename Next::value_type, inner>(next(call), deadline,
-                                                                              stats_);
+        return detail::settle_until(next(call), call, deadline, stats_);
     }
 
     clock::duration limit() const noexcept { return limit_; }
