@@ -31,6 +31,7 @@ public:
     bool has_granted() const noexcept { return ends_.next != first_waiting_; }
     wait_link& first() const noexcept { return *ends_.next; }
     wait_link& first_waiting() const noexcept { return *first_waiting_; }
+    wait_link& last() const noexcept { return *ends_.previous; }
 
     void append(wait_link& last) noexcept {
         last.next = &ends_;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// bulkhead: so many calls at a time, so many more that wait, and no more. What one callee gets is taken
+// from nobody else: a slow one cannot drown the rest.
+//
+//     weir::bulkhead database({.max_concurrent = 10, .max_waiting = 100, .max_wait = 2s});
+//     auto permit = co_await database.acquire();                // given back when it goes out of scope
+//     auto rows = co_await database.run([&] { return query("..."); });
+//
+// A limit on concurrency, not on rate: ten at a time is a thousand a second if each takes 10 ms, and one a
+// second if each takes 10 s. For so many per second, use token_bucket.
+//
+// First come, first served, within each priority; the more important first. A call may weigh more than
+// one: it waits until that many places are free, and nobody overtakes it meanwhile. A fiber that is stopped
+// while it waits leaves the line, and those behind it that fit go on; one that was let in and is stopped
+// before it goes on passes its places on. Belongs to one loop. If it is destroyed while fibers wait, they throw
+// invalid_state; it must outlive its permits.
+#pragma once
+
+#include <weir/flow/detail/slot_line.hpp>
+#include <weir/flow/detail/waiting_call.hpp>
+#include <weir/flow/hook.hpp>
+#include <weir/flow/policy.hpp>
+#include <weir/flow/telemetry.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+class bulkhead;
+
+struct bulkhead_options {
+    using policy_type = bulkhead;
+
+    std::size_t max_concurrent = 10;
+    std::size_t max_waiting = 65536;                    // 0: nobody waits
+    clock::duration max_wait = clock::duration::max();  // then refused; 0: nobody waits
+    // How important is the call that is being made? Asked in the calling task, so it may look at a
+    // task-local. Who is more important goes first, and displaces the newest of the least important when as
+    // many wait as may. Must not throw.
+    hook<weir::priority()> priority_of = {};
+    std::string_view name = {};
+    weir::observer* observer = nullptr;  // told "resized", with the new limit
+};
+
+using bulkhead_stats = slot_stats;
+
+class bulkhead {
+public:
+    static constexpr policy_kind kind = policy_kind::bulkhead;
+
+    // Places, given back when it goes.
+    class [[nodiscard]] permit {
+    public:
+        permit() noexcept = default;
+        permit(permit&& other) noexcept
+            : from_(std::exchange(other.from_, nullptr)), weight_(other.weight_) {}
+        permit& operator=(permit&& other) noexcept {
+            permit old(std::move(*this));
+            from_ = std::exchange(other.from_, nullptr);
+            weight_ = other.weight_;
+            return *this;
+        }
+        ~permit() { release(); }
+
+        // Gives it back now. Does nothing the second time.
+        void release() noexcept {
+            if (from_ != nullptr) {
+                std::exchange(from_, nullptr)->give_back(weight_);
+            }
+        }
+        explicit operator bool() const noexcept { return from_ != nullptr; }
+
+    private:
+        friend class bulkhead;
+        permit(detail::slot_line& from, std::size_t weight) noexcept
+            : from_(&from), weight_(weight) {}
+        detail::slot_line* from_ = nullptr;
+        std::size_t weight_ = 0;
+    };
+    using pass = permit;
+
+    // Throws invalid_argument for options that make no sense.
+    explicit bulkhead(const bulkhead_options& options);
+    explicit bulkhead(std::size_t max_concurrent)
+        : bulkhead(bulkhead_options{.max_concurrent = max_concurrent}) {}
+
+    // A weight of 0 throws invalid_argument; one above the limit is refused for ever.
+    // At once. Refused if others wait.
+    admission<permit> try_acquire(std::size_t weight = 1) {
+        return try_acquire(weight, priority_now());
+    }
+    admission<permit> try_acquire(std::size_t weight, weir::priority level) {
+        check(weight);
+        if (line_.take(weight, level)) [[likely]] {
+            return permit(line_, weight);
+        }
+        line_.count_refused();
+        return line_.refusal_for(weight);
+    }
+    // co_await admit(): admission<permit>, after waiting if that is allowed.
+    [[nodiscard]] detail::slot_admit<bulkhead> admit(std::size_t weight = 1) {
+        return admit(weight, priority_now());
+    }
+    [[nodiscard]] detail::slot_admit<bulkhead> admit(std::size_t weight, weir::priority level) {
+        check(weight);
+        return {*this, line_, weight, level};
+    }
+    // co_await acquire(): the permit; throws refused.
+    [[nodiscard]] detail::slot_acquire<bulkhead> acquire(std::size_t weight = 1) {
+        return acquire(weight, priority_now());
+    }
+    [[nodiscard]] detail::slot_acquire<bulkhead> acquire(std::size_t weight, weir::priority level) {
+        check(weight);
+        return {*this, line_, weight, level};
+    }
+
+    // co_await run(fn): the value of fn(), called when there is a place; or its error, or refused, thrown.
+    template <class Fn>
+    auto run(Fn&& fn, std::size_t weight = 1) {
+        WEIR_CHECK_CALLABLE(Fn);
+        return detail::run_behind<bulkhead, detail::kept_callable<Fn>>(this, std::forward<Fn>(fn),
+                                                                       static_cast<double>(weight));
+    }
+    // co_await settle(fn): the outcome as a value.
+    template <class Fn>
+    auto settle(Fn&& fn, std::size_t weight = 1) {
+        WEIR_CHECK_CALLABLE(Fn);
+        return detail::settle_behind<bulkhead, detail::kept_callable<Fn>>(
+            this, std::forward<Fn>(fn), static_cast<double>(weight));
+    }
+
+    // From now on. What runs goes on, even if it is more than that; who waits for more than that is refused.
+    // Throws invalid_argument for 0.
+    void resize(std::size_t max_concurrent);
+
+    const std::string& name() const noexcept { return name_; }
+    bulkhead_stats stats() const noexcept { return line_.stats(); }
+    void write_metrics(metric_writer& to) const;
+
+    // As a policy: a gate that may make calls wait. The weight of the call is rounded up.
+    admission<permit> try_enter(call_context& call) noexcept {
+        const std::size_t weight = weight_of(call);
+        if (line_.take(weight, priority_now())) [[likely]] {
+            return permit(line_, weight);
+        }
+        return line_.refusal_for(weight);
+    }
+    task<admission<permit>> enter(call_context& call);
+
+private:
+    friend class detail::slot_admit<bulkhead>;
+    friend class detail::slot_acquire<bulkhead>;
+    static constexpr const char* admit_name = "bulkhead.admit";
+    static constexpr const char* acquire_name = "bulkhead.acquire";
+
+    permit make_pass(std::size_t weight) noexcept { return permit(line_, weight); }
+    weir::priority priority_now() const noexcept {
+        return priority_of_ ? priority_of_() : weir::priority::normal;
+    }
+    static std::size_t weight_of(const call_context& call) noexcept {
+        return call.weight() > 1 ? rounded_up(call.weight()) : 1;
+    }
+    static std::size_t rounded_up(double weight) noexcept;
+    static void check(std::size_t weight) {
+        if (weight == 0) [[unlikely]] {
+            throw_bad_weight();
+        }
+    }
+    [[noreturn]] static void throw_bad_weight();
+
+    detail::slot_line line_;
+    hook<weir::priority()> priority_of_;
+    weir::observer* observer_;
+    std::string name_;
+};
+
+}  // namespace weir

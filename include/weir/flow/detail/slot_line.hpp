@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// So many slots, and a line of those who wait for some: what bulkhead and adaptive_limit are made of.
+//
+// Slots are free, held, or granted to an operation whose fiber has not run yet; they go from held to
+// granted directly, so nobody who comes later can take them. There is a line for each priority. Whoever
+// is first in the highest one goes next, and nobody overtakes: a request for many slots is not starved by
+// requests for few. All O(1).
+#pragma once
+
+#include <weir/detail/timer_wheel.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/flow/admission.hpp>
+#include <weir/flow/priority.hpp>
+#include <weir/loop.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace weir {
+
+// Counted since it was made; the last four are as of now.
+struct slot_stats {
+    std::uint64_t granted = 0;
+    std::uint64_t waited = 0;       // of them, those who had to wait
+    std::uint64_t refused = 0;      // told no, those who had waited included
+    std::uint64_t displaced = 0;    // told no to make room for somebody more important
+    std::uint64_t timed_out = 0;    // told no after max_wait
+    std::uint64_t cancelled = 0;    // stopped while they waited, or before they went on
+    clock::duration time_waited{};  // by those that were granted, together
+    std::size_t most_in_use = 0;
+    std::size_t limit = 0;
+    std::size_t in_use = 0;
+    std::size_t waiting = 0;
+};
+
+namespace detail {
+
+class slot_line;
+
+// One who asks, and waits if need be.
+class slot_wait : public listed_operation, private timer {
+public:
+    bool ready() noexcept override;
+    bool start() noexcept override;
+    bool cancel() noexcept override;
+
+protected:
+    slot_wait(slot_line& from, std::size_t weight, weir::priority level) noexcept
+        : from_(&from), weight_(weight), level_(level) {}
+    slot_wait(slot_wait&& other) noexcept
+        : listed_operation(),
+          timer(),
+          from_(other.from_),
+          weight_(other.weight_),
+          level_(other.level_) {}
+    ~slot_wait() {
+        if (state_ != wait_state::idle) [[unlikely]] {
+            abandon();
+        }
+    }
+    // When the fiber goes on: has it got the slots? Otherwise why() tells.
+    bool has_got();
+    const refusal& why() const noexcept { return why_; }
+
+    slot_line* from_;
+    std::size_t weight_;
+
+private:
+    friend class slot_line;
+    void fire() noexcept override;
+    void disarm() noexcept;
+    void refuse(const refusal& why) noexcept;
+    void abandon() noexcept;
+
+    weir::priority level_;
+    refusal why_{};
+    clock::time_point since_{};
+};
+
+class slot_line {
+public:
+    slot_line(std::size_t limit, std::size_t max_waiting, clock::duration max_wait) noexcept
+        : limit_(limit), max_waiting_(max_waiting), max_wait_(max_wait) {}
+    slot_line(const slot_line&) = delete;
+    slot_line& operator=(const slot_line&) = delete;
+    ~slot_line() { close(); }
+
+    // At once, unless others have the same right and came before.
+    bool take(std::size_t weight, weir::priority level) noexcept {
+        if (weight > limit_ || used_ > limit_ - weight) {
+            return false;
+        }
+        if (waiting_ != 0 && is_behind_others(level)) [[unlikely]] {
+            return false;
+        }
+        hold(weight);
+        return true;
+    }
+    void give_back(std::size_t weight) noexcept {
+        used_ -= weight;
+        if (waiting_ != 0) [[unlikely]] {
+            serve();
+        }
+    }
+    // What holds more than a new limit allows goes on; those who wait for more than that are refused.
+    void set_limit(std::size_t limit) noexcept;
+
+    std::size_t limit() const noexcept { return limit_; }
+    std::size_t used() const noexcept { return used_; }
+    slot_stats stats() const noexcept;
+    void count_refused() noexcept { ++stats_.refused; }
+    // Why would it be refused, if it did not wait?
+    refusal refusal_for(std::size_t weight) const noexcept {
+        return {.reason = refusal_reason::concurrency_limited,
+                .retry_after = weight > limit_ ? refusal::never : clock::duration::zero()};
+    }
+
+private:
+    friend class slot_wait;
+    static constexpr std::size_t levels = 4;
+
+    void hold(std::size_t weight) noexcept {
+        used_ += weight;
+        ++stats_.granted;
+        if (used_ > stats_.most_in_use) {
+            stats_.most_in_use = used_;
+        }
+    }
+    wait_list& line_of(weir::priority level) noexcept {
+        return lines_[static_cast<std::size_t>(level)];
+    }
+    bool is_behind_others(weir::priority level) const noexcept;
+    bool must_refuse(slot_wait& asking) noexcept;
+    bool can_displace(weir::priority level) const noexcept;
+    void displace_one() noexcept;
+    void leave(slot_wait& gone) noexcept;
+    void serve() noexcept;
+    void close() noexcept;
+
+    std::size_t limit_;
+    std::size_t used_ = 0;
+    std::size_t waiting_ = 0;
+    std::size_t max_waiting_;
+    clock::duration max_wait_;
+    std::array<wait_list, levels> lines_;
+    slot_stats stats_;
+};
+
+// co_await admit(): an admission; co_await acquire(): the pass, or refused is thrown.
+template <class Owner>
+class [[nodiscard]] slot_admit final : public slot_wait {
+public:
+    slot_admit(Owner& owner, slot_line& from, std::size_t weight, weir::priority level) noexcept
+        : slot_wait(from, weight, level), owner_(&owner) {}
+    slot_admit(slot_admit&&) noexcept = default;
+    const char* name() const noexcept override { return Owner::admit_name; }
+    admission<typename Owner::pass> resume() {
+        if (!has_got()) [[unlikely]] {
+            return why();
+        }
+        return owner_->make_pass(weight_);
+    }
+
+private:
+    Owner* owner_;
+};
+
+template <class Owner>
+class [[nodiscard]] slot_acquire final : public slot_wait {
+public:
+    slot_acquire(Owner& owner, slot_line& from, std::size_t weight, weir::priority level) noexcept
+        : slot_wait(from, weight, level), owner_(&owner) {}
+    slot_acquire(slot_acquire&&) noexcept = default;
+    const char* name() const noexcept override { return Owner::acquire_name; }
+    typename Owner::pass resume() {
+        if (!has_got()) [[unlikely]] {
+            throw refused(why(), owner_->name());
+        }
+        return owner_->make_pass(weight_);
+    }
+
+private:
+    Owner* owner_;
+};
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// How the line for slots moves.
+//
+// serve() is the only place that grants slots to those who wait. It runs whenever that could have become
+// possible: slots came back, the limit grew, or somebody who stood in the way left the line, cancelled or
+// out of time. So nobody ever waits for slots that are free.
+
+#include <weir/flow/detail/slot_line.hpp>
+#include <weir/timeout.hpp>
+
+namespace weir::detail {
+
+// ---- one who waits -------------------------------------------------------------------------------
+
+bool slot_wait::ready() noexcept {
+    if (from_->take(weight_, level_)) {
+        return true;
+    }
+    if (from_->must_refuse(*this)) {
+        ++from_->stats_.refused;
+        state_ = wait_state::refused;
+        return true;
+    }
+    return false;
+}
+
+bool slot_wait::start() noexcept {
+    if (from_->waiting_ >= from_->max_waiting_) {
+        from_->displace_one();
+    }
+    if (!from_->line_of(level_).enter(*this)) {
+        return false;
+    }
+    ++from_->waiting_;
+    if (from_->max_wait_ != clock::duration::max()) {
+        static_cast<loop&>(waiter().home()).arm(*this, after(since_, from_->max_wait_));
+    }
+    return true;
+}
+
+bool slot_wait::cancel() noexcept {
+    abandon();
+    state_ = wait_state::idle;
+    return true;
+}
+
+bool slot_wait::has_got() {
+    if (state_ == wait_state::idle) {
+        return true;
+    }
+    const wait_state how = std::exchange(state_, wait_state::idle);
+    if (how == wait_state::refused) {
+        return false;
+    }
+    if (how != wait_state::granted) {
+        throw_wait_error(how, "bulkhead");
+    }
+    from_->line_of(level_).remove_granted(*this);
+    return true;
+}
+
+void slot_wait::fire() noexcept {
+    slot_line& line = *from_;
+    ++line.stats_.timed_out;
+    refuse({.reason = refusal_reason::wait_too_long});
+    line.serve();
+}
+
+void slot_wait::disarm() noexcept {
+    if (is_armed()) {
+        static_cast<loop&>(waiter().home()).disarm(*this);
+    }
+}
+
+// One that waits does so no more, and is told why.
+void slot_wait::refuse(const refusal& why) noexcept {
+    from_->leave(*this);
+    ++from_->stats_.refused;
+    why_ = why;
+    state_ = wait_state::refused;
+    complete_on(waiter().home());
+}
+
+// It is stopped: its place in the line, or what it was granted, goes to others.
+void slot_wait::abandon() noexcept {
+    if (state_ == wait_state::waiting) {
+        ++from_->stats_.cancelled;
+        from_->leave(*this);
+        from_->serve();
+    } else if (state_ == wait_state::granted) {
+        ++from_->stats_.cancelled;
+        from_->line_of(level_).remove_granted(*this);
+        from_->give_back(weight_);
+    }
+}
+
+// ---- the line ------------------------------------------------------------------------------------
+
+bool slot_line::is_behind_others(weir::priority level) const noexcept {
+    for (std::size_t each = static_cast<std::size_t>(level); each < levels; ++each) {
+        if (lines_[each].has_waiting()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool slot_line::must_refuse(slot_wait& asking) noexcept {
+    if (max_waiting_ == 0 || max_wait_ == clock::duration::zero() || asking.weight_ > limit_) {
+        asking.why_ = refusal_for(asking.weight_);
+        return true;
+    }
+    asking.since_ = weir::now();
+    if (current_deadline() <= asking.since_) {
+        asking.why_ = {.reason = refusal_reason::wait_too_long};
+        return true;
+    }
+    if (waiting_ >= max_waiting_ && !can_displace(asking.level_)) {
+        asking.why_ = {.reason = refusal_reason::queue_full};
+        return true;
+    }
+    return false;
+}
+
+bool slot_line::can_displace(weir::priority level) const noexcept {
+    for (std::size_t each = 0; each < static_cast<std::size_t>(level); ++each) {
+        if (lines_[each].has_waiting()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The newest of the least important goes.
+void slot_line::displace_one() noexcept {
+    for (wait_list& line : lines_) {
+        if (line.has_waiting()) {
+            ++stats_.displaced;
+            static_cast<slot_wait&>(wait_list::at(line.last()))
+                .refuse({.reason = refusal_reason::displaced});
+            return;
+        }
+    }
+}
+
+void slot_line::leave(slot_wait& gone) noexcept {
+    gone.disarm();
+    line_of(gone.level_).remove(gone);
+    --waiting_;
+}
+
+void slot_line::serve() noexcept {
+    clock::time_point now{};  // read when needed
+    for (std::size_t level = levels; level > 0 && waiting_ != 0; --level) {
+        wait_list& line = lines_[level - 1];
+        while (line.has_waiting()) {
+            auto& first = static_cast<slot_wait&>(wait_list::at(line.first_waiting()));
+            if (first.weight_ > limit_ || used_ > limit_ - first.weight_) {
+                return;
+            }
+            first.disarm();
+            hold(first.weight_);
+            ++stats_.waited;
+            if (now == clock::time_point{}) {
+                now = static_cast<loop&>(first.waiter().home()).now();
+            }
+            stats_.time_waited += now - first.since_;
+            --waiting_;
+            line.grant_first();
+        }
+    }
+}
+
+void slot_line::set_limit(std::size_t limit) noexcept {
+    limit_ = limit;
+    for (wait_list& line : lines_) {
+        if (!line.has_waiting()) {
+            continue;
+        }
+        wait_link* each = &line.first_waiting();
+        const wait_link* last = &line.last();
+        for (bool is_last = false; !is_last;) {
+            auto& waiting = static_cast<slot_wait&>(wait_list::at(*each));
+            is_last = each == last;
+            each = each->next;
+            if (waiting.weight_ > limit) {
+                waiting.refuse(refusal_for(waiting.weight_));
+            }
+        }
+    }
+    if (waiting_ != 0) {
+        serve();
+    }
+}
+
+slot_stats slot_line::stats() const noexcept {
+    slot_stats now = stats_;
+    now.limit = limit_;
+    now.in_use = used_;
+    now.waiting = waiting_;
+    return now;
+}
+
+void slot_line::close() noexcept {
+    for (wait_list& line : lines_) {
+        while (line.has_waiting()) {
+            static_cast<slot_wait&>(wait_list::at(line.first_waiting())).disarm();
+            line.release_first(wait_state::orphaned);
+        }
+        line.orphan();
+    }
+}
+
+}  // namespace weir::detail
