@@ -43,29 +43,27 @@ void limiter_line::throw_bad_weight(double weight, double most) const {
 bool limiter_line::must_refuse(limiter_waiter& asking, clock::time_point now,
                                clock::duration wait_alone) noexcept {
     if (max_waiting_ == 0 || wait_alone == refusal::never) {
-        asking.why_ = {refusal_reason::rate_limited, wait_alone};
+        asking.why_ = {refusal_reason::rate_limited, foreseen(wait_alone)};
         ++refused_;
         return true;
     }
     if (waiting_ >= max_waiting_ && when_full_ == when_full::refuse_newest) {
         // There is room when the first in line has gone.
         const clock::duration until = is_armed() ? timer_due() - now : clock::duration::zero();
-        asking.why_ = {refusal_reason::queue_full, std::max(until, clock::duration(1))};
+        asking.why_ = {refusal_reason::queue_full, std::max(until, clock::duration::zero())};
         ++refused_;
         return true;
     }
-    const clock::time_point deadline = current_deadline();
-    asking.latest_ = std::min(deadline, after(now, max_wait_));
+    asking.latest_ = std::min(current_deadline(), after(now, max_wait_));
     if (asking.latest_ == clock::time_point::max()) {
         return false;
     }
-    const clock::time_point due =
-        has_waiting() ? due_behind_all(now, asking.weight_) : after(now, wait_alone);
-    if (due <= asking.latest_) {
+    const clock::time_point due = due_behind_all(now, asking.weight_);
+    if (due <= asking.latest_ || due == clock::time_point::max()) {
         return false;
     }
-    // What the caller's own deadline makes too late will be so whenever it asks again; what max_wait
-    // makes too late will not, once the line is short enough.
+    // What max_wait makes too late may wait once the line is short enough; what the deadline around the
+    // caller makes too late passes when all ahead have.
     const clock::duration beyond = due - now - max_wait_;
     asking.why_ = {refusal_reason::wait_too_long,
                    beyond > clock::duration::zero() ? beyond : due - now};
@@ -73,24 +71,35 @@ bool limiter_line::must_refuse(limiter_waiter& asking, clock::time_point now,
     return true;
 }
 
-bool limiter_line::enter(limiter_waiter& last) noexcept {
+bool limiter_line::bind() noexcept {
     loop& here = static_cast<loop&>(*this_thread.loop);
     if (home_id_ != here.id()) [[unlikely]] {
-        if (line_.has_waiting()) {
-            last.state_ = wait_state::wrong_loop;
+        if (!line_.is_empty()) {
             return false;
         }
         home_ = &here;
         home_id_ = here.id();
     }
+    return true;
+}
+
+loop* limiter_line::running_home() const noexcept {
+    loop* here = loop::current_or_null();
+    return here != nullptr && here->id() == home_id_ ? here : nullptr;
+}
+
+bool limiter_line::enter(limiter_waiter& last) noexcept {
+    if (!bind()) {
+        last.state_ = wait_state::wrong_loop;
+        return false;
+    }
     bool first_is_new = !line_.has_waiting();
     if (waiting_ >= max_waiting_ && !first_is_new) {
         first_is_new = true;
-        limiter_waiter& oldest = at(line_.first_waiting());
-        const clock::time_point due = timer_due();
         ++displaced_;
-        refuse(oldest,
-               {refusal_reason::displaced, std::max(due - last.since_, clock::duration(1))});
+        const clock::duration until = is_armed() ? timer_due() - last.since_ : clock::duration();
+        refuse(at(line_.first_waiting()),
+               {refusal_reason::displaced, std::max(until, clock::duration::zero())});
         if (observer_ != nullptr) {
             observer_->on_event({kind_, name_, "displaced", last.since_});
         }
@@ -105,6 +114,29 @@ bool limiter_line::enter(limiter_waiter& last) noexcept {
     return true;
 }
 
+wait_state limiter_line::place(limiter_waiter& asking, clock::time_point now) noexcept {
+    asking.since_ = now;
+    if (!bind()) {
+        return wait_state::wrong_loop;
+    }
+    decision::verdict said;
+    if (!has_waiting()) {
+        said = take(now, asking.weight_);
+        if (said.granted) {
+            line_.append(asking);
+            ++waiting_;
+            weight_waiting_ += asking.weight_;
+            pass(asking, now);
+            return asking.state_;
+        }
+    }
+    if (must_refuse(asking, now, said.wait)) {
+        return asking.state_ = wait_state::refused;
+    }
+    enter(asking);
+    return asking.state_;
+}
+
 void limiter_line::remove_waiting(limiter_waiter& gone) noexcept {
     line_.remove(gone);
     // Fractions may not add up to zero again.
@@ -113,22 +145,26 @@ void limiter_line::remove_waiting(limiter_waiter& gone) noexcept {
 
 void limiter_line::leave(limiter_waiter& gone) noexcept {
     const wait_state was = std::exchange(gone.state_, wait_state::idle);
+    loop* const home = running_home();
+    ++cancelled_;
     if (was == wait_state::waiting) {
-        ++cancelled_;
         const bool was_first = &line_.first_waiting() == &gone;
         remove_waiting(gone);
-        if (was_first) {
-            serve(home().now());
+        if (was_first && home != nullptr) {
+            serve(home->now());
         }
-    } else if (was == wait_state::granted) {
-        ++cancelled_;
-        --granted_;
+        return;
+    }
+    line_.remove_granted(gone);
+    --granted_;
+    if (gone.granted_ != gone.since_) {
         --waited_;
         time_waited_ -= gone.granted_ - gone.since_;
-        line_.remove_granted(gone);
-        const clock::time_point now = home().now();
+    }
+    if (home != nullptr) {
+        const clock::time_point now = home->now();
         give_back(now, gone.weight_, gone.granted_);
-        serve(now);
+        move_up(now);
     }
 }
 
@@ -137,53 +173,81 @@ void limiter_line::refuse(limiter_waiter& waiting, const refusal& why) noexcept 
     ++refused_;
     waiting.why_ = why;
     waiting.state_ = wait_state::refused;
-    waiting.answered(home());
+    waiting.answered(*home_);
+}
+
+// The first in line, whose weight has been taken, goes.
+void limiter_line::pass(limiter_waiter& first, clock::time_point now) noexcept {
+    line_.advance();
+    weight_waiting_ = --waiting_ == 0 ? 0 : weight_waiting_ - first.weight_;
+    ++granted_;
+    if (now != first.since_) {
+        ++waited_;
+        time_waited_ += now - first.since_;
+    }
+    first.granted_ = now;
+    first.state_ = wait_state::granted;
+    first.answered(*home_);
+}
+
+// Arms the timer for the first in line; false if that has no sense any more, and it was refused.
+bool limiter_line::wait_for_turn(limiter_waiter& first, clock::time_point now,
+                                 clock::duration wait) noexcept {
+    if (wait == refusal::never) {
+        refuse(first, {refusal_reason::rate_limited, refusal::never});
+        return false;
+    }
+    clock::time_point due = after(now, wait);
+    if (wait == decision::verdict::unforeseen) {
+        if (now >= first.latest_) {
+            refuse(first, {refusal_reason::wait_too_long, {}});
+            return false;
+        }
+        due = first.latest_;
+    } else if (due > first.latest_) {
+        // Somebody else, or a lower rate, has made it wait longer than it can.
+        refuse(first, {refusal_reason::wait_too_long, wait});
+        return false;
+    }
+    if (due == clock::time_point::max()) {
+        if (is_armed()) {
+            home_->disarm(*this);
+        }
+    } else {
+        home_->arm(*this, due);
+    }
+    return true;
 }
 
 void limiter_line::serve(clock::time_point now) noexcept {
     while (line_.has_waiting()) {
         limiter_waiter& first = at(line_.first_waiting());
         const decision::verdict said = take(now, first.weight_);
-        if (!said.granted) {
-            if (said.wait == refusal::never) {
-                refuse(first, {refusal_reason::rate_limited, refusal::never});
-                continue;
-            }
-            if (after(now, said.wait) > first.latest_) {
-                // Somebody else, or a lower rate, has made it wait longer than it can.
-                refuse(first, {refusal_reason::wait_too_long, said.wait});
-                continue;
-            }
-            arm(now, said.wait);
+        if (said.granted) {
+            pass(first, now);
+        } else if (wait_for_turn(first, now, said.wait)) {
             return;
         }
-        line_.advance();
-        weight_waiting_ = --waiting_ == 0 ? 0 : weight_waiting_ - first.weight_;
-        ++granted_;
-        ++waited_;
-        time_waited_ += now - first.since_;
-        first.granted_ = now;
-        first.state_ = wait_state::granted;
-        first.answered(home());
     }
     if (is_armed()) {
-        home().disarm(*this);
+        home_->disarm(*this);
     }
-}
-
-void limiter_line::arm(clock::time_point now, clock::duration wait) noexcept {
-    home().arm(*this, after(now, std::max(wait, clock::duration(1))));
 }
 
 void limiter_line::fire() noexcept {
-    serve(home().now());
+    serve(home_->now());
 }
 
 void limiter_line::revise(clock::time_point now) noexcept {
     if (observer_ != nullptr) {
         observer_->on_event({kind_, name_, "rate changed", now});
     }
-    serve(now);
+    if (has_waiting()) {
+        serve(now);
+        while (limiter_waiter* late = first_too_late(now)) {
+            refuse(*late, {refusal_reason::wait_too_long, {}});
+        }
+    }
 }
 
 void limiter_line::close() noexcept {
@@ -196,10 +260,10 @@ void limiter_line::close() noexcept {
         limiter_waiter& first = at(line_.first_waiting());
         remove_waiting(first);
         first.state_ = wait_state::orphaned;
-        first.answered(home());
+        first.answered(*home_);
     }
     if (is_armed()) {
-        home().disarm(*this);
+        home_->disarm(*this);
     }
 }
 

@@ -14,30 +14,18 @@
 // it is destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
+#include <weir/flow/detail/layers.hpp>
 #include <weir/flow/limiter_line.hpp>
+#include <weir/flow/limiter_operations.hpp>
 #include <weir/flow/policy.hpp>
+#include <weir/flow/reservation.hpp>
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
-
-// Let through; and how long it had to wait.
-struct let_through {
-    clock::duration waited{};
-};
-
-namespace detail {
-
-template <class Limiter>
-class limiter_operation;
-template <class Limiter>
-class limiter_admit;
-template <class Limiter>
-class limiter_acquire;
-
-}  // namespace detail
 
 // The options of a limiter around a decision of your own.
 template <decision::limiter_decision Decision>
@@ -45,10 +33,16 @@ struct limiter_options;
 
 template <decision::limiter_decision Decision, class Options = limiter_options<Decision>>
 class limiter final : private detail::limiter_line {
+    static constexpr bool has_turns = decision::minds_completion<Decision>;
+
 public:
     using decision_type = Decision;
     using limits = typename Decision::limits;
-    using pass = let_through;
+    // What try_acquire() and admit() give to those let through. Where the end of a call matters, it is to
+    // be kept as long as the call lasts.
+    using pass = std::conditional_t<has_turns, detail::limiter_turn<limiter>, let_through>;
+    // What acquire() gives: the time waited, or the pass where it has to be kept.
+    using acquired = std::conditional_t<has_turns, pass, clock::duration>;
     static constexpr policy_kind kind = policy_kind::rate_limiter;
 
     // Throws invalid_argument if the options make no sense.
@@ -58,7 +52,7 @@ public:
     // Around a decision that others use too, on other loops and threads; the options say how to wait.
     // Each limiter has a line of its own: between lines there is no order.
     limiter(std::shared_ptr<Decision> shared, const Options& options)
-        requires(Decision::is_shareable)
+        requires decision::is_shareable<Decision>
         : limiter_line(options.line()), shared_(std::move(shared)), decision_(shared_.get()) {}
     ~limiter() { close(); }
 
@@ -66,26 +60,60 @@ public:
     using limiter_line::stats;
     using limiter_line::write_metrics;
 
-    // At once. Refused while others wait. Throws invalid_argument if the weight is not a positive number,
-    // or more than can ever pass at once.
+    // At once. Refused while others wait. Throws invalid_argument, as all that take a weight do, if it
+    // is not a positive number, or more than can ever pass at once.
     admission<pass> try_acquire(double weight = 1) {
-        check(weight, decision_->capacity());
-        return counted(attempt(weir::now(), weight));
+        check(weight, capacity());
+        admission<pass> in = try_pass(weir::now(), weight);
+        if (!in) {
+            count_refused();
+        }
+        return in;
     }
-    // co_await admit(): admission<let_through>, after waiting if that may help.
-    [[nodiscard]] detail::limiter_admit<limiter> admit(double weight = 1);
+    // co_await admit(): admission<pass>, after waiting if that may help.
+    [[nodiscard]] detail::limiter_admit<limiter> admit(double weight = 1) {
+        check(weight, capacity());
+        return {*this, weight};
+    }
     // co_await acquire(): how long it waited. Throws refused if it may not wait.
-    [[nodiscard]] detail::limiter_acquire<limiter> acquire(double weight = 1);
+    [[nodiscard]] detail::limiter_acquire<limiter> acquire(double weight = 1) {
+        check(weight, capacity());
+        return {*this, weight};
+    }
+    // A place in the line, at once; to be used or given back.
+    admission<reservation> reserve(double weight = 1)
+        requires(!has_turns)
+    {
+        check(weight, capacity());
+        return reservation::ask(*this, weight);
+    }
 
-    // When a request that comes now would pass, behind all who wait.
+    // co_await run(fn), settle(fn): calls it when its turn has come. fn is as in flow/call.hpp.
+    template <class Work>
+    auto run(Work&& work, double weight = 1) {
+        WEIR_CHECK_CALLABLE(Work);
+        check(weight, capacity());
+        return run_behind(*this, kept<Work>(std::forward<Work>(work)), weight);
+    }
+    template <class Work>
+    auto settle(Work&& work, double weight = 1) {
+        WEIR_CHECK_CALLABLE(Work);
+        check(weight, capacity());
+        return settle_behind(*this, kept<Work>(std::forward<Work>(work)), weight);
+    }
+
+    // How long a request that comes now would wait, behind all others. refusal::never if that cannot be
+    // foreseen.
     clock::duration retry_after(double weight = 1) {
         const clock::time_point now = weir::now();
-        return due_behind_all(now, weight) - now;
+        const clock::time_point due = due_behind_all(now, weight);
+        return due == clock::time_point::max() ? refusal::never : due - now;
     }
-    double capacity() const noexcept override { return decision_->capacity(); }
+    // The most that can pass at once.
+    double capacity() const noexcept { return decision_->capacity(); }
 
     // From now on; those who wait are told anew. What the limiter has saved up stays as it is: no burst
-    // comes from a change. Those who ask for more than can ever pass now are refused.
+    // comes from a change. Those who can never pass now, or too late for them, are refused.
     void set_rate(const limits& changed) {
         const clock::time_point now = weir::now();
         decision_->set_rate(now, changed);
@@ -95,16 +123,12 @@ public:
     Decision& decision() noexcept { return *decision_; }
     const Decision& decision() const noexcept { return *decision_; }
 
-    // As a policy: a gate that may make calls wait.
+    // As a policy: a gate that may make calls wait. A call that can never pass is refused.
     admission<pass> try_enter(call_context& call) noexcept {
-        const admission<pass> in = attempt(call.now(), call.weight());
-        if (in) {
-            count_granted();
-        }
-        return in;
+        return try_pass(call.now(), call.weight());
     }
     task<admission<pass>> enter(call_context& call) {
-        auto waiting = detail::limiter_admit<limiter>(*this, call.weight());
+        detail::limiter_admit<limiter> waiting(*this, call.weight());
         admission<pass> in = co_await std::move(waiting);
         call.time_passed();
         co_return in;
@@ -113,28 +137,69 @@ public:
 private:
     template <class>
     friend class detail::limiter_operation;
-    friend class detail::limiter_admit<limiter>;
     friend class detail::limiter_acquire<limiter>;
+    friend class detail::limiter_turn<limiter>;
+    template <class Work>
+    using kept =
+        std::conditional_t<std::is_lvalue_reference_v<Work>, Work, std::remove_cvref_t<Work>>;
 
-    admission<pass> attempt(clock::time_point now, double weight) noexcept {
+    decision::verdict attempt(clock::time_point now, double weight) noexcept {
         if (has_waiting()) [[unlikely]] {
             const clock::time_point due = due_behind_all(now, weight);
-            return refusal{refusal_reason::rate_limited,
-                           due == clock::time_point::max() ? refusal::never : due - now};
+            if (due == clock::time_point::max()) {
+                return {false,
+                        weight <= capacity() ? decision::verdict::unforeseen : refusal::never};
+            }
+            return {false, due - now};
         }
-        const decision::verdict said = decision_->try_take(now, weight);
-        if (said.granted) [[likely]] {
-            return let_through{};
-        }
-        return refusal{refusal_reason::rate_limited, said.wait};
+        return decision_->try_take(now, weight);
     }
-    admission<pass> counted(admission<pass> in) noexcept {
-        if (in) [[likely]] {
+    admission<pass> try_pass(clock::time_point now, double weight) noexcept {
+        const decision::verdict said = attempt(now, weight);
+        if (said.granted) [[likely]] {
             count_granted();
-        } else {
-            count_refused();
+            return make_pass(weight, {});
         }
-        return in;
+        return refusal{refusal_reason::rate_limited, detail::foreseen(said.wait)};
+    }
+    pass make_pass([[maybe_unused]] double weight, clock::duration waited) noexcept {
+        if constexpr (has_turns) {
+            return pass(*this, weight, waited);
+        } else {
+            return {waited};
+        }
+    }
+    static acquired to_acquired(pass&& in) noexcept {
+        if constexpr (has_turns) {
+            return std::move(in);
+        } else {
+            return in.waited;
+        }
+    }
+    void completed(double weight) noexcept
+        requires has_turns
+    {
+        if (loop* here = loop::current_or_null()) {
+            const clock::time_point now = here->now();
+            decision_->completed(now, weight);
+            move_up(now);
+        }
+    }
+
+    template <class Work>
+    static task<outcome<detail::call_value_t<std::remove_reference_t<Work>>>> settle_behind(
+        limiter& gate, Work work, double weight) {
+        call_context call(gate.name(), weight);
+        detail::innermost<std::remove_reference_t<Work>> next(work);
+        auto ended = co_await detail::through_gate(gate, call, next);
+        co_return ended;
+    }
+    template <class Work>
+    static task<detail::call_value_t<std::remove_reference_t<Work>>> run_behind(limiter& gate,
+                                                                                Work work,
+                                                                                double weight) {
+        auto ended = co_await settle_behind<std::remove_reference_t<Work>&>(gate, work, weight);
+        co_return detail::value_of(std::move(ended), gate.name());
     }
 
     decision::verdict take(clock::time_point now, double weight) noexcept override {
@@ -146,14 +211,35 @@ private:
     }
     clock::time_point due_behind_all(clock::time_point now, double weight) noexcept override {
         auto line = decision_->plan(now);
-        if constexpr (Decision::is_additive) {
+        if constexpr (decision::is_additive<Decision>) {
             if (has_waiting()) {
                 line.skip(weight_waiting());
             }
         } else {
-            for_each_waiting([&](double ahead) { line.grant(ahead); });
+            find_waiting([&](const detail::limiter_waiter& ahead) {
+                line.grant(ahead.weight());
+                return false;
+            });
         }
         return line.grant(weight);
+    }
+    clock::time_point due_of(clock::time_point now,
+                             const detail::limiter_waiter& waiting) noexcept override {
+        auto line = decision_->plan(now);
+        clock::time_point due;
+        find_waiting([&](const detail::limiter_waiter& each) {
+            due = line.grant(each.weight());
+            return &each == &waiting;
+        });
+        return due;
+    }
+    detail::limiter_waiter* first_too_late(clock::time_point now) noexcept override {
+        auto line = decision_->plan(now);
+        return find_waiting([&](const detail::limiter_waiter& each) {
+            const clock::time_point due = line.grant(each.weight());
+            return each.weight() > capacity() ||
+                   (due > each.latest() && due != clock::time_point::max());
+        });
     }
 
     std::optional<Decision> own_;
@@ -177,93 +263,5 @@ struct limiter_options {
         return {"limiter", name, max_waiting, when_full, max_wait, observer};
     }
 };
-
-namespace detail {
-
-template <class Limiter>
-class limiter_operation : public operation, protected limiter_waiter {
-public:
-    bool ready() noexcept override {
-        since_ = weir::now();
-        const auto in = from_->attempt(since_, weight_);
-        if (in) [[likely]] {
-            from_->count_granted();
-            return true;
-        }
-        if (from_->must_refuse(*this, since_, in.refusal().retry_after)) {
-            state_ = wait_state::refused;
-            return true;
-        }
-        return false;
-    }
-    bool start() noexcept override { return from_->limiter_line::enter(*this); }
-    bool cancel() noexcept override {
-        from_->leave(*this);
-        return true;
-    }
-
-protected:
-    limiter_operation(Limiter& from, double weight) noexcept
-        : limiter_waiter(weight), from_(&from) {}
-    limiter_operation(limiter_operation&& other) noexcept
-        : operation(), limiter_waiter(other.weight_), from_(other.from_) {}
-    ~limiter_operation() {
-        if (state_ == wait_state::waiting || state_ == wait_state::granted) [[unlikely]] {
-            from_->leave(*this);
-        }
-    }
-
-    admission<let_through> answer() {
-        switch (state_) {
-            case wait_state::idle:
-                return let_through{};
-            case wait_state::granted:
-                from_->settle(*this);
-                return let_through{granted_ - since_};
-            case wait_state::refused:
-                state_ = wait_state::idle;
-                return why_;
-            default:
-                throw_wait_error(std::exchange(state_, wait_state::idle), "rate limiter");
-        }
-    }
-
-    Limiter* from_;
-
-private:
-    void answered(loop_core& home) noexcept override { complete_on(home); }
-};
-
-template <class Limiter>
-class [[nodiscard]] limiter_admit final : public limiter_operation<Limiter> {
-public:
-    limiter_admit(Limiter& from, double weight) noexcept
-        : limiter_operation<Limiter>(from, weight) {}
-    const char* name() const noexcept override { return "limiter.admit"; }
-    admission<let_through> resume() { return this->answer(); }
-};
-
-template <class Limiter>
-class [[nodiscard]] limiter_acquire final : public limiter_operation<Limiter> {
-public:
-    limiter_acquire(Limiter& from, double weight) noexcept
-        : limiter_operation<Limiter>(from, weight) {}
-    const char* name() const noexcept override { return "limiter.acquire"; }
-    clock::duration resume() { return this->answer().value(this->from_->name()).waited; }
-};
-
-}  // namespace detail
-
-template <decision::limiter_decision Decision, class Options>
-detail::limiter_admit<limiter<Decision, Options>> limiter<Decision, Options>::admit(double weight) {
-    check(weight, decision_->capacity());
-    return {*this, weight};
-}
-template <decision::limiter_decision Decision, class Options>
-detail::limiter_acquire<limiter<Decision, Options>> limiter<Decision, Options>::acquire(
-    double weight) {
-    check(weight, decision_->capacity());
-    return {*this, weight};
-}
 
 }  // namespace weir

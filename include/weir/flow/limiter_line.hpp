@@ -20,6 +20,8 @@
 
 namespace weir {
 
+class reservation;
+
 // Who goes when as many wait as may.
 enum class when_full : unsigned char {
     refuse_newest,    // whoever asks is refused: queue_full
@@ -42,11 +44,19 @@ namespace detail {
 
 class limiter_line;
 
+// For a refusal: what nobody can foresee is told as zero.
+constexpr clock::duration foreseen(clock::duration wait) noexcept {
+    return wait == decision::verdict::unforeseen ? clock::duration::zero() : wait;
+}
+
 // One place in the line.
 class limiter_waiter : public wait_link {
 public:
     limiter_waiter(const limiter_waiter&) = delete;
     limiter_waiter& operator=(const limiter_waiter&) = delete;
+
+    double weight() const noexcept { return weight_; }
+    clock::time_point latest() const noexcept { return latest_; }
 
 protected:
     friend class limiter_line;
@@ -59,7 +69,7 @@ protected:
     clock::time_point latest_ = clock::time_point::max();  // later is too late
     clock::time_point granted_{};
     weir::refusal why_{};
-    wait_state state_ = wait_state::idle;
+    wait_state state_ = wait_state::idle;  // refused: why_ says why
 };
 
 struct line_options {
@@ -80,12 +90,14 @@ public:
     limiter_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;
 
-    // For operations. True: it waits now; false: it has been answered.
+    // For operations. True: it is in the line, or answered already; false: this is another loop.
     bool enter(limiter_waiter& last) noexcept;
+    // Lets it through at once, waits for it, or refuses, with why_.
+    wait_state place(limiter_waiter& asking, clock::time_point now) noexcept;
     // It does not wait any more, or does not want what it was granted.
     void leave(limiter_waiter& gone) noexcept;
     // Its fiber goes on with what it was granted.
-    void settle(limiter_waiter& granted) noexcept {
+    void went_on(limiter_waiter& granted) noexcept {
         line_.remove_granted(granted);
         granted.state_ = wait_state::idle;
     }
@@ -94,6 +106,7 @@ public:
                      clock::duration wait_alone) noexcept;
 
 protected:
+    friend class weir::reservation;
     explicit limiter_line(const line_options& options);
     ~limiter_line() = default;
 
@@ -102,21 +115,34 @@ protected:
                            clock::time_point taken) noexcept = 0;
     // When would such a weight pass, behind all who wait?
     virtual clock::time_point due_behind_all(clock::time_point now, double weight) noexcept = 0;
-    virtual double capacity() const noexcept = 0;
+    // When will this one, who waits, pass?
+    virtual clock::time_point due_of(clock::time_point now,
+                                     const limiter_waiter& waiting) noexcept = 0;
+    // The first who will not pass before it is too late for it; null if all will.
+    virtual limiter_waiter* first_too_late(clock::time_point now) noexcept = 0;
 
     bool has_waiting() const noexcept { return line_.has_waiting(); }
     double weight_waiting() const noexcept { return weight_waiting_; }
-    // With the weight of each who waits, in order.
-    template <class Visit>
-    void for_each_waiting(Visit visit) const {
+    // The first who waits for whom this holds, in order; null if there is none.
+    template <class Predicate>
+    limiter_waiter* find_waiting(Predicate holds) const {
         wait_link* each = &line_.first_waiting();
         for (std::size_t left = waiting_; left > 0; --left) {
-            visit(at(*each).weight_);
+            if (holds(at(*each))) {
+                return &at(*each);
+            }
             each = each->next;
         }
+        return nullptr;
     }
     void count_granted() noexcept { ++granted_; }
     void count_refused() noexcept { ++refused_; }
+    // Something has ended, or was given back: lets through whoever may pass now.
+    void move_up(clock::time_point now) noexcept {
+        if (has_waiting()) {
+            serve(now);
+        }
+    }
     // The decision has changed: lets through whoever may pass now, refuses those who never will.
     void revise(clock::time_point now) noexcept;
     // Tells all who are in the line that it is gone.
@@ -135,10 +161,13 @@ private:
     }
     void fire() noexcept override;
     void serve(clock::time_point now) noexcept;
-    void arm(clock::time_point now, clock::duration wait) noexcept;
+    void pass(limiter_waiter& first, clock::time_point now) noexcept;
+    bool wait_for_turn(limiter_waiter& first, clock::time_point now, clock::duration wait) noexcept;
+    bool bind() noexcept;
+    // The loop, if it is the one that runs here: a place may outlive it.
+    loop* running_home() const noexcept;
     void remove_waiting(limiter_waiter& gone) noexcept;
     void refuse(limiter_waiter& waiting, const refusal& why) noexcept;
-    loop& home() const noexcept { return *home_; }
     clock::time_point timer_due() const noexcept {
         return clock::time_point(clock::duration(timer::deadline()));
     }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The window that slides over two counters: constant memory, nearly the strict window.
+//
+// Time is cut into stretches of the window's length. The window that ends now covers all of this stretch
+// so far, and the end of the one before; of that one's count the same part is taken to lie in the window,
+// as if it had been spread evenly. If it was not, more than the limit may pass in some window: up to
+// twice as much, when all of the one stretch comes at its end. With strict = true the stretch before
+// counts in full until it is over: then no window has more than the limit, and under steady demand only
+// half of the limit passes. Where both matter, use the log (sliding_log.hpp).
+// For one thread; locked.hpp shares it.
+#pragma once
+
+#include <weir/flow/decision/limiter_decision.hpp>
+#include <weir/flow/decision/window_weight.hpp>
+
+#include <algorithm>
+
+namespace weir::decision {
+
+struct sliding_counter_limits {
+    double limit = 0;
+    clock::duration window = std::chrono::seconds(1);
+    bool strict = false;
+};
+
+class sliding_counter {
+public:
+    using limits = sliding_counter_limits;
+    using line = trial_line<sliding_counter>;
+
+    // Throws invalid_argument.
+    explicit sliding_counter(const limits& given)
+        : limit_((check(given), in_millionths(given.limit))),
+          window_(given.window.count()),
+          strict_(given.strict) {}
+
+    verdict try_take(clock::time_point now, double weight = 1) noexcept {
+        const millionths cost = in_millionths(weight);
+        advance(now);
+        const std::int64_t into = std::max<std::int64_t>(0, (now - begin_).count());
+        const millionths free = limit_ - cost - used_;
+        if (free >= 0 && fits(before_, into, free)) [[likely]] {
+            used_ += cost;
+            return {true, {}};
+        }
+        if (cost > limit_) {
+            return {false, refusal::never};
+        }
+        const std::int64_t until =
+            free >= 0 ? moment(before_, free) : window_ + moment(used_, limit_ - cost);
+        return {false, begin_ + clock::duration(until) - now};
+    }
+    void give_back(clock::time_point, double weight, clock::time_point taken) noexcept {
+        const millionths back = in_millionths(weight);
+        if (taken >= begin_) {
+            used_ = std::max<millionths>(0, used_ - back);
+        } else if (taken >= begin_ - clock::duration(window_)) {
+            before_ = std::max<millionths>(0, before_ - back);
+        }
+    }
+    // A stretch begins now; what counted until now counts as that of the one before.
+    void set_rate(clock::time_point now, const limits& given) {
+        check(given);
+        advance(now);
+        const std::int64_t into = std::max<std::int64_t>(0, (now - begin_).count());
+        before_ = used_ + (strict_ ? before_ : part(before_, window_ - into));
+        used_ = 0;
+        begin_ = std::max(begin_, now);
+        limit_ = in_millionths(given.limit);
+        window_ = given.window.count();
+        strict_ = given.strict;
+    }
+
+    double capacity() const noexcept { return static_cast<double>(limit_) / 1e6; }
+    line plan(clock::time_point now) const noexcept { return {*this, now}; }
+
+private:
+    __extension__ using wide = __int128;
+    static void check(const limits& given) {
+        check_window("sliding_window_counter", {given.limit, given.window});
+    }
+    // The part of a count that still lies in the window, rounded up.
+    millionths part(millionths count, std::int64_t left) const noexcept {
+        return static_cast<millionths>((static_cast<wide>(count) * left + window_ - 1) / window_);
+    }
+    bool fits(millionths count, std::int64_t into, millionths free) const noexcept {
+        if (strict_) {
+            return count <= free;
+        }
+        return static_cast<wide>(count) * (window_ - into) <= static_cast<wide>(free) * window_;
+    }
+    // The first nanosecond of a stretch at which so little of the count before is left.
+    std::int64_t moment(millionths count, millionths free) const noexcept {
+        if (count <= free) {
+            return 0;
+        }
+        if (strict_) {
+            return window_;
+        }
+        return window_ - static_cast<std::int64_t>(static_cast<wide>(free) * window_ / count);
+    }
+    void advance(clock::time_point now) noexcept {
+        if (begin_ == clock::time_point::min()) {
+            begin_ = now;
+            return;
+        }
+        const std::int64_t stretches = (now - begin_).count() / window_;
+        if (stretches > 0) [[unlikely]] {
+            begin_ += clock::duration(stretches * window_);
+            before_ = stretches == 1 ? used_ : 0;
+            used_ = 0;
+        }
+    }
+
+    clock::time_point begin_ = clock::time_point::min();  // of this stretch: none yet
+    millionths used_ = 0;                                 // in this stretch
+    millionths before_ = 0;                               // in the one before
+    millionths limit_;
+    std::int64_t window_;
+    bool strict_;
+};
+
+static_assert(limiter_decision<sliding_counter>);
+
+}  // namespace weir::decision

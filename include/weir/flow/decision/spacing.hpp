@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// One at a time, with a pause between: a leaky bucket. The pause is measured from when the one before was
+// let through, or from when it ended; then the next waits for that end, however long it takes.
+//
+// A weight stretches the pause after it. For one thread; locked.hpp shares it.
+#pragma once
+
+#include <weir/flow/bad_option.hpp>
+#include <weir/flow/decision/limiter_decision.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace weir::decision {
+
+enum class measured_from : unsigned char { start, completion };
+
+struct spacing_limits {
+    clock::duration interval{};
+    measured_from from = measured_from::start;
+};
+
+class spacing {
+public:
+    using limits = spacing_limits;
+    using line = trial_line<spacing>;
+    static constexpr bool minds_completion = true;
+
+    // Throws invalid_argument.
+    explicit spacing(const limits& given) : limits_(checked(given)) {}
+
+    verdict try_take(clock::time_point now, double weight = 1) noexcept {
+        if (!(weight > 0 && weight <= capacity())) {
+            return {false, refusal::never};
+        }
+        if (is_running_) {
+            return {false, verdict::unforeseen};
+        }
+        if (now < next_) {
+            return {false, next_ - now};
+        }
+        is_running_ = limits_.from == measured_from::completion;
+        next_ = now + pause(weight);
+        return {true, {}};
+    }
+    // What was let through has ended. Nothing if the pause is measured from the start.
+    void completed(clock::time_point now, double weight = 1) noexcept {
+        if (is_running_) {
+            is_running_ = false;
+            next_ = std::max(next_, now + pause(weight));
+        }
+    }
+    void give_back(clock::time_point, double weight, clock::time_point taken) noexcept {
+        if (next_ == taken + pause(weight)) {  // nobody has come since
+            is_running_ = false;
+            next_ = taken;
+        }
+    }
+    // The pause that goes on now keeps the length it had.
+    void set_rate(clock::time_point, const limits& given) {
+        limits_ = checked(given);
+        is_running_ = is_running_ && given.from == measured_from::completion;
+    }
+    double capacity() const noexcept { return 1e6; }
+    line plan(clock::time_point now) const noexcept { return {*this, now}; }
+
+private:
+    static limits checked(const limits& given) {
+        if (given.interval <= clock::duration::zero() ||
+            given.interval > std::chrono::hours(24 * 366)) {
+            weir::detail::throw_bad_option("leaky_bucket", "interval", given.interval,
+                                           "a time above zero, up to a year");
+        }
+        return given;
+    }
+    clock::duration pause(double weight) const noexcept {
+        if (weight == 1) [[likely]] {
+            return limits_.interval;
+        }
+        constexpr double most = 9e18;
+        const double exact = static_cast<double>(limits_.interval.count()) * weight;
+        return clock::duration(static_cast<std::int64_t>(std::ceil(std::min(exact, most / 2))));
+    }
+
+    limits limits_;
+    clock::time_point next_ = clock::time_point::min();  // none passes earlier
+    bool is_running_ = false;                            // and none while one runs
+};
+
+static_assert(limiter_decision<spacing>);
+
+}  // namespace weir::decision

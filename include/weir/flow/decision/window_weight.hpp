@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// How windows count: in millionths, so that sums of fractions are exact; and what they are limited by.
+#pragma once
+
+#include <weir/clock.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace weir::decision {
+
+// At most so many in a window of that length.
+struct window_limits {
+    double limit = 0;
+    clock::duration window = std::chrono::seconds(1);
+};
+
+using millionths = std::int64_t;
+// More than any limit.
+constexpr millionths too_much = std::int64_t{1} << 62;
+
+// Rounded up. Too much, if it is not a positive number.
+constexpr millionths in_millionths(double weight) noexcept {
+    if (weight == 1) [[likely]] {
+        return 1'000'000;
+    }
+    const double exact = weight * 1e6;
+    if (!(exact > 0 && exact < static_cast<double>(too_much))) {
+        return too_much;
+    }
+    const auto below = static_cast<millionths>(exact);
+    return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
+}
+
+// Throws invalid_argument unless the limit is a positive number up to a billion, and the window a time
+// between a nanosecond and nine years.
+void check_window(std::string_view who, const window_limits& limits);
+
+}  // namespace weir::decision
