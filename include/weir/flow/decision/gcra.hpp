@@ -32,7 +32,7 @@ public:
             units full_at = full_at_.load(std::memory_order_acquire);
             const gcra_terms terms = load();
             const units cost = terms.cost(weight);
-            const units at = terms.units_at(now);
+            const units at = terms.units_for(full_at, now);
             const units next = gcra_terms::after(full_at, at, cost);
             if (next - at > terms.capacity()) {
                 // The terms that were read are those of this state only if it is still there.
@@ -115,23 +115,28 @@ public:
             if (cost > terms_.capacity()) {
                 return clock::time_point::max();
             }
-            full_at_ = gcra_terms::after(full_at_, at_, cost);
-            at_ = std::max(at_, full_at_ - terms_.capacity());
-            return terms_.time_of(at_, now_);
+            enter(cost);
+            if (full_at_ - terms_.capacity() <= at_) {
+                return time_;
+            }
+            at_ = full_at_ - terms_.capacity();
+            time_ = terms_.time_of(at_, time_);
+            return time_;
         }
         // Those ahead pass first: together so much.
-        void skip(double weight) noexcept {
-            full_at_ = gcra_terms::after(full_at_, at_, terms_.cost(weight));
-        }
+        void skip(double weight) noexcept { enter(terms_.cost(weight)); }
 
     private:
         friend class gcra;
         line(const gcra_terms& terms, gcra_terms::units full_at, clock::time_point now) noexcept
-            : terms_(terms), full_at_(full_at), at_(terms.units_at(now)), now_(now) {}
+            : terms_(terms), full_at_(full_at), at_(terms.units_for(full_at, now)), time_(now) {}
+        void enter(gcra_terms::units cost) noexcept {
+            full_at_ = gcra_terms::after(full_at_, at_, cost);
+        }
         gcra_terms terms_;
         gcra_terms::units full_at_;
         gcra_terms::units at_;
-        clock::time_point now_;
+        clock::time_point time_;
     };
     line plan(clock::time_point now) const noexcept {
         const snapshot seen = steady();

@@ -37,6 +37,17 @@ public:
     explicit gcra_terms(const gcra_limits& limits);
 
     units units_at(clock::time_point now) const noexcept { return units_of(nanoseconds(now)); }
+    // The same, for a decision about a bucket in that state. What has flowed in of a unit that is not
+    // complete is lost to a bucket that is full, and not to one that is just getting full.
+    units units_for(units full_at, clock::time_point now) const noexcept {
+        const wide product = static_cast<wide>(nanoseconds(now) - origin_) * speed_;
+        const units complete = first_ + static_cast<units>(product >> speed_bits);
+        if (full_at >= complete) {
+            return complete;
+        }
+        constexpr wide all_but_one = (static_cast<wide>(1) << speed_bits) - 1;
+        return first_ + static_cast<units>((product + all_but_one) >> speed_bits);
+    }
     // What a weight costs, rounded up; unaffordable if it is not a positive number or above all bounds.
     units cost(double weight) const noexcept {
         if (weight == 1) [[likely]] {
@@ -74,7 +85,8 @@ public:
         return clock::time_point(clock::duration(origin_));
     }
 
-    // The state after a take at that time, which may pass if it is at most full_within ahead.
+    // The state after a take at that time (of units_for). It may pass if that is no further ahead than the
+    // capacity.
     static units after(units full_at, units at, units cost) noexcept {
         return std::max(full_at, at) + cost;
     }
@@ -83,7 +95,8 @@ public:
         if (taken < origin()) {
             return 0;
         }
-        return std::max<units>(0, cost - std::max<units>(0, units_at(now) - units_at(taken)));
+        const units refilled = now > taken ? units_at(now) - units_at(taken) + 1 : 0;
+        return std::max<units>(0, cost - refilled);
     }
 
     // These terms from now on, for a bucket that was filled under others until now: it holds as many
