@@ -24,7 +24,7 @@ task<std::vector<grant>> play(Limiter& limiter, const std::vector<event>& traffi
     std::vector<grant> grants;
     std::vector<handle<void>> callers;
     auto call = [&](int who, double weight) -> task<> {
-        co_await limiter.acquire(weight);
+        static_cast<void>(co_await limiter.acquire(weight));
         grants.push_back({weir::now(), weight, who});
     };
     for (const event& each : traffic) {
@@ -42,7 +42,7 @@ task<std::vector<grant>> play(Limiter& limiter, const std::vector<event>& traffi
         co_await each.wait();
     }
     // Who comes in the nanosecond in which another is let through may well run before that one does.
-    std::stable_sort(grants.begin(), grants.end(), [](const grant& one, const grant& other) {
+    std::sort(grants.begin(), grants.end(), [](const grant& one, const grant& other) {
         return std::pair(one.when, one.who) < std::pair(other.when, other.who);
     });
     co_return grants;
