@@ -5,44 +5,43 @@
 // runs and waits for a while; whoever is not done then keeps only the race itself, which forgets the
 // caller, the policy and the budget.
 
-#include "flow/option_checks.hpp"
-
+#include <weir/flow/bad_option.hpp>
 #include <weir/flow/hedge.hpp>
 
 #include <algorithm>
 
 namespace weir {
 
-using detail::bad_option;
-using detail::in_words;
+using detail::throw_bad_option;
 
 void detail::check_hedge_options(const hedge_options& options) {
     const std::string owner = options.name.empty() ? "hedge" : "hedge " + std::string(options.name);
     constexpr clock::duration zero{};
     if (options.delay < zero) {
-        bad_option(owner, "delay", in_words(options.delay), "it must not be negative");
+        throw_bad_option(owner, "delay", options.delay, "zero or more");
     }
     if (!(options.percentile >= 0 && options.percentile < 1)) {
-        bad_option(owner, "percentile", in_words(options.percentile),
-                   "it must be from 0 (a fixed delay) to less than 1, such as 0.95");
+        throw_bad_option(owner, "percentile", options.percentile,
+                         "from 0 (a fixed delay) to less than 1, such as 0.95");
     }
     if (options.min_samples < 1) {
-        bad_option(owner, "min_samples", "0", "it must be at least 1");
+        throw_bad_option(owner, "min_samples", 0.0, "at least 1");
     }
     if (options.window <= zero) {
-        bad_option(owner, "window", in_words(options.window), "it must be positive");
+        throw_bad_option(owner, "window", options.window, "a time above zero");
     }
-    if (options.min_delay < zero || options.max_delay < options.min_delay) {
-        bad_option(owner, "max_delay", in_words(options.max_delay),
-                   "which is less than min_delay, or min_delay, " + in_words(options.min_delay) +
-                       ", is negative");
+    if (options.min_delay < zero) {
+        throw_bad_option(owner, "min_delay", options.min_delay, "zero or more");
+    }
+    if (options.max_delay < options.min_delay) {
+        throw_bad_option(owner, "max_delay", options.max_delay, "at least min_delay");
     }
     if (options.max_hedges < 1 || options.max_hedges > 100) {
-        bad_option(owner, "max_hedges", std::to_string(options.max_hedges),
-                   "the attempts beyond the first must be from 1 to 100");
+        throw_bad_option(owner, "max_hedges", options.max_hedges,
+                         "from 1 to 100: the attempts beyond the first");
     }
     if (options.loser_grace < zero) {
-        bad_option(owner, "loser_grace", in_words(options.loser_grace), "it must not be negative");
+        throw_bad_option(owner, "loser_grace", options.loser_grace, "zero or more");
     }
 }
 

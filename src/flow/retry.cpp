@@ -4,8 +4,7 @@
 // Only then is anybody told, so that 'retry' is reported for attempts that are really made. Nothing of
 // this runs when the first attempt succeeds.
 
-#include "flow/option_checks.hpp"
-
+#include <weir/flow/bad_option.hpp>
 #include <weir/flow/retry.hpp>
 #include <weir/timeout.hpp>
 
@@ -113,15 +112,14 @@ namespace detail {
 void check_retry_options(const retry_options& options) {
     const std::string owner = options.name.empty() ? "retry" : "retry " + std::string(options.name);
     if (options.max_attempts < 1) {
-        bad_option(owner, "max_attempts", std::to_string(options.max_attempts),
-                   "but the first attempt counts too: it must be at least 1");
+        throw_bad_option(owner, "max_attempts", options.max_attempts,
+                         "at least 1, since the first attempt counts too");
     }
     if (options.total_time <= clock::duration::zero()) {
-        bad_option(owner, "total_time", in_words(options.total_time), "it must be positive");
+        throw_bad_option(owner, "total_time", options.total_time, "a time above zero");
     }
     if (options.max_asked_delay < clock::duration::zero()) {
-        bad_option(owner, "max_asked_delay", in_words(options.max_asked_delay),
-                   "it must not be negative");
+        throw_bad_option(owner, "max_asked_delay", options.max_asked_delay, "zero or more");
     }
     decision::backoff::check(options.backoff, owner.c_str());
 }

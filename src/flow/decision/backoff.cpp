@@ -4,16 +4,16 @@
 // what is no number count as too much, so no exponent is large enough to get round the maximum. The
 // maximum is applied once more after jitter, to the number that is handed out.
 
-#include "flow/option_checks.hpp"
-
+#include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
 #include <weir/flow/decision/backoff.hpp>
 
 #include <cmath>
+#include <string>
 
 namespace weir::decision {
 
-using detail::bad_option;
-using detail::in_words;
+using detail::throw_bad_option;
 
 backoff::backoff(const backoff_options& options) noexcept
     : options_(&options), maximum_(static_cast<double>(options.maximum.count())) {
@@ -27,38 +27,34 @@ void backoff::restart() noexcept {
 void backoff::check(const backoff_options& options, const char* owner) {
     constexpr clock::duration zero{};
     if (options.initial < zero) {
-        bad_option(owner, "backoff.initial", in_words(options.initial),
-                   "but nobody can wait for less than no time");
+        throw_bad_option(owner, "backoff.initial", options.initial, "zero or more");
     }
     if (options.maximum < options.initial) {
-        bad_option(owner, "backoff.maximum", in_words(options.maximum),
-                   "which is less than backoff.initial, " + in_words(options.initial));
+        throw_bad_option(owner, "backoff.maximum", options.maximum, "at least backoff.initial");
     }
     if (options.step < zero) {
-        bad_option(owner, "backoff.step", in_words(options.step), "it must not be negative");
+        throw_bad_option(owner, "backoff.step", options.step, "zero or more");
     }
     if (!(options.factor >= 1) || !std::isfinite(options.factor)) {
-        bad_option(owner, "backoff.factor", in_words(options.factor),
-                   "it must be a number from 1 upwards");
+        throw_bad_option(owner, "backoff.factor", options.factor, "a number from 1 upwards");
     }
     const double amount = options.jitter.amount();
     switch (options.jitter.which()) {
         case jitter::kind::factor:
             if (!(amount >= 0 && amount <= 1)) {
-                bad_option(owner, "backoff.jitter", in_words(amount),
-                           "the share must be from 0 to 1");
+                throw_bad_option(owner, "backoff.jitter", amount, "a share from 0 to 1");
             }
             break;
         case jitter::kind::duration:
             if (amount < 0) {
-                bad_option(owner, "backoff.jitter", in_words(amount / 1e9) + " s",
-                           "it must not be negative");
+                throw_bad_option(owner, "backoff.jitter", amount / 1e9, "zero or more seconds");
             }
             break;
         case jitter::kind::decorrelated:
             if (options.shape != backoff_shape::exponential) {
-                bad_option(owner, "backoff.jitter", "decorrelated",
-                           "which is for exponential backoff alone");
+                throw invalid_argument(
+                    std::string(owner) +
+                    ": backoff.jitter is decorrelated, which is for exponential backoff alone");
             }
             break;
         default:

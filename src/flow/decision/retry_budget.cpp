@@ -2,33 +2,33 @@
 // The rare parts of the budgets: checking options, and forgetting slots whose time is over. A budget
 // counts in millionths, so that additions never lose anything.
 
-#include "flow/option_checks.hpp"
-
+#include <weir/flow/bad_option.hpp>
 #include <weir/flow/decision/retry_budget.hpp>
 
 #include <cmath>
 
 namespace weir::decision {
 
-using detail::bad_option;
-using detail::in_words;
+using detail::throw_bad_option;
 
 namespace {
 
-void check_within(const char* owner, const char* option, double value, double most) {
+void check_within(const char* owner, const char* option, double value, double most,
+                  const char* must_be) {
     if (!(value >= 0 && value <= most)) {  // what is no number is not within either
-        bad_option(owner, option, in_words(value), "it must be from 0 to " + in_words(most));
+        throw_bad_option(owner, option, value, must_be);
     }
 }
 
 }  // namespace
 
 ratio_budget::ratio_budget(const weir::ratio_budget& options) {
-    check_within("ratio_budget", "ratio", options.ratio, 1000);
-    check_within("ratio_budget", "reserve_per_second", options.reserve_per_second, 1e6);
+    check_within("ratio_budget", "ratio", options.ratio, 1000, "from 0 to 1000");
+    check_within("ratio_budget", "reserve_per_second", options.reserve_per_second, 1e6,
+                 "from 0 to a million");
     if (options.window < std::chrono::microseconds(10) || options.window > std::chrono::hours(24)) {
-        bad_option("ratio_budget", "window", in_words(options.window),
-                   "it must be from 10 microseconds to 24 hours");
+        throw_bad_option("ratio_budget", "window", options.window,
+                         "from 10 microseconds to 24 hours");
     }
     const double seconds = std::chrono::duration<double>(options.window).count();
     per_call_ = std::llround(options.ratio * unit);
@@ -54,16 +54,15 @@ void ratio_budget::turn_slots(clock::time_point now) noexcept {
 
 token_budget::token_budget(const weir::token_budget& options)
     : maximum_(options.tokens), per_success_(options.per_success), tokens_(options.tokens) {
-    check_within("token_budget", "tokens", options.tokens, 1e9);
-    if (options.tokens == 0) {
-        bad_option("token_budget", "tokens", "0", "so nothing would ever be tried again");
+    if (!(options.tokens > 0 && options.tokens <= 1e9)) {
+        throw_bad_option("token_budget", "tokens", options.tokens, "above 0, up to 1e9");
     }
-    check_within("token_budget", "per_success", options.per_success, 1e9);
+    check_within("token_budget", "per_success", options.per_success, 1e9, "from 0 to 1e9");
 }
 
 in_flight_budget::in_flight_budget(const weir::in_flight_budget& options)
     : share_(options.share), minimum_(options.minimum) {
-    check_within("in_flight_budget", "share", options.share, 1000);
+    check_within("in_flight_budget", "share", options.share, 1000, "from 0 to 1000");
 }
 
 }  // namespace weir::decision
