@@ -3,7 +3,7 @@
 //
 //     weir::pipeline payments("payments", weir::total_timeout{10s},
 //                             weir::retry_options{.max_attempts = 3},
-//                             weir::breaker_options{.failures = 5},
+//                             weir::circuit_breaker_options{.consecutive_failures = 5},
 //                             weir::attempt_timeout{2s});
 //     receipt paid = co_await payments.run([&] { return charge(order); });
 //
