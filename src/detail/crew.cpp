@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// A group without a block. Its members keep their own errors: whoever takes their results sees them,
+// and one that nobody takes is reported as every error of a task is that nobody asks for.
+
+#include <weir/detail/crew.hpp>
+#include <weir/detail/group_support.hpp>
+#include <weir/loop.hpp>
+
+namespace weir::detail {
+
+crew::~crew() {
+    if (group_ != nullptr) {
+        group_->observer = nullptr;
+        group_->is_closed = true;
+        release_group(group_);
+    }
+}
+
+void crew::form() {
+    group_ = make_group(loop::current());
+    group_->observer = this;
+}
+
+void crew::child_ended(fiber& ended) noexcept {
+    member_ended(ended);
+    changed.set();
+}
+
+task<void> crew::stop() {
+    is_stopping_ = true;
+    if (group_ == nullptr) {
+        co_return;
+    }
+    for (fiber* each = group_->first_child; each != nullptr; each = each->next_sibling) {
+        cancel_fiber(*each, {});
+    }
+    while (group_->child_count != 0) {
+        changed.clear();
+        co_await changed.wait();
+    }
+}
+
+}  // namespace weir::detail
