@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// map_concurrent: a function over the items of a stream, several at a time.
+//
+//     auto pages = weir::map_concurrent(std::move(urls), 8, fetch);      // generator<page>
+//     while (auto page = co_await pages.next()) { store(*page); }
+//
+// The source is a stream, a queue or a range (flow/stream_source.hpp), the function gives a task, another
+// awaitable, or a value.
+//
+//   map_concurrent             the results in the order of the items
+//   map_as_completed           the results in the order in which they are ready
+//   map_concurrent_settled     outcomes in the order of the items
+//   map_as_completed_settled   pairs of an item's number and its outcome, as they are ready
+//
+// Bounded, both ways: an item counts from before it is asked for until its result is taken, and at
+// most `limit` count at any time. So no more than `limit` calls run, and the source is never read
+// further ahead than that, however slow the consumer is. Nothing runs before the first next().
+//
+// The first two end at the first failure: results before it are still given, then next() throws the
+// error itself. From the failure on nothing more is read, and the calls whose results will not be
+// asked for any more are stopped. In the settled forms a failure is the outcome of one item. An
+// error of the source comes after all results of the items before it, in all forms.
+//
+// When the stream ends early, by an error, a stop, close() or by being dropped, all calls are stopped
+// and awaited and the source is closed, before next() or close() returns; behind the scenes, if it
+// was dropped. Items that were in flight are gone. Errors of calls that nobody has seen by then are
+// reported.
+#pragma once
+
+#include <weir/detail/combine.hpp>
+#include <weir/detail/crew.hpp>
+#include <weir/flow/stream_source.hpp>
+#include <weir/sync/semaphore.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+namespace weir {
+
+namespace detail {
+
+enum class map_form : unsigned char { ordered, as_completed };
+
+// GCC warns where these are given local lambdas: see spawn.hpp.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
+
+template <class Stream, class Function, map_form Form, bool Settled>
+class mapping final : public crew {
+    using result = called_t<Function, kept_value<Stream>>;
+    using settled_type = std::conditional_t<Form == map_form::ordered, outcome<result>,
+                                            std::pair<std::size_t, outcome<result>>>;
+
+public:
+    using value_type = std::conditional_t<Settled, settled_type, value_or_unit<result>>;
+
+    template <class Given>
+    mapping(Stream&& source, std::size_t limit, Given&& function)
+        : source_(std::move(source)),
+          function_(std::forward<Given>(function)),
+          places_(static_cast<std::ptrdiff_t>(limit)) {}
+
+    void begin() { reader_ = start(read(), "map_concurrent"); }
+    bool ready() const {
+        if constexpr (Form == map_form::ordered) {
+            return !calls_.empty() && calls_.front().running.done();
+        } else {
+            return !ended_.empty();
+        }
+    }
+    bool at_end() const { return reader_.done() && calls_.empty(); }
+    void check_end() const { reader_.result(); }
+
+    value_type take() {
+        const call taken = remove_next();
+        fiber_box<result>& ended = taken.running.box();
+        if constexpr (!Settled) {
+            check_ended_well(ended);
+            return take_value(ended);
+        } else if constexpr (Form == map_form::ordered) {
+            return outcome_of<true>(ended);
+        } else {
+            return settled_type(taken.number, outcome_of<true>(ended));
+        }
+    }
+
+    task<void> close_sources() { return close_stream(source_); }
+
+private:
+    struct call {
+        std::size_t number;
+        handle<result> running;
+        semaphore::permit place;
+    };
+
+    task<void> read() {
+        for (std::size_t number = 0;; ++number) {
+            semaphore::permit place = co_await places_.acquire();
+            auto item = co_await source_.next();
+            if (!item) {
+                break;
+            }
+            auto work = call_with_item<Stream, Function>(function_, keep<Stream>(item));
+            handle<result> running = start(std::move(work));
+            if (!running) {
+                break;
+            }
+            calls_.push_back(call{number, std::move(running), std::move(place)});
+        }
+    }
+
+    call remove_next() {
+        auto at = calls_.begin();
+        if constexpr (Form == map_form::as_completed) {
+            at = position_of(*ended_.front());
+            ended_.pop_front();
+        }
+        call next = std::move(*at);
+        calls_.erase(at);
+        return next;
+    }
+    auto position_of(const fiber& one) {
+        auto at = calls_.begin();
+        while (at != calls_.end() && &at->running.checked() != &one) {
+            ++at;
+        }
+        return at;
+    }
+
+    void member_ended(fiber& one) noexcept override {
+        if (&one == &reader_.checked()) {
+            return;
+        }
+        if constexpr (Form == map_form::as_completed) {
+            ended_.push_back(&one);
+        }
+        if constexpr (!Settled) {
+            if (one.has(is_failed) || one.has(is_cancelled)) {
+                give_up(Form == map_form::ordered ? position_of(one) + 1 : calls_.begin());
+            }
+        }
+    }
+    // Nobody will ask for these any more.
+    void give_up(typename std::deque<call>::iterator first) noexcept {
+        reader_.cancel();
+        for (; first != calls_.end(); ++first) {
+            if (!first->running.done()) {  // else it would count as asked for
+                first->running.cancel();
+            }
+        }
+    }
+
+    Stream source_;
+    Function function_;
+    semaphore places_;
+    handle<void> reader_;
+    std::deque<call> calls_;    // in the order of their items
+    std::deque<fiber*> ended_;  // those of them that have ended, in the order of their ends
+};
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+template <map_form Form, bool Settled, class Source, class Function>
+auto start_mapping(Source&& given, std::size_t limit, Function&& function) {
+    check_limit(limit, "map_concurrent: the limit");
+    using state = mapping<stream_of<Source>, std::decay_t<Function>, Form, Settled>;
+    return deliver(stream_owner<state>(std::make_unique<state>(
+        to_stream(std::forward<Source>(given)), limit, std::forward<Function>(function))));
+}
+
+}  // namespace detail
+
+// A limit of 0 throws invalid_argument.
+template <stream_source Source, class Function>
+auto map_concurrent(Source&& items, std::size_t limit, Function&& function) {
+    WEIR_CHECK_CALLABLE(Function);
+    return detail::start_mapping<detail::map_form::ordered, false>(
+        std::forward<Source>(items), limit, std::forward<Function>(function));
+}
+template <stream_source Source, class Function>
+auto map_as_completed(Source&& items, std::size_t limit, Function&& function) {
+    WEIR_CHECK_CALLABLE(Function);
+    return detail::start_mapping<detail::map_form::as_completed, false>(
+        std::forward<Source>(items), limit, std::forward<Function>(function));
+}
+template <stream_source Source, class Function>
+auto map_concurrent_settled(Source&& items, std::size_t limit, Function&& function) {
+    WEIR_CHECK_CALLABLE(Function);
+    return detail::start_mapping<detail::map_form::ordered, true>(
+        std::forward<Source>(items), limit, std::forward<Function>(function));
+}
+template <stream_source Source, class Function>
+auto map_as_completed_settled(Source&& items, std::size_t limit, Function&& function) {
+    WEIR_CHECK_CALLABLE(Function);
+    return detail::start_mapping<detail::map_form::as_completed, true>(
+        std::forward<Source>(items), limit, std::forward<Function>(function));
+}
+
+}  // namespace weir
