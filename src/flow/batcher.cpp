@@ -98,10 +98,10 @@ void sent_batch::answered(std::size_t index) noexcept {
 
 batcher_core::batcher_core(const batcher_options& options)
     : options_(options), name_(options.name) {
-    check_limit(options.size, "batcher: size");
-    check_limit(options.concurrency, "batcher: concurrency");
-    check_limit(options.capacity, "batcher: capacity");
-    check_duration(options.linger, "batcher: linger", true);
+    check_limit(options.size, "batcher", "size");
+    check_limit(options.concurrency, "batcher", "concurrency");
+    check_limit(options.capacity, "batcher", "capacity");
+    check_duration(options.linger, "batcher", "linger", true);
     options_.name = name_;
 }
 

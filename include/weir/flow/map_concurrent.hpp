@@ -167,7 +167,7 @@ private:
 
 template <map_form Form, bool Settled, class Source, class Function>
 auto start_mapping(Source&& given, std::size_t limit, Function&& function) {
-    check_limit(limit, "map_concurrent: the limit");
+    check_limit(limit, "map_concurrent", "limit");
     using state = mapping<stream_of<Source>, std::decay_t<Function>, Form, Settled>;
     return deliver(stream_owner<state>(std::make_unique<state>(
         to_stream(std::forward<Source>(given)), limit, std::forward<Function>(function))));

@@ -10,6 +10,7 @@
 #include <weir/stream.hpp>
 #include <weir/sync/queue.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace weir {
@@ -98,7 +99,7 @@ task<void> close_stream(Stream& closed) {
 }
 
 // Throws invalid_argument for 0, and for what is too large to count.
-void check_limit(std::size_t limit, const char* option);
+void check_limit(std::size_t limit, std::string_view of, std::string_view option);
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

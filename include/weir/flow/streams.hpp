@@ -153,7 +153,8 @@ generator<std::tuple<stream_value<Streams>...>> zipped(sources_side_by_side<Stre
 #pragma GCC diagnostic pop
 #endif
 
-void check_duration(clock::duration given, const char* option, bool may_be_zero);
+void check_duration(clock::duration given, std::string_view of, std::string_view option,
+                    bool may_be_zero);
 
 template <class Limiter>
 concept limits = requires(Limiter& limiter) {
@@ -165,7 +166,7 @@ concept limits = requires(Limiter& limiter) {
 // Reads up to `size` items ahead of whoever takes them. A size of 0 throws invalid_argument.
 template <stream_source Source>
 auto buffer(Source&& items, std::size_t size) {
-    detail::check_limit(size, "buffer: the size");
+    detail::check_limit(size, "buffer", "size");
     using state = detail::reading<detail::stream_of<Source>>;
     auto made = std::make_unique<state>();
     made->add(detail::to_stream(std::forward<Source>(items)), size);
@@ -201,8 +202,8 @@ auto merge(First&& first, Rest&&... rest) {
 // linger of zero gives what there is. Reads at most `size` ahead.
 template <stream_source Source>
 auto chunk_within(Source&& items, std::size_t size, clock::duration linger) {
-    detail::check_limit(size, "chunk_within: the size");
-    detail::check_duration(linger, "chunk_within: the linger", true);
+    detail::check_limit(size, "chunk_within", "size");
+    detail::check_duration(linger, "chunk_within", "linger", true);
     using stream_type = detail::stream_of<Source>;
     using state = detail::reading<stream_type>;
     auto made = std::make_unique<state>();
@@ -215,7 +216,7 @@ auto chunk_within(Source&& items, std::size_t size, clock::duration linger) {
 // the following one come early.
 template <stream_source Source>
 auto throttle(Source&& items, clock::duration interval) {
-    detail::check_duration(interval, "throttle: the interval", false);
+    detail::check_duration(interval, "throttle", "interval", false);
     using stream_type = detail::stream_of<Source>;
     return detail::spaced<stream_type>(detail::to_stream(std::forward<Source>(items)), interval);
 }
