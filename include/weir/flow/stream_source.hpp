@@ -77,16 +77,16 @@ using kept_value = decltype(std::move(*std::declval<kept_item<Stream>&>()));
 
 // The result of a function: awaited if it can be.
 template <class Result>
-struct call_result {
+struct given_by {
     using type = Result;
 };
 template <awaitable Result>
-struct call_result<Result> {
+struct given_by<Result> {
     using type = kept_t<awaited_t<std::remove_cvref_t<Result>>>;
 };
 template <class Function, class... Args>
 using called_t =
-    std::remove_cvref_t<typename call_result<std::invoke_result_t<Function&, Args...>>::type>;
+    std::remove_cvref_t<typename given_by<std::invoke_result_t<Function&, Args...>>::type>;
 
 template <class Stream>
 task<void> close_stream(Stream& closed) {
