@@ -118,6 +118,11 @@ task<outcome<typename Next::value_type>> through_gates(std::tuple<Gates&...> gat
     co_return ended;
 }
 
+template <gate Gate, class Next>
+auto through_gate(Gate& gate, call_context& call, Next& next) {
+    return through_gates(std::tuple<Gate&>(gate), call, next);
+}
+
 template <class Next, class... Gates>
 class gates_layer {
 public:
