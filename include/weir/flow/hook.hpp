@@ -33,7 +33,7 @@ public:
                           alignof(plain) <= alignof(void*),
                       "a hook holds a function, or a lambda that captures up to three words "
                       "without destructors: capture by reference");
-        if constexpr (std::is_pointer_v<plain>) {
+        if constexpr (std::is_pointer_v<std::remove_reference_t<Callable>>) {
             if (callable == nullptr) {
                 return;
             }
