@@ -59,7 +59,7 @@ weir::task<> one_handler() {
         co_await weir::sleep(100ms);
         co_return item * 2;
     };
-    weir::handler_pool pool({.workers = 2, .queue = 1, .when_full = weir::when_full::refuse},
+    weir::handler_pool pool({.workers = 2, .queue = 1, .when_full = weir::when_queue_full::refuse},
                             handler);
     std::vector<weir::job<int>> jobs;
     for (int i = 1; i <= 4; ++i) {

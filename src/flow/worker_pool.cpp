@@ -69,7 +69,7 @@ const worker_pool_options& checked(const worker_pool_options& given) {
         throw invalid_argument(who + "queue is " + std::to_string(given.queue) +
                                "; at most 2^40 is possible");
     }
-    if (given.queue == 0 && given.when_full == when_full::displace_oldest) {
+    if (given.queue == 0 && given.when_full == when_queue_full::displace_oldest) {
         throw invalid_argument(who + "queue is 0, so nothing can be displaced; use at least 1");
     }
     if (given.keep_results < clock::duration::zero()) {
@@ -128,7 +128,7 @@ std::optional<refusal> worker_pool_core::try_enter(const job_pointer& fresh) {
     }
     if (std::optional<semaphore::permit> permit = room_.try_acquire()) {
         permit->detach();
-    } else if (when_full_ == when_full::displace_oldest) {
+    } else if (when_full_ == when_queue_full::displace_oldest) {
         displace_oldest();
     } else {
         return refuse(refusal_reason::queue_full);
@@ -140,14 +140,14 @@ std::optional<refusal> worker_pool_core::try_enter(const job_pointer& fresh) {
 task<std::optional<refusal>> worker_pool_core::enter(std::shared_ptr<worker_pool_core> self,
                                                      job_pointer fresh) {
     const bool has_room = !self->room_.locked();
-    if (has_room || self->when_full_ == when_full::refuse ||
-        self->when_full_ == when_full::displace_oldest) {
+    if (has_room || self->when_full_ == when_queue_full::refuse ||
+        self->when_full_ == when_queue_full::displace_oldest) {
         co_return self->try_enter(fresh);
     }
     if (const std::optional<refusal> why = self->check(*fresh)) {
         co_return why;
     }
-    if (self->when_full_ == when_full::run_here) {
+    if (self->when_full_ == when_queue_full::run_here) {
         co_await run_here(self, fresh);
         co_return std::nullopt;
     }

@@ -14,7 +14,7 @@ using namespace flow_tests;
 using weir::job;
 using weir::job_status;
 using weir::shutdown_mode;
-using weir::when_full;
+using weir::when_queue_full;
 using weir::worker_pool;
 
 // ---- random traffic ------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ struct traffic {
             ~leave() { --inside; }
         } const leaving{inside};
         EXPECT_LE(inside, static_cast<int>(options.workers) +
-                              (options.when_full == when_full::run_here ? 8 : 0));
+                              (options.when_full == when_queue_full::run_here ? 8 : 0));
         check_limits();
         co_await pause(random);
         if (number % 5 == 0) {
@@ -120,8 +120,8 @@ task<> random_traffic() {
     weir::worker_pool_options options;
     options.workers = static_cast<std::size_t>(1 + random.below(3));
     options.queue = static_cast<std::size_t>(random.below(4));
-    options.when_full = static_cast<when_full>(random.below(4));
-    if (options.queue == 0 && options.when_full == when_full::displace_oldest) {
+    options.when_full = static_cast<when_queue_full>(random.below(4));
+    if (options.queue == 0 && options.when_full == when_queue_full::displace_oldest) {
         options.queue = 1;
     }
     traffic all(options);

@@ -15,7 +15,7 @@ using weir::job;
 using weir::job_status;
 using weir::refusal_reason;
 using weir::shutdown_mode;
-using weir::when_full;
+using weir::when_queue_full;
 using weir::worker_pool;
 
 task<int> twice(int number) {
@@ -230,7 +230,8 @@ WEIR_TEST(WorkerPool, CancelAtTheEdges) {
 }
 
 WEIR_TEST(WorkerPool, FullRefuses) {
-    worker_pool pool({.name = "mail", .workers = 1, .queue = 1, .when_full = when_full::refuse});
+    worker_pool pool(
+        {.name = "mail", .workers = 1, .queue = 1, .when_full = when_queue_full::refuse});
     (void)co_await pool.submit(idle, 10ms);
     (void)co_await pool.submit(idle, 10ms);
     WEIR_EXPECT_THROW_WITH(pool.submit(idle, 10ms), weir::refused, "mail: too many wait");
@@ -245,7 +246,7 @@ WEIR_TEST(WorkerPool, FullRefuses) {
 }
 
 WEIR_TEST(WorkerPool, FullDisplacesTheOldest) {
-    worker_pool pool({.workers = 1, .queue = 2, .when_full = when_full::displace_oldest});
+    worker_pool pool({.workers = 1, .queue = 2, .when_full = when_queue_full::displace_oldest});
     job<int> running = co_await pool.submit(twice, 1);
     job<int> oldest = co_await pool.submit({.id = "oldest"}, twice, 2);
     job<int> middle = co_await pool.submit(twice, 3);
@@ -277,7 +278,7 @@ WEIR_TEST(WorkerPool, FullWaits) {
 }
 
 WEIR_TEST(WorkerPool, FullRunsHere) {
-    worker_pool pool({.workers = 1, .queue = 1, .when_full = when_full::run_here});
+    worker_pool pool({.workers = 1, .queue = 1, .when_full = when_queue_full::run_here});
     (void)co_await pool.submit(idle, 50ms);
     (void)co_await pool.submit(idle, 50ms);
     const auto begin = weir::now();
@@ -295,7 +296,7 @@ WEIR_TEST(WorkerPool, FullRunsHere) {
 }
 
 WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
-    worker_pool pool({.workers = 1, .queue = 0, .when_full = when_full::run_here});
+    worker_pool pool({.workers = 1, .queue = 0, .when_full = when_queue_full::run_here});
     job<> other = co_await pool.submit(idle, 50ms);
     auto submit = [&]() -> task<job_status> {
         job<int> own = co_await pool.submit({.id = "own"}, twice, 5);
@@ -309,7 +310,7 @@ WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
     EXPECT_EQ(other.status(), job_status::running);
     co_await pool.shutdown(shutdown_mode::now);
     // And the submitter's own cancellation takes the job with it.
-    worker_pool second({.workers = 1, .queue = 0, .when_full = when_full::run_here});
+    worker_pool second({.workers = 1, .queue = 0, .when_full = when_queue_full::run_here});
     (void)co_await second.submit(idle, 50ms);
     auto submit_second = [&]() -> task<> { (void)co_await second.submit({.id = "b"}, twice, 5); };
     auto stopped = weir::spawn(submit_second);
@@ -545,7 +546,7 @@ TEST(WorkerPool, BadOptionsAreRefused) {
     EXPECT_THROW(with({.workers = 0}), weir::invalid_argument);
     EXPECT_THROW(with({.workers = static_cast<std::size_t>(-1)}), weir::invalid_argument);
     EXPECT_THROW(with({.queue = static_cast<std::size_t>(-1)}), weir::invalid_argument);
-    EXPECT_THROW(with({.queue = 0, .when_full = when_full::displace_oldest}),
+    EXPECT_THROW(with({.queue = 0, .when_full = when_queue_full::displace_oldest}),
                  weir::invalid_argument);
     EXPECT_THROW(with({.keep_results = -1s}), weir::invalid_argument);
     EXPECT_NO_THROW(with({.queue = 0}));
@@ -562,7 +563,7 @@ WEIR_TEST(WorkerPool, MetricsAndEvents) {
     worker_pool pool({.name = "mail",
                       .workers = 1,
                       .queue = 1,
-                      .when_full = when_full::displace_oldest,
+                      .when_full = when_queue_full::displace_oldest,
                       .observer = &watch});
     job<int> bad = co_await pool.submit(fail_after, 1ms);
     job<int> displaced = co_await pool.submit(twice, 1);

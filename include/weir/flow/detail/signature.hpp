@@ -12,21 +12,21 @@ namespace weir::detail {
 
 // What awaiting the result of a call gives: task<T> and other awaitables give T, plain values themselves.
 template <class Returned>
-struct call_value {
+struct invoked_value {
     using type = Returned;
 };
 template <awaitable Returned>
-struct call_value<Returned> {
+struct invoked_value<Returned> {
     using type = kept_t<awaited_t<std::remove_cvref_t<Returned>>>;
 };
 template <class Callable, class... Args>
-using call_value_t = typename call_value<std::invoke_result_t<Callable, Args...>>::type;
+using invoked_value_t = typename invoked_value<std::invoke_result_t<Callable, Args...>>::type;
 
 template <class Callable>
 struct signature : signature<decltype(&Callable::operator())> {};
 template <class Returned, class... Params>
 struct signature<Returned (*)(Params...)> {
-    using type = typename call_value<Returned>::type(std::decay_t<Params>...);
+    using type = typename invoked_value<Returned>::type(std::decay_t<Params>...);
 };
 template <class Returned, class... Params>
 struct signature<Returned (*)(Params...) noexcept> : signature<Returned (*)(Params...)> {};
@@ -63,7 +63,7 @@ task<Returned> await_call(Callable callable, Args... args) {
 template <class Callable, class... Args>
 auto task_of_call(Callable&& callable, Args&&... args) {
     using plain = std::decay_t<Callable>;
-    using value = call_value_t<plain&, std::decay_t<Args>...>;
+    using value = invoked_value_t<plain&, std::decay_t<Args>...>;
     if constexpr (starts_task<plain&, std::decay_t<Args>...>) {
         return make_task(std::forward<Callable>(callable), std::forward<Args>(args)...);
     } else {

@@ -24,7 +24,7 @@ namespace weir {
 class basic_worker_pool;
 
 // What a submission does when all workers are busy and the queue is full.
-enum class when_full : unsigned char {
+enum class when_queue_full : unsigned char {
     wait,             // waits for room, in the order of asking
     refuse,           // is refused: queue_full
     displace_oldest,  // the job at the head of the queue gives way: refused, displaced
@@ -35,7 +35,7 @@ struct worker_pool_options {
     std::string_view name = "workers";
     std::size_t workers = 4;  // jobs that run at a time
     std::size_t queue = 100;  // jobs that wait for a worker; 0: none, they go to a free one only
-    weir::when_full when_full = weir::when_full::wait;
+    weir::when_queue_full when_full = weir::when_queue_full::wait;
     // Finished jobs can be asked for by id so long, and so many of them. Handles keep theirs anyway.
     clock::duration keep_results = std::chrono::minutes(5);
     std::size_t most_results = 1000;
@@ -130,7 +130,7 @@ private:
 
     std::string name_;
     std::size_t workers_;
-    weir::when_full when_full_;
+    weir::when_queue_full when_full_;
     clock::duration keep_results_;
     std::size_t most_results_;
     weir::observer* observer_;
