@@ -14,7 +14,7 @@
 // it is destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
-#include <weir/flow/detail/layers.hpp>
+#include <weir/flow/call.hpp>
 #include <weir/flow/limiter_line.hpp>
 #include <weir/flow/limiter_operations.hpp>
 #include <weir/flow/policy.hpp>
@@ -189,9 +189,13 @@ private:
     template <class Work>
     static task<outcome<detail::call_value_t<std::remove_reference_t<Work>>>> settle_behind(
         limiter& gate, Work work, double weight) {
+        using result = outcome<detail::call_value_t<std::remove_reference_t<Work>>>;
+        admission<pass> in = co_await gate.admit(weight);
+        if (!in) {
+            co_return result::from_refusal(in.refusal());
+        }
         call_context call(gate.name(), weight);
-        detail::innermost<std::remove_reference_t<Work>> next(work);
-        auto ended = co_await detail::through_gate(gate, call, next);
+        result ended = co_await detail::settle_call(work, call);
         co_return ended;
     }
     template <class Work>
