@@ -194,8 +194,13 @@ public:
     }
     const Key& key() const noexcept { return key_; }
 
-    admission<let_through> try_enter(call_context& call) {
-        return limiter_->try_acquire_at(call.now(), key_, call.weight());
+    // What would throw (no memory) is refused here, and thrown by enter().
+    admission<let_through> try_enter(call_context& call) noexcept {
+        try {
+            return limiter_->try_acquire_at(call.now(), key_, call.weight());
+        } catch (...) {
+            return refusal{refusal_reason::too_many_keys};
+        }
     }
     task<admission<let_through>> enter(call_context& call) {
         auto let_in = co_await limiter_->admit(key_, call.weight());
