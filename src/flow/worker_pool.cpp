@@ -223,13 +223,16 @@ void worker_pool_core::start(const job_pointer& next) {
     how.context = locals.has_value() ? &*locals : nullptr;
     try {
         any_handle fiber = spawn(run_on_worker(running_job(shared_from_this(), next)), how);
-        job.fiber = std::move(fiber);
+        if (!has_ended(job)) {  // as it may have, on a loop that starts tasks eagerly
+            job.fiber = std::move(fiber);
+        }
     } catch (const misuse&) {
         // The loop takes no more tasks. The job has ended as cancelled, with its running_job.
     }
 }
 
 task<void> worker_pool_core::run_on_worker(running_job self) {
+    self.job().fiber = current_task();
     co_await self.job().perform();
 }
 
