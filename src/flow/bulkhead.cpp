@@ -14,6 +14,10 @@ const bulkhead_options& checked(const bulkhead_options& options) {
     if (options.max_concurrent == 0) {
         detail::throw_bad_option("bulkhead", "max_concurrent", 0, "1 or more");
     }
+    if (options.reserved >= options.max_concurrent) {
+        detail::throw_bad_option("bulkhead", "reserved", static_cast<double>(options.reserved),
+                                 "less than max_concurrent");
+    }
     if (options.max_wait < clock::duration::zero()) {
         detail::throw_bad_option("bulkhead", "max_wait", options.max_wait, "zero or more");
     }
@@ -23,7 +27,8 @@ const bulkhead_options& checked(const bulkhead_options& options) {
 }  // namespace
 
 bulkhead::bulkhead(const bulkhead_options& options)
-    : line_(checked(options).max_concurrent, options.max_waiting, options.max_wait),
+    : line_(checked(options).max_concurrent, options.max_waiting, options.max_wait,
+            options.reserved),
       priority_of_(options.priority_of),
       observer_(options.observer),
       name_(options.name) {}
@@ -45,10 +50,12 @@ task<admission<bulkhead::permit>> bulkhead::enter(call_context& call) {
 }
 
 void bulkhead::resize(std::size_t max_concurrent) {
-    if (max_concurrent == 0) {
-        detail::throw_bad_option("bulkhead::resize", "max_concurrent", 0, "1 or more");
+    if (max_concurrent <= line_.reserved()) {
+        detail::throw_bad_option("bulkhead::resize", "max_concurrent",
+                                 static_cast<double>(max_concurrent),
+                                 "1 or more, and more than what is reserved");
     }
-    line_.set_limit(max_concurrent);
+    line_.set_limit(max_concurrent, line_.reserved());
     if (observer_ != nullptr) {
         observer_->on_event({.kind = "bulkhead",
                              .name = name_,

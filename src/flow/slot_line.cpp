@@ -106,8 +106,9 @@ bool slot_line::is_behind_others(weir::priority level) const noexcept {
 }
 
 bool slot_line::must_refuse(slot_wait& asking) noexcept {
-    if (max_waiting_ == 0 || max_wait_ == clock::duration::zero() || asking.weight_ > limit_) {
-        asking.why_ = refusal_for(asking.weight_);
+    if (max_waiting_ == 0 || max_wait_ == clock::duration::zero() ||
+        asking.weight_ > limit_for(asking.level_)) {
+        asking.why_ = refusal_for(asking.weight_, asking.level_);
         return true;
     }
     asking.since_ = weir::now();
@@ -155,7 +156,7 @@ void slot_line::serve() noexcept {
         wait_list& line = lines_[level - 1];
         while (line.has_waiting()) {
             auto& first = static_cast<slot_wait&>(wait_list::at(line.first_waiting()));
-            if (first.weight_ > limit_ || used_ > limit_ - first.weight_) {
+            if (!fits(first.weight_, first.level_)) {
                 return;
             }
             first.disarm();
@@ -171,8 +172,22 @@ void slot_line::serve() noexcept {
     }
 }
 
-void slot_line::set_limit(std::size_t limit) noexcept {
+void slot_line::set_limit(std::size_t limit, std::size_t reserved) noexcept {
+    const std::size_t limit_before = limit_;
+    const std::size_t for_all_before = for_all_;
     limit_ = limit;
+    set_reserved(reserved);
+    const bool is_smaller = limit_ < limit_before || for_all_ < for_all_before;
+    if (waiting_ == 0) {
+        return;
+    }
+    if (is_smaller) {
+        refuse_too_large();
+    }
+    serve();
+}
+
+void slot_line::refuse_too_large() noexcept {
     for (wait_list& line : lines_) {
         if (!line.has_waiting()) {
             continue;
@@ -183,13 +198,10 @@ void slot_line::set_limit(std::size_t limit) noexcept {
             auto& waiting = static_cast<slot_wait&>(wait_list::at(*each));
             is_last = each == last;
             each = each->next;
-            if (waiting.weight_ > limit) {
-                waiting.refuse(refusal_for(waiting.weight_));
+            if (waiting.weight_ > limit_for(waiting.level_)) {
+                waiting.refuse(refusal_for(waiting.weight_, waiting.level_));
             }
         }
-    }
-    if (waiting_ != 0) {
-        serve();
     }
 }
 

@@ -189,6 +189,21 @@ WEIR_TEST(Bulkhead, TheMoreImportantDisplaceTheLeastImportant) {
     EXPECT_EQ(tried.stats().refused, 5u);
 }
 
+WEIR_TEST(Bulkhead, PlacesAreReservedForTheImportant) {
+    bulkhead tried({.max_concurrent = 3, .reserved = 1});
+    auto first = tried.try_acquire(2, priority::normal);
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(tried.try_acquire(1, priority::normal));
+    EXPECT_EQ(tried.try_acquire(3, priority::normal).refusal().retry_after, weir::refusal::never);
+    auto high = tried.try_acquire(1, priority::high);
+    EXPECT_TRUE(high);
+    tried.resize(4);
+    EXPECT_FALSE(tried.try_acquire(1, priority::low));
+    EXPECT_TRUE(tried.try_acquire(1, priority::critical));
+    EXPECT_THROW(tried.resize(1), weir::invalid_argument);
+    co_return;
+}
+
 weir::local<priority> importance(priority::normal);
 
 WEIR_TEST(Bulkhead, ImportanceMayComeFromTheTask) {
@@ -324,6 +339,7 @@ WEIR_TEST(Bulkhead, MetricsAreWritten) {
 TEST(BulkheadOptions, BadOnesAreRefused) {
     EXPECT_THROW(bulkhead({.max_concurrent = 0}), weir::invalid_argument);
     EXPECT_THROW(bulkhead({.max_wait = -1s}), weir::invalid_argument);
+    EXPECT_THROW(bulkhead({.max_concurrent = 2, .reserved = 2}), weir::invalid_argument);
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ struct bulkhead_options {
     // task-local. Who is more important goes first, and displaces the newest of the least important when as
     // many wait as may. Must not throw.
     hook<weir::priority()> priority_of = {};
+    std::size_t reserved = 0;  // of the places, for calls of high priority and above
     std::string_view name = {};
     weir::observer* observer = nullptr;  // told "resized", with the new limit
 };
@@ -97,7 +98,7 @@ public:
             return permit(line_, weight);
         }
         line_.count_refused();
-        return line_.refusal_for(weight);
+        return line_.refusal_for(weight, level);
     }
     // co_await admit(): admission<permit>, after waiting if that is allowed.
     [[nodiscard]] detail::slot_admit<bulkhead> admit(std::size_t weight = 1) {
@@ -132,7 +133,7 @@ public:
     }
 
     // From now on. What runs goes on, even if it is more than that; who waits for more than that is refused.
-    // Throws invalid_argument for 0.
+    // Throws invalid_argument unless it is more than what is reserved.
     void resize(std::size_t max_concurrent);
 
     const std::string& name() const noexcept { return name_; }
@@ -142,10 +143,11 @@ public:
     // As a policy: a gate that may make calls wait. The weight of the call is rounded up.
     admission<permit> try_enter(call_context& call) noexcept {
         const std::size_t weight = weight_of(call);
-        if (line_.take(weight, priority_now())) [[likely]] {
+        const weir::priority level = priority_now();
+        if (line_.take(weight, level)) [[likely]] {
             return permit(line_, weight);
         }
-        return line_.refusal_for(weight);
+        return line_.refusal_for(weight, level);
     }
     task<admission<permit>> enter(call_context& call);
 

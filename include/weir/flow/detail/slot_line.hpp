@@ -80,15 +80,18 @@ private:
 
 class slot_line {
 public:
-    slot_line(std::size_t limit, std::size_t max_waiting, clock::duration max_wait) noexcept
-        : limit_(limit), max_waiting_(max_waiting), max_wait_(max_wait) {}
+    slot_line(std::size_t limit, std::size_t max_waiting, clock::duration max_wait,
+              std::size_t reserved = 0) noexcept
+        : limit_(limit), max_waiting_(max_waiting), max_wait_(max_wait) {
+        set_reserved(reserved);
+    }
     slot_line(const slot_line&) = delete;
     slot_line& operator=(const slot_line&) = delete;
     ~slot_line() { close(); }
 
     // At once, unless others have the same right and came before.
     bool take(std::size_t weight, weir::priority level) noexcept {
-        if (weight > limit_ || used_ > limit_ - weight) {
+        if (!fits(weight, level)) {
             return false;
         }
         if (waiting_ != 0 && is_behind_others(level)) [[unlikely]] {
@@ -103,23 +106,36 @@ public:
             serve();
         }
     }
-    // What holds more than a new limit allows goes on; those who wait for more than that are refused.
-    void set_limit(std::size_t limit) noexcept;
+    // What holds more than a new limit allows goes on; those who wait for more than that are refused. Some
+    // of the slots may be reserved for those of high priority; one is always left for the others.
+    void set_limit(std::size_t limit, std::size_t reserved) noexcept;
+    std::size_t reserved() const noexcept { return limit_ - for_all_; }
 
     std::size_t limit() const noexcept { return limit_; }
     std::size_t used() const noexcept { return used_; }
     slot_stats stats() const noexcept;
     void count_refused() noexcept { ++stats_.refused; }
     // Why would it be refused, if it did not wait?
-    refusal refusal_for(std::size_t weight) const noexcept {
-        return {.reason = refusal_reason::concurrency_limited,
-                .retry_after = weight > limit_ ? refusal::never : clock::duration::zero()};
+    refusal refusal_for(std::size_t weight, weir::priority level) const noexcept {
+        return {
+            .reason = refusal_reason::concurrency_limited,
+            .retry_after = weight > limit_for(level) ? refusal::never : clock::duration::zero()};
     }
 
 private:
     friend class slot_wait;
     static constexpr std::size_t levels = 4;
 
+    void set_reserved(std::size_t reserved) noexcept {
+        for_all_ = limit_ - (reserved < limit_ ? reserved : limit_ - 1);
+    }
+    std::size_t limit_for(weir::priority level) const noexcept {
+        return level >= weir::priority::high ? limit_ : for_all_;
+    }
+    bool fits(std::size_t weight, weir::priority level) const noexcept {
+        const std::size_t limit = limit_for(level);
+        return weight <= limit && used_ <= limit - weight;
+    }
     void hold(std::size_t weight) noexcept {
         used_ += weight;
         ++stats_.granted;
@@ -134,11 +150,13 @@ private:
     bool must_refuse(slot_wait& asking) noexcept;
     bool can_displace(weir::priority level) const noexcept;
     void displace_one() noexcept;
+    void refuse_too_large() noexcept;
     void leave(slot_wait& gone) noexcept;
     void serve() noexcept;
     void close() noexcept;
 
     std::size_t limit_;
+    std::size_t for_all_ = 0;  // of them, those that are not reserved
     std::size_t used_ = 0;
     std::size_t waiting_ = 0;
     std::size_t max_waiting_;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// adaptive_limit: a limit on concurrent calls that finds out by itself how many are good.
+//
+//     weir::adaptive_limit limit({.name = "search"});
+//     weir::outcome<page> found = co_await limit.settle([&] { return search(words); });
+//
+// The callee's latency tells: beyond what it can do at a time, calls only wait in its queue. Two ways to
+// decide. `gradient` keeps the latency within a factor of what it is without a queue; it needs no numbers
+// from you. `aimd` grows until calls are dropped or take longer than latency_limit. Both stay within their
+// bounds, and grow only while the limit is in use.
+//
+// Errors say nothing about the callee's load and are not learned from, but for timed_out (or what is_drop
+// says): put the timeout inside. Nor are calls that were stopped. By default nobody waits: what is too
+// much is refused at once. Belongs to one loop, and must outlive its calls. A call reads the clock twice.
+#pragma once
+
+#include <weir/flow/decision/aimd.hpp>
+#include <weir/flow/decision/gradient.hpp>
+#include <weir/flow/detail/slot_line.hpp>
+#include <weir/flow/detail/waiting_call.hpp>
+#include <weir/flow/hook.hpp>
+#include <weir/flow/policy.hpp>
+#include <weir/flow/telemetry.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace weir {
+
+class adaptive_limit;
+
+enum class limit_algorithm : unsigned char { gradient, aimd };
+
+struct adaptive_limit_options {
+    using policy_type = adaptive_limit;
+
+    limit_algorithm algorithm = limit_algorithm::gradient;
+    std::size_t initial = 20;
+    std::size_t min = 1;
+    std::size_t max = 1000;
+    double backoff = 0.9;  // what remains of the limit after a drop
+
+    // aimd only: calls that take longer count as dropped. Zero: none do.
+    clock::duration latency_limit{};
+
+    // gradient only: how many times the latency without a queue is well; the share of each new result in the
+    // limit; how much time and how many calls a result takes; how often the latency without a queue is
+    // measured, with a smaller limit for a few windows.
+    double tolerance = 1.5;
+    double smoothing = 0.2;
+    clock::duration window = std::chrono::milliseconds(100);
+    std::size_t window_calls = 20;
+    clock::duration probe_every = std::chrono::seconds(30);
+
+    std::size_t max_waiting = 0;                        // how many may wait
+    clock::duration max_wait = clock::duration::max();  // then refused
+    // As for bulkhead: who is more important goes first, and takes the place of others in the line. A share
+    // of the limit can be reserved for calls of high priority and above.
+    hook<weir::priority()> priority_of = {};
+    double reserved = 0;
+
+    // Is it a sign of overload? Without this: errors that are timed_out. Must not throw.
+    hook<bool(const outcome_view&)> is_drop = {};
+    std::string_view name = {};
+    weir::observer* observer = nullptr;  // told "backed_off" after drops, with the new limit
+};
+
+struct adaptive_limit_stats : slot_stats {
+    std::uint64_t samples = 0;       // calls that were learned from
+    std::uint64_t drops = 0;         // of them, those that were dropped
+    clock::duration base_latency{};  // gradient: without a queue, as measured last
+};
+
+class adaptive_limit {
+public:
+    static constexpr policy_kind kind = policy_kind::adaptive_limit;
+
+    // A call under way. Tell it how the call ended; if it goes without having been told, the call was
+    // stopped, and nothing is learned from it.
+    class [[nodiscard]] pass {
+    public:
+        pass() noexcept = default;
+        pass(pass&& other) noexcept
+            : from_(std::exchange(other.from_, nullptr)),
+              begun_(other.begun_),
+              in_flight_(other.in_flight_) {}
+        pass& operator=(pass&& other) noexcept {
+            pass old(std::move(*this));
+            from_ = std::exchange(other.from_, nullptr);
+            begun_ = other.begun_;
+            in_flight_ = other.in_flight_;
+            return *this;
+        }
+        ~pass() { release(); }
+
+        void finish(const outcome_view& ended, call_context& call) noexcept {
+            from_->learn(*this, ended, call);
+            release();
+        }
+        // The same for who calls without a function to wrap. Does nothing the second time.
+        void succeeded() { end(false); }
+        void dropped() { end(true); }
+        // Gives the place back; nothing is learned.
+        void release() noexcept {
+            if (from_ != nullptr) {
+                std::exchange(from_, nullptr)->line_.give_back(1);
+            }
+        }
+
+    private:
+        friend class adaptive_limit;
+        pass(adaptive_limit& from, clock::time_point begun) noexcept
+            : from_(&from), begun_(begun), in_flight_(from.line_.used()) {}
+        void end(bool dropped) {
+            if (from_ != nullptr) {
+                from_->add({begun_, weir::now(), in_flight_, dropped});
+                release();
+            }
+        }
+        adaptive_limit* from_ = nullptr;
+        clock::time_point begun_;
+        std::size_t in_flight_ = 0;
+    };
+
+    // Throws invalid_argument for options that make no sense.
+    explicit adaptive_limit(const adaptive_limit_options& options = {});
+
+    // At once. Refused if others wait.
+    admission<pass> try_acquire() { return try_acquire(priority_now()); }
+    admission<pass> try_acquire(weir::priority level) {
+        if (line_.take(1, level)) [[likely]] {
+            return pass(*this, weir::now());
+        }
+        line_.count_refused();
+        return line_.refusal_for(1, level);
+    }
+    // co_await admit(): admission<pass>, after waiting if that is allowed.
+    [[nodiscard]] detail::slot_admit<adaptive_limit> admit() { return admit(priority_now()); }
+    [[nodiscard]] detail::slot_admit<adaptive_limit> admit(weir::priority level) {
+        return {*this, line_, 1, level};
+    }
+    // co_await acquire(): the pass; throws refused.
+    [[nodiscard]] detail::slot_acquire<adaptive_limit> acquire() { return acquire(priority_now()); }
+    [[nodiscard]] detail::slot_acquire<adaptive_limit> acquire(weir::priority level) {
+        return {*this, line_, 1, level};
+    }
+
+    // co_await run(fn): the value of fn(), or its error, or refused, thrown.
+    template <class Fn>
+    auto run(Fn&& fn) {
+        WEIR_CHECK_CALLABLE(Fn);
+        return detail::run_behind<adaptive_limit, detail::kept_callable<Fn>>(
+            this, std::forward<Fn>(fn), 1);
+    }
+    // co_await settle(fn): the outcome as a value.
+    template <class Fn>
+    auto settle(Fn&& fn) {
+        WEIR_CHECK_CALLABLE(Fn);
+        return detail::settle_behind<adaptive_limit, detail::kept_callable<Fn>>(
+            this, std::forward<Fn>(fn), 1);
+    }
+
+    // Now.
+    std::size_t limit() const noexcept { return line_.limit(); }
+    const std::string& name() const noexcept { return name_; }
+    adaptive_limit_stats stats() const noexcept;
+    void write_metrics(metric_writer& to) const;
+
+    // As a policy: a gate that may make calls wait. Each call counts one, whatever its weight.
+    admission<pass> try_enter(call_context& call) noexcept {
+        const weir::priority level = priority_now();
+        if (line_.take(1, level)) [[likely]] {
+            return pass(*this, call.now());
+        }
+        return line_.refusal_for(1, level);
+    }
+    task<admission<pass>> enter(call_context& call);
+
+private:
+    friend class detail::slot_admit<adaptive_limit>;
+    friend class detail::slot_acquire<adaptive_limit>;
+    static constexpr const char* admit_name = "adaptive_limit.admit";
+    static constexpr const char* acquire_name = "adaptive_limit.acquire";
+
+    pass make_pass(std::size_t) { return pass(*this, weir::now()); }
+    weir::priority priority_now() const noexcept {
+        return priority_of_ ? priority_of_() : weir::priority::normal;
+    }
+    void learn(const pass& ended, const outcome_view& how, call_context& call) noexcept;
+    void add(const decision::limit_sample& sample) noexcept;
+
+    using algorithms = std::variant<decision::gradient, decision::aimd>;
+    static algorithms make(const adaptive_limit_options& options);
+    std::size_t reserved_of(std::size_t limit) const noexcept {
+        return static_cast<std::size_t>(reserved_ * static_cast<double>(limit));
+    }
+
+    algorithms algorithm_;
+    double reserved_;
+    detail::slot_line line_;
+    std::uint64_t samples_ = 0;
+    std::uint64_t drops_ = 0;
+    hook<weir::priority()> priority_of_;
+    hook<bool(const outcome_view&)> is_drop_;
+    weir::observer* observer_;
+    std::string name_;
+};
+
+}  // namespace weir

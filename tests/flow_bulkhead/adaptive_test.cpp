@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+// Adaptive limits: against a server of known capacity, in simulated time, the limit settles near what the
+// server can do at a time, and the latency stays bounded. And the contract of the shell.
+
+#include "naive_limit.hpp"
+#include "support.hpp"
+
+#include <weir/flow/adaptive_limit.hpp>
+#include <weir/flow/pipeline.hpp>
+#include <weir/flow/prometheus.hpp>
+#include <weir/flow/timeout_policy.hpp>
+#include <weir/sync/semaphore.hpp>
+
+#include <limits>
+
+namespace flow_bulkhead {
+namespace {
+
+using weir::adaptive_limit;
+using weir::adaptive_limit_options;
+using weir::limit_algorithm;
+
+// So many at a time, each for so long; the rest wait in its queue.
+class server {
+public:
+    server(std::ptrdiff_t capacity, weir::clock::duration time) : workers_(capacity), time_(time) {}
+    task<> serve() {
+        const auto begin = weir::now();
+        auto worker = co_await workers_.acquire();
+        co_await weir::sleep(time_);
+        slowest_ = std::max(slowest_, weir::now() - begin);
+        ++served_;
+    }
+    void set_time(weir::clock::duration time) { time_ = time; }
+    // Since it was last asked.
+    weir::clock::duration slowest() { return std::exchange(slowest_, weir::clock::duration{}); }
+    int served() { return std::exchange(served_, 0); }
+
+private:
+    weir::semaphore workers_;
+    weir::clock::duration time_;
+    weir::clock::duration slowest_{};
+    int served_ = 0;
+};
+
+// Calls come evenly, whatever becomes of the earlier ones.
+task<> load(adaptive_limit& limit, server& callee, double per_second, weir::clock::duration time) {
+    const auto gap = std::chrono::duration_cast<weir::clock::duration>(
+        std::chrono::duration<double>(1 / per_second));
+    auto call = [&]() -> task<> {
+        const outcome<> ended = co_await limit.settle([&] { return callee.serve(); });
+        EXPECT_FALSE(ended.has_error());
+    };
+    const auto end = weir::now() + time;
+    co_await weir::with_group([&](weir::task_group& group) -> task<> {
+        while (weir::now() < end) {
+            group.spawn(call);
+            co_await weir::sleep(gap);
+        }
+    });
+}
+
+// Where the limit settles in theory: tolerance * capacity + sqrt(limit). On a small server the room that
+// is kept for trying more weighs more.
+double settled_limit(double capacity) {
+    double limit = capacity;
+    for (int i = 0; i < 100; ++i) {
+        limit = 1.5 * capacity + std::sqrt(limit);
+    }
+    return limit;
+}
+
+WEIR_TEST(AdaptiveSimulation, GradientFindsTheCapacity) {
+    weir::testing::once_is_enough();
+    for (const int capacity : {5, 20, 100}) {
+        for (const double overload : {1.1, 2.0}) {
+            server callee(capacity, 100ms);
+            adaptive_limit limit;
+            const double rate = overload * capacity / 0.1;
+            co_await load(limit, callee, rate, 60s);
+            (void)callee.slowest();
+            (void)callee.served();
+            co_await load(limit, callee, rate, 20s);
+            const double expected = settled_limit(capacity);
+            EXPECT_GE(static_cast<double>(limit.limit()), capacity) << capacity;
+            EXPECT_LE(static_cast<double>(limit.limit()), 1.25 * expected) << capacity;
+            EXPECT_LE(std::chrono::duration<double>(callee.slowest()).count(),
+                      0.1 * 1.3 * expected / capacity)
+                << capacity;
+            EXPECT_EQ(limit.stats().base_latency, 100ms) << capacity;
+            EXPECT_GE(callee.served(), capacity * 10 * 20 * 95 / 100) << capacity;
+        }
+    }
+}
+
+WEIR_TEST(AdaptiveSimulation, AimdFindsTheCapacity) {
+    weir::testing::once_is_enough();
+    for (const int capacity : {5, 20, 100}) {
+        server callee(capacity, 100ms);
+        adaptive_limit limit({.algorithm = limit_algorithm::aimd, .latency_limit = 150ms});
+        const double rate = 2.0 * capacity / 0.1;
+        co_await load(limit, callee, rate, 60s);
+        (void)callee.slowest();
+        (void)callee.served();
+        co_await load(limit, callee, rate, 20s);
+        EXPECT_GE(limit.limit(), static_cast<std::size_t>(capacity)) << capacity;
+        EXPECT_LE(limit.limit(), static_cast<std::size_t>(capacity * 2)) << capacity;
+        EXPECT_LE(callee.slowest(), 250ms) << capacity;
+        EXPECT_GE(callee.served(), capacity * 10 * 20 * 95 / 100) << capacity;
+    }
+}
+
+WEIR_TEST(AdaptiveSimulation, GradientFollowsAServerThatBecomesSlower) {
+    weir::testing::once_is_enough();
+    server callee(20, 50ms);
+    adaptive_limit limit;
+    co_await load(limit, callee, 800, 40s);
+    callee.set_time(200ms);  // the same number at a time, each for longer
+    co_await load(limit, callee, 800, 120s);
+    (void)callee.slowest();
+    co_await load(limit, callee, 800, 20s);
+    EXPECT_GE(limit.limit(), 18u);
+    EXPECT_LE(limit.limit(), 50u);
+    EXPECT_LE(callee.slowest(), 500ms);
+}
+
+// ---- growth --------------------------------------------------------------------------------------
+
+// The limit after so many calls to a server whose latency grows with what is asked of it at a time. What
+// grows beyond what makes sense is a violation.
+template <class Algorithm>
+std::optional<std::string> growth(Algorithm& tried, double capacity, double demand, int rounds) {
+    weir::clock::time_point now(1s);
+    for (int round = 0; round < rounds; ++round) {
+        const double running = std::min(demand, static_cast<double>(tried.limit()));
+        const auto latency = std::chrono::duration_cast<weir::clock::duration>(
+            std::chrono::duration<double>(0.1 * std::max(1.0, running / capacity)));
+        for (int i = 0; i < static_cast<int>(running); ++i) {
+            tried.add({now, now + latency, static_cast<std::size_t>(running), false});
+        }
+        now += latency;
+        if (static_cast<double>(tried.limit()) > 3 * std::max(capacity, 20.0)) {
+            return "after " + std::to_string(round) + " rounds the limit is " +
+                   std::to_string(tried.limit());
+        }
+    }
+    return std::nullopt;
+}
+
+weir::decision::gradient::terms gradient_terms() {
+    return {.initial = 20,
+            .least = 1,
+            .most = 1000,
+            .backoff = 0.9,
+            .tolerance = 1.5,
+            .smoothing = 0.2,
+            .window = 100ms,
+            .window_calls = 20,
+            .probe_every = 30s};
+}
+
+// Slightly more is asked for than the server can do, for hours.
+TEST(KnownBugs, concurrency_limits_134_no_growth_without_end_under_mild_overload) {
+    weir::decision::gradient tried(gradient_terms());
+    const auto found = growth(tried, 20, 1000, 100'000);
+    EXPECT_FALSE(found) << *found;
+    EXPECT_GE(tried.limit(), 10u);
+    weir::decision::aimd other(
+        {.initial = 20, .least = 1, .most = 1000, .backoff = 0.9, .latency_limit = 200ms});
+    const auto found_other = growth(other, 20, 1000, 100'000);
+    EXPECT_FALSE(found_other) << *found_other;
+}
+TEST(HowNotTo, ALongAverageDriftsUnderOverload) {
+    drifting_gradient tried(20);
+    EXPECT_TRUE(growth(tried, 20, 1000, 100'000));
+}
+
+TEST(AdaptiveLimit, NoGrowthWhileItIsNotInUse) {
+    weir::decision::gradient tried(gradient_terms());
+    const auto found = growth(tried, 1000, 3, 100'000);
+    EXPECT_FALSE(found) << *found;
+    EXPECT_LE(tried.limit(), 20u);
+    weir::decision::aimd other(
+        {.initial = 20, .least = 1, .most = 1000, .backoff = 0.9, .latency_limit = {}});
+    growth(other, 1000, 3, 100'000);
+    EXPECT_EQ(other.limit(), 20u);
+}
+TEST(HowNotTo, GrowthThatIsNotInUse) {
+    unused_increase tried(20);
+    EXPECT_TRUE(growth(tried, 20, 3, 100'000));
+}
+
+// Whatever comes: within bounds.
+TEST(AdaptiveLimit, StaysWithinItsBoundsOnRandomSamples) {
+    for (unsigned seed = 0; seed < 2000; ++seed) {
+        dice random(seed);
+        const double least = 1 + random.below(5);
+        const double most = least + random.below(50);
+        weir::decision::gradient by_latency({.initial = least,
+                                             .least = least,
+                                             .most = most,
+                                             .backoff = 0.5,
+                                             .tolerance = 1 + random.below(10) / 10.0,
+                                             .smoothing = 0.2 + random.below(8) / 10.0,
+                                             .window = random.milliseconds_below(200),
+                                             .window_calls = 1 + random.below(10),
+                                             .probe_every = 1ms + random.milliseconds_below(900)});
+        weir::decision::aimd additive({.initial = least,
+                                       .least = least,
+                                       .most = most,
+                                       .backoff = 0.5,
+                                       .latency_limit = random.milliseconds_below(100)});
+        weir::clock::time_point now(1s);
+        for (int i = 0; i < 200; ++i) {
+            now += random.milliseconds_below(20);
+            const weir::decision::limit_sample sample{now - random.milliseconds_below(500),
+                                                      now - random.milliseconds_below(100),
+                                                      random.below(100), random.one_in(20)};
+            by_latency.add(sample);
+            additive.add(sample);
+            for (const std::size_t limit : {by_latency.limit(), additive.limit()}) {
+                ASSERT_GE(static_cast<double>(limit), least) << "seed " << seed;
+                ASSERT_LE(static_cast<double>(limit), most) << "seed " << seed;
+            }
+        }
+    }
+}
+
+TEST(AdaptiveLimit, OneOverloadIsOneDecrease) {
+    weir::decision::aimd tried(
+        {.initial = 100, .least = 1, .most = 1000, .backoff = 0.5, .latency_limit = {}});
+    const weir::clock::time_point start(10s);
+    for (int i = 0; i < 100; ++i) {  // all began before the first was dropped
+        tried.add({start, start + 1s + i * 1ms, 100, true});
+    }
+    EXPECT_EQ(tried.limit(), 50u);
+    tried.add({start + 2s, start + 3s, 50, true});
+    EXPECT_EQ(tried.limit(), 25u);
+}
+
+// ---- the shell -----------------------------------------------------------------------------------
+
+WEIR_TEST(AdaptiveLimit, WhatIsTooMuchIsRefusedAtOnce) {
+    adaptive_limit limit({.initial = 2});
+    auto first = limit.try_acquire();
+    auto second = limit.try_acquire();
+    auto third = limit.try_acquire();
+    EXPECT_TRUE(first);
+    EXPECT_TRUE(second);
+    WEIR_ASSERT_FALSE(third.has_value());
+    EXPECT_EQ(third.refusal().reason, refusal_reason::concurrency_limited);
+    const outcome<int> ended = co_await limit.settle([] { return 1; });
+    EXPECT_TRUE(ended.is_refused());
+    first.pass().succeeded();
+    const int value = co_await limit.run([] { return 1; });
+    EXPECT_EQ(value, 1);
+    EXPECT_EQ(limit.stats().refused, 2u);
+    EXPECT_EQ(limit.stats().samples, 2u);
+}
+
+WEIR_TEST(AdaptiveLimit, TimeoutsAreDropsAndOtherErrorsTeachNothing) {
+    adaptive_limit limit({.algorithm = limit_algorithm::aimd, .initial = 10, .backoff = 0.5});
+    const outcome<> failed =
+        co_await limit.settle([]() -> task<> { throw std::runtime_error("no"); });
+    EXPECT_TRUE(failed.has_error());
+    EXPECT_EQ(limit.stats().samples, 0u);
+    const outcome<> late = co_await limit.settle([] { return weir::timeout(1s, weir::sleep(1h)); });
+    EXPECT_TRUE(late.has_error());
+    EXPECT_EQ(limit.stats().drops, 1u);
+    EXPECT_EQ(limit.limit(), 5u);
+}
+
+WEIR_TEST(AdaptiveLimit, StoppedCallsTeachNothing) {
+    adaptive_limit limit;
+    const auto call = weir::spawn(limit.settle([] { return weir::sleep(1h); }));
+    co_await settle_all();
+    EXPECT_EQ(limit.stats().in_use, 1u);
+    call.cancel();
+    co_await call.wait();
+    EXPECT_EQ(limit.stats().in_use, 0u);
+    EXPECT_EQ(limit.stats().samples, 0u);
+}
+
+WEIR_TEST(AdaptiveLimit, PlacesAreReservedForTheImportant) {
+    adaptive_limit limit({.initial = 10, .reserved = 0.2});
+    std::vector<adaptive_limit::pass> passes;
+    while (auto in = limit.try_acquire(priority::normal)) {
+        passes.push_back(std::move(in).pass());
+    }
+    EXPECT_EQ(passes.size(), 8u);
+    EXPECT_FALSE(limit.try_acquire(priority::low));
+    while (auto in = limit.try_acquire(priority::high)) {
+        passes.push_back(std::move(in).pass());
+    }
+    EXPECT_EQ(passes.size(), 10u);
+    co_return;
+}
+
+WEIR_TEST(AdaptiveLimit, WaitersAreServedInOrderOfImportance) {
+    weir::testing::in_ordinary_order();
+    adaptive_limit limit({.initial = 1, .max_waiting = 10});
+    std::string order;
+    auto call = [&](char name, priority level) -> task<> {
+        auto waiting = limit.acquire(level);
+        auto pass = co_await std::move(waiting);
+        order += name;
+        co_await weir::sleep(1s);
+        pass.succeeded();
+    };
+    std::vector<handle<>> calls;
+    calls.push_back(weir::spawn(call('a', priority::normal)));
+    calls.push_back(weir::spawn(call('l', priority::low)));
+    calls.push_back(weir::spawn(call('n', priority::normal)));
+    calls.push_back(weir::spawn(call('c', priority::critical)));
+    for (auto& each : calls) {
+        co_await each;
+    }
+    EXPECT_EQ(order, "acnl");
+}
+
+WEIR_TEST(AdaptiveLimit, IsAPolicyOfAPipeline) {
+    weir::pipeline api("api",
+                       adaptive_limit_options{.algorithm = limit_algorithm::aimd, .initial = 4},
+                       weir::attempt_timeout{1s});
+    const outcome<> late = co_await api.settle([] { return weir::sleep(1h); });
+    EXPECT_TRUE(late.has_error());
+    const adaptive_limit& limit = api.get<adaptive_limit>();
+    EXPECT_EQ(limit.limit(), 3u);  // nine tenths of four, rounded down
+    weir::prometheus_writer page;
+    limit.write_metrics(page);
+    EXPECT_NE(page.text().find("weir_adaptive_limit_limit{name=\"api\"} 3\n"), std::string::npos);
+}
+
+TEST(AdaptiveLimit, BadOptionsAreRefused) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const adaptive_limit_options bad[] = {
+        {.min = 0},          {.min = 10, .max = 5}, {.initial = 5, .min = 10},
+        {.initial = 2000},   {.backoff = 0},        {.backoff = 1},
+        {.backoff = nan},    {.tolerance = 0.5},    {.tolerance = nan},
+        {.smoothing = 0},    {.smoothing = 1.5},    {.smoothing = nan},
+        {.reserved = -0.1},  {.reserved = 1},       {.reserved = nan},
+        {.window_calls = 0}, {.window = -1s},       {.probe_every = 0s},
+        {.max_wait = -1s},   {.latency_limit = -1s}};
+    for (const adaptive_limit_options& each : bad) {
+        EXPECT_THROW(adaptive_limit{each}, weir::invalid_argument);
+    }
+}
+
+}  // namespace
+}  // namespace flow_bulkhead
