@@ -133,6 +133,13 @@ WEIR_TEST(Hedge, UnacceptableValuesDoNotWin) {
     EXPECT_EQ(got, 2);
 }
 
+WEIR_TEST(Hedge, APredicateThatThrowsFailsTheAttempt) {
+    weir::hedge_policy policy(
+        {.accept_if = [](const outcome_view&) -> bool { throw fatal_error(); }});
+    WEIR_EXPECT_THROW(policy.run([] { return 1; }), fatal_error);
+    EXPECT_EQ(policy.stats().failed, 1u);
+}
+
 WEIR_TEST(Hedge, AStopOfTheCallerStopsAndAwaitsAllAttempts) {
     script plan{.takes = {10s, 10s}};
     weir::hedge_policy policy({.delay = 100ms});

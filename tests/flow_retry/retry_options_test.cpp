@@ -49,6 +49,16 @@ WEIR_TEST(RetryPredicates, ValuesMayBeRetried) {
     EXPECT_EQ(policy.stats().succeeded_on_retry, 1u);
 }
 
+WEIR_TEST(RetryPredicates, OneThatThrowsEndsTheCall) {
+    weir::retry_budget budget(weir::in_flight_budget{});
+    weir::retry_policy policy(
+        {.retry_if = [](const outcome_view&) -> bool { throw fatal_error(); }, .budget = &budget});
+    flaky work(100);
+    WEIR_EXPECT_THROW(policy.run(work), fatal_error);
+    EXPECT_EQ(work.calls, 1);
+    EXPECT_EQ(budget.stats().calls_in_flight, 0u);
+}
+
 WEIR_TEST(RetryPredicates, AbortBeatsRetry) {
     weir::retry_policy policy(
         {.backoff = doubling,

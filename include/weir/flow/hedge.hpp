@@ -9,7 +9,8 @@
 // clean-up is awaited, so that what they refer to is still there; but one that does not heed its
 // cancellation cannot hold up the winner: after `loser_grace` it is left to end by itself, as a task of
 // the loop's root group, which awaits it at the end of run; drain() waits for such stragglers. The
-// callable is kept until the last attempt has ended; a straggler's references are its own affair.
+// callable is kept until the last attempt has ended; what it refers to beyond that, and the other policies
+// of a pipeline, must outlive the stragglers: drain() first.
 // If all fail, the first failure is the outcome. A failure does not cause a hedge (that is what retry is
 // for), unless replace_failed says so. A stop of the caller stops and awaits all attempts in the same way.
 //

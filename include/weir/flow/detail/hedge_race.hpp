@@ -126,9 +126,15 @@ public:
     using hedge_race::hedge_race;
 
     void take(const entrant& from, outcome<T>&& ended) {
-        if (wins(from.number(), outcome_view(ended))) {
-            success_.emplace(std::move(ended));
-        } else if (!failure_ || failure_->is_cancelled()) {
+        try {
+            if (wins(from.number(), outcome_view(ended))) {
+                success_.emplace(std::move(ended));
+                return;
+            }
+        } catch (...) {  // the predicate's: the attempt has failed with it
+            ended = outcome<T>::from_error(std::current_exception());
+        }
+        if (!failure_ || failure_->is_cancelled()) {
             failure_.emplace(std::move(ended));
         }
     }
