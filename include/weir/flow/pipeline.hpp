@@ -125,6 +125,7 @@ template <class... Policies>
 class pipeline {
     using rules = detail::pipeline_rules<std::remove_reference_t<Policies>...>;
     static constexpr std::size_t count = rules::count;
+    static_assert(sizeof(rules) > 0);  // looked at where the pipeline is made, not where it is used
 
 public:
     template <class... Given>
