@@ -109,37 +109,38 @@ task<std::optional<refusal>> task_manager_core::submit(core_pointer self, live_p
     if (this_thread.running->extras != nullptr) {
         fresh->locals.emplace(context::copy_of_current());
     }
-    self->live_.emplace(record.id, fresh);
-    ++self->unfinished_;
-    self->update_quiet();
-    const handle<std::optional<refusal>> accepting = spawn(accept(self, fresh));
+    const handle<std::optional<refusal>> accepting = spawn(accept(entering(self, fresh)));
     co_return co_await shield(accepting);  // a stop of the submitter leaves it running
 }
 
-task<std::optional<refusal>> task_manager_core::accept(core_pointer self, live_pointer fresh) {
-    // Until it is in the queue, whatever ends this makes the task unknown again.
-    struct forgetting {
-        task_manager_core& manager;
-        live_task& fresh;
-        bool is_accepted = false;
-        ~forgetting() {
-            if (!is_accepted) {
-                fresh.phase = task_phase::finished;
-                manager.live_.erase(fresh.record.id);
-                --manager.unfinished_;
-                manager.update_quiet();
-                fresh.ended.set();
-            }
-        }
-    } entering{*self, *fresh};
-    const saved how = co_await shield(self->insert(fresh->record));
+task_manager_core::entering::entering(core_pointer manager, live_pointer fresh)
+    : manager_(std::move(manager)), fresh_(std::move(fresh)) {
+    manager_->live_.emplace(fresh_->record.id, fresh_);
+    ++manager_->unfinished_;
+    manager_->update_quiet();
+}
+
+void task_manager_core::entering::accepted() {
+    const core_pointer manager = std::move(manager_);
+    ++manager->counts_.submitted;
+    manager->publish(task_event_kind::submitted, fresh_->record);
+    manager->enqueue(fresh_);
+}
+
+void task_manager_core::forget(live_task& refused) noexcept {
+    refused.phase = task_phase::finished;
+    live_.erase(refused.record.id);
+    --unfinished_;
+    refused.ended.set();
+    update_quiet();
+}
+
+task<std::optional<refusal>> task_manager_core::accept(entering self) {
+    const saved how = co_await shield(self.manager().insert(self.task()->record));
     if (how != saved::yes) {
-        co_return self->refuse(refusal_reason::duplicate);
+        co_return self.manager().refuse(refusal_reason::duplicate);
     }
-    entering.is_accepted = true;
-    ++self->counts_.submitted;
-    self->publish(task_event_kind::submitted, fresh->record);
-    self->enqueue(fresh);
+    self.accepted();
     co_return std::nullopt;
 }
 
@@ -279,99 +280,6 @@ void task_manager_core::progress(live_task& of, double fraction, std::string_vie
     const bool is_writing = of.progress_writer.valid() && !of.progress_writer.done();
     if (!is_writing && known != live_.end()) {
         of.progress_writer = spawn(write_progress(helping(shared_from_this(), known->second)));
-    }
-}
-
-// ---- cancel --------------------------------------------------------------------------------------
-
-bool task_manager_core::cancel_live(const live_pointer& of, std::string_view reason) {
-    if (of->phase >= task_phase::finishing) {
-        return false;
-    }
-    of->cancel_requested = true;
-    of->cancel_reason = reason;
-    of->stop->is_set.store(true, std::memory_order_relaxed);
-    if (of->phase == task_phase::queued) {
-        queue_.erase(std::find(queue_.begin(), queue_.end(), of));
-        of->phase = task_phase::finishing;
-        start(drive_to_cancelled(driving(shared_from_this(), of, false)), *of);
-    } else if (of->phase == task_phase::running) {
-        of->fiber.cancel(reason);
-    }  // else its fiber will look
-    return true;
-}
-
-bool task_manager_core::request_cancel(std::string_view id, std::string_view reason) {
-    const auto found = live_.find(id);
-    return found != live_.end() && cancel_live(live_pointer(found->second), reason);
-}
-
-task<bool> task_manager_core::cancel(core_pointer self, std::string id, std::string reason) {
-    const auto found = self->live_.find(id);
-    if (found != self->live_.end()) {
-        const live_pointer live = found->second;
-        if (!self->cancel_live(live, reason)) {
-            co_return false;
-        }
-        co_await live->ended.wait();
-        co_return live->record.state == task_state::cancelled;
-    }
-    // None of ours: left over from another process, perhaps.
-    std::optional<task_record> stored = co_await self->store_.get(id);
-    if (self->live_.contains(id)) {  // it was submitted meanwhile
-        co_return co_await cancel(self, id, reason);
-    }
-    if (!stored.has_value() || stored->state != task_state::pending) {
-        co_return false;
-    }
-    stored->state = task_state::cancelled;
-    stored->error = reason;
-    stored->finished_at = self->wall_now();
-    ++stored->revision;
-    const save_result done = co_await self->save(*stored, task_state::pending);
-    co_return done.how == saved::yes;
-}
-
-// ---- out -----------------------------------------------------------------------------------------
-
-void task_manager_core::close(shutdown_mode mode) {
-    const core_pointer alive = shared_from_this();
-    constexpr std::string_view closing = "the task manager was shut down";
-    if (!std::exchange(is_closed_, true)) {
-        tell("shut_down");
-    }
-    cancels_pending_ = cancels_pending_ || mode != shutdown_mode::drain;
-    cancels_running_ = cancels_running_ || mode == shutdown_mode::now;
-    const std::deque<live_pointer> queued = cancels_pending_ ? queue_ : std::deque<live_pointer>();
-    for (const live_pointer& each : queued) {
-        cancel_live(each, closing);
-    }
-    if (cancels_running_) {
-        const auto all = live_;
-        for (const auto& [id, each] : all) {
-            cancel_live(each, closing);
-        }
-    }
-    update_quiet();
-}
-
-task<void> task_manager_core::drain(core_pointer self) {
-    co_await self->quiet_.wait();
-}
-
-task<void> task_manager_core::shutdown(core_pointer self, shutdown_mode mode) {
-    self->close(mode);
-    co_await self->quiet_.wait();
-}
-
-void task_manager_core::update_quiet() noexcept {
-    if (unfinished_ != 0 || helpers_ != 0) {
-        quiet_.clear();
-        return;
-    }
-    quiet_.set();
-    if (is_closed_) {
-        feed_->close();
     }
 }
 

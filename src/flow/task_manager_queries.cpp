@@ -133,7 +133,8 @@ wall_time task_manager_core::wall_now() {
     }
     const clock::time_point now = weir::now();
     if (!wall_base_.has_value()) {
-        wall_base_.emplace(std::chrono::system_clock::now(), now);
+        const bool is_simulated = loop::current().get_driver().is_simulated();
+        wall_base_.emplace(is_simulated ? wall_time() : std::chrono::system_clock::now(), now);
     }
     return wall_base_->first + (now - wall_base_->second);
 }

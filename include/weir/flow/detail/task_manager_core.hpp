@@ -41,7 +41,7 @@ struct task_manager_options {
     unsigned store_attempts = 5;
     clock::duration store_retry = std::chrono::milliseconds(100);
     // What the time in records is; default: the time of day when the manager was first used, moved on by
-    // the loop's clock.
+    // the loop's clock; in simulated time the beginning of 1970.
     hook<wall_time()> wall_clock{};
     weir::observer* observer = nullptr;  // "failed", "refused", "store_error", "shut_down"
 };
@@ -137,6 +137,26 @@ private:
         live_pointer driven_;
         bool takes_a_slot_;
     };
+    // In the frame of the fiber that inserts a task, from before it starts: unless the task is accepted,
+    // it becomes unknown again.
+    class entering {
+    public:
+        entering(core_pointer manager, live_pointer fresh);
+        entering(entering&&) noexcept = default;
+        entering& operator=(entering&&) = delete;
+        ~entering() {
+            if (manager_ != nullptr) {
+                manager_->forget(*fresh_);
+            }
+        }
+        task_manager_core& manager() const noexcept { return *manager_; }
+        const live_pointer& task() const noexcept { return fresh_; }
+        void accepted();
+
+    private:
+        core_pointer manager_;
+        live_pointer fresh_;
+    };
     enum class saved : unsigned char { yes, conflict, failed };
     struct save_result {
         explicit save_result(saved ended, std::exception_ptr thrown = nullptr) noexcept
@@ -168,7 +188,8 @@ private:
     };
 
     // The life of a task: src/flow/task_manager.cpp
-    static task<std::optional<refusal>> accept(core_pointer self, live_pointer fresh);
+    static task<std::optional<refusal>> accept(entering self);
+    void forget(live_task& refused) noexcept;
     std::optional<refusal> refuse(refusal_reason why);
     void enqueue(const live_pointer& accepted);
     void start_more();

@@ -125,6 +125,7 @@ private:
     void keep(const job_pointer& ended);
     void forget_old(clock::time_point now);
     void check_idle();
+    static clock::time_point time_now() noexcept;  // the pool may outlive its loop
     void tell(std::string_view what) noexcept;
     static bool has_ended(const job_record& job) noexcept { return is_final(job.status); }
 
