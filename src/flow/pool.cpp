@@ -234,8 +234,6 @@ bool pool_core::wait(pool_waiter& last) noexcept {
         return false;
     }
     ++waiting_;
-    retain();
-    last.has_waited_ = true;
     wake_at(last.deadline_);
     pump();
     return true;
@@ -293,7 +291,6 @@ void pool_core::abandon(pool_waiter& gone) noexcept {
             offer(unused, true);
         }
     }
-    release();
 }
 
 void pool_waiter::settle() {

@@ -140,7 +140,7 @@ bool pool_core::is_busy() const noexcept {
 }
 
 task<bool> pool_core::all_are_back(pool_core& of) {
-    while (of.waiting_ > 0 || !of.lent_.empty()) {
+    while (!of.is_orphaned_ && (of.waiting_ > 0 || !of.lent_.empty())) {
         of.changed_.clear();
         co_await of.changed_.wait();
     }

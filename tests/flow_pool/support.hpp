@@ -75,6 +75,7 @@ public:
     bool is_down = false;  // connects fail
     weir::clock::duration connect_time = 0s;
     weir::clock::duration check_time = 0s;
+    dice* random = nullptr;    // if there are: connects and checks take time, and fail now and then
     std::set<int> broken;      // they fail their check
     std::map<int, int> users;  // of each connection, now
     std::vector<std::string> violations;
@@ -85,7 +86,10 @@ public:
         if (connect_time > 0s) {
             co_await weir::sleep(connect_time);
         }
-        if (is_down) {
+        if (random != nullptr) {
+            co_await random->pause();
+        }
+        if (is_down || (random != nullptr && random->one_in(5))) {
             throw connect_error();
         }
         co_return made;
@@ -94,6 +98,12 @@ public:
         ++checks;
         if (check_time > 0s) {
             co_await weir::sleep(check_time);
+        }
+        if (random != nullptr) {
+            co_await random->pause();
+        }
+        if (random != nullptr && random->one_in(8)) {
+            throw std::runtime_error("the check failed");
         }
         co_return !broken.contains(one.id);
     }

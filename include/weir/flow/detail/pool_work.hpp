@@ -64,7 +64,8 @@ private:
     pool_job job_;
 };
 
-// Waits for an object. acquire() and admit() differ in what they make of a refusal.
+// Waits for an object. acquire() and admit() differ in what they make of a refusal. Keeps the state of
+// the pool alive: the pool may be destroyed before the operation starts.
 class pool_waiter : public listed_operation {
 public:
     bool ready() noexcept override {
@@ -80,11 +81,19 @@ public:
 
 protected:
     pool_waiter(pool_core& from, const std::source_location& where) noexcept
-        : pool_(&from), where_(where) {}
-    pool_waiter(pool_waiter&&) noexcept = default;
+        : pool_(&from), where_(where) {
+        from.retain();
+    }
+    pool_waiter(pool_waiter&& unawaited) noexcept
+        : listed_operation(std::move(unawaited)),
+          pool_(std::exchange(unawaited.pool_, nullptr)),
+          where_(unawaited.where_) {}
     ~pool_waiter() {
-        if (has_waited_) [[unlikely]] {
-            pool_->abandon(*this);
+        if (pool_ != nullptr) {
+            if (state_ != wait_state::idle) [[unlikely]] {
+                pool_->abandon(*this);
+            }
+            pool_->release();
         }
     }
 
@@ -105,7 +114,6 @@ private:
 
     pool_entry* entry_ = nullptr;
     std::source_location where_;
-    bool has_waited_ = false;  // and keeps the pool's state alive
     std::exception_ptr error_;
     clock::time_point entered_;
     clock::time_point deadline_ = clock::time_point::max();
