@@ -36,8 +36,9 @@ pool_entry* pool_core::take_with_care(const std::source_location& where) noexcep
         idle_.remove(next);
         if (result == check_result::good) {
             lend(next, where);
-            stamp_lent(next);
-            pump();
+            if (idle_.size() < min_idle_) {
+                pump();
+            }
             return &next;
         }
         ++counted_.check_failures;
@@ -70,7 +71,7 @@ void pool_core::was_reset(pool_entry& entry, bool is_good) noexcept {
         entry.is_retired = true;
     }
     if (ages_) {
-        entry.since = entry.known_good = time();
+        stamp_idle(entry);
     }
     offer(entry, false);
 }
@@ -122,7 +123,6 @@ void pool_core::grant(pool_entry& entry) noexcept {
     --waiting_;
     first.entry_ = &entry;
     lend(entry, first.where_);
-    stamp_lent(entry);
     ++counted_.waits;
     counted_.wait_time += time() - first.entered_;
 }
@@ -134,7 +134,7 @@ void pool_core::put_idle(pool_entry& entry) noexcept {
     } else {
         idle_.push_back(entry);
     }
-    wake_at(due(entry, time()));
+    wake_at(due(entry, entry.known_good));
 }
 
 void pool_core::retire(pool_entry& entry) noexcept {
@@ -201,9 +201,8 @@ void pool_core::connect_as_needed() noexcept {
 
 // What the short cuts depend on may have changed; those who wait for the end look again.
 void pool_core::note_change() noexcept {
-    takes_plainly_ =
-        serves() && !is_draining_ && !has_.check && options_.leak_after == pool_options::forever;
-    returns_plainly_ = !is_draining_ && !is_closed_ && !has_.reset && !ages_ && !has_excess();
+    takes_plainly_ = serves() && !is_draining_ && !has_.check;
+    returns_plainly_ = !is_draining_ && !is_closed_ && !has_.reset && !has_excess();
     if (is_draining_) {
         changed_.set();
     }

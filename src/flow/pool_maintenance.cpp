@@ -77,7 +77,6 @@ void pool_core::expire_waiters(clock::time_point now) noexcept {
 }
 
 void pool_core::age_lent(clock::time_point now) noexcept {
-    const bool looks_for_leaks = options_.leak_after != pool_options::forever;
     const pool_entry* leaked = nullptr;
     do {
         leaked = nullptr;
@@ -87,7 +86,7 @@ void pool_core::age_lent(clock::time_point now) noexcept {
             } else {
                 wake_at(held.expires);
             }
-            if (!looks_for_leaks || held.is_reported || leaked != nullptr) {
+            if (!looks_for_leaks_ || held.is_reported || leaked != nullptr) {
                 return;
             }
             const clock::time_point late = after(held.since, options_.leak_after);
@@ -112,7 +111,7 @@ void pool_core::report_held(const pool_entry& held) noexcept {
         return;
     }
     std::string message = name_ + ": an object is still lent";
-    if (options_.leak_after != pool_options::forever) {
+    if (looks_for_leaks_) {
         char seconds[64];
         std::snprintf(seconds, sizeof seconds, " after %g s",
                       std::chrono::duration<double>(time() - held.since).count());
@@ -191,12 +190,15 @@ void pool_core::keep_alive(pool_entry& idle) noexcept {
     }
 }
 
+void pool_core::stamp_idle(pool_entry& returned) noexcept {
+    returned.since = returned.known_good = time();
+    wake_at(due(returned, returned.since));
+}
+
 void pool_core::stamp_lent(pool_entry& taken) noexcept {
-    if (options_.leak_after != pool_options::forever) {
-        taken.since = time();
-        taken.is_reported = false;
-        wake_at(after(taken.since, options_.leak_after));
-    }
+    taken.since = time();
+    taken.is_reported = false;
+    wake_at(after(taken.since, options_.leak_after));
 }
 
 // Objects made ahead are not worth a storm of connects: they wait a second at least.

@@ -84,6 +84,7 @@ pool_core::pool_core(const pool_options& options, abilities given)
       ages_(options.idle_timeout != pool_options::forever ||
             options.keep_alive != pool_options::forever ||
             (given.check && options.check_after > clock::duration::zero())),
+      looks_for_leaks_(options.leak_after != pool_options::forever),
       min_idle_(options.min_idle),
       max_uses_(options.max_uses),
       max_(options.max),

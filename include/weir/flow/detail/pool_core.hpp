@@ -55,6 +55,9 @@ public:
             return;
         }
         lent_.remove(returned);
+        if (ages_) {
+            stamp_idle(returned);
+        }
         idle_.push_back(returned);
     }
     // It leaves the pool: a lent one, about to be destroyed.
@@ -140,6 +143,9 @@ private:
         if (++taken.uses >= max_uses_) [[unlikely]] {
             taken.is_retired = true;
         }
+        if (looks_for_leaks_) {
+            stamp_lent(taken);
+        }
     }
     std::size_t live() const noexcept {
         return idle_.size() + lent_.size() + count_of(pool_job::checking) +
@@ -177,6 +183,7 @@ private:
     void age_idle(clock::time_point now) noexcept;
     bool is_overdue(const pool_entry& idle, clock::time_point now) const noexcept;
     void keep_alive(pool_entry& idle) noexcept;
+    void stamp_idle(pool_entry& returned) noexcept;
     void stamp_lent(pool_entry& taken) noexcept;
     void report_held(const pool_entry& held) noexcept;
     void back_off() noexcept;
@@ -194,10 +201,11 @@ private:
     bool returns_plainly_ = false;
     const bool newest_first_;
     bool is_suspended_ = false;
-    bool is_draining_ = false;  // nobody new is let in
-    bool is_closed_ = false;    // nothing is lent, and what comes back is closed
-    bool is_orphaned_ = false;  // none of the user's functions may be called any more
-    bool ages_ = false;         // some option needs to know since when an object is idle
+    bool is_draining_ = false;    // nobody new is let in
+    bool is_closed_ = false;      // nothing is lent, and what comes back is closed
+    bool is_orphaned_ = false;    // none of the user's functions may be called any more
+    const bool ages_;             // some option needs to know since when an object is idle
+    const bool looks_for_leaks_;  // or since when it is lent
     std::size_t min_idle_;
     std::size_t max_uses_;
     wait_list waiters_;
