@@ -9,7 +9,8 @@
 // Sources are streams, queues or ranges (flow/stream_source.hpp). buffer, merge and chunk_within read
 // theirs in tasks of their own, from the first next() on and never further ahead than they say. However
 // they end, those tasks are stopped and awaited and the sources closed; behind the scenes, if they
-// were dropped. What was read ahead is gone then.
+// were dropped. What was read ahead is gone then; an error of a source that nobody has seen by then is
+// reported.
 #pragma once
 
 #include <weir/flow/detail/reading.hpp>
