@@ -2,10 +2,13 @@
 // seeded_hash: a hash that strangers cannot steer.
 //
 // Keys of a limiter come from outside: addresses, user names, tokens. Whoever knows the hash function
-// can send keys that all collide and turn each lookup into a walk over the whole table. So the hash is
-// SipHash-1-3 with a secret seed per table. Numbers, enumerations and plain structs without padding are
-// hashed as bytes, strings by their characters. Other types need a hash of their own, which takes the
-// seed too, or std::hash, whose result is mixed with the seed: good for honest keys.
+// can send keys that all collide and turn each lookup into a walk over the whole table. So every table
+// has a secret seed. Strings, of which anybody can send as many as he likes, go through SipHash-1-3.
+// Numbers, enumerations and plain structs of up to 16 bytes without padding are multiplied twice by
+// secret factors, high and low half folded together: a fifth of the time, and nobody who does not see
+// the hashes can tell which keys collide. Larger plain structs go through SipHash as bytes. Other
+// types need a hash of their own, which takes the seed too, or std::hash, whose result is mixed with the
+// seed: good for honest keys.
 #pragma once
 
 #include <bit>
@@ -92,6 +95,19 @@ inline std::uint64_t sip_hash(const void* data, std::size_t size, hash_seed seed
     return hasher.finish(last, size);
 }
 
+// The product of two numbers, its halves combined.
+inline std::uint64_t fold(std::uint64_t left, std::uint64_t right) noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide product = static_cast<wide>(left) * right;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+inline std::uint64_t fold_hash(std::uint64_t word, hash_seed seed) noexcept {
+    return fold(fold(word ^ seed.first, seed.second | 1) ^ seed.second, 0x9e3779b97f4a7c15u);
+}
+inline std::uint64_t fold_hash(std::uint64_t first, std::uint64_t second, hash_seed seed) noexcept {
+    return fold_hash(fold_hash(first, seed) ^ second, {seed.second, seed.first});
+}
+
 template <class Key>
 concept hashed_as_text = std::convertible_to<const Key&, std::string_view>;
 template <class Key>
@@ -115,11 +131,18 @@ struct seeded_hash {
     std::uint64_t operator()(const Key& key, hash_seed seed) const noexcept
         requires(!detail::hashed_as_text<Key>)
     {
-        if constexpr (detail::hashed_as_bytes<Key>) {
+        if constexpr (detail::hashed_as_bytes<Key> && sizeof(Key) <= 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, &key, sizeof key);
+            return detail::fold_hash(word, seed);
+        } else if constexpr (detail::hashed_as_bytes<Key> && sizeof(Key) <= 16) {
+            std::uint64_t words[2] = {0, 0};
+            std::memcpy(words, &key, sizeof key);
+            return detail::fold_hash(words[0], words[1], seed);
+        } else if constexpr (detail::hashed_as_bytes<Key>) {
             return detail::sip_hash(&key, sizeof key, seed);
         } else {
-            const std::uint64_t plain = std::hash<Key>()(key);
-            return detail::sip_hash(&plain, sizeof plain, seed);
+            return detail::fold_hash(std::hash<Key>()(key), seed);
         }
     }
     std::uint64_t operator()(std::string_view text, hash_seed seed) const noexcept
