@@ -159,7 +159,7 @@ private:
     admission<let_through> attempt(double weight) {
         const clock::duration wait = retry_after(weight);
         if (wait > clock::duration::zero()) {
-            return refusal{refusal_reason::rate_limited, wait};
+            return refusal{refusal_reason::rate_limited, is_never(wait) ? refusal::never : wait};
         }
         return take(weight, std::index_sequence_for<Parts...>());
     }
@@ -180,6 +180,7 @@ private:
         }
         return said;
     }
+    static bool is_never(clock::duration wait) { return wait >= clock::time_point::max() - now(); }
     bool is_too_late(clock::duration wait) const {
         return wait > max_wait_ || detail::after(now(), wait) > current_deadline();
     }
@@ -222,7 +223,7 @@ task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
             co_return at_once;
         }
     }
-    if (left >= clock::time_point::max() - since) {
+    if (is_never(left)) {
         co_return refuse(refusal_reason::rate_limited, refusal::never);
     }
     if (waiting_ >= max_waiting_) {

@@ -148,6 +148,7 @@ private:
     template <class Waiter>
     bool decide_at_once(Waiter& waiter);
     refusal refuse(const decision::keyed_answer& said);
+    void tell_full(clock::time_point at) noexcept;
 
     decision::keyed_gcra<Key, Hash> decision_;
     std::vector<decision::pace> rates_;
@@ -163,7 +164,7 @@ private:
     weir::observer* observer_;
     std::string name_;
     std::unordered_map<Key, line, line_hash, std::equal_to<>> lines_;
-    bool is_full_ = false;
+    clock::time_point told_full_{};
 };
 
 // A keyed_limiter with the key filled in.
@@ -234,17 +235,25 @@ template <class Key, class Hash>
 refusal keyed_limiter<Key, Hash>::refuse(const decision::keyed_answer& said) {
     if (said.verdict == decision::keyed_verdict::full) {
         ++full_;
-        if (!std::exchange(is_full_, true) && observer_ != nullptr) {
-            observer_->on_event({.kind = "keyed_limiter",
-                                 .name = name_,
-                                 .what = "full",
-                                 .at = now(),
-                                 .value = static_cast<double>(decision_.keys())});
+        if (observer_ != nullptr) {
+            tell_full(now());
         }
         return {refusal_reason::too_many_keys, said.wait};
     }
     ++limited_;
     return {refusal_reason::rate_limited, said.wait};
+}
+
+template <class Key, class Hash>
+void keyed_limiter<Key, Hash>::tell_full(clock::time_point at) noexcept {
+    if (full_ == 1 || at - told_full_ >= std::chrono::minutes(1)) {
+        told_full_ = at;
+        observer_->on_event({.kind = "keyed_limiter",
+                             .name = name_,
+                             .what = "full",
+                             .at = at,
+                             .value = static_cast<double>(decision_.keys())});
+    }
 }
 
 // True if nothing is left to wait for: granted, or refused.
@@ -284,9 +293,11 @@ template <class Key, class Hash>
 void keyed_limiter<Key, Hash>::give_back_at(clock::time_point at, key_view key,
                                             double tokens) noexcept {
     decision_.give_back(key, tokens, rate_of(key), at);
+    --granted_;
     ++returned_;
     if (const auto found = lines_.find(key); found != lines_.end()) {
         found->second.serve(at);
+        end_if_empty(found->second);
     }
 }
 

@@ -33,7 +33,7 @@ struct keyed_limiter_options {
     std::size_t max_waiting = 10'000;  // of all keys together
     clock::duration max_wait = clock::duration::max();
     std::string_view name = "keyed_limiter";
-    weir::observer* observer = nullptr;  // told "full" when it comes to that
+    weir::observer* observer = nullptr;  // told "full", once a minute at most
     hash_seed seed = {};                 // all 0: random
 };
 
