@@ -215,6 +215,16 @@ WEIR_TEST(RetryBudget, KeepsAStormOfRetriesSmall) {
     }
 }
 
+// A retry that has ended makes room for the next one of the same call.
+WEIR_TEST(RetryBudget, ACallHasOneRetryInFlightAtMost) {
+    weir::retry_budget budget({.share = 0, .minimum = 1});
+    weir::retry_policy policy({.max_attempts = 5, .backoff = doubling, .budget = &budget});
+    flaky work(100);
+    WEIR_EXPECT_THROW(policy.run(work), flaky_error);
+    EXPECT_EQ(work.calls, 5);
+    EXPECT_EQ(budget.stats().spent, 4u);
+}
+
 TEST(RetryBudget, BadOptionsAreNamed) {
     EXPECT_THROW(weir::retry_budget({.ratio = -1}), weir::invalid_argument);
     EXPECT_THROW(weir::retry_budget({.ratio = std::nan("")}), weir::invalid_argument);

@@ -54,4 +54,66 @@ TEST(HedgeSchedules, NothingIsLeftBehind) {
         400);
 }
 
+// Two attempts succeed at the same instant: the first to end is the winner, the other is not heard.
+TEST(HedgeSchedules, OfTwoSuccessesAtOnceTheFirstCounts) {
+    int won_by_hedge = 0;
+    expect_always(
+        [&won_by_hedge]() -> task<> {
+            weir::hedge_policy policy({.delay = 100ms});
+            int first = 0;
+            auto attempt = [&first](int number) -> task<int> {
+                co_await weir::sleep(number == 1 ? 200ms : 100ms);
+                if (first == 0) {
+                    first = number;
+                }
+                co_return number;
+            };
+            const int got = co_await policy.run(attempt);
+            EXPECT_EQ(got, first);
+            EXPECT_EQ(policy.stats().hedge_wins, got == 2 ? 1u : 0u);
+            won_by_hedge += got == 2;
+        },
+        200);
+    EXPECT_GT(won_by_hedge, 0);
+    EXPECT_LT(won_by_hedge, 200);
+}
+
+// A straggler whose caller was stopped ends when the policy is gone, and asks it nothing.
+TEST(HedgeSchedules, AStragglerOutlivesCallerAndPolicy) {
+    expect_always(
+        []() -> task<> {
+            int asked = 0;
+            int finished = 0;
+            auto attempt = [&finished]() -> task<int> {
+                const outcome<> ended = co_await weir::intercept(weir::sleep(1h));
+                EXPECT_TRUE(ended.is_stop());  // and now it goes on as if nothing had happened
+                co_await weir::sleep(10s);
+                ++finished;
+                co_return 1;
+            };
+            {
+                weir::retry_budget budget(weir::in_flight_budget{});
+                weir::hedge_policy policy({.delay = 100ms,
+                                           .accept_if =
+                                               [&asked](const outcome_view&) {
+                                                   ++asked;
+                                                   return true;
+                                               },
+                                           .budget = &budget});
+                const auto caller = weir::spawn(policy.run(attempt));
+                co_await weir::sleep(1s);
+                caller.cancel();
+                co_await caller.wait();
+                EXPECT_TRUE(caller.cancelled());
+                EXPECT_EQ(policy.stats().stragglers, 2u);
+                EXPECT_EQ(budget.stats().calls_in_flight, 0u);
+                EXPECT_EQ(budget.stats().extra_in_flight, 0u);
+            }
+            co_await weir::sleep(1min);
+            EXPECT_EQ(finished, 2);
+            EXPECT_EQ(asked, 0);
+        },
+        50);
+}
+
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <weir/flow/decision/backoff.hpp>
 
+#include <algorithm>
 #include <string_view>
 
 namespace weir {

@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// A share of the calls of late, plus a reserve for quiet times: in any `window`, at most
-// ratio * calls + reserve_per_second * window extra attempts.
+// A share of the calls of late, plus a reserve for quiet times: of what happened in the last `window`,
+// counted in tenths of it, extra attempts are at most ratio * calls + reserve_per_second * window.
 struct ratio_budget {
     double ratio = 0.2;
     double reserve_per_second = 10;
