@@ -62,6 +62,15 @@ outcome<T> outcome_of_current_exception() {
     }
 }
 
+template <class T>
+outcome<T> outcome_of_error(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (...) {
+        return outcome_of_current_exception<T>();
+    }
+}
+
 // Has the fiber been suspended since? Then it goes on from the loop, no more nested in its caller, and
 // the time that the context knows is an old one.
 class clock_keeper {
@@ -123,11 +132,7 @@ public:
                 return outcome<T>::from_value(work_.take());
             }
         }
-        try {
-            std::rethrow_exception(work_.error());
-        } catch (...) {
-            return outcome_of_current_exception<T>();
-        }
+        return outcome_of_error<T>(work_.error());
     }
 
 private:

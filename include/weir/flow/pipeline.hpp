@@ -185,6 +185,8 @@ private:
     static constexpr bool shares_callable =
         (detail::outlives_call<std::remove_reference_t<Policies>> || ...);
 
+    // One frame for the call and all its layers: they are large, and would otherwise stay in the frame of
+    // whoever calls.
     template <class Held, class T = detail::call_value_t<std::remove_reference_t<Held>>>
     static task<T> run_held(pipeline* self, Held callable, double weight) {
         call_context call(self->name_, weight);

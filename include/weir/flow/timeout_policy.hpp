@@ -11,7 +11,7 @@
 
 #include <weir/detail/timed_scope.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/call.hpp>
+#include <weir/flow/detail/inner_call.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
 
@@ -26,49 +26,6 @@ struct timeout_stats {
 };
 
 namespace detail {
-
-// What a layer gives to await, as the child of a boundary: a task, or a boundary itself.
-template <class Inner>
-class inner_call {
-public:
-    explicit inner_call(Inner&& inner) : inner_(std::move(inner)) {}
-    void enter(boundary& parent, fiber& on) noexcept {
-        inner_.parent = &parent;
-        inner_.enter(on);
-    }
-    void child_suspended() noexcept {
-        if constexpr (requires { inner_.child_suspended(); }) {
-            inner_.child_suspended();
-        }
-    }
-    void lost() noexcept {}
-    auto take() { return inner_.await_resume(); }
-
-private:
-    Inner inner_;
-};
-template <class T>
-class inner_call<task<T>> : public child_call<T> {
-public:
-    explicit inner_call(task<T>&& inner) : child_call<T>(std::move(inner)) {}
-    void child_suspended() noexcept {}
-};
-// One that is ready has nothing to time.
-template <class T, class Callable>
-class inner_call<settled_plain_call<T, Callable>> {
-public:
-    explicit inner_call(settled_plain_call<T, Callable>&& inner) : inner_(inner) {}
-    void enter(boundary& parent, fiber& on) noexcept {
-        on.top = &parent;
-        this_thread.next = parent.turn().word();
-    }
-    void child_suspended() noexcept {}
-    void lost() noexcept {}
-    auto take() { return inner_.await_resume(); }
-
-private:
-    settled_plain_call<T, Callable> inner_;
-};
 
 template <class T, class Inner>
 class settled_timeout_call final : public bounded<settled_timeout_call<T, Inner>, timed_scope> {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What is further in, as the child of a boundary.
+//
+// Layers of policies are boundaries that hold one another: a call that passes through five of them is one
+// object in the frame of whoever awaits it, and the only frame made on the way is that of the user's own
+// task. A layer that has to wait starts a coroutine for that.
+#pragma once
+
+#include <weir/detail/child_call.hpp>
+#include <weir/flow/call.hpp>
+
+#include <utility>
+
+namespace weir::detail {
+
+// Awaitable: what a `next` gives. A boundary, in general.
+template <class Awaitable>
+class inner_call {
+public:
+    // Made in place, or moved in before it has begun.
+    template <class Next>
+    inner_call(Next& next, call_context& call) : inner_(next(call)) {}
+    explicit inner_call(Awaitable&& inner) : inner_(std::move(inner)) {}
+
+    void enter(boundary& parent, fiber& on) noexcept {
+        inner_.parent = &parent;
+        inner_.enter(on);
+    }
+    void child_suspended() noexcept {
+        if constexpr (requires { inner_.child_suspended(); }) {
+            inner_.child_suspended();
+        }
+    }
+    void lost() noexcept {}  // a walk has passed it
+    auto take() { return inner_.await_resume(); }
+
+private:
+    Awaitable inner_;
+};
+
+template <class T>
+class inner_call<task<T>> : public child_call<T> {
+public:
+    template <class Next>
+    inner_call(Next& next, call_context& call) : child_call<T>(next(call)) {}
+    explicit inner_call(task<T>&& inner) : child_call<T>(std::move(inner)) {}
+    void child_suspended() noexcept {}
+};
+
+// Nothing to wait for: the parent's turn comes at once.
+template <class T, class Callable>
+class inner_call<settled_plain_call<T, Callable>> {
+public:
+    template <class Next>
+    inner_call(Next& next, call_context& call) : inner_(next(call)) {}
+    explicit inner_call(settled_plain_call<T, Callable>&& inner) : inner_(inner) {}
+
+    void enter(boundary& parent, fiber& on) noexcept {
+        on.top = &parent;
+        this_thread.next = parent.turn().word();
+    }
+    void child_suspended() noexcept {}
+    void lost() noexcept {}
+    auto take() { return inner_.await_resume(); }
+
+private:
+    settled_plain_call<T, Callable> inner_;
+};
+
+// Has the boundary go on at once: it has nothing to wait for.
+inline void skip_child(boundary& self, fiber& on) noexcept {
+    on.top = &self;
+    this_thread.next = self.turn().word();
+}
+
+// What a layer with this `next` awaits.
+template <class Next>
+using inner_call_of = inner_call<decltype(std::declval<Next&>()(std::declval<call_context&>()))>;
+
+}  // namespace weir::detail
