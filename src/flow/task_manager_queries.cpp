@@ -143,7 +143,7 @@ void task_manager_core::tell(std::string_view what) noexcept {
     if (observer_ != nullptr) {
         loop* const here = loop::current_or_null();
         observer_->on_event({"task_manager", name_, what,
-                             here == nullptr ? clock::time_point::min() : here->now()});
+                             here == nullptr ? clock::time_point() : here->now()});
     }
 }
 

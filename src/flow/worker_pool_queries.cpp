@@ -52,7 +52,7 @@ void throw_empty_job() {
 
 clock::time_point worker_pool_core::time_now() noexcept {
     loop* const here = loop::current_or_null();
-    return here == nullptr ? clock::time_point::min() : here->now();
+    return here == nullptr ? clock::time_point() : here->now();
 }
 
 void worker_pool_core::keep(const job_pointer& ended) {
