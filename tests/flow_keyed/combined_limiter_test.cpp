@@ -120,6 +120,25 @@ WEIR_TEST(CombinedLimiter, WaitsThatCannotHelpAreRefusedAtOnce) {
                  weir::invalid_argument);
 }
 
+WEIR_TEST(CombinedLimiter, DestroyedWhileSomebodyWaits) {
+    token_bucket part({.rate = 1, .per = 1h});
+    std::optional<combined_limiter<token_bucket&>> limiter;
+    limiter.emplace(part);
+    EXPECT_TRUE(limiter->try_acquire());
+    auto ask = [&]() -> task<> { co_await limiter->acquire(); };
+    const auto first = weir::spawn(ask());
+    const auto second = weir::spawn(ask());
+    const auto leaves = weir::spawn(ask());
+    co_await settle_all();
+    leaves.cancel();
+    const auto begin = weir::now();
+    limiter.reset();
+    WEIR_EXPECT_THROW(first, weir::invalid_state);
+    WEIR_EXPECT_THROW(second, weir::invalid_state);
+    co_await leaves.wait();
+    EXPECT_EQ(weir::now(), begin);
+}
+
 WEIR_TEST(CombinedLimiter, IsAPartItself) {
     token_bucket one({.rate = 1, .burst = 3});
     token_bucket two({.rate = 1, .burst = 2});

@@ -10,21 +10,23 @@
 // limiters; more users may share a part. Whoever waits takes nothing from any part until all can give:
 // so no part runs dry for others meanwhile, and a wait that is cancelled has nothing to give back.
 // Waiters are served in the order of asking, and only the first watches the clock. Those who wait in
-// the line of a part itself come before those who wait here. Belongs to one loop.
+// the line of a part itself come before those who wait here. Belongs to one loop. If it is destroyed while
+// fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/flow/admission.hpp>
 #include <weir/flow/limiter.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
+#include <weir/sync/event.hpp>
 #include <weir/sync/mutex.hpp>
-#include <weir/time.hpp>
 #include <weir/timeout.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 
@@ -66,6 +68,19 @@ void undo(Part& part, double weight, clock::time_point at) noexcept {
     }
 }
 
+// Outlives the limiter, if somebody waits when that is destroyed.
+struct combined_line {
+    mutex turn;  // held by the first who waits
+    event gone;  // set when the limiter is destroyed
+    std::size_t waiting = 0;
+
+    void check() const {
+        if (gone.is_set()) {
+            throw_wait_error(wait_state::orphaned, "combined_limiter");
+        }
+    }
+};
+
 // Keeps count of those who wait, however they end.
 class [[nodiscard]] place_in_line {
 public:
@@ -99,15 +114,16 @@ public:
     }
     combined_limiter(const combined_limiter&) = delete;
     combined_limiter& operator=(const combined_limiter&) = delete;
+    ~combined_limiter() { line_->gone.set(); }
 
     // From all, or nothing. Refused while others wait. A weight that is not above 0 throws
     // invalid_argument; one that a part can never let pass is refused for ever.
     admission<let_through> try_acquire(double weight = 1) {
         detail::check_weight(name_, weight);
         const admission<let_through> said =
-            waiting_ == 0 ? attempt(weight)
-                          : admission<let_through>(
-                                refusal{refusal_reason::rate_limited, retry_after(weight)});
+            line_->waiting == 0 ? attempt(weight)
+                                : admission<let_through>(
+                                      refusal{refusal_reason::rate_limited, retry_after(weight)});
         ++(said ? granted_ : refused_);
         return said;
     }
@@ -149,7 +165,7 @@ public:
 
     const std::string& name() const noexcept { return name_; }
     combined_limiter_stats stats() const noexcept {
-        return {granted_, waited_, refused_, waiting_};
+        return {granted_, waited_, refused_, line_->waiting};
     }
     void write_metrics(metric_writer& to) const {
         detail::write_combined_metrics(to, name_, stats());
@@ -195,8 +211,7 @@ private:
     }
 
     std::tuple<Parts...> parts_;
-    mutex line_;  // held by the first who waits
-    std::size_t waiting_ = 0;
+    std::shared_ptr<detail::combined_line> line_ = std::make_shared<detail::combined_line>();
     std::uint64_t granted_ = 0;
     std::uint64_t waited_ = 0;
     std::uint64_t refused_ = 0;
@@ -216,7 +231,7 @@ template <class... Parts>
 task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
     const clock::time_point since = now();
     clock::duration left = retry_after(weight);
-    if (waiting_ == 0 && left <= clock::duration::zero()) {
+    if (line_->waiting == 0 && left <= clock::duration::zero()) {
         auto at_once = attempt(weight);
         if (at_once) {
             ++granted_;
@@ -226,15 +241,17 @@ task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
     if (is_never(left)) {
         co_return refuse(refusal_reason::rate_limited, refusal::never);
     }
-    if (waiting_ >= max_waiting_) {
+    if (line_->waiting >= max_waiting_) {
         co_return refuse(refusal_reason::queue_full, left);
     }
     if (is_too_late(left)) {
         co_return refuse(refusal_reason::wait_too_long, left);
     }
-    const detail::place_in_line counted(waiting_);
-    const auto turn = co_await line_.lock();
+    const std::shared_ptr<detail::combined_line> line = line_;
+    const detail::place_in_line counted(line->waiting);
+    const auto turn = co_await line->turn.lock();
     for (;;) {
+        line->check();
         // Nothing is suspended between taking and returning, so what was taken arrives.
         const auto said = attempt(weight);
         if (said) {
@@ -246,7 +263,7 @@ task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
         if (now() - since > max_wait_ - std::min(left, max_wait_) || is_too_late(left)) {
             co_return refuse(refusal_reason::wait_too_long, left);
         }
-        co_await sleep(left);
+        co_await timeout_or(left, line->gone.wait(), nullptr);
     }
 }
 
