@@ -138,9 +138,24 @@ public:
     std::size_t size() const noexcept { return used_; }  // those whose time has come included
     std::size_t max_size() const noexcept { return max_keys_; }
     std::uint64_t evicted() const noexcept { return evicted_; }
-    std::size_t count_busy(std::int64_t now) const noexcept;
+    std::size_t count_busy(std::int64_t now) const noexcept {
+        std::size_t busy = 0;
+        for (const page& each : pages_) {
+            busy += static_cast<std::size_t>(std::count_if(
+                each.slots, each.slots + each.capacity,
+                [now](const slot& at) { return at.time != absent && at.time > now; }));
+        }
+        return busy;
+    }
     // Of the table itself; what keys own elsewhere (the characters of a long string) is theirs.
-    std::size_t bytes() const noexcept;
+    std::size_t bytes() const noexcept {
+        std::size_t slots = 0;
+        for (const page& each : pages_) {
+            slots += each.capacity;
+        }
+        return slots * sizeof(slot) + directory_.capacity() * sizeof(entry) +
+               pages_.capacity() * sizeof(page) + sizeof *this;
+    }
 
 private:
     static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();

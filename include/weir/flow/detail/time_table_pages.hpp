@@ -285,25 +285,4 @@ bool time_table<Key, Hash>::reclaim(std::int64_t now) noexcept {
     return false;
 }
 
-template <class Key, class Hash>
-std::size_t time_table<Key, Hash>::count_busy(std::int64_t now) const noexcept {
-    std::size_t busy = 0;
-    for (const page& each : pages_) {
-        for (const slot* at = each.slots; at != each.slots + each.capacity; ++at) {
-            busy += at->time != absent && at->time > now ? 1 : 0;
-        }
-    }
-    return busy;
-}
-
-template <class Key, class Hash>
-std::size_t time_table<Key, Hash>::bytes() const noexcept {
-    std::size_t total =
-        directory_.capacity() * sizeof(entry) + pages_.capacity() * sizeof(page) + sizeof *this;
-    for (const page& each : pages_) {
-        total += each.capacity * sizeof(slot);
-    }
-    return total;
-}
-
 }  // namespace weir::detail
