@@ -89,7 +89,8 @@ void pool_core::forget(pool_entry& detached) noexcept {
 // An object is free: in no list, and nobody's.
 void pool_core::offer(pool_entry& entry, bool is_checked) noexcept {
     const bool is_too_many = live() + count_of(pool_job::connecting) >= max_;
-    if (entry.is_retired || is_closed_ || is_too_many) {
+    const bool is_outdated = entry.generation != generation_;
+    if (entry.is_retired || is_closed_ || is_too_many || is_outdated) {
         retire(entry);
     } else if (serves() && waiting_ > 0) {
         hand_on(entry, is_checked);
@@ -123,6 +124,7 @@ void pool_core::grant(pool_entry& entry) noexcept {
     --waiting_;
     first.entry_ = &entry;
     lend(entry, first.where_);
+    wake_at(entry.expires);
     ++counted_.waits;
     counted_.wait_time += time() - first.entered_;
 }

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 
 namespace weir::detail {
 
@@ -26,9 +25,8 @@ void pool_core::bind() noexcept {
     }
     register_at(*here);
     loop_ = here->id();
-    if (random_ == 0) {
-        random_ = std::hash<std::string>()(name_) ^
-                  static_cast<std::uint64_t>(here->now().time_since_epoch().count());
+    if (options_.seed == 0) {
+        random_ = decision::random_source(here->fresh_seed());
     }
 }
 
@@ -222,16 +220,6 @@ void pool_core::tell(std::string_view what, double value) noexcept {
         options_.observer->on_event(
             {.kind = "pool", .name = name_, .what = what, .at = time(), .value = value});
     }
-}
-
-// Even and unpredictable enough for a jitter: splitmix64.
-double pool_core::random() noexcept {
-    random_ += 0x9e3779b97f4a7c15u;
-    std::uint64_t mixed = random_;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    mixed ^= mixed >> 31;
-    return static_cast<double>(mixed >> 11) * 0x1.0p-53;
 }
 
 }  // namespace weir::detail

@@ -6,30 +6,26 @@
 // without having been closed takes a third one: the user's functions are not called any more, since
 // what they refer to may go with the pool; objects just end with their destructors.
 
-#include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
 #include <weir/flow/detail/pool_work.hpp>
 #include <weir/loop.hpp>
 #include <weir/timeout.hpp>
 
-#include <cmath>
+#include <string>
 
 namespace weir::detail {
 
 namespace {
 
-[[noreturn]] void refuse_option(const pool_options& options, const char* option,
-                                const std::string& value, const char* right) {
-    throw invalid_argument("pool '" + std::string(options.name) + "': " + option + " is " + value +
-                           ", but must be " + right);
-}
-
-std::string in_seconds(clock::duration time) {
-    return std::to_string(std::chrono::duration<double>(time).count()) + " s";
+template <class Value>
+[[noreturn]] void refuse_option(const pool_options& options, const char* option, Value value,
+                                const char* must_be) {
+    throw_bad_option("pool '" + std::string(options.name) + "'", option, value, must_be);
 }
 
 void check_positive(const pool_options& options, const char* option, clock::duration value) {
     if (value <= clock::duration::zero()) {
-        refuse_option(options, option, in_seconds(value), "more than 0");
+        refuse_option(options, option, value, "more than 0");
     }
 }
 
@@ -37,13 +33,13 @@ const pool_options& validated(const pool_options& options, bool has_check) {
     // Far below what counters hold, so that sums of them cannot overflow.
     constexpr std::size_t most = std::size_t{1} << 40;
     if (options.max == 0 || options.max > most) {
-        refuse_option(options, "max", std::to_string(options.max), "between 1 and 2^40");
+        refuse_option(options, "max", static_cast<double>(options.max), "between 1 and 2^40");
     }
     if (options.min_idle > options.max) {
-        refuse_option(options, "min_idle", std::to_string(options.min_idle), "at most max");
+        refuse_option(options, "min_idle", static_cast<double>(options.min_idle), "at most max");
     }
     if (options.max_uses == 0) {
-        refuse_option(options, "max_uses", "0", "at least 1");
+        refuse_option(options, "max_uses", 0.0, "at least 1");
     }
     check_positive(options, "max_wait", options.max_wait);
     check_positive(options, "connect_timeout", options.connect_timeout);
@@ -55,19 +51,19 @@ const pool_options& validated(const pool_options& options, bool has_check) {
     check_positive(options, "leak_after", options.leak_after);
     check_positive(options, "max_connect_backoff", options.max_connect_backoff);
     if (options.check_after < clock::duration::zero()) {
-        refuse_option(options, "check_after", in_seconds(options.check_after), "0 or more");
+        refuse_option(options, "check_after", options.check_after, "0 or more");
     }
     if (options.connect_backoff < clock::duration::zero() ||
         options.connect_backoff > options.max_connect_backoff) {
-        refuse_option(options, "connect_backoff", in_seconds(options.connect_backoff),
+        refuse_option(options, "connect_backoff", options.connect_backoff,
                       "between 0 and max_connect_backoff");
     }
     if (!(options.lifetime_jitter >= 0 && options.lifetime_jitter < 1)) {
-        refuse_option(options, "lifetime_jitter", std::to_string(options.lifetime_jitter),
+        refuse_option(options, "lifetime_jitter", options.lifetime_jitter,
                       "at least 0 and less than 1");
     }
     if (options.keep_alive != pool_options::forever && !has_check) {
-        refuse_option(options, "keep_alive", in_seconds(options.keep_alive),
+        refuse_option(options, "keep_alive", options.keep_alive,
                       "left out where there is no check function to do it with");
     }
     return options;
@@ -120,6 +116,7 @@ void pool_core::resume() noexcept {
 }
 
 void pool_core::evict_all() noexcept {
+    ++generation_;
     lent_.each([](pool_entry& held) { held.is_retired = true; });
     for (std::size_t left = idle_.size(); left > 0 && !idle_.empty(); --left) {
         pool_entry& oldest = idle_.front();

@@ -20,7 +20,7 @@ void pool_core::connected(pool_entry& fresh) noexcept {
     const clock::time_point now = time();
     fresh.since = fresh.known_good = now;
     if (options_.max_lifetime != pool_options::forever) {
-        const double share = 1 - options_.lifetime_jitter * random();
+        const double share = 1 - options_.lifetime_jitter * random_.next_fraction();
         const auto lifetime = std::chrono::duration<double, std::nano>(
             static_cast<double>(options_.max_lifetime.count()) * share);
         fresh.expires = after(now, to_nanoseconds(lifetime));
@@ -32,7 +32,7 @@ void pool_core::connected(pool_entry& fresh) noexcept {
 
 // The one who has waited longest is told, unless what is on its way is enough for everybody.
 void pool_core::connect_failed(std::exception_ptr error) noexcept {
-    if (is_closed_) {
+    if (is_closed_ || (is_draining_ && waiting_ == 0)) {  // close() has cancelled it
         note_change();
         return;
     }

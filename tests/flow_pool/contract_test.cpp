@@ -269,6 +269,34 @@ WEIR_TEST(Pool, EvictsAllThatThereIsNow) {
     co_await pool.close();
 }
 
+// Neither do those escape that the pool's tasks are busy with.
+WEIR_TEST(Pool, EvictsWhatIsOnItsWay) {
+    server at;
+    at.connect_time = 2s;
+    at.check_time = 2s;
+    weir::pool<connection> pool({.max = 2, .check_after = 1s}, at.functions());
+    (co_await pool.acquire()).release();
+    co_await weir::sleep(1s);
+    auto first = weir::spawn([&]() -> task<int> {
+        auto lent = co_await pool.acquire();  // being checked: 1
+        co_return lent->id;
+    });
+    auto second = weir::spawn([&]() -> task<int> {
+        auto lent = co_await pool.acquire();  // being connected: 2
+        co_return lent->id;
+    });
+    co_await advance(1s);
+    EXPECT_EQ(pool.stats().checking + pool.stats().connecting, 2u);
+    pool.evict_all();
+    const int first_id = co_await first;
+    const int second_id = co_await second;
+    EXPECT_GE(first_id, 3);
+    EXPECT_GE(second_id, 3);
+    co_await pool.close();
+    EXPECT_EQ(at.open, 0);
+    EXPECT_EQ(at.most_open, 2);
+}
+
 WEIR_TEST(Pool, TellsEventsAndMetrics) {
     server at;
     event_log log;

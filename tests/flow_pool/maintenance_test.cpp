@@ -96,6 +96,31 @@ WEIR_TEST(PoolMaintenance, LifetimesEndWithJitter) {
     co_await pool.close();
 }
 
+// Being checked and lent meanwhile, with the timer firing for something else, does not prolong it.
+WEIR_TEST(PoolMaintenance, LifetimeEndsAfterACheckToo) {
+    server at;
+    at.check_time = 10s;
+    weir::pool<connection> pool({.max = 1,
+                                 .max_wait = 12s,
+                                 .check_timeout = 1min,
+                                 .max_lifetime = 60s,
+                                 .lifetime_jitter = 0},
+                                at.functions());
+    (co_await pool.acquire()).release();
+    auto first = weir::spawn([&]() -> task<> {
+        auto lent = co_await pool.acquire();
+        co_await weir::sleep(20s);
+    });
+    co_await settle_all();
+    EXPECT_EQ(pool.stats().checking, 1u);
+    co_await advance(12s);  // an outdated end of a wait
+    co_await first;
+    EXPECT_EQ(pool.stats().idle, 1u);
+    co_await advance(30s);
+    EXPECT_EQ(pool.stats().idle, 0u);
+    co_await pool.close();
+}
+
 WEIR_TEST(PoolMaintenance, KeepAliveChecksWhatIsIdle) {
     server at;
     at.check_time = 1s;

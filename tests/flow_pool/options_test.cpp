@@ -19,12 +19,11 @@ TEST(PoolOptions, BadOnesAreNamed) {
         return "accepted";
     };
     EXPECT_EQ(message({.name = "db", .max = 0}),
-              "pool 'db': max is 0, but must be between 1 and 2^40");
-    EXPECT_NE(message({.max = std::size_t(-1)}).find("max is 18446744073709551615"),
-              std::string::npos);
+              "pool 'db': max is 0; it must be between 1 and 2^40");
+    EXPECT_NE(message({.max = std::size_t(-1)}).find("max is 1.84467e+19"), std::string::npos);
     EXPECT_NE(message({.max = 1, .min_idle = 2}).find("min_idle is 2"), std::string::npos);
-    EXPECT_NE(message({.max_wait = 0s}).find("max_wait is 0.000000 s"), std::string::npos);
-    EXPECT_NE(message({.max_wait = -1s}).find("max_wait is -1.000000 s"), std::string::npos);
+    EXPECT_NE(message({.max_wait = 0s}).find("max_wait is 0 s"), std::string::npos);
+    EXPECT_NE(message({.max_wait = -1s}).find("max_wait is -1 s"), std::string::npos);
     EXPECT_NE(message({.connect_timeout = 0s}).find("connect_timeout"), std::string::npos);
     EXPECT_NE(message({.check_timeout = -1ns}).find("check_timeout"), std::string::npos);
     EXPECT_NE(message({.close_timeout = 0s}).find("close_timeout"), std::string::npos);

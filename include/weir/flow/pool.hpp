@@ -136,7 +136,8 @@ public:
     // Nothing is lent or connected until resume(); who asks waits.
     void suspend() noexcept { state_->suspend(); }
     void resume() noexcept { state_->resume(); }
-    // Every object that there is now is closed, lent ones when they come back: after a failover.
+    // Every object that there is now, or that is being connected, is closed; lent ones when they
+    // come back. For the time after a failover, or a new password.
     void evict_all() noexcept { state_->evict_all(); }
 
     // Both refuse newcomers from now on (shut_down), close all objects and return when that is done.

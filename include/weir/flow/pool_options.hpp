@@ -53,7 +53,7 @@ struct pool_options {
     clock::duration max_connect_backoff = std::chrono::seconds(30);
 
     idle_order order = idle_order::newest_first;
-    std::uint64_t seed = 0;  // of the jitter; 0: from the name and the time
+    std::uint64_t seed = 0;  // of the jitter; 0: a fresh one, the same in each simulation
     weir::observer* observer = nullptr;
 };
 

@@ -5,6 +5,7 @@
 
 #include <weir/detail/loop_support.hpp>
 #include <weir/detail/timer_wheel.hpp>
+#include <weir/flow/decision/random.hpp>
 #include <weir/flow/detail/pool_entry.hpp>
 #include <weir/flow/pool_options.hpp>
 #include <weir/handle.hpp>
@@ -194,7 +195,6 @@ private:
     bool is_busy() const noexcept;
     void shut() noexcept;
     void cancel_tasks(bool connects_only) noexcept;
-    double random() noexcept;
 
     // Set anew by note_change(): nothing but moving the object is needed.
     bool takes_plainly_ = false;
@@ -216,13 +216,14 @@ private:
     std::size_t busy_[pool_jobs] = {};
     std::size_t waiting_ = 0;
     std::size_t references_ = 1;
-    std::size_t failures_ = 0;  // connects that failed since one succeeded
+    std::uint64_t generation_ = 0;  // evict_all() begins a new one
+    std::size_t failures_ = 0;      // connects that failed since one succeeded
     clock::time_point next_connect_;
     clock::time_point next_refill_;
     clock::time_point wakes_at_ = clock::time_point::max();
     weir::event changed_;  // for those who wait for the end
     std::vector<running_task> tasks_;
-    std::uint64_t random_;
+    decision::random_source random_;
     std::uint32_t loop_ = 0;  // the id of the loop it belongs to; 0: none yet
     pool_options options_;
     std::string name_;

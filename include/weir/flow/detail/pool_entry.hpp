@@ -6,6 +6,7 @@
 #include <weir/detail/wait_list.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <source_location>
 
 namespace weir::detail {
@@ -21,6 +22,7 @@ struct pool_entry : wait_link {
     pool_core* home;
     std::source_location taken;  // where it was asked for, last
     std::size_t uses = 0;
+    std::uint64_t generation = 0;                          // of the pool, when it was begun
     clock::time_point expires = clock::time_point::max();  // the end of its lifetime
     clock::time_point since;       // idle since, or lent since; kept only where an option needs it
     clock::time_point known_good;  // connected, checked or given back; likewise

@@ -14,12 +14,15 @@ namespace weir::detail {
 class pool_work {
 public:
     pool_work(pool_core& of, pool_job job, pool_entry* on = nullptr) noexcept
-        : pool_(&of), entry_(on), job_(job) {
+        : pool_(&of), entry_(on), generation_(of.generation_), job_(job) {
         of.retain();
         ++of.count_of(job);
     }
     pool_work(pool_work&& other) noexcept
-        : pool_(std::exchange(other.pool_, nullptr)), entry_(other.entry_), job_(other.job_) {}
+        : pool_(std::exchange(other.pool_, nullptr)),
+          entry_(other.entry_),
+          generation_(other.generation_),
+          job_(other.job_) {}
     pool_work& operator=(pool_work&&) = delete;
     ~pool_work() {
         if (pool_ != nullptr) {
@@ -33,6 +36,7 @@ public:
 
     // The answers: one of them, once.
     void connected(pool_entry& fresh) noexcept {
+        fresh.generation = generation_;
         end().connected(fresh);
         std::exchange(pool_, nullptr)->release();
     }
@@ -61,6 +65,7 @@ private:
 
     pool_core* pool_;
     pool_entry* entry_;
+    std::uint64_t generation_;
     pool_job job_;
 };
 
