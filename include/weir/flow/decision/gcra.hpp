@@ -15,6 +15,7 @@
 #include <weir/flow/decision/limiter_decision.hpp>
 
 #include <atomic>
+#include <cstddef>
 
 namespace weir::decision {
 
@@ -29,14 +30,14 @@ public:
 
     verdict try_take(clock::time_point now, double weight = 1) noexcept {
         for (;;) {
+            const std::uint32_t version = version_.load(std::memory_order_acquire);
             units full_at = full_at_.load(std::memory_order_acquire);
             const gcra_terms terms = load();
             const units cost = terms.cost(weight);
             const units at = terms.units_for(full_at, now);
             const units next = gcra_terms::after(full_at, at, cost);
             if (next - at > terms.capacity()) {
-                // The terms that were read are those of this state only if it is still there.
-                if (full_at_.load(std::memory_order_relaxed) != full_at || full_at == changing) {
+                if (!is_steady(version)) [[unlikely]] {
                     continue;
                 }
                 if (cost > terms.capacity()) {
@@ -49,6 +50,7 @@ public:
                                                std::memory_order_relaxed)) [[likely]] {
                 return {true, {}};
             }
+            back_off();
         }
     }
 
@@ -85,8 +87,10 @@ public:
         while (full_at == changing) {
             full_at = full_at_.exchange(changing, std::memory_order_acq_rel);
         }
+        version_.fetch_add(1, std::memory_order_acq_rel);
         full_at = fresh.take_over(load(), full_at, now);
         store(fresh);
+        version_.fetch_add(1, std::memory_order_acq_rel);
         full_at_.store(full_at, std::memory_order_release);
     }
 
@@ -154,12 +158,25 @@ private:
 
     snapshot steady() const noexcept {
         for (;;) {
+            const std::uint32_t version = version_.load(std::memory_order_acquire);
             const units full_at = full_at_.load(std::memory_order_acquire);
             const snapshot seen{load(), full_at};
-            if (full_at != changing && full_at_.load(std::memory_order_relaxed) == full_at) {
+            if (full_at != changing && is_steady(version)) {
                 return seen;
             }
         }
+    }
+    // Have the terms, which were read after this version was, been of one piece?
+    bool is_steady(std::uint32_t version) const noexcept {
+        return version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
+    }
+    // Whoever has lost against another leaves it the cache line for a while: both get on faster.
+    static void back_off() noexcept {
+#ifdef __x86_64__
+        for (int i = 0; i < 16; ++i) {
+            __builtin_ia32_pause();
+        }
+#endif
     }
     // Acquire and release, so that whoever sees one of the new terms also sees that the state changed.
     gcra_terms load() const noexcept {
@@ -181,13 +198,17 @@ private:
         capacity_.store(terms.capacity_, std::memory_order_release);
     }
 
-    std::atomic<units> full_at_{gcra_terms::never_used};
     std::atomic<std::int64_t> origin_{0};
     std::atomic<units> first_{0};
     std::atomic<std::int64_t> speed_{0};
     std::atomic<std::int64_t> pace_{0};
     std::atomic<units> one_{1};
     std::atomic<units> capacity_{0};
+    std::atomic<std::uint32_t> version_{0};  // of the terms; odd while they change
+    // Away from the terms, which stay in the cache of every thread. By distance and not by alignment:
+    // coroutine frames, where limiters live, are aligned to 16.
+    [[maybe_unused]] std::byte apart_[64];
+    std::atomic<units> full_at_{gcra_terms::never_used};
 };
 
 static_assert(limiter_decision<gcra>);
