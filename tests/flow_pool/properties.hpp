@@ -40,7 +40,7 @@ public:
             co_await each;
         }
         at_.random = nullptr;
-        co_await weir::sleep(1s);
+        co_await weir::sleep(50ms);
         co_await take_all();
         EXPECT_EQ(at_.violations, std::vector<std::string>());
         EXPECT_LE(at_.most_open, most_connections);
