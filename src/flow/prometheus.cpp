@@ -70,26 +70,33 @@ void append_sample(std::string& to, std::string_view name, std::string_view suff
 
 }  // namespace
 
-prometheus_writer::family& prometheus_writer::family_of(std::string_view name,
-                                                        std::string_view help, const char* type) {
+prometheus_writer::family* prometheus_writer::family_for(std::string_view name,
+                                                         std::string_view help, const char* type,
+                                                         std::span<const metric_label> labels) {
     auto found = families_.find(name);
     if (found == families_.end()) {
-        found = families_.emplace(name, family{type, std::string(help), {}}).first;
+        found = families_.emplace(name, family{type, std::string(help), {}, {}}).first;
     } else if (std::string_view(found->second.type) != type) {
         throw invalid_argument("the metric " + std::string(name) + " is a " + found->second.type +
                                ", and cannot be a " + type + " as well");
     }
-    return found->second;
+    std::string source;
+    append_labels(source, labels);
+    return found->second.sources.insert(std::move(source)).second ? &found->second : nullptr;
 }
 
 void prometheus_writer::counter(std::string_view name, std::string_view help,
                                 std::span<const metric_label> labels, double value) {
-    append_sample(family_of(name, help, "counter").samples, name, "", labels, value);
+    if (family* to = family_for(name, help, "counter", labels)) {
+        append_sample(to->samples, name, "", labels, value);
+    }
 }
 
 void prometheus_writer::gauge(std::string_view name, std::string_view help,
                               std::span<const metric_label> labels, double value) {
-    append_sample(family_of(name, help, "gauge").samples, name, "", labels, value);
+    if (family* to = family_for(name, help, "gauge", labels)) {
+        append_sample(to->samples, name, "", labels, value);
+    }
 }
 
 void prometheus_writer::histogram(std::string_view name, std::string_view help,
@@ -97,15 +104,18 @@ void prometheus_writer::histogram(std::string_view name, std::string_view help,
                                   std::span<const double> bounds,
                                   std::span<const std::uint64_t> counts, std::uint64_t count,
                                   double sum) {
-    std::string& to = family_of(name, help, "histogram").samples;
+    family* const to = family_for(name, help, "histogram", labels);
+    if (to == nullptr) {
+        return;
+    }
     for (std::size_t i = 0; i < bounds.size(); ++i) {
         std::string bound;
         append_number(bound, bounds[i]);
-        append_sample(to, name, "_bucket", labels, static_cast<double>(counts[i]), bound);
+        append_sample(to->samples, name, "_bucket", labels, static_cast<double>(counts[i]), bound);
     }
-    append_sample(to, name, "_bucket", labels, static_cast<double>(count), "+Inf");
-    append_sample(to, name, "_sum", labels, sum);
-    append_sample(to, name, "_count", labels, static_cast<double>(count));
+    append_sample(to->samples, name, "_bucket", labels, static_cast<double>(count), "+Inf");
+    append_sample(to->samples, name, "_sum", labels, sum);
+    append_sample(to->samples, name, "_count", labels, static_cast<double>(count));
 }
 
 std::string prometheus_writer::text() const {

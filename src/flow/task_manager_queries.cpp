@@ -142,8 +142,8 @@ wall_time task_manager_core::wall_now() {
 void task_manager_core::tell(std::string_view what) noexcept {
     if (observer_ != nullptr) {
         loop* const here = loop::current_or_null();
-        observer_->on_event({"task_manager", name_, what,
-                             here == nullptr ? clock::time_point() : here->now()});
+        observer_->on_event(
+            {"task_manager", name_, what, here == nullptr ? clock::time_point() : here->now()});
     }
 }
 

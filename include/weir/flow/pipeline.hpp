@@ -18,6 +18,7 @@
 
 #include <weir/flow/detail/layers.hpp>
 #include <weir/flow/detail/pipeline_rules.hpp>
+#include <weir/flow/duration_histogram.hpp>
 #include <weir/flow/telemetry.hpp>
 
 #include <cstdint>
@@ -75,7 +76,11 @@ decltype(auto) named_after(Given&& given, std::string_view name) {
 // Counts one call, however it ends.
 class pipeline_count {
 public:
-    explicit pipeline_count(pipeline_stats& stats) noexcept : stats_(stats) {
+    pipeline_count(pipeline_stats& stats, duration_histogram* durations, call_context& call)
+        : stats_(stats), durations_(durations) {
+        if (durations != nullptr) {
+            began_ = call.now();
+        }
         ++stats.calls;
         ++stats.in_flight;
     }
@@ -86,7 +91,11 @@ public:
         ++*ending_;
     }
     template <class T>
-    void note(const outcome<T>& ended) noexcept {
+    void note(const outcome<T>& ended, call_context& call) {
+        if (durations_ != nullptr && !ended.is_refused()) {
+            call.time_passed();
+            durations_->record(call.now() - began_);
+        }
         ending_ = ended.has_value()    ? &stats_.succeeded
                   : ended.has_error()  ? &stats_.failed
                   : ended.is_refused() ? &stats_.refused
@@ -95,6 +104,8 @@ public:
 
 private:
     pipeline_stats& stats_;
+    duration_histogram* durations_;
+    clock::time_point began_;
     std::uint64_t* ending_ = &stats_.stopped;
 };
 
@@ -160,6 +171,16 @@ public:
         return find<Policy, 0>();
     }
 
+    // From now on the time that calls take is measured, which costs a reading of the clock at the end of
+    // each. Those that are refused or stopped are left out.
+    void measure_durations() {
+        if (durations_ == nullptr) {
+            durations_ = std::make_unique<duration_histogram>();
+        }
+    }
+    // Null unless measured.
+    const duration_histogram* durations() const noexcept { return durations_.get(); }
+
     // Its own counts, and those of all its policies.
     void write_metrics(metric_writer& to) const {
         const auto write = [&](const char* ending, std::uint64_t value) {
@@ -175,6 +196,10 @@ public:
         const metric_label labels[] = {{"name", name_}};
         to.gauge("weir_pipeline_calls_in_flight", "Calls that run now.", labels,
                  static_cast<double>(stats_.in_flight));
+        if (durations_ != nullptr) {
+            durations_->write(to, "weir_pipeline_call_duration_seconds",
+                              "Time that calls took, retries and waits included.", labels);
+        }
         std::apply([&](const auto&... each) { (write_one(each, to), ...); }, policies_);
     }
 
@@ -190,19 +215,19 @@ private:
     template <class Held, class T = detail::call_value_t<std::remove_reference_t<Held>>>
     static task<T> run_held(pipeline* self, Held callable, double weight) {
         call_context call(self->name_, weight);
-        detail::pipeline_count counted(self->stats_);
+        detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
         auto layers = self->template layers_around<0>(innermost_of(callable));
         outcome<T> ended = co_await layers(call);
-        counted.note(ended);
+        counted.note(ended, call);
         co_return detail::value_of(std::move(ended), self->name_);
     }
     template <class Held, class T = detail::call_value_t<std::remove_reference_t<Held>>>
     static task<outcome<T>> settle_held(pipeline* self, Held callable, double weight) {
         call_context call(self->name_, weight);
-        detail::pipeline_count counted(self->stats_);
+        detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
         auto layers = self->template layers_around<0>(innermost_of(callable));
         outcome<T> ended = co_await layers(call);
-        counted.note(ended);
+        counted.note(ended, call);
         co_return ended;
     }
 
@@ -244,6 +269,7 @@ private:
     std::string name_;
     std::tuple<Policies...> policies_;
     pipeline_stats stats_;
+    std::unique_ptr<duration_histogram> durations_;
 };
 
 template <class... Given>

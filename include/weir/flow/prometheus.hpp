@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -36,8 +37,11 @@ private:
         const char* type = "";
         std::string help;
         std::string samples;
+        std::set<std::string> sources;  // their labels: the format allows each once
     };
-    family& family_of(std::string_view name, std::string_view help, const char* type);
+    // Null if a sample with these labels has been written: policies that pipelines share come twice.
+    family* family_for(std::string_view name, std::string_view help, const char* type,
+                       std::span<const metric_label> labels);
 
     std::map<std::string, family, std::less<>> families_;
 };
