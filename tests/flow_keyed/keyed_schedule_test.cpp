@@ -85,7 +85,7 @@ TEST(KeyedSchedules, NoTokenIsLostAndNoneIsMinted) {
                           expected);
             }
         },
-        500);
+        1000);
 }
 
 // Without shuffling, so that the order of asking is known.
