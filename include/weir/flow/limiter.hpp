@@ -143,14 +143,10 @@ private:
     using kept =
         std::conditional_t<std::is_lvalue_reference_v<Work>, Work, std::remove_cvref_t<Work>>;
 
+    // Behind those who wait, if there are any: how long that takes is not worked out here.
     decision::verdict attempt(clock::time_point now, double weight) noexcept {
         if (has_waiting()) [[unlikely]] {
-            const clock::time_point due = due_behind_all(now, weight);
-            if (due == clock::time_point::max()) {
-                return {false,
-                        weight <= capacity() ? decision::verdict::unforeseen : refusal::never};
-            }
-            return {false, due - now};
+            return {false, weight <= capacity() ? clock::duration::zero() : refusal::never};
         }
         return decision_->try_take(now, weight);
     }
@@ -159,6 +155,11 @@ private:
         if (said.granted) [[likely]] {
             count_granted();
             return make_pass(weight, {});
+        }
+        if (has_waiting() && said.wait != refusal::never) {
+            const clock::time_point due = due_behind_all(now, weight);
+            return refusal{refusal_reason::rate_limited,
+                           due == clock::time_point::max() ? clock::duration::zero() : due - now};
         }
         return refusal{refusal_reason::rate_limited, detail::foreseen(said.wait)};
     }
