@@ -46,6 +46,13 @@ void pool_core::connect_failed(std::exception_ptr error) noexcept {
     pump();
 }
 
+void pool_core::sink_current_error(pool_stage stage) noexcept {
+    const std::exception_ptr error = std::current_exception();
+    if (options_.on_error && !is_orphaned_ && !is_cancellation(error)) {
+        options_.on_error({name_, stage, error});
+    }
+}
+
 void pool_core::checked(pool_entry& entry, bool is_good) noexcept {
     if (is_good) {
         entry.known_good = time();

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <weir/clock.hpp>
+#include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <string_view>
 
@@ -16,6 +18,15 @@ namespace weir {
 enum class idle_order : unsigned char {
     newest_first,  // the one that came back last: it is warm, and the others reach their idle timeout
     oldest_first,  // the one that has been idle longest: all are used in turn
+};
+
+// What a pool was doing when something failed that perhaps nobody waits for.
+enum class pool_stage : unsigned char { connecting, checking, resetting, closing };
+
+struct pool_error {
+    std::string_view pool;
+    pool_stage stage;
+    const std::exception_ptr& error;
 };
 
 // May be written inside a co_await expression. Checked by the pool's constructor, which throws
@@ -55,6 +66,7 @@ struct pool_options {
     idle_order order = idle_order::newest_first;
     std::uint64_t seed = 0;  // of the jitter; 0: a fresh one, the same in each simulation
     weir::observer* observer = nullptr;
+    hook<void(const pool_error&)> on_error = {};  // every error of the functions; must not throw
 };
 
 struct pool_stats {

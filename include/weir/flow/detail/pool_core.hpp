@@ -74,6 +74,8 @@ public:
     // ---- tasks of the pool, as they end ----------------------------------------------------------
     void connected(pool_entry& fresh) noexcept;
     void connect_failed(std::exception_ptr error) noexcept;
+    // Inside a handler: passes the error on to whoever wants to know of all.
+    void sink_current_error(pool_stage stage) noexcept;
     void checked(pool_entry& entry, bool is_good) noexcept;
     void was_reset(pool_entry& entry, bool is_good) noexcept;
     void was_closed(pool_entry& entry) noexcept;

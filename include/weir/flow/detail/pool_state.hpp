@@ -120,6 +120,7 @@ private:
         try {
             functions_.reset.call_now(typed(entry).object);
         } catch (...) {
+            sink_current_error(pool_stage::resetting);
             is_good = false;
         }
         was_reset(entry, is_good);
@@ -131,7 +132,8 @@ private:
         }
         try {
             functions_.close.call_now(typed(entry).object);
-        } catch (...) {  // NOLINT: it is closed all the same
+        } catch (...) {  // it is closed all the same
+            sink_current_error(pool_stage::closing);
         }
         destroy(entry);
     }
@@ -143,6 +145,7 @@ private:
             return functions_.check.call_now(typed(entry).object) ? check_result::good
                                                                   : check_result::bad;
         } catch (...) {
+            sink_current_error(pool_stage::checking);
             return check_result::bad;
         }
     }
@@ -166,6 +169,7 @@ private:
             T made = co_await timeout(self.connect_timeout_, std::move(connecting));
             fresh = new entry(self, std::move(made));
         } catch (...) {
+            self.sink_current_error(pool_stage::connecting);
             error = std::current_exception();
         }
         if (fresh != nullptr) {
@@ -180,7 +184,8 @@ private:
         try {
             task<bool> checking = self.functions_.check.call(typed(work.entry()).object);
             is_good = co_await timeout(self.check_timeout_, std::move(checking));
-        } catch (...) {  // NOLINT: then it is not good
+        } catch (...) {  // then it is not good
+            self.sink_current_error(pool_stage::checking);
         }
         work.checked(is_good);
     }
@@ -191,7 +196,8 @@ private:
             task<> resetting = self.functions_.reset.call(typed(work.entry()).object);
             co_await timeout(self.check_timeout_, std::move(resetting));
             is_good = true;
-        } catch (...) {  // NOLINT: then it is not good
+        } catch (...) {  // then it is not good
+            self.sink_current_error(pool_stage::resetting);
         }
         work.was_reset(is_good);
     }
@@ -200,7 +206,8 @@ private:
         try {
             task<> closing = self.functions_.close.call(typed(work.entry()).object);
             co_await timeout(self.close_timeout_, std::move(closing));
-        } catch (...) {  // NOLINT: it is closed all the same
+        } catch (...) {  // it is closed all the same
+            self.sink_current_error(pool_stage::closing);
         }
         work.was_closed();
     }
