@@ -78,7 +78,7 @@ public:
         return from({std::move(reason), origin, any_handle(*origin.on)});
     }
     static outcome from_refusal(const weir::refusal& why) noexcept {
-        return outcome(state(std::in_place_index<3>, why));
+        return outcome(state(std::in_place_index<3>, detail::copy_of(why)));
     }
     template <class... Args>
     static outcome from_value(Args&&... args) {

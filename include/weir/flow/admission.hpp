@@ -25,8 +25,9 @@ class [[nodiscard]] admission {
 public:
     using pass_type = Pass;
 
-    admission(Pass pass) noexcept : state_(std::in_place_index<0>, std::move(pass)) {}     // NOLINT
-    admission(const weir::refusal& why) noexcept : state_(std::in_place_index<1>, why) {}  // NOLINT
+    admission(Pass pass) noexcept : state_(std::in_place_index<0>, std::move(pass)) {}  // NOLINT
+    admission(const weir::refusal& why) noexcept
+        : state_(std::in_place_index<1>, detail::copy_of(why)) {}  // NOLINT
 
     bool has_value() const noexcept { return state_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }

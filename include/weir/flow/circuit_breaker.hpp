@@ -37,7 +37,7 @@ public:
     public:
         pass() noexcept = default;
         pass(pass&& other) noexcept
-            : from_(std::exchange(other.from_, nullptr)), token_(other.token_) {}
+            : from_(std::exchange(other.from_, nullptr)), token_(other.token_.copy()) {}
         pass& operator=(pass&& other) noexcept {
             pass old(std::move(*this));
             from_ = std::exchange(other.from_, nullptr);
@@ -67,7 +67,7 @@ public:
     private:
         friend class circuit_breaker;
         pass(circuit_breaker& from, const decision::breaker::token& token) noexcept
-            : from_(&from), token_(token) {}
+            : from_(&from), token_(token.copy()) {}
 
         template <class Now>
         void end(verdict how, Now now) {

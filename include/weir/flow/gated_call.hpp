@@ -53,7 +53,8 @@ public:
     bool await_ready() {
         auto let_in = gate_.try_enter(context_);
         if (!let_in) [[unlikely]] {
-            refusal_ = let_in.refusal();
+            refusal_.reason = let_in.refusal().reason;  // not as one block: see copy_of
+            refusal_.retry_after = let_in.refusal().retry_after;
             discard();
             return true;
         }

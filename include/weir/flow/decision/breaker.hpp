@@ -48,6 +48,11 @@ public:
         clock::time_point begun;  // only where a rule asks for it
         std::uint32_t generation = 0;
         in_flight::place place = in_flight::none;
+
+        // Member by member, as detail::copy_of copies a refusal.
+        token copy() const noexcept {
+            return {.begun = begun, .generation = generation, .place = place};
+        }
     };
     enum class verdict : unsigned char { success, failure, ignored };
 
@@ -63,6 +68,12 @@ public:
         if (is_plain_) [[likely]] {
             ++counts_.admitted;
             return token{.begun = {}, .generation = generation_};
+        }
+        if (state_ == circuit_state::open && now >= latest_ && now < open_until_ &&
+            open_until_ != clock::time_point::max()) {
+            latest_ = now;
+            ++counts_.refused;
+            return refusal{refusal_reason::circuit_open, open_until_ - now};
         }
         return begin_with_time(now);
     }
