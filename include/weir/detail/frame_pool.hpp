@@ -29,7 +29,7 @@ class frame_pool {
 public:
     static constexpr std::size_t granule = 16;
     static constexpr std::size_t classes =
-        80;  // blocks up to 1264 bytes; larger ones are not recycled
+        160;  // blocks up to 2544 bytes (a pipeline's call has 1 to 2 kB); larger ones are not recycled
     static constexpr std::uint32_t magazine_size = 1024;
 
     static void* allocate(std::size_t size) {
