@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // How the line in front of a limiter moves.
 //
-// serve() is the only place that lets waiters through: it asks the decision for the first in line, until
-// one is told to wait, and arms the timer for that one. It runs when the timer fires, when the first in
-// line leaves, when something was given back, and when the rate has changed. Nobody is let through
-// without the decision having said so at that moment, so it does not matter how late a timer is or who
-// else takes from a shared decision meanwhile.
+// The line is in the order of serving: who comes is put at its end, or with newest_first in front. serve()
+// is the only place that lets waiters through: it asks the decision for the first in line, until one is
+// told to wait, and arms the timer for that one. It runs when the timer fires, when there is a new first,
+// when something was given back, and when the rate has changed. Nobody is let through without the decision
+// having said so at that moment, so it does not matter how late a timer is or who else takes from a shared
+// decision meanwhile.
+//
+// First come, first served: who enters the line will pass before it is too late, as far as can be
+// foreseen. Newest first, anybody may be overtaken without end; so the timer minds the oldest too.
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
@@ -20,6 +24,7 @@ limiter_line::limiter_line(const line_options& options)
     : max_waiting_(options.max_waiting),
       max_wait_(options.max_wait),
       when_full_(options.when_full),
+      newest_first_(options.serve == weir::serve::newest_first),
       observer_(options.observer),
       kind_(options.kind),
       name_(options.name) {
@@ -58,7 +63,7 @@ bool limiter_line::must_refuse(limiter_waiter& asking, clock::time_point now,
     if (asking.latest_ == clock::time_point::max()) {
         return false;
     }
-    const clock::time_point due = due_behind_all(now, asking.weight_);
+    const clock::time_point due = due_of_new(now, asking.weight_);
     if (due <= asking.latest_ || due == clock::time_point::max()) {
         return false;
     }
@@ -88,28 +93,26 @@ loop* limiter_line::running_home() const noexcept {
     return here != nullptr && here->id() == home_id_ ? here : nullptr;
 }
 
-bool limiter_line::enter(limiter_waiter& last) noexcept {
+bool limiter_line::enter(limiter_waiter& asking) noexcept {
     if (!bind()) {
-        last.state_ = wait_state::wrong_loop;
+        asking.state_ = wait_state::wrong_loop;
         return false;
     }
-    bool first_is_new = !line_.has_waiting();
-    if (waiting_ >= max_waiting_ && !first_is_new) {
-        first_is_new = true;
+    bool next_is_new = newest_first_ || !has_waiting();
+    const bool displaces = waiting_ >= max_waiting_ && has_waiting();
+    if (displaces) {
+        next_is_new = true;
         ++displaced_;
-        const clock::duration until = is_armed() ? timer_due() - last.since_ : clock::duration();
-        refuse(at(line_.first_waiting()),
-               {refusal_reason::displaced, std::max(until, clock::duration::zero())});
-        if (observer_ != nullptr) {
-            observer_->on_event({kind_, name_, "displaced", last.since_});
-        }
+        const clock::duration until = is_armed() ? timer_due() - asking.since_ : clock::duration();
+        refuse(oldest(), {refusal_reason::displaced, std::max(until, clock::duration::zero())});
     }
-    last.state_ = wait_state::waiting;
-    line_.append(last);
-    ++waiting_;
-    weight_waiting_ += last.weight_;
-    if (first_is_new) {
-        serve(last.since_);
+    asking.state_ = wait_state::waiting;
+    add_waiting(asking);
+    if (next_is_new) {
+        serve(asking.since_);
+    }
+    if (displaces && observer_ != nullptr) {
+        observer_->on_event({kind_, name_, "displaced", asking.since_});
     }
     return true;
 }
@@ -120,12 +123,10 @@ wait_state limiter_line::place(limiter_waiter& asking, clock::time_point now) no
         return wait_state::wrong_loop;
     }
     decision::verdict said;
-    if (!has_waiting()) {
+    if (!has_ahead()) {
         said = take(now, asking.weight_);
         if (said.granted) {
-            line_.append(asking);
-            ++waiting_;
-            weight_waiting_ += asking.weight_;
+            add_waiting(asking);
             pass(asking, now);
             return asking.state_;
         }
@@ -135,6 +136,12 @@ wait_state limiter_line::place(limiter_waiter& asking, clock::time_point now) no
     }
     enter(asking);
     return asking.state_;
+}
+
+void limiter_line::add_waiting(limiter_waiter& added) noexcept {
+    newest_first_ ? line_.prepend(added) : line_.append(added);
+    ++waiting_;
+    weight_waiting_ += added.weight_;
 }
 
 void limiter_line::remove_waiting(limiter_waiter& gone) noexcept {
@@ -209,6 +216,7 @@ bool limiter_line::wait_for_turn(limiter_waiter& first, clock::time_point now,
         refuse(first, {refusal_reason::wait_too_long, wait});
         return false;
     }
+    due = std::min(due, end_of_oldest());
     if (due == clock::time_point::max()) {
         if (is_armed()) {
             home_->disarm(*this);
@@ -225,6 +233,8 @@ void limiter_line::serve(clock::time_point now) noexcept {
         const decision::verdict said = take(now, first.weight_);
         if (said.granted) {
             pass(first, now);
+        } else if (end_of_oldest() <= now) {
+            refuse(oldest(), {refusal_reason::wait_too_long, foreseen(said.wait)});
         } else if (wait_for_turn(first, now, said.wait)) {
             return;
         }

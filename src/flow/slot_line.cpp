@@ -28,7 +28,7 @@ bool slot_wait::start() noexcept {
     if (from_->waiting_ >= from_->max_waiting_) {
         from_->displace_one();
     }
-    if (!from_->line_of(level_).enter(*this)) {
+    if (!from_->line_of(level_).enter(*this, from_->newest_first_)) {
         return false;
     }
     ++from_->waiting_;
@@ -97,7 +97,8 @@ void slot_wait::abandon() noexcept {
 // ---- the line ------------------------------------------------------------------------------------
 
 bool slot_line::is_behind_others(weir::priority level) const noexcept {
-    for (std::size_t each = static_cast<std::size_t>(level); each < levels; ++each) {
+    const std::size_t first_ahead = static_cast<std::size_t>(level) + (newest_first_ ? 1 : 0);
+    for (std::size_t each = first_ahead; each < levels; ++each) {
         if (lines_[each].has_waiting()) {
             return true;
         }
@@ -124,7 +125,8 @@ bool slot_line::must_refuse(slot_wait& asking) noexcept {
 }
 
 bool slot_line::can_displace(weir::priority level) const noexcept {
-    for (std::size_t each = 0; each < static_cast<std::size_t>(level); ++each) {
+    const std::size_t end = static_cast<std::size_t>(level) + (newest_first_ ? 1 : 0);
+    for (std::size_t each = 0; each < end; ++each) {
         if (lines_[each].has_waiting()) {
             return true;
         }
@@ -132,7 +134,7 @@ bool slot_line::can_displace(weir::priority level) const noexcept {
     return false;
 }
 
-// The newest of the least important goes.
+// Of the least important, whoever would be served last goes.
 void slot_line::displace_one() noexcept {
     for (wait_list& line : lines_) {
         if (line.has_waiting()) {

@@ -219,10 +219,11 @@ private:
 template <class Model>
 class line_model {
 public:
-    explicit line_model(Model model) : model_(std::move(model)) {}
+    explicit line_model(Model model, bool newest_first = false)
+        : model_(std::move(model)), newest_first_(newest_first) {}
     void arrive(time_point now, int who, double weight) {
         advance(now);
-        line_.push_back({{}, weight, who});
+        line_.insert(newest_first_ ? line_.begin() : line_.end(), grant{{}, weight, who});
         advance(now);
     }
     // Nothing if it is through already.
@@ -250,6 +251,7 @@ public:
 
 private:
     Model model_;
+    bool newest_first_;
     time_point last_{};  // up to when all is decided
     std::deque<grant> line_;
     std::vector<grant> grants_;

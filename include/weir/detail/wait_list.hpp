@@ -42,6 +42,14 @@ public:
             first_waiting_ = &last;
         }
     }
+    // Before all that wait.
+    void prepend(wait_link& first) noexcept {
+        first.next = first_waiting_;
+        first.previous = first_waiting_->previous;
+        first.previous->next = &first;
+        first.next->previous = &first;
+        first_waiting_ = &first;
+    }
     // The first that waits becomes the last that is granted.
     wait_link& advance() noexcept {
         wait_link& first = *first_waiting_;
@@ -101,7 +109,7 @@ class wait_list : public split_list {
 public:
     // An operation begins to wait. False, and wrong_loop, if the list has been used by another
     // loop: a list belongs to the loop that first waited in it.
-    bool enter(listed_operation& last) noexcept {
+    bool enter(listed_operation& last, bool in_front = false) noexcept {
         loop_core& here = *this_thread.loop;
         if (loop_ != here.id()) [[unlikely]] {
             if (loop_ != 0) {
@@ -111,7 +119,11 @@ public:
             bind(here);
         }
         last.state_ = wait_state::waiting;
-        append(last);
+        if (in_front) {
+            prepend(last);
+        } else {
+            append(last);
+        }
         return true;
     }
     // For an operation that waits for something else already, and goes on waiting here.

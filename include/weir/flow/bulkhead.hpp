@@ -9,7 +9,8 @@
 // A limit on concurrency, not on rate: ten at a time is a thousand a second if each takes 10 ms, and one a
 // second if each takes 10 s. For so many per second, use token_bucket.
 //
-// First come, first served, within each priority; the more important first. A call may weigh more than
+// First come, first served, within each priority (or the newest first, if the options say so); the more
+// important first. A call may weigh more than
 // one: it waits until that many places are free, and nobody overtakes it meanwhile. A fiber that is stopped
 // while it waits leaves the line, and those behind it that fit go on; one that was let in and is stopped
 // before it goes on passes its places on. Belongs to one loop. If it is destroyed while fibers wait, they throw
@@ -34,7 +35,10 @@ struct bulkhead_options {
     using policy_type = bulkhead;
 
     std::size_t max_concurrent = 10;
-    std::size_t max_waiting = 65536;                    // 0: nobody waits
+    std::size_t max_waiting = 65536;  // 0: nobody waits
+    // Within each priority. With newest_first, who comes when as many wait as may displaces the oldest of the
+    // least important, if that is not more important than itself.
+    weir::serve serve = weir::serve::oldest_first;
     clock::duration max_wait = clock::duration::max();  // then refused; 0: nobody waits
     // How important is the call that is being made? Asked in the calling task, so it may look at a
     // task-local. Who is more important goes first, and displaces the newest of the least important when as

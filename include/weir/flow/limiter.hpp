@@ -7,7 +7,7 @@
 //     if (auto in = bucket.try_acquire(); !in) { tell(in.refusal().retry_after); }
 //
 // Waiters are let through in the order of asking, and nobody overtakes: who asks for much is not starved
-// by those who ask for little. A fiber that is stopped while it waits leaves the line without a trace, and
+// by those who ask for little. (Or the newest first, if the options say so: serve.hpp.) A fiber that is stopped while it waits leaves the line without a trace, and
 // the next ones move up; one that was let through and is stopped before it goes on gives back what it
 // took. A wait that would be longer than max_wait, or than the deadline around the caller leaves, is
 // refused at once. Belongs to one loop; the decision may be shared with other loops and threads. If
@@ -60,7 +60,7 @@ public:
     using limiter_line::stats;
     using limiter_line::write_metrics;
 
-    // At once. Refused while others wait. Throws invalid_argument, as all that take a weight do, if it
+    // At once. Refused while others wait who go first. Throws invalid_argument, as all that take a weight do, if it
     // is not a positive number, or more than can ever pass at once.
     admission<pass> try_acquire(double weight = 1) {
         check(weight, capacity());
@@ -102,11 +102,11 @@ public:
         return settle_behind(*this, kept<Work>(std::forward<Work>(work)), weight);
     }
 
-    // How long a request that comes now would wait, behind all others. refusal::never if that cannot be
+    // How long a request that comes now would wait, behind all who go first. refusal::never if that cannot be
     // foreseen.
     clock::duration retry_after(double weight = 1) {
         const clock::time_point now = weir::now();
-        const clock::time_point due = due_behind_all(now, weight);
+        const clock::time_point due = due_of_new(now, weight);
         return due == clock::time_point::max() ? refusal::never : due - now;
     }
     // The most that can pass at once.
@@ -145,7 +145,7 @@ private:
 
     // Behind those who wait, if there are any: how long that takes is not worked out here.
     decision::verdict attempt(clock::time_point now, double weight) noexcept {
-        if (has_waiting()) [[unlikely]] {
+        if (has_ahead()) [[unlikely]] {
             return {false, weight <= capacity() ? clock::duration::zero() : refusal::never};
         }
         return decision_->try_take(now, weight);
@@ -156,8 +156,8 @@ private:
             count_granted();
             return make_pass(weight, {});
         }
-        if (has_waiting() && said.wait != refusal::never) {
-            const clock::time_point due = due_behind_all(now, weight);
+        if (has_ahead() && said.wait != refusal::never) {
+            const clock::time_point due = due_of_new(now, weight);
             return refusal{refusal_reason::rate_limited,
                            due == clock::time_point::max() ? clock::duration::zero() : due - now};
         }
@@ -214,13 +214,13 @@ private:
                    clock::time_point taken) noexcept override {
         decision_->give_back(now, weight, taken);
     }
-    clock::time_point due_behind_all(clock::time_point now, double weight) noexcept override {
+    clock::time_point due_of_new(clock::time_point now, double weight) noexcept override {
         auto line = decision_->plan(now);
         if constexpr (decision::is_additive<Decision>) {
-            if (has_waiting()) {
+            if (has_ahead()) {
                 line.skip(weight_waiting());
             }
-        } else {
+        } else if (has_ahead()) {
             find_waiting([&](const detail::limiter_waiter& ahead) {
                 line.grant(ahead.weight());
                 return false;
@@ -259,13 +259,14 @@ struct limiter_options {
     typename Decision::limits limits{};
     std::size_t max_waiting = 65536;  // 0: nobody waits
     weir::when_full when_full = weir::when_full::refuse_newest;
+    weir::serve serve = weir::serve::oldest_first;
     clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
     std::string_view name{};
     weir::observer* observer = nullptr;
 
     const typename Decision::limits& limiter_limits() const noexcept { return limits; }
     detail::line_options line() const noexcept {
-        return {"limiter", name, max_waiting, when_full, max_wait, observer};
+        return {"limiter", name, max_waiting, when_full, serve, max_wait, observer};
     }
 };
 

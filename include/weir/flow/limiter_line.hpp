@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The line in front of a rate limiter: the part of limiter.hpp that does not depend on how it decides.
 //
-// First come, first served, with one timer, for whoever is first. The line is as in
+// First come, first served, or the newest first, with one timer, for whoever is next. The line is as in
 // detail/wait_list.hpp: in front those who were let through and whose fibers have not run yet, behind
 // them those who wait.
 #pragma once
@@ -11,6 +11,7 @@
 #include <weir/detail/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/decision/limiter_decision.hpp>
+#include <weir/flow/serve.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/loop.hpp>
 
@@ -77,6 +78,7 @@ struct line_options {
     std::string_view name;
     std::size_t max_waiting;
     weir::when_full when_full;
+    weir::serve serve;
     clock::duration max_wait;
     weir::observer* observer;
 };
@@ -91,7 +93,7 @@ public:
     void write_metrics(metric_writer& to) const;
 
     // For operations. True: it is in the line, or answered already; false: this is another loop.
-    bool enter(limiter_waiter& last) noexcept;
+    bool enter(limiter_waiter& asking) noexcept;
     // Lets it through at once, waits for it, or refuses, with why_.
     wait_state place(limiter_waiter& asking, clock::time_point now) noexcept;
     // It does not wait any more, or does not want what it was granted.
@@ -113,8 +115,8 @@ protected:
     virtual decision::verdict take(clock::time_point now, double weight) noexcept = 0;
     virtual void give_back(clock::time_point now, double weight,
                            clock::time_point taken) noexcept = 0;
-    // When would such a weight pass, behind all who wait?
-    virtual clock::time_point due_behind_all(clock::time_point now, double weight) noexcept = 0;
+    // When would such a weight pass, if it came now?
+    virtual clock::time_point due_of_new(clock::time_point now, double weight) noexcept = 0;
     // When will this one, who waits, pass?
     virtual clock::time_point due_of(clock::time_point now,
                                      const limiter_waiter& waiting) noexcept = 0;
@@ -122,6 +124,8 @@ protected:
     virtual limiter_waiter* first_too_late(clock::time_point now) noexcept = 0;
 
     bool has_waiting() const noexcept { return line_.has_waiting(); }
+    // Does who comes now wait behind others?
+    bool has_ahead() const noexcept { return line_.has_waiting() && !newest_first_; }
     double weight_waiting() const noexcept { return weight_waiting_; }
     // The first who waits for whom this holds, in order; null if there is none.
     template <class Predicate>
@@ -166,6 +170,14 @@ private:
     bool bind() noexcept;
     // The loop, if it is the one that runs here: a place may outlive it.
     loop* running_home() const noexcept;
+    void add_waiting(limiter_waiter& added) noexcept;
+    limiter_waiter& oldest() const noexcept {
+        return at(newest_first_ ? line_.last() : line_.first_waiting());
+    }
+    // When those who came later have made the oldest wait as long as it may.
+    clock::time_point end_of_oldest() const noexcept {
+        return newest_first_ ? after(oldest().since_, max_wait_) : clock::time_point::max();
+    }
     void remove_waiting(limiter_waiter& gone) noexcept;
     void refuse(limiter_waiter& waiting, const refusal& why) noexcept;
     clock::time_point timer_due() const noexcept {
@@ -180,6 +192,7 @@ private:
     std::size_t max_waiting_;
     clock::duration max_wait_;
     when_full when_full_;
+    bool newest_first_;
     observer* observer_;
     std::string kind_;
     std::string name_;

@@ -11,6 +11,7 @@
 #include <weir/detail/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/priority.hpp>
+#include <weir/flow/serve.hpp>
 #include <weir/loop.hpp>
 
 #include <array>
@@ -81,8 +82,11 @@ private:
 class slot_line {
 public:
     slot_line(std::size_t limit, std::size_t max_waiting, clock::duration max_wait,
-              std::size_t reserved = 0) noexcept
-        : limit_(limit), max_waiting_(max_waiting), max_wait_(max_wait) {
+              std::size_t reserved = 0, weir::serve order = weir::serve::oldest_first) noexcept
+        : limit_(limit),
+          max_waiting_(max_waiting),
+          max_wait_(max_wait),
+          newest_first_(order == weir::serve::newest_first) {
         set_reserved(reserved);
     }
     slot_line(const slot_line&) = delete;
@@ -161,6 +165,7 @@ private:
     std::size_t waiting_ = 0;
     std::size_t max_waiting_;
     clock::duration max_wait_;
+    bool newest_first_;
     std::array<wait_list, levels> lines_;
     slot_stats stats_;
 };
