@@ -60,9 +60,11 @@ SUITES = {
             Workload("keyed_1m", "Keyed limiter: a decision, a million keys"),
             Workload("keyed_bytes", "Keyed limiter: memory a key, beyond the key", unit="bytes"),
             Workload("breaker_ready", "Circuit breaker around a ready call"),
+            Workload("breaker_task", "Circuit breaker around a coroutine that returns at once"),
             Workload("breaker_open", "Refusal of an open breaker, as a value"),
-            Workload("retry_ready", "Retry around a ready call"),
+            Workload("retry_ready", "Retry around a coroutine that returns at once"),
             Workload("pipeline_5", "Five policies around a ready call"),
+            Workload("pipeline_5_task", "Five policies around a coroutine that returns at once"),
             Workload("pool", "Pool: check out and return"),
         ],
         participants={

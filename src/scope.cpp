@@ -15,10 +15,10 @@ namespace weir {
 
 namespace detail {
 
-bool timed_scope::begin(fiber& on) noexcept {
+bool timed_scope::begin_in_time(fiber& on) noexcept {
     const clock::time_point when = deadline();
-    if (when == clock::time_point::max() || when_ == expiry::not_yet ||
-        when_ == expiry::at_next_turn || when > static_cast<loop&>(on.home()).now()) {
+    if (when == clock::time_point::max() || when_ == expiry::at_next_turn ||
+        when > static_cast<loop&>(on.home()).now()) {
         enter_scope(*this, on);
         return true;
     }
@@ -38,10 +38,8 @@ void timed_scope::child_suspended() noexcept {
     }
 }
 
-void timed_scope::disarm_if_armed() noexcept {
-    if (is_armed()) {
-        static_cast<loop&>(on->home()).disarm(*this);
-    }
+void timed_scope::disarm() noexcept {
+    static_cast<loop&>(on->home()).disarm(*this);  // does nothing if it is not armed
 }
 
 void timed_scope::fire() noexcept {
@@ -54,23 +52,15 @@ void timed_scope::fire() noexcept {
 
 void timed_scope::reschedule(clock::time_point deadline) noexcept {
     if (deadline == clock::time_point::max()) {
-        disarm_if_armed();
+        disarm();
         set_deadline(INT64_MAX);
     } else {
         static_cast<loop&>(on->home()).arm(*this, deadline);
     }
 }
 
-next_step timed_scope::advance(fiber& on) noexcept {
-    if (this->on != nullptr) {
-        disarm_if_armed();
-        leave_scope(*this);
-    }
-    return return_to_parent(*this, on);
-}
-
 next_step timed_scope::stopped(fiber& on, walk& by) noexcept {
-    disarm_if_armed();
+    disarm();
     leave_scope(*this);
     work_is_gone_ = true;
     if (by.error != nullptr) {

@@ -85,7 +85,7 @@ struct loop_state {
     std::thread::id thread;
     clock::duration slow_step{};
     clock::duration shutdown_deadline{};
-    std::uint64_t seeds = 0;  // given out so far
+    std::uint64_t seeds = 0;                    // given out so far
     std::unique_ptr<explorer> exploration;      // null: first in, first out
     idle_operation* idle = nullptr;             // waits until nothing else is ready
     std::shared_ptr<report_handler> on_report;  // shared: a handler may replace itself

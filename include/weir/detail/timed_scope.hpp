@@ -31,14 +31,28 @@ public:
     // The work was stopped by a request aimed at this scope.
     bool caught() const noexcept { return caught_; }
 
-    next_step advance(fiber& on) noexcept;
+    next_step advance(fiber& on) noexcept {
+        if (this->on != nullptr) {
+            if (is_armed()) {
+                disarm();
+            }
+            leave_scope(*this);
+        }
+        return return_to_parent(*this, on);
+    }
     next_step stopped(fiber& on, walk& by) noexcept;
     // Arms the timer: only now is it needed.
     void child_suspended() noexcept;
 
 protected:
     // Enters; true if the work is to be started.
-    bool begin(fiber& on) noexcept;
+    bool begin(fiber& on) noexcept {
+        if (when_ != expiry::not_yet) {
+            return begin_in_time(on);
+        }
+        enter_scope(*this, on);
+        return true;
+    }
 
     std::exception_ptr lost_to_;  // the error that clean-up inside threw while the work was stopped
     bool work_is_gone_ = false;   // a walk destroyed it
@@ -46,7 +60,8 @@ protected:
 
 private:
     void fire() noexcept override;
-    void disarm_if_armed() noexcept;
+    bool begin_in_time(fiber& on) noexcept;
+    void disarm() noexcept;
 
     bool expired_ = false;
     expiry when_;

@@ -166,6 +166,11 @@ private:
     call_context* call_;
 };
 
+template <class Call>
+inline constexpr bool is_plain_call = false;
+template <class T, class Callable>
+inline constexpr bool is_plain_call<settled_plain_call<T, Callable>> = true;
+
 // And for one that gives something else to await: a handle, an operation.
 template <class T, class Callable>
 task<outcome<T>> settled_other_call(Callable& callable, call_context& call) {

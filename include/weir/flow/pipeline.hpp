@@ -216,8 +216,8 @@ private:
     static task<T> run_held(pipeline* self, Held callable, double weight) {
         call_context call(self->name_, weight);
         detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
-        auto layers = self->template layers_around<0>(innermost_of(callable));
-        outcome<T> ended = co_await layers(call);
+        auto way = self->way_to(innermost_of(callable));
+        outcome<T> ended = co_await way(call);
         counted.note(ended, call);
         co_return detail::value_of(std::move(ended), self->name_);
     }
@@ -225,8 +225,8 @@ private:
     static task<outcome<T>> settle_held(pipeline* self, Held callable, double weight) {
         call_context call(self->name_, weight);
         detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
-        auto layers = self->template layers_around<0>(innermost_of(callable));
-        outcome<T> ended = co_await layers(call);
+        auto way = self->way_to(innermost_of(callable));
+        outcome<T> ended = co_await way(call);
         counted.note(ended, call);
         co_return ended;
     }
@@ -239,14 +239,9 @@ private:
             return detail::innermost<Callable>(callable);
         }
     }
-    template <std::size_t Index, class Innermost>
-    auto layers_around(Innermost innermost) {
-        if constexpr (Index == count) {
-            return innermost;
-        } else {
-            return detail::put_around(std::get<Index>(policies_),
-                                      layers_around<Index + 1>(std::move(innermost)));
-        }
+    template <class Innermost>
+    auto way_to(Innermost innermost) {
+        return detail::way<std::tuple<Policies...>, Innermost, 0>(policies_, std::move(innermost));
     }
 
     template <class Policy, std::size_t Index>

@@ -36,6 +36,14 @@ public:
           inner_(std::move(inner)),
           call_(&call),
           count_(&count) {}
+    // What is further in, made in place.
+    template <class Next>
+    settled_timeout_call(Next& next, call_context& call, clock::time_point deadline,
+                         timeout_stats& count)
+        : bounded<settled_timeout_call, timed_scope>(deadline, timed_scope::expiry::not_yet),
+          inner_(next, call),
+          call_(&call),
+          count_(&count) {}
     settled_timeout_call(settled_timeout_call&&) noexcept = default;
     ~settled_timeout_call() {
         if (this->work_is_gone_) {
@@ -119,8 +127,11 @@ public:
     template <class Next>
     auto around(call_context& call, Next& next) {
         ++stats_.calls;
-        const clock::time_point deadline = detail::after(call.now(), limit_);
-        return detail::settle_until(next(call), call, deadline, stats_);
+        if constexpr (detail::is_plain_call<decltype(next(call))>) {
+            return next(call);  // it cannot be stopped, since it does not wait
+        } else {
+            return limited(call, next);
+        }
     }
 
     clock::duration limit() const noexcept { return limit_; }
@@ -134,6 +145,13 @@ public:
     }
 
 private:
+    template <class Next>
+    auto limited(call_context& call, Next& next) {
+        const clock::time_point deadline = detail::after(call.now(), limit_);
+        return detail::settled_timeout_call<typename Next::value_type, decltype(next(call))>(
+            next, call, deadline, stats_);
+    }
+
     clock::duration limit_;
     std::string name_;
     timeout_stats stats_;

@@ -21,6 +21,7 @@ class gate_row {
     static constexpr std::array<bool, count> waits = {waiting_gate<Gates>...};
 
 public:
+    // The tuple must outlive it.
     gate_row(const std::tuple<Gates&...>& gates, call_context& call) noexcept
         : gates_(gates), call_(call) {}
     gate_row(const gate_row&) = delete;
@@ -98,7 +99,7 @@ private:
         }
     }
 
-    std::tuple<Gates&...> gates_;
+    const std::tuple<Gates&...>& gates_;
     std::tuple<std::optional<typename Gates::pass>...> passes_;
     call_context& call_;
     std::size_t entered_ = 0;
@@ -130,10 +131,13 @@ class gates_call final : public bounded<gates_call<Next, Gates...>, boundary> {
 public:
     static constexpr const char* boundary_name = "gates";
 
-    gates_call(const std::tuple<Gates&...>& gates, call_context& call, Next& next) noexcept
-        : base(table_of<gates_call>), gates_(gates), call_(&call), next_(&next) {}
+    gates_call(call_context& call, Next& next, Gates&... gates) noexcept
+        : base(table_of<gates_call>), gates_(gates...), call_(&call), next_(&next) {}
     gates_call(gates_call&& unentered) noexcept
-        : gates_call(unentered.gates_, *unentered.call_, *unentered.next_) {}
+        : base(table_of<gates_call>),
+          gates_(unentered.gates_),
+          call_(unentered.call_),
+          next_(unentered.next_) {}
 
     void enter(fiber& on) noexcept {
         try {
@@ -204,7 +208,7 @@ private:
 
 template <gate Gate, class Next>
 auto through_gate(Gate& gate, call_context& call, Next& next) {
-    return gates_call<Next, Gate>(std::tuple<Gate&>(gate), call, next);
+    return gates_call<Next, Gate>(call, next, gate);
 }
 
 }  // namespace weir::detail
