@@ -157,6 +157,11 @@ bool retry_run::schedule(const outcome_view& ended, call_context& call) {
     const retry_options& options = policy_.options_;
     extra_ = {};  // the attempt is over, whatever comes next
     call.time_passed();
+    if (stops_.was_stopped()) {
+        ++policy_.stats_.cancelled;
+        end_ = retry_end::cancelled;
+        return false;
+    }
     if (options.budget != nullptr) {
         options.budget->failed();
     }

@@ -9,10 +9,11 @@
 //
 // The fallback is a value, a function, or a coroutine, and may look at the outcome it stands in for. It
 // is used for errors and refusals; a predicate may name others, values too. Never for cancellation:
-// that is passed on. What the fallback throws is what the call ends with.
+// that is passed on, and so is whatever a stopped call ends with instead. What the fallback throws is what the call ends with.
 #pragma once
 
 #include <weir/flow/detail/kept_callable.hpp>
+#include <weir/flow/detail/stop_memory.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>
 
@@ -93,8 +94,9 @@ public:
     auto around(call_context& call, Next& next) -> task<outcome<typename Next::value_type>> {
         using value = typename Next::value_type;
         ++stats_.calls;
+        const detail::stop_memory stops;
         outcome<value> ended = co_await next(call);
-        if (!replaces(ended)) [[likely]] {
+        if (!replaces(ended) || stops.was_stopped()) [[likely]] {
             co_return ended;
         }
         ++stats_.replaced;

@@ -11,7 +11,8 @@
 //
 // and retry_loop.hpp, where the loop is visible. The callable makes a new task for each attempt; it may
 // take the number of the attempt. There is no delay after the last attempt. Cancellation is never
-// retried: this task's own stop ends everything at once, another's is passed on. What an attempt asks
+// retried: this task's own stop ends everything at once (what clean-up may throw instead is passed on),
+// another's is passed on. What an attempt asks
 // for (the retry_after of a refusal, delay_from) is waited for at least; a wait that would last until
 // the total time or a deadline around it is over is not begun.
 #pragma once

@@ -103,8 +103,8 @@ struct retry_stats {
     std::uint64_t exhausted = 0;           // calls given up: attempts, time, or asked for too much
     std::uint64_t budget_exhausted = 0;    // calls given up: budget
     std::uint64_t aborted = 0;             // calls that ended with something not to retry
-    std::uint64_t cancelled = 0;           // calls that ended with another task's cancellation
-    std::uint64_t waiting = 0;             // calls between two attempts now
+    std::uint64_t cancelled = 0;  // calls ended by a cancellation, whatever they made of it
+    std::uint64_t waiting = 0;    // calls between two attempts now
 };
 
 }  // namespace weir

@@ -72,7 +72,8 @@ public:
             return inner_.take();
         }
         try {
-            return inner_.take();
+            outcome<T> ended = inner_.take();
+            return ended.is_cancelled() ? expired() : std::move(ended);  // in the words of the call
         } catch (const cancelled& stop) {  // our own stop, thrown by catchable on its way out
             if (stop.origin() != this->serial) {
                 throw;

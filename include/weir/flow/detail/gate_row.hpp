@@ -189,6 +189,7 @@ public:
         if (error_ == nullptr) {
             return result::from_refusal(row_->refusal());
         }
+        call_->time_passed();
         result ended = outcome_of_error<typename Next::value_type>(error_);
         if (row_->has_entered()) {
             row_->finish(ended);

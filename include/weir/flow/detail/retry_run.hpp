@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weir/flow/call.hpp>
+#include <weir/flow/detail/stop_memory.hpp>
 #include <weir/flow/retry_policy.hpp>
 #include <weir/flow/timeout_policy.hpp>
 
@@ -94,6 +95,7 @@ private:
               const outcome_view& ended, call_context& call) const;
 
     retry_policy& policy_;
+    stop_memory stops_;
     call_context* counted_ = nullptr;  // by this policy's budget
     const retry_budget* formerly_counted_by_ = nullptr;
     retry_budget::call budget_;
