@@ -26,23 +26,23 @@ namespace weir::detail {
 pool_entry* pool_core::take_with_care(const std::source_location& where) noexcept {
     while (serves() && !is_draining_ && waiting_ == 0 && !idle_.empty()) {
         pool_entry& next = newest_first_ ? idle_.back() : idle_.front();
-        check_result result = check_result::good;
-        if (needs_check(next)) {
-            result = check_now(next);
-            if (result == check_result::takes_time) {
-                return nullptr;
-            }
+        idle_.remove(next);  // first: the check may come back here, with evict_all() above all
+        const check_result result = needs_check(next) ? check_now(next) : check_result::good;
+        if (result == check_result::takes_time) {
+            newest_first_ ? idle_.push_back(next) : idle_.push_front(next);
+            return nullptr;
         }
-        idle_.remove(next);
-        if (result == check_result::good) {
+        if (result == check_result::good && next.generation == generation_) {
             lend(next, where);
             if (idle_.size() < min_idle_) {
                 pump();
             }
             return &next;
         }
-        ++counted_.check_failures;
-        tell("check_failed");
+        if (result == check_result::bad) {
+            ++counted_.check_failures;
+            tell("check_failed");
+        }
         retire(next);
         pump();
     }

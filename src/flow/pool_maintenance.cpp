@@ -69,8 +69,8 @@ void pool_core::expire_waiters(clock::time_point now) noexcept {
             return;
         }
         ++counted_.wait_timeouts;
-        tell("wait_timeout");
         refuse_first({refusal_reason::wait_too_long, {}});
+        tell("wait_timeout");
     }
 }
 
