@@ -12,6 +12,7 @@
 // that is passed on, and so is whatever a stopped call ends with instead. What the fallback throws is what the call ends with.
 #pragma once
 
+#include <weir/flow/detail/inner_call.hpp>
 #include <weir/flow/detail/kept_callable.hpp>
 #include <weir/flow/detail/stop_memory.hpp>
 #include <weir/flow/hook.hpp>
@@ -95,9 +96,13 @@ public:
         using value = typename Next::value_type;
         ++stats_.calls;
         const detail::stop_memory stops;
-        outcome<value> ended = co_await next(call);
-        if (!replaces(ended) || stops.was_stopped()) [[likely]] {
-            co_return ended;
+        outcome<value> ended = co_await detail::settle_next(next, call);
+        try {
+            if (!replaces(ended) || stops.was_stopped()) [[likely]] {
+                co_return ended;
+            }
+        } catch (...) {  // the predicate's
+            co_return outcome<value>::from_error(std::current_exception());
         }
         ++stats_.replaced;
         detail::note_fallback(options_, name_, call);

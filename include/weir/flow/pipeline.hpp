@@ -217,7 +217,7 @@ private:
         call_context call(self->name_, weight);
         detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
         auto way = self->way_to(innermost_of(callable));
-        outcome<T> ended = co_await way(call);
+        outcome<T> ended = co_await detail::settle_next(way, call);
         counted.note(ended, call);
         co_return detail::value_of(std::move(ended), self->name_);
     }
@@ -226,7 +226,7 @@ private:
         call_context call(self->name_, weight);
         detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
         auto way = self->way_to(innermost_of(callable));
-        outcome<T> ended = co_await way(call);
+        outcome<T> ended = co_await detail::settle_next(way, call);
         counted.note(ended, call);
         co_return ended;
     }

@@ -117,7 +117,7 @@ task<outcome<typename Next::value_type>> wait_at_gates(gate_row<Gates...>& row, 
             co_return result::from_refusal(row.refusal());
         }
     } while (!row.enter());
-    result ended = co_await next(call);
+    result ended = co_await settle_next(next, call);
     row.finish(ended);
     co_return ended;
 }
@@ -203,7 +203,7 @@ private:
     Next* next_;
     std::optional<gate_row<Gates...>> row_;
     std::optional<inner_call_of<Next>> inner_;
-    child_call<result> waiting_;
+    inner_call<task<result>> waiting_;
     std::exception_ptr error_;
 };
 

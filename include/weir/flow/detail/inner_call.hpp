@@ -9,6 +9,7 @@
 #include <weir/detail/child_call.hpp>
 #include <weir/flow/call.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace weir::detail {
@@ -38,14 +39,57 @@ private:
     Awaitable inner_;
 };
 
+// A policy that throws instead of giving an outcome has failed with that.
 template <class T>
-class inner_call<task<T>> : public child_call<T> {
+class inner_call<task<outcome<T>>> : public child_call<outcome<T>> {
+    using base = child_call<outcome<T>>;
+
 public:
+    inner_call() noexcept = default;
     template <class Next>
-    inner_call(Next& next, call_context& call) : child_call<T>(next(call)) {}
-    explicit inner_call(task<T>&& inner) : child_call<T>(std::move(inner)) {}
+    inner_call(Next& next, call_context& call) : base(next(call)) {}
+    explicit inner_call(task<outcome<T>>&& inner) : base(std::move(inner)) {}
     void child_suspended() noexcept {}
+    outcome<T> take() {
+        return this->has_value() ? base::take() : outcome_of_error<T>(this->error());
+    }
 };
+
+// The same, to be awaited by a coroutine.
+template <class T>
+class settled_policy_call final : public bounded<settled_policy_call<T>, boundary> {
+public:
+    static constexpr const char* boundary_name = "policy";
+    explicit settled_policy_call(task<outcome<T>>&& work)
+        : bounded<settled_policy_call, boundary>(table_of<settled_policy_call>),
+          work_(std::move(work)) {}
+
+    void enter(fiber& on) noexcept { work_.enter(*this, on); }
+    next_step advance(fiber& on) noexcept { return return_to_parent(*this, on); }
+    next_step stopped(fiber& on, walk& by) noexcept {
+        work_.lost();
+        if (by.error == nullptr) {
+            return let_pass(*this, on);
+        }
+        work_.fail(std::move(by.error));
+        return return_to_parent(*this, on);
+    }
+    outcome<T> await_resume() { return work_.take(); }
+
+private:
+    inner_call<task<outcome<T>>> work_;
+};
+
+// co_await settle_next(next, call): always an outcome, also where the next policy is a coroutine and throws.
+template <class Next>
+auto settle_next(Next& next, call_context& call) {
+    using value = typename Next::value_type;
+    if constexpr (std::is_same_v<decltype(next(call)), task<outcome<value>>>) {
+        return settled_policy_call<value>(next(call));
+    } else {
+        return next(call);
+    }
+}
 
 // Nothing to wait for: the parent's turn comes at once.
 template <class T, class Callable>

@@ -24,7 +24,7 @@ task<outcome<typename Next::value_type>> make_attempts(retry_run& run, call_cont
         }
         has_failed = true;
         if (!run.is_limited()) {
-            result ended = co_await next(call);
+            result ended = co_await settle_next(next, call);
             if (!run.again(ended, call)) {
                 co_return run.finish(std::move(ended));
             }
@@ -116,7 +116,7 @@ private:
     std::optional<retry_run> run_;
     std::optional<inner_call_of<Next>> first_;
     std::optional<result> ended_;
-    child_call<result> others_;
+    inner_call<task<result>> others_;
     std::exception_ptr error_;  // of a hook, or of clean-up after a stop
 };
 
