@@ -109,8 +109,10 @@ void prometheus_writer::histogram(std::string_view name, std::string_view help,
         return;
     }
     for (std::size_t i = 0; i < bounds.size(); ++i) {
-        std::string bound;
-        append_number(bound, bounds[i]);
+        char digits[400];  // in full: series are matched by the text of their bounds
+        const auto end =
+            std::to_chars(digits, digits + sizeof digits, bounds[i], std::chars_format::fixed).ptr;
+        const std::string_view bound(digits, static_cast<std::size_t>(end - digits));
         append_sample(to->samples, name, "_bucket", labels, static_cast<double>(counts[i]), bound);
     }
     append_sample(to->samples, name, "_bucket", labels, static_cast<double>(count), "+Inf");

@@ -220,7 +220,8 @@ WEIR_TEST(Pipeline, MetricsOfAllPoliciesCarryItsName) {
     weir::metrics all;
     auto shown = all.add(line);
     const std::string page = all.prometheus();
-    EXPECT_NE(page.find("weir_timeout_calls_total{name=\"pay\\\"ments\"} 1\n"), std::string::npos)
+    EXPECT_NE(page.find("weir_timeout_calls_total{name=\"pay\\\"ments\",limits=\"attempt\"} 1\n"),
+              std::string::npos)
         << page;
     EXPECT_NE(
         page.find("weir_pipeline_calls_total{name=\"pay\\\"ments\",ending=\"succeeded\"} 1\n"),

@@ -36,6 +36,8 @@ enum class act : int {
     joins_group,
     intercepts,
     nests_timeouts,
+    nests_pipelines,
+    is_busy,
     last,
 };
 
@@ -47,6 +49,10 @@ struct world {
     bool is_stopping = false;
     int begun_after_stop = 0;
 };
+
+weir::retry_options often() {
+    return {.max_attempts = 4, .backoff = weir::constant_backoff(1ms)};
+}
 
 weir::task<> rest(world&) {
     co_await weir::sleep(2ms);
@@ -147,6 +153,22 @@ weir::task<int> body(world& w) {
         case act::nests_timeouts:
             co_await weir::timeout(3ms, weir::timeout(3ms, rest(w)));
             break;
+        case act::nests_pipelines: {
+            weir::pipeline inner("inner", weir::total_timeout{3ms}, often(),
+                                 weir::bulkhead_options{.max_concurrent = 1},
+                                 weir::attempt_timeout{3ms});
+            auto work = [&w] { return rest(w); };
+            co_await inner.run(work);
+            break;
+        }
+        case act::is_busy: {  // suspended because it has had its share, not because it waits
+            weir::semaphore free(1);
+            for (int i = 0; i < 600; ++i) {
+                auto permit = co_await free.acquire();
+            }
+            co_await rest(w);
+            break;
+        }
         case act::last:
             break;
     }
@@ -198,10 +220,6 @@ weir::task<> stop_everywhere(Make make, int depth = 0) {
             EXPECT_EQ(w.begun, begun + w.begun_after_stop);
         }
     }
-}
-
-weir::retry_options often() {
-    return {.max_attempts = 4, .backoff = weir::constant_backoff(1ms)};
 }
 
 WEIR_TEST(PipelineStops, InsideATimeout) {

@@ -70,6 +70,19 @@ WEIR_TEST(Telemetry, ASourceThatIsGoneIsNotWritten) {
     co_return;
 }
 
+WEIR_TEST(Telemetry, BothTimeoutsOfAPipelineAreSeen) {
+    weir::pipeline api("api", weir::total_timeout{10s}, weir::attempt_timeout{1s});
+    auto work = [] { return weir::sleep(2s); };
+    const auto ended = co_await api.settle(work);
+    EXPECT_TRUE(ended.has_error());
+    weir::prometheus_writer page;
+    api.write_metrics(page);
+    const std::string text = page.text();
+    const std::string name = "weir_timeout_expired_total{name=\"api\",limits=";
+    EXPECT_NE(text.find(name + "\"total\"} 0\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(name + "\"attempt\"} 1\n"), std::string::npos) << text;
+}
+
 TEST(Prometheus, EscapesWhatTheFormatReserves) {
     weir::prometheus_writer page;
     page.gauge("g", "a \\ and\na line", {{"name", "q\"b\\n\n"}}, 1.5);
@@ -105,6 +118,7 @@ WEIR_TEST(Telemetry, DurationsAreCountedInBuckets) {
     line.write_metrics(page);
     const std::string text = page.text();
     const std::string name = "weir_pipeline_call_duration_seconds_bucket{name=\"line\",le=";
+    EXPECT_NE(text.find(name + "\"0.0005\"} 0\n"), std::string::npos) << text;
     EXPECT_NE(text.find(name + "\"0.001\"} 1\n"), std::string::npos) << text;
     EXPECT_NE(text.find(name + "\"0.005\"} 2\n"), std::string::npos) << text;
     EXPECT_NE(text.find(name + "\"1\"} 4\n"), std::string::npos) << text;

@@ -86,6 +86,8 @@ public:
                                            }});
         return registration(*this, last_id_);
     }
+    template <class Source>
+    registration add(const Source&& temporary) = delete;  // it is referred to
 
     void write(metric_writer& to) const {
         for (const auto& [id, source] : sources_) {

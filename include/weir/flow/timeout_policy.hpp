@@ -138,7 +138,9 @@ public:
     clock::duration limit() const noexcept { return limit_; }
     const timeout_stats& stats() const noexcept { return stats_; }
     void write_metrics(metric_writer& to) const {
-        const metric_label labels[] = {{"name", name_}};
+        // A pipeline often has one of each, both under its name.
+        const metric_label labels[] = {
+            {"name", name_}, {"limits", Kind == policy_kind::total_timeout ? "total" : "attempt"}};
         to.counter("weir_timeout_calls_total", "Calls under a timeout.", labels,
                    static_cast<double>(stats_.calls));
         to.counter("weir_timeout_expired_total", "Calls that were stopped by the timeout.", labels,
