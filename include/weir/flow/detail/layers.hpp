@@ -49,12 +49,13 @@ private:
 template <class Policies, class Innermost, std::size_t Index>
 class way;
 
-template <class Policies, class Innermost, std::size_t Index>
+template <class Policies, class Innermost, std::size_t Index,
+          bool IsEnd = Index == std::tuple_size_v<Policies>>
 struct way_from {
     using type = way<Policies, Innermost, Index>;
 };
-template <class Policies, class Innermost>
-struct way_from<Policies, Innermost, std::tuple_size_v<Policies>> {
+template <class Policies, class Innermost, std::size_t Index>
+struct way_from<Policies, Innermost, Index, true> {
     using type = way_end<Policies, Innermost>;
 };
 
