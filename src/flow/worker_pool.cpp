@@ -209,8 +209,8 @@ bool worker_pool_core::cancel(job_record& job, std::string_view reason) {
     if (has_ended(job)) {
         return false;
     }
-    job.cancel_reason = reason;
     if (job.status == job_status::running) {
+        job.cancel_reason = reason;
         if (job.scope != nullptr) {
             job.scope->cancel(reason);
             return true;
@@ -219,8 +219,12 @@ bool worker_pool_core::cancel(job_record& job, std::string_view reason) {
     }
     const auto place = std::find_if(queue_.begin(), queue_.end(),
                                     [&](const job_pointer& each) { return each.get() == &job; });
+    if (place == queue_.end()) {
+        return false;  // it has just been taken out, to be cancelled or displaced
+    }
     const job_pointer unstarted = *place;
     queue_.erase(place);
+    unstarted->cancel_reason = reason;
     cancel_unstarted(unstarted);
     check_idle();
     return true;

@@ -67,6 +67,7 @@ protected:
     const char* kind_;
     callback_handle timer_;
     clock::time_point armed_for_ = clock::time_point::max();  // none
+    std::uint32_t armed_on_ = 0;                              // the loop
     bool is_running_ = false;
     coalescer_stats counts_;
 };
@@ -76,7 +77,7 @@ class coalescer : public coalescer_base,
                   public std::enable_shared_from_this<coalescer<Decision, Result, Args...>> {
     // Calls that one run covers.
     struct batch {
-        explicit batch(Args&&... given) : args(std::move(given)...) {}
+        explicit batch(std::tuple<Args...>&& given) : args(std::move(given)) {}
         std::tuple<Args...> args;  // of the last call
         promise<Result> result;
     };
@@ -93,10 +94,12 @@ public:
         if (!decide_.call(time)) {
             return latest_;
         }
+        std::tuple<Args...> given(std::move(args)...);
         if (next_ == nullptr) {
-            next_ = std::make_unique<batch>(std::move(args)...);
+            next_ = std::make_unique<batch>(std::move(given));
         } else {
-            next_->args = std::tuple<Args...>(std::move(args)...);
+            std::swap(next_->args,
+                      given);  // what it replaces goes last, since that may come back here
         }
         const call_result<Result> mine(next_->result.get_future());
         go_on(time);
@@ -156,10 +159,12 @@ private:
         const clock::time_point due = decide_.due();
         if (due <= time) {
             start(time);
-        } else if (due < armed_for_) {  // a timer that fires early looks again
+        } else if (loop& here = loop::current(); due < armed_for_ || armed_on_ != here.id()) {
+            // A timer that fires early looks again; one of a loop that is gone never does.
             timer_.cancel();
             armed_for_ = due;
-            timer_ = loop::current().call_at(due, [of = this->weak_from_this()] {
+            armed_on_ = here.id();
+            timer_ = here.call_at(due, [of = this->weak_from_this()] {
                 if (const std::shared_ptr<coalescer> self = of.lock()) {
                     self->armed_for_ = clock::time_point::max();
                     self->go_on(now());
