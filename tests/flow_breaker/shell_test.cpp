@@ -281,6 +281,19 @@ WEIR_TEST(BreakerShell, MetricsAreWritten) {
     }
 }
 
+WEIR_TEST(BreakerShell, ACallEndsOnce) {
+    circuit_breaker breaker({.consecutive_failures = 2});
+    auto in = breaker.try_acquire();
+    weir::call_context call("test");
+    const auto ended = outcome<int>::from_value(1);
+    in.pass().failed();
+    in.pass().finish(weir::outcome_view(ended), call);
+    in.pass().succeeded();
+    EXPECT_EQ(breaker.stats().failed, 1u);
+    EXPECT_EQ(breaker.stats().succeeded, 0u);
+    co_return;
+}
+
 WEIR_TEST(BreakerShell, IsAPolicyOfAPipeline) {
     weir::pipeline api("api", circuit_breaker_options{.consecutive_failures = 2},
                        weir::attempt_timeout{1s});

@@ -331,6 +331,19 @@ WEIR_TEST(AdaptiveLimit, IsAPolicyOfAPipeline) {
     EXPECT_NE(page.text().find("weir_adaptive_limit_limit{name=\"api\"} 3\n"), std::string::npos);
 }
 
+WEIR_TEST(AdaptiveLimit, ACallEndsOnce) {
+    adaptive_limit limit({.initial = 2});
+    auto in = limit.try_acquire();
+    weir::call_context call("test");
+    const auto ended = outcome<int>::from_value(1);
+    in.pass().succeeded();
+    in.pass().finish(weir::outcome_view(ended), call);
+    in.pass().dropped();
+    EXPECT_EQ(limit.stats().samples, 1u);
+    EXPECT_EQ(limit.stats().in_use, 0u);
+    co_return;
+}
+
 TEST(AdaptiveLimit, BadOptionsAreRefused) {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const adaptive_limit_options bad[] = {

@@ -96,8 +96,10 @@ public:
         ~pass() { release(); }
 
         void finish(const outcome_view& ended, call_context& call) noexcept {
-            from_->learn(*this, ended, call);
-            release();
+            if (from_ != nullptr) {
+                from_->learn(*this, ended, call);
+                release();
+            }
         }
         // The same for who calls without a function to wrap. Does nothing the second time.
         void succeeded() { end(false); }

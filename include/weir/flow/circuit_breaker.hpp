@@ -51,7 +51,9 @@ public:
         }
 
         void finish(const outcome_view& ended, call_context& call) noexcept {
-            end(from_->judge(ended), [&] { return call.now(); });
+            if (from_ != nullptr) {
+                end(from_->judge(ended), [&] { return call.now(); });
+            }
         }
         // The same for who calls without a function to wrap. Does nothing the second time.
         void succeeded() {
