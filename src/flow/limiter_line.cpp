@@ -254,9 +254,7 @@ void limiter_line::revise(clock::time_point now) noexcept {
     }
     if (has_waiting()) {
         serve(now);
-        while (limiter_waiter* late = first_too_late(now)) {
-            refuse(*late, {refusal_reason::wait_too_long, {}});
-        }
+        refuse_late(now);
     }
 }
 

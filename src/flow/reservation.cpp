@@ -7,6 +7,14 @@
 
 namespace weir {
 
+namespace {
+
+[[noreturn]] void throw_no_reservation() {
+    throw invalid_state("reservation: it was used or cancelled");
+}
+
+}  // namespace
+
 namespace detail {
 
 void reserved_place::answered(loop_core& home) noexcept {
@@ -16,12 +24,16 @@ void reserved_place::answered(loop_core& home) noexcept {
         }
         delete this;
     } else if (awaited_by_ != nullptr) {
-        std::exchange(awaited_by_, nullptr)->complete_on(home);
+        awaited_by_->complete_on(home);
     }
 }
 
 clock::duration reservation_wait::resume() {
-    reserved_place& place = *of_->place_;
+    detach();
+    if (of_ == nullptr) {
+        throw_no_reservation();
+    }
+    reserved_place& place = of_->checked();
     const clock::duration waited = place.granted_ - place.since_;
     switch (place.state_) {
         case wait_state::granted:
@@ -50,7 +62,7 @@ admission<reservation> reservation::ask(detail::limiter_line& line, double weigh
 
 detail::reserved_place& reservation::checked() const {
     if (place_ == nullptr) {
-        throw invalid_state("reservation: it was used or cancelled");
+        throw_no_reservation();
     }
     return *place_;
 }
@@ -74,10 +86,27 @@ detail::reservation_wait reservation::wait() {
     return detail::reservation_wait(*this);
 }
 
+void reservation::moved() noexcept {
+    if (place_ != nullptr && place_->awaited_by_ != nullptr) {
+        place_->awaited_by_->of_ = this;
+    }
+}
+
+void reservation::dismiss() noexcept {
+    if (detail::reservation_wait* const waiting = std::exchange(place_->awaited_by_, nullptr)) {
+        waiting->of_ = nullptr;
+        waiting->is_attached_ = false;
+        if (place_->state_ == detail::wait_state::waiting) {
+            waiting->complete_on(waiting->waiter().home());
+        }  // else it is on its way
+    }
+}
+
 void reservation::use() noexcept {
     if (place_ == nullptr) {
         return;
     }
+    dismiss();
     if (place_->state_ == detail::wait_state::granted) {
         place_->line_->went_on(*place_);
     } else if (place_->state_ == detail::wait_state::waiting) {
@@ -90,6 +119,7 @@ void reservation::cancel() noexcept {
     if (place_ == nullptr) {
         return;
     }
+    dismiss();
     const std::unique_ptr<detail::reserved_place> gone = std::move(place_);
     if (gone->state_ == detail::wait_state::granted ||
         gone->state_ == detail::wait_state::waiting) {

@@ -180,11 +180,14 @@ private:
     void completed(double weight) noexcept
         requires has_turns
     {
-        if (loop* here = loop::current_or_null()) {
-            const clock::time_point now = here->now();
-            decision_->completed(now, weight);
-            move_up(now);
+        loop* const here = loop::current_or_null();
+        if (here == nullptr) {  // it has outlived its loop: nobody knows when it ended
+            decision_->completed(clock::time_point::min(), weight);
+            return;
         }
+        const clock::time_point now = here->now();
+        decision_->completed(now, weight);
+        move_up(now);
     }
 
     template <class Work>
@@ -238,13 +241,29 @@ private:
         });
         return due;
     }
-    detail::limiter_waiter* first_too_late(clock::time_point now) noexcept override {
-        auto line = decision_->plan(now);
-        return find_waiting([&](const detail::limiter_waiter& each) {
-            const clock::time_point due = line.grant(each.weight());
+    void refuse_late(clock::time_point now) noexcept override {
+        using plan_type = decltype(decision_->plan(now));
+        plan_type line = decision_->plan(now);
+        const auto is_late = [&](plan_type& planned, const detail::limiter_waiter& each) {
+            const clock::time_point due = planned.grant(each.weight());
             return each.weight() > capacity() ||
                    (due > each.latest() && due != clock::time_point::max());
-        });
+        };
+        if constexpr (std::is_trivially_copyable_v<plan_type>) {
+            refuse_if([&](const detail::limiter_waiter& each) {
+                plan_type with_it = line;
+                const bool late = is_late(with_it, each);
+                line = late ? line : with_it;
+                return late;
+            });
+        } else {
+            bool found = true;
+            while (found) {
+                found = refuse_if(
+                    [&](const detail::limiter_waiter& each) { return is_late(line, each); }, true);
+                line = decision_->plan(now);
+            }
+        }
     }
 
     std::optional<Decision> own_;

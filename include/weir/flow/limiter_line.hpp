@@ -120,8 +120,8 @@ protected:
     // When will this one, who waits, pass?
     virtual clock::time_point due_of(clock::time_point now,
                                      const limiter_waiter& waiting) noexcept = 0;
-    // The first who will not pass before it is too late for it; null if all will.
-    virtual limiter_waiter* first_too_late(clock::time_point now) noexcept = 0;
+    // Refuses those who will not pass before it is too late for them.
+    virtual void refuse_late(clock::time_point now) noexcept = 0;
 
     bool has_waiting() const noexcept { return line_.has_waiting(); }
     // Does who comes now wait behind others?
@@ -138,6 +138,21 @@ protected:
             each = each->next;
         }
         return nullptr;
+    }
+    // Refuses, in order, all for whom this holds, or just the first. Were there any?
+    template <class Predicate>
+    bool refuse_if(Predicate holds, bool just_one = false) {
+        bool found = false;
+        wait_link* each = &line_.first_waiting();
+        for (std::size_t left = waiting_; left > 0 && !(found && just_one); --left) {
+            limiter_waiter& waiting = at(*each);
+            each = each->next;
+            if (holds(waiting)) {
+                refuse(waiting, {refusal_reason::wait_too_long, {}});
+                found = true;
+            }
+        }
+        return found;
     }
     void count_granted() noexcept { ++granted_; }
     void count_refused() noexcept { ++refused_; }

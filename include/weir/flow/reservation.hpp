@@ -31,18 +31,19 @@ private:
     void answered(loop_core& home) noexcept override;
 
     limiter_line* line_;
-    reservation_wait* awaited_by_ = nullptr;
-    bool is_spent_ = false;  // nobody holds it: it goes when its turn has come
+    reservation_wait* awaited_by_ = nullptr;  // until its fiber has gone on
+    bool is_spent_ = false;                   // nobody holds it: it goes when its turn has come
 };
 
 }  // namespace detail
 
 class [[nodiscard]] reservation {
 public:
-    reservation(reservation&&) noexcept = default;
+    reservation(reservation&& other) noexcept : place_(std::move(other.place_)) { moved(); }
     reservation& operator=(reservation&& other) noexcept {
         reservation old(std::move(*this));
         place_ = std::move(other.place_);
+        moved();
         return *this;
     }
     ~reservation() { cancel(); }
@@ -57,7 +58,8 @@ public:
     }
     // co_await wait(): until its turn has come; it is used then. Gives how long that was since it was
     // made. Throws refused if it was displaced, or a change of the rate made it impossible, and
-    // invalid_state if the limiter is gone. One task at a time, and not longer than this object lives.
+    // invalid_state if the limiter is gone, or another task has used or cancelled it meanwhile. One task at a
+    // time.
     [[nodiscard]] detail::reservation_wait wait();
     // It is used, whether its turn has come or not: nothing is given back. For those who wait by
     // other means.
@@ -76,6 +78,10 @@ private:
     // Asks the line. Throws invalid_state if it belongs to another loop.
     static admission<reservation> ask(detail::limiter_line& line, double weight);
     detail::reserved_place& checked() const;
+    // Tells the one who waits for it where it is now.
+    void moved() noexcept;
+    // Tells the one who waits for it that it is no more.
+    void dismiss() noexcept;
 
     std::unique_ptr<detail::reserved_place> place_;
 };
@@ -85,12 +91,15 @@ namespace detail {
 class [[nodiscard]] reservation_wait final : public operation {
 public:
     explicit reservation_wait(reservation& of) noexcept : of_(&of) {}
-    reservation_wait(reservation_wait&&) noexcept = default;
+    reservation_wait(reservation_wait&& other) noexcept : operation(), of_(other.of_) {}
     ~reservation_wait() { detach(); }
 
-    bool ready() noexcept override { return of_->place_->state_ != wait_state::waiting; }
+    bool ready() noexcept override {
+        return of_->place_ == nullptr || of_->place_->state_ != wait_state::waiting;
+    }
     bool start() noexcept override {
         of_->place_->awaited_by_ = this;
+        is_attached_ = true;
         return true;
     }
     bool cancel() noexcept override {
@@ -102,13 +111,15 @@ public:
 
 private:
     friend class reserved_place;
+    friend class weir::reservation;
     void detach() noexcept {
-        if (is_waiting() && of_->place_ != nullptr && of_->place_->awaited_by_ == this) {
+        if (std::exchange(is_attached_, false)) {
             of_->place_->awaited_by_ = nullptr;
         }
     }
 
-    reservation* of_;
+    reservation* of_;  // null: it has gone meanwhile
+    bool is_attached_ = false;
 };
 
 }  // namespace detail

@@ -93,7 +93,7 @@ clock::time_point sliding_log::line::grant(double weight) noexcept {
             granted_.pop_front();
         }
         used_ -= oldest.weight;
-        time_ = std::max(time_, oldest.when + log_->window_);
+        time_ = std::max(time_, weir::detail::after(oldest.when, log_->window_));
     }
     used_ += cost;
     granted_.push_back({time_, cost});

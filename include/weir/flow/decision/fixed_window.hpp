@@ -39,11 +39,13 @@ public:
             used_ = std::max<millionths>(0, used_ - in_millionths(weight));
         }
     }
-    // A window begins now, in which what was used in the one before it counts.
+    // The window goes on; if its length changes, one begins now, in which what was used counts.
     void set_rate(clock::time_point now, const limits& given) {
         check_window("fixed_window", given);
         advance(now);
-        begin_ = std::max(begin_, now);
+        if (given.window != window_) {
+            begin_ = std::max(begin_, now);
+        }
         limit_ = in_millionths(given.limit);
         window_ = given.window;
     }

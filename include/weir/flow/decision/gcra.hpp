@@ -132,14 +132,21 @@ public:
 
     private:
         friend class gcra;
+        // No plan goes further: decades.
+        static constexpr gcra_terms::units horizon = gcra_terms::units{1} << 60;
         line(const gcra_terms& terms, gcra_terms::units full_at, clock::time_point now) noexcept
-            : terms_(terms), full_at_(full_at), at_(terms.units_for(full_at, now)), time_(now) {}
+            : terms_(terms),
+              full_at_(full_at),
+              at_(terms.units_for(full_at, now)),
+              end_(at_ + horizon),
+              time_(now) {}
         void enter(gcra_terms::units cost) noexcept {
-            full_at_ = gcra_terms::after(full_at_, at_, cost);
+            full_at_ = std::min(gcra_terms::after(full_at_, at_, cost), end_);
         }
         gcra_terms terms_;
         gcra_terms::units full_at_;
         gcra_terms::units at_;
+        gcra_terms::units end_;
         clock::time_point time_;
     };
     line plan(clock::time_point now) const noexcept {

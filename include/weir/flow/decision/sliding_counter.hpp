@@ -58,15 +58,19 @@ public:
             before_ = std::max<millionths>(0, before_ - back);
         }
     }
-    // A stretch begins now; what counted until now counts as that of the one before.
+    // If the window changes, a stretch begins now, and what counted until now counts as that of the one
+    // before.
     void set_rate(clock::time_point now, const limits& given) {
         check(given);
+        limit_ = in_millionths(given.limit);
+        if (given.window.count() == window_ && given.strict == strict_) {
+            return;
+        }
         advance(now);
         const std::int64_t into = std::max<std::int64_t>(0, (now - begin_).count());
         before_ = used_ + (strict_ ? before_ : part(before_, window_ - into));
         used_ = 0;
         begin_ = std::max(begin_, now);
-        limit_ = in_millionths(given.limit);
         window_ = given.window.count();
         strict_ = given.strict;
     }

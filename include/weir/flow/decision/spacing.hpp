@@ -40,6 +40,7 @@ public:
             return {false, next_ - now};
         }
         is_running_ = limits_.from == measured_from::completion;
+        taken_ = now;
         next_ = now + pause(weight);
         return {true, {}};
     }
@@ -50,8 +51,8 @@ public:
             next_ = std::max(next_, now + pause(weight));
         }
     }
-    void give_back(clock::time_point, double weight, clock::time_point taken) noexcept {
-        if (next_ == taken + pause(weight)) {  // nobody has come since
+    void give_back(clock::time_point, double, clock::time_point taken) noexcept {
+        if (taken == taken_) {  // nobody has come since
             is_running_ = false;
             next_ = taken;
         }
@@ -83,8 +84,9 @@ private:
     }
 
     limits limits_;
-    clock::time_point next_ = clock::time_point::min();  // none passes earlier
-    bool is_running_ = false;                            // and none while one runs
+    clock::time_point taken_ = clock::time_point::min();  // by the last one
+    clock::time_point next_ = clock::time_point::min();   // none passes earlier
+    bool is_running_ = false;                             // and none while one runs
 };
 
 static_assert(limiter_decision<spacing>);
