@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Precompiled for all test programs: GoogleTest costs two seconds a file otherwise. Tests still
-// include what they use, since the headers test is the only one that proves it for the library.
+// Precompiled for all test programs: GoogleTest and the library cost three seconds a file otherwise.
+// Tests still include what they use, since the headers test is the only one that proves it for the
+// library.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,3 +25,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <weir/flow/flow.hpp>
+#include <weir/testing/testing.hpp>
+#include <weir/weir.hpp>
