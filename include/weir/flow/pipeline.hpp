@@ -13,7 +13,7 @@
 //
 // run() gives the value or throws; settle() gives the outcome: errors and refusals as values, and no
 // exception is thrown on the way. A stop of the caller passes through all layers and is counted by none.
-// Belongs to one loop. A call that completes at once allocates nothing.
+// Belongs to one loop, and must outlive its calls. A call that completes at once allocates nothing.
 #pragma once
 
 #include <weir/flow/detail/layers.hpp>

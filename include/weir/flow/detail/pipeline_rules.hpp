@@ -43,9 +43,10 @@ struct pipeline_rules {
     }
 
     static_assert(count > 0, "an empty pipeline does nothing: give it at least one policy");
-    static_assert(!has_twins(),
-                  "two policies of one kind side by side: attempts would be multiplied, permits "
-                  "taken twice. Use one with the stricter settings");
+    static_assert(
+        !has_twins(),
+        "two policies of one kind side by side: attempts would be multiplied, permits "
+        "taken twice. Use one with the stricter settings, or combined_limiter for several rates");
     static_assert(!has_inner_fallback(),
                   "a fallback further in hides failures from the policies around it (a retry would "
                   "never retry, a breaker never open): put it first, outermost");
