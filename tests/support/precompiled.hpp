@@ -5,6 +5,10 @@
 // library.
 #pragma once
 
+#include <weir/flow/flow.hpp>
+#include <weir/testing/testing.hpp>
+#include <weir/weir.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +29,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <weir/flow/flow.hpp>
-#include <weir/testing/testing.hpp>
-#include <weir/weir.hpp>
