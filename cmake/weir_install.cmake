@@ -41,6 +41,8 @@ function(weir_install_layers)
         "${PROJECT_SOURCE_DIR}/cmake/coroutine_probe.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/coroutine_probe.cpp"
         DESTINATION "${package_dir}" COMPONENT core)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/cmake/modules"
+        DESTINATION "${package_dir}" COMPONENT core)
     install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT core)
 endfunction()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Where a socket is: an IPv4 or IPv6 address with a port, or a Unix path.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+struct sockaddr;
+
+namespace weir::io {
+
+// A value that fits in 128 bytes and owns nothing, whatever its kind.
+class address {
+public:
+    enum class family : unsigned char { none, ipv4, ipv6, local };
+
+    // None: what an unnamed Unix socket has.
+    address() noexcept = default;
+    // '127.0.0.1:80', '[::1]:80', '[fe80::1%eth0]:80', 'unix:/run/app.sock', 'unix:@name' (abstract).
+    // Also ':80', which is all IPv4 addresses of this machine. Throws invalid_argument naming the text
+    // and what is wrong with it; host names are for tcp::connect and dns::resolver.
+    static address parse(std::string_view text);
+    // The address alone, '127.0.0.1' or '::1', brackets allowed.
+    static address parse(std::string_view host, std::uint16_t port);
+    static address loopback(std::uint16_t port) noexcept;     // 127.0.0.1
+    static address loopback_v6(std::uint16_t port) noexcept;  // ::1
+    static address any(std::uint16_t port) noexcept;          // 0.0.0.0
+    static address any_v6(std::uint16_t port) noexcept;       // ::
+    static address local(std::string_view path);              // a Unix socket
+    // From the operating system's form; families other than these three give none.
+    static address from(const sockaddr* raw, std::size_t size) noexcept;
+
+    family kind() const noexcept;
+    bool is_ip() const noexcept { return kind() == family::ipv4 || kind() == family::ipv6; }
+    bool is_loopback() const noexcept;  // 127.0.0.0/8, ::1, and such in IPv6 dress; any Unix socket
+    std::uint16_t port() const noexcept;  // 0 for Unix sockets
+    address with_port(std::uint16_t port) const noexcept;
+    std::string host() const;  // the address alone
+    std::string path() const;  // of a Unix socket; '@name' when abstract
+    std::string text() const;  // as parse() reads it
+
+    const sockaddr* data() const noexcept { return reinterpret_cast<const sockaddr*>(storage_); }
+    std::size_t size() const noexcept { return size_; }
+
+    friend bool operator==(const address& a, const address& b) noexcept;
+    friend std::strong_ordering operator<=>(const address& a, const address& b) noexcept;
+
+private:
+    alignas(8) unsigned char storage_[110] = {};
+    std::uint16_t size_ = 0;
+};
+
+}  // namespace weir::io

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// What sockets, TLS, pipes and simulated connections have in common, so that a protocol is written
+// once and tested without a network.
+//
+//     template <weir::io::byte_stream Stream>
+//     weir::task<> echo(Stream& peer) {
+//         std::array<char, 1024> buffer;
+//         for (;;) {
+//             const std::size_t count = co_await peer.read(buffer);
+//             if (count == 0) {
+//                 co_return;
+//             }
+//             co_await peer.write(weir::io::bytes(buffer).first(count));
+//         }
+//     }
+//
+// The contract:
+//
+// - read(into) waits for at least one byte and gives how many came: 0 is the end of the stream (or an
+//   empty buffer, which does not wait). Cancelled before bytes came, it has taken none; bytes that
+//   have come are given to the reader, who stops at its next suspension: none is lost.
+// - write(data) returns when all of it has been handed over. Cancelled, it may have written a part: a
+//   stream of messages cannot go on after that. write(parts) writes several pieces as if they were one.
+// - close_write() ends our direction, so that the peer reads the end; the other goes on.
+// - close() ends both at once, without waiting. Operations that other tasks have under way on the
+//   stream end with an io_error that says so. Destroying the stream closes it.
+// - One task may read while another writes; two readers or two writers at once are an invalid_state.
+#pragma once
+
+#include <weir/detail/to_task.hpp>
+#include <weir/io/buffer.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace weir::io {
+
+namespace detail {
+template <class Awaitable>
+using awaited = weir::detail::awaited_t<Awaitable>;
+}
+
+template <class Stream>
+concept byte_stream =
+    requires(Stream& stream, bytes into, const_bytes data, std::span<const const_bytes> parts) {
+        { stream.read(into) };
+        requires std::same_as<detail::awaited<decltype(stream.read(into))>, std::size_t>;
+        requires std::same_as<detail::awaited<decltype(stream.write(data))>, void>;
+        requires std::same_as<detail::awaited<decltype(stream.write(parts))>, void>;
+        requires std::same_as<detail::awaited<decltype(stream.close_write())>, void>;
+        { stream.close() } noexcept;
+    };
+
+}  // namespace weir::io
