@@ -2,6 +2,10 @@
 // epoll and an eventfd. The eventfd is written only when the loop is about to sleep or sleeps, and
 // once: loop::post sees to that. Timers need no descriptor: they are the timeout of the wait.
 //
+// A watch is level-triggered and armed anew for each wait, a source edge-triggered and registered
+// once. Sources may be detached, and destroyed, while a batch of events is handed out: what the batch
+// still holds for them is crossed out.
+//
 // Under a storm of timers the waits are spaced: a wait that follows a timer's wake-up lasts at
 // least `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not
 // delayed.
@@ -41,7 +45,7 @@ public:
         event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         epoll_event wanted{};
         wanted.events = EPOLLIN;
-        wanted.data.fd = event_;
+        wanted.data.u64 = tag_of(event_);
         if (event_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, event_, &wanted) != 0) {
             const std::system_error error = failure("eventfd");
             close_all();
@@ -51,7 +55,7 @@ public:
     ~epoll_driver() override { close_all(); }
 
     const char* name() const noexcept override { return "epoll"; }
-    bool has_sources() const noexcept override { return !watches_.empty(); }
+    bool has_sources() const noexcept override { return source_count_ > 0 || !watches_.empty(); }
     bool wakes_from_signals() const noexcept override { return true; }
     int fd() const noexcept override { return epoll_; }
 
@@ -62,17 +66,19 @@ public:
     }
 
     void wait(std::int64_t deadline) override {
-        std::array<epoll_event, 64> events;
-        const int count = wait_for_events(events, deadline);
-        for (int index = 0; index < count; ++index) {
-            const epoll_event& each = events[static_cast<std::size_t>(index)];
-            if (each.data.fd == event_) {
+        batch_size_ = wait_for_events(deadline);
+        for (int index = 0; index < batch_size_; ++index) {
+            const epoll_event& each = batch_[static_cast<std::size_t>(index)];
+            if (each.data.u64 == tag_of(event_)) {
                 std::uint64_t ignored = 0;
                 [[maybe_unused]] const auto got = ::read(event_, &ignored, sizeof ignored);
-            } else {
-                dispatch(each.data.fd, each.events);
+            } else if ((each.data.u64 & 1) != 0) {
+                dispatch(static_cast<int>(each.data.u64 >> 1), each.events);
+            } else if (each.data.ptr != nullptr) {
+                tell(*static_cast<fd_source*>(each.data.ptr), each.events);
             }
         }
+        batch_size_ = 0;
     }
 
     void wake() noexcept override {
@@ -107,7 +113,40 @@ public:
         return true;
     }
 
+    int attach(int fd, fd_source& source) noexcept override {
+        epoll_event wanted{};
+        wanted.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | std::uint32_t{EPOLLET};
+        wanted.data.ptr = &source;
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
+            return errno;
+        }
+        ++source_count_;
+        return 0;
+    }
+
+    void detach(int fd, fd_source& source) noexcept override {
+        --source_count_;
+        ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+        for (int index = 0; index < batch_size_; ++index) {
+            epoll_event& each = batch_[static_cast<std::size_t>(index)];
+            if (each.data.ptr == &source) {
+                each.data.ptr = nullptr;
+            }
+        }
+    }
+
 private:
+    // Beside the pointers to sources, which are even.
+    static constexpr std::uint64_t tag_of(int fd) noexcept {
+        return static_cast<std::uint64_t>(fd) << 1 | 1;
+    }
+
+    static void tell(fd_source& source, std::uint32_t events) noexcept {
+        constexpr std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+        source.fd_changed((events & (EPOLLIN | ends)) != 0,
+                          (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0, (events & ends) != 0);
+    }
+
     struct watched {
         fd_watch* reader = nullptr;
         fd_watch* writer = nullptr;
@@ -117,7 +156,7 @@ private:
         }
     };
 
-    int wait_for_events(std::array<epoll_event, 64>& events, std::int64_t deadline) {
+    int wait_for_events(std::int64_t deadline) {
         std::int64_t pause = -1;
         if (deadline == 0) {
             pause = 0;
@@ -128,26 +167,26 @@ private:
                 pause = std::max(pause, quantum - (start - woken_by_timer_));
             }
         }
-        const int count = epoll_wait_nanoseconds(events, pause);
+        const int count = epoll_wait_nanoseconds(pause);
         if (count == 0 && pause > 0) {
             woken_by_timer_ = now();
         }
         return count;
     }
 
-    int epoll_wait_nanoseconds(std::array<epoll_event, 64>& events, std::int64_t pause) {
-        const int size = static_cast<int>(events.size());
+    int epoll_wait_nanoseconds(std::int64_t pause) {
+        const int size = static_cast<int>(batch_.size());
         int count = -1;
         if (pause > 0 && precise_) {
             const timespec time{pause / second, pause % second};
-            count = ::epoll_pwait2(epoll_, events.data(), size, &time, nullptr);
+            count = ::epoll_pwait2(epoll_, batch_.data(), size, &time, nullptr);
             if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
                 precise_ = false;  // a kernel before 5.11, or a sandbox that does not know the call
             }
         }
         if (pause <= 0 || !precise_) {
             const std::int64_t milliseconds = pause <= 0 ? pause : (pause + 999'999) / 1'000'000;
-            count = ::epoll_wait(epoll_, events.data(), size,
+            count = ::epoll_wait(epoll_, batch_.data(), size,
                                  static_cast<int>(std::min<std::int64_t>(milliseconds, 3'600'000)));
         }
         if (count < 0 && errno != EINTR) {
@@ -158,7 +197,7 @@ private:
 
     bool update(int fd, watched& entry) noexcept {
         epoll_event wanted{};
-        wanted.data.fd = fd;
+        wanted.data.u64 = tag_of(fd);
         wanted.events = (entry.reader != nullptr ? std::uint32_t{EPOLLIN} : 0) |
                         (entry.writer != nullptr ? std::uint32_t{EPOLLOUT} : 0);
         const int action = wanted.events == 0 ? EPOLL_CTL_DEL
@@ -214,6 +253,9 @@ private:
     bool precise_ = true;
     std::int64_t woken_by_timer_ = INT64_MIN / 2;
     std::unordered_map<int, watched> watches_;
+    std::size_t source_count_ = 0;
+    std::array<epoll_event, 64> batch_;  // being handed out
+    int batch_size_ = 0;
 };
 
 }  // namespace

@@ -39,9 +39,7 @@ detail::loop_core::loop_core() noexcept
           return last.fetch_add(1, std::memory_order_relaxed) + 1;
       }()) {}
 
-loop::loop(loop_options options)
-    : loop(options.driver == driver_kind::simulated ? make_simulated_driver() : make_epoll_driver(),
-           std::move(options)) {}
+loop::loop(loop_options options) : loop(detail::make_driver(options.driver), std::move(options)) {}
 
 loop::loop(std::unique_ptr<driver> custom, loop_options options)
     : state_(std::make_unique<loop_state>()) {
@@ -103,6 +101,23 @@ bool loop::is_closed() const noexcept {
 }
 driver& loop::get_driver() noexcept {
     return *state_->driver;
+}
+
+loop_service* loop::find_service(const void* key) const {
+    check_thread("service");
+    for (const auto& [known, made] : state_->services) {
+        if (known == key) {
+            return made.get();
+        }
+    }
+    if (state_->is_closed) {
+        throw loop_error("service: the loop is closed");
+    }
+    return nullptr;
+}
+
+loop_service& loop::add_service(const void* key, std::unique_ptr<loop_service> made) {
+    return *state_->services.emplace_back(key, std::move(made)).second;
 }
 
 std::uint64_t loop::fresh_seed() noexcept {

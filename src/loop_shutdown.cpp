@@ -201,6 +201,9 @@ void loop::release_everything() noexcept {
         }
     }
     root_->is_closed = true;
+    while (!state_->services.empty()) {  // later ones may use earlier ones
+        state_->services.pop_back();
+    }
 }
 
 }  // namespace weir

@@ -46,6 +46,20 @@ protected:
     ~fd_watch() = default;
 };
 
+// Told about every change of a descriptor, in both directions and until it is detached: what sockets
+// are made of, since nothing is to be armed for each wait.
+class fd_source {
+public:
+    fd_source() noexcept = default;
+    fd_source(const fd_source&) = delete;
+    fd_source& operator=(const fd_source&) = delete;
+    // It has become readable or writable. `for_good`: by an end or an error, and it will stay so.
+    virtual void fd_changed(bool readable, bool writable, bool for_good) noexcept = 0;
+
+protected:
+    ~fd_source() = default;
+};
+
 enum class readiness : unsigned char { readable, writable };
 
 class fd_driver : public driver {
@@ -55,9 +69,21 @@ public:
     virtual void watch(int fd, readiness direction, fd_watch& watcher) = 0;
     // True if the watch was armed.
     virtual bool unwatch(int fd, readiness direction) noexcept = 0;
+
+    // A descriptor has one source, and then no watches. Returns 0, or the number of the error. What it
+    // is now counts as a change. Detach before closing the descriptor.
+    virtual int attach(int fd, fd_source& source) noexcept = 0;
+    virtual void detach(int fd, fd_source& source) noexcept = 0;
 };
 
 std::unique_ptr<driver> make_epoll_driver();
 std::unique_ptr<driver> make_simulated_driver();
+
+namespace detail {
+// The layer weir::io brings io_uring: programs that use it tell the core how to make such a driver.
+// The maker gives null where the kernel has no io_uring or forbids it.
+using driver_maker = std::unique_ptr<driver> (*)();
+bool provide_uring(driver_maker maker) noexcept;
+}  // namespace detail
 
 }  // namespace weir

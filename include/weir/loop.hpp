@@ -32,7 +32,10 @@ struct inbox;
 bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callback);
 }  // namespace detail
 
-enum class driver_kind : unsigned char { automatic, simulated };
+// automatic: io_uring in programs that use weir::io, where the kernel allows it; else epoll. The
+// environment variable WEIR_DRIVER (epoll or uring) decides otherwise. One that is named and cannot be
+// had is a loop_error.
+enum class driver_kind : unsigned char { automatic, simulated, epoll, uring };
 
 struct loop_options {
     driver_kind driver = driver_kind::automatic;
@@ -92,6 +95,19 @@ public:
 private:
     std::shared_ptr<detail::posted_call> call_;
 };
+
+// What belongs to a loop and is shared by all its tasks: see loop::service.
+class loop_service {
+public:
+    loop_service() noexcept = default;
+    loop_service(const loop_service&) = delete;
+    loop_service& operator=(const loop_service&) = delete;
+    virtual ~loop_service() = default;
+};
+namespace detail {
+template <class T>
+inline constinit char service_key = 0;
+}
 
 class loop final : public detail::loop_core {
 public:
@@ -183,6 +199,17 @@ public:
     // ones in every run.
     std::uint64_t fresh_seed() noexcept;
 
+    // The loop's own object of this class, made as T(loop) when it is first asked for and destroyed
+    // when the loop closes, after all tasks; T derives from loop_service.
+    template <class T>
+    T& service() {
+        loop_service* found = find_service(&detail::service_key<T>);
+        if (found == nullptr) {
+            found = &add_service(&detail::service_key<T>, std::make_unique<T>(*this));
+        }
+        return static_cast<T&>(*found);
+    }
+
     // For operations.
     void arm(detail::timer& timer, clock::time_point when) noexcept;
     void disarm(detail::timer& timer) noexcept;
@@ -195,6 +222,8 @@ public:
     detail::loop_state& state() noexcept { return *state_; }
 
 private:
+    loop_service* find_service(const void* key) const;
+    loop_service& add_service(const void* key, std::unique_ptr<loop_service> made);
     void start();  // throws unless the loop may run now
     detail::start_options start_options(const spawn_options& how,
                                         const std::source_location& where);

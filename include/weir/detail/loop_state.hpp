@@ -13,6 +13,8 @@
 #include <memory>
 #include <source_location>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -98,7 +100,10 @@ struct loop_state {
     bool is_closed = false;
     bool is_interruptible = false;
     closable* closables = nullptr;
+    std::vector<std::pair<const void*, std::unique_ptr<loop_service>>> services;  // by key
 };
+
+std::unique_ptr<driver> make_driver(driver_kind wanted);
 
 // Makes the loop the running one of this thread.
 class running_mark {
