@@ -172,7 +172,9 @@ private:
             throw std::runtime_error("out of order");
         }
         const bool hangs = which == 7 && minute() >= 25 && minute() < 32;
-        co_await weir::sleep(hangs ? 10s : std::chrono::milliseconds(100 + random_() % 200));
+        const weir::clock::duration takes =
+            hangs ? 10s : std::chrono::milliseconds(100 + random_() % 200);
+        co_await weir::sleep(takes);
         co_return which;
     }
 
