@@ -2,6 +2,8 @@
 // What the tests of bulkheads and adaptive limits share.
 #pragma once
 
+#include "support/schedules.hpp"
+
 #include <weir/flow/bulkhead.hpp>
 #include <weir/group.hpp>
 #include <weir/testing/testing.hpp>
@@ -27,11 +29,8 @@ using weir::testing::advance;
 using weir::testing::settle_all;
 using permit = bulkhead::permit;
 
-inline void expect_always(const weir::testing::test_body& body, std::uint64_t schedules = 1000) {
-    weir::testing::explore_options options;
-    options.schedules = schedules;
-    const weir::testing::exploration result = weir::testing::explore(body, options);
-    EXPECT_FALSE(result.failed) << "schedule " << result.seed << "\n" << result.text();
+inline void expect_always(const weir::testing::test_body& body, std::uint64_t count = 1000) {
+    schedules::expect_under(count, body);
 }
 
 class dice {

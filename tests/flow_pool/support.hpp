@@ -3,6 +3,8 @@
 // connection, and random choices drawn from the seed of the running schedule.
 #pragma once
 
+#include "support/schedules.hpp"
+
 #include <weir/flow/pool.hpp>
 #include <weir/testing/testing.hpp>
 
@@ -157,11 +159,8 @@ private:
 };
 
 // The body must hold under so many schedules.
-inline void expect_always(const weir::testing::test_body& body, std::uint64_t schedules = 300) {
-    weir::testing::explore_options options;
-    options.schedules = schedules;
-    const weir::testing::exploration result = weir::testing::explore(body, options);
-    EXPECT_FALSE(result.failed) << "schedule " << result.seed << "\n" << result.text();
+inline void expect_always(const weir::testing::test_body& body, std::uint64_t count = 300) {
+    schedules::expect_under(count, body);
 }
 
 class event_log final : public weir::observer {

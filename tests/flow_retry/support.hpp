@@ -2,6 +2,8 @@
 // What the tests of retry, hedge and fallback share.
 #pragma once
 
+#include "support/schedules.hpp"
+
 #include <weir/flow/retry.hpp>
 #include <weir/flow/retry_loop.hpp>
 #include <weir/testing/testing.hpp>
@@ -61,11 +63,8 @@ private:
 inline constexpr weir::backoff_options doubling = weir::exponential_backoff(1s, 60s);
 using delays = std::vector<weir::clock::duration>;
 
-inline void expect_always(const weir::testing::test_body& body, std::uint64_t schedules = 200) {
-    weir::testing::explore_options options;
-    options.schedules = schedules;
-    const weir::testing::exploration result = weir::testing::explore(body, options);
-    EXPECT_FALSE(result.failed) << "schedule " << result.seed << "\n" << result.text();
+inline void expect_always(const weir::testing::test_body& body, std::uint64_t count = 200) {
+    schedules::expect_under(count, body);
 }
 
 }  // namespace retry_tests

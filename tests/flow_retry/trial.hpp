@@ -34,18 +34,18 @@ struct trial {
 
     task<int> attempt() {
         const std::size_t number = log.size();
-        const attempt_plan todo =
+        const attempt_plan planned =
             number < plan.size() ? plan[number] : attempt_plan{0s, end_kind::error};
-        log.push_back({weir::now(), {}, todo.end, true});
-        if (todo.takes > 0s) {
-            co_await weir::sleep(todo.takes);
+        log.push_back({weir::now(), {}, planned.end, true});
+        if (planned.takes > 0s) {
+            co_await weir::sleep(planned.takes);
         }
         log[number].ended = weir::now();
         log[number].is_cut = false;
-        if (todo.end == end_kind::error) {
+        if (planned.end == end_kind::error) {
             throw flaky_error();
         }
-        if (todo.end == end_kind::cancellation) {
+        if (planned.end == end_kind::cancellation) {
             co_await cancelled;
         }
         co_return static_cast<int>(number);

@@ -3,6 +3,8 @@
 // source and its calls.
 #pragma once
 
+#include "support/schedules.hpp"
+
 #include <weir/stream.hpp>
 #include <weir/testing/testing.hpp>
 
@@ -21,25 +23,11 @@ using weir::handle;
 using weir::task;
 using weir::testing::settle_all;
 
-class dice {
-public:
-    explicit dice(std::uint64_t trace = 0)
-        : random_(weir::testing::current_seed() * 7919 + trace * 104729 + 1) {}
-    int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
-    bool one_in(int count) { return below(count) == 0; }
-
-private:
-    std::mt19937_64 random_;
-};
+using schedules::dice;
 
 // A little time: none, a turn of the loop, or some milliseconds.
 inline task<> pause(dice& random) {
-    const int choice = random.below(4);
-    if (choice == 1) {
-        co_await weir::yield();
-    } else if (choice > 1) {
-        co_await weir::sleep(std::chrono::milliseconds(random.below(4)));
-    }
+    return schedules::pause(random, 4);
 }
 
 struct bad_item : std::runtime_error {

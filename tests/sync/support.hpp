@@ -3,6 +3,8 @@
 // the seed of the running schedule.
 #pragma once
 
+#include "support/schedules.hpp"
+
 #include <weir/testing/testing.hpp>
 
 #include <random>
@@ -16,11 +18,8 @@ using weir::task;
 using weir::testing::settle_all;
 
 // The body must hold under so many schedules.
-inline void expect_always(const weir::testing::test_body& body, std::uint64_t schedules = 300) {
-    weir::testing::explore_options options;
-    options.schedules = schedules;
-    const weir::testing::exploration result = weir::testing::explore(body, options);
-    EXPECT_FALSE(result.failed) << "schedule " << result.seed << "\n" << result.text();
+inline void expect_always(const weir::testing::test_body& body, std::uint64_t count = 300) {
+    schedules::expect_under(count, body);
 }
 
 class dice {
