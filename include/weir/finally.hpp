@@ -206,10 +206,8 @@ auto finally(Work&& work, Cleanup&& cleanup) {
 template <class Resource, class Body>
 auto with(Resource&& resource, Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held = std::conditional_t<std::is_lvalue_reference_v<Resource>, Resource,
-                                    std::remove_cvref_t<Resource>>;
-    using called =
-        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
+    using held = detail::held_t<Resource>;
+    using called = detail::held_t<Body>;
     if constexpr (detail::is_task<std::remove_cvref_t<Resource>>::value) {
         return detail::open_use_and_close<typename std::remove_cvref_t<Resource>::value_type,
                                           called>(std::move(resource), std::forward<Body>(body));

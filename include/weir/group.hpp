@@ -144,9 +144,7 @@ template <class Body>
     requires detail::starts_task<std::remove_reference_t<Body>&, task_group&>
 auto with_group(Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held =
-        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
-    return detail::run_group<held>(std::forward<Body>(body));
+    return detail::run_group<detail::held_t<Body>>(std::forward<Body>(body));
 }
 
 }  // namespace weir

@@ -137,17 +137,13 @@ auto cancel_scope::run(Work&& work) {
 template <class Body>
 auto with_scope(Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held =
-        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
-    return detail::scoped<held>(clock::time_point::max(), std::forward<Body>(body));
+    return detail::scoped<detail::held_t<Body>>(clock::time_point::max(), std::forward<Body>(body));
 }
 template <class Rep, class Period, class Body>
 auto with_scope(std::chrono::duration<Rep, Period> limit, Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
-    using held =
-        std::conditional_t<std::is_lvalue_reference_v<Body>, Body, std::remove_cvref_t<Body>>;
-    return detail::scoped<held>(detail::after(now(), detail::to_nanoseconds(limit)),
-                                std::forward<Body>(body));
+    return detail::scoped<detail::held_t<Body>>(detail::after(now(), detail::to_nanoseconds(limit)),
+                                                std::forward<Body>(body));
 }
 
 }  // namespace weir

@@ -78,6 +78,12 @@ inline next_step return_to_parent(boundary& from, fiber& on) noexcept {
     return from.parent->turn();
 }
 
+// From await_suspend: the boundary has nothing to wait for, and its turn comes at once.
+inline void skip_child(boundary& self, fiber& on) noexcept {
+    on.top = &self;
+    this_thread.next = self.turn().word();
+}
+
 // Lets a walk pass: the boundary has nothing to say to it.
 inline next_step let_pass(boundary& from, fiber& on) noexcept {
     on.top = from.parent;

@@ -84,8 +84,7 @@ public:
         if (this->begin(on)) {
             work_.enter(*this, on);
         } else {
-            on.top = this;  // its turn comes at once
-            this_thread.next = this->turn().word();
+            skip_child(*this, on);
         }
     }
 

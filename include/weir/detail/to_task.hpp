@@ -42,6 +42,21 @@ concept awaitable = requires { typename awaited<std::remove_cvref_t<T>>::type; }
 template <class T>
 using kept_t = std::conditional_t<std::is_void_v<T>, void, std::remove_cvref_t<T>>;
 
+// What a call gives in the end: what awaiting its result gives, or the result itself.
+template <class Result>
+struct call_value {
+    using type = kept_t<Result>;
+};
+template <awaitable Result>
+struct call_value<Result> {
+    using type = kept_t<awaited_t<std::remove_cvref_t<Result>>>;
+};
+
+// How an argument is held: temporaries are kept, what has a name is referred to.
+template <class Given>
+using held_t =
+    std::conditional_t<std::is_lvalue_reference_v<Given>, Given, std::remove_cvref_t<Given>>;
+
 template <class Source>
 task<kept_t<awaited_t<Source>>> await_moved(Source source) {
     if constexpr (makes_operation<Source>) {

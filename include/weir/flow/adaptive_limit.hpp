@@ -16,8 +16,8 @@
 
 #include <weir/flow/decision/aimd.hpp>
 #include <weir/flow/decision/gradient.hpp>
+#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/detail/slot_line.hpp>
-#include <weir/flow/detail/waiting_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
@@ -153,15 +153,15 @@ public:
     template <class Fn>
     auto run(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
-        return detail::run_behind<adaptive_limit, detail::kept_callable<Fn>>(
-            this, std::forward<Fn>(fn), 1);
+        return detail::call_under<detail::call_view::value, detail::held_t<Fn>>(
+            this, std::forward<Fn>(fn));
     }
     // co_await settle(fn): the outcome as a value.
     template <class Fn>
     auto settle(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
-        return detail::settle_behind<adaptive_limit, detail::kept_callable<Fn>>(
-            this, std::forward<Fn>(fn), 1);
+        return detail::call_under<detail::call_view::outcome, detail::held_t<Fn>>(
+            this, std::forward<Fn>(fn));
     }
 
     // Now.

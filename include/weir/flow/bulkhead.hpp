@@ -17,8 +17,8 @@
 // invalid_state; it must outlive its permits.
 #pragma once
 
+#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/detail/slot_line.hpp>
-#include <weir/flow/detail/waiting_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
@@ -125,14 +125,14 @@ public:
     template <class Fn>
     auto run(Fn&& fn, std::size_t weight = 1) {
         WEIR_CHECK_CALLABLE(Fn);
-        return detail::run_behind<bulkhead, detail::kept_callable<Fn>>(this, std::forward<Fn>(fn),
-                                                                       static_cast<double>(weight));
+        return detail::call_under<detail::call_view::value, detail::held_t<Fn>>(
+            this, std::forward<Fn>(fn), static_cast<double>(weight));
     }
     // co_await settle(fn): the outcome as a value.
     template <class Fn>
     auto settle(Fn&& fn, std::size_t weight = 1) {
         WEIR_CHECK_CALLABLE(Fn);
-        return detail::settle_behind<bulkhead, detail::kept_callable<Fn>>(
+        return detail::call_under<detail::call_view::outcome, detail::held_t<Fn>>(
             this, std::forward<Fn>(fn), static_cast<double>(weight));
     }
 

@@ -34,40 +34,40 @@ template <class Callable>
 using call_result_t =
     decltype(invoke_call(std::declval<Callable&>(), std::declval<call_context&>()));
 
-template <class Result>
-struct call_value {
-    using type = kept_t<Result>;
-};
-template <awaitable Result>
-struct call_value<Result> {
-    using type = kept_t<awaited_t<std::remove_cvref_t<Result>>>;
-};
 // What the callable gives in the end.
 template <class Callable>
 using call_value_t = typename call_value<call_result_t<Callable>>::type;
 
-// A stop of the calling task that somebody turned into an exception is not an ending of the call: it
-// goes on its way. Anything else becomes an outcome.
+// An error as the ending of a call. A stop of the calling task that somebody turned into an exception is
+// none: it goes on its way. Nothing is thrown again to find out which it is.
 template <class T>
-outcome<T> outcome_of_current_exception() {
+outcome<T> outcome_of_error(const std::exception_ptr& error) {
+    if (!is_cancellation(error)) [[likely]] {
+        return outcome<T>::from_error(error);
+    }
     try {
-        throw;
+        std::rethrow_exception(error);
     } catch (const cancelled& stop) {
         if (stop.origin() != 0) {
             throw;
         }
         return outcome<T>::from_cancellation(stop.reason());
-    } catch (...) {
-        return outcome<T>::from_error(std::current_exception());
     }
 }
-
 template <class T>
-outcome<T> outcome_of_error(const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (...) {
-        return outcome_of_current_exception<T>();
+outcome<T> outcome_of_current_exception() {
+    return outcome_of_error<T>(std::current_exception());
+}
+
+// Calls what gives a plain value; its exceptions are the caller's.
+template <class Callable>
+auto call_plain(Callable& callable, call_context& call) {
+    using value = call_value_t<Callable>;
+    if constexpr (std::is_void_v<value>) {
+        invoke_call(callable, call);
+        return outcome<value>::from_value();
+    } else {
+        return outcome<value>::from_value(invoke_call(callable, call));
     }
 }
 
@@ -88,28 +88,15 @@ private:
     unsigned depth_;
 };
 
-// How a task that a callable makes ends, without a frame of its own.
-template <class T>
-class settled_task_call final : public bounded<settled_task_call<T>, boundary> {
+// A boundary around a task, which lets stops pass. Child: a child_call; Derived gives its result.
+template <class Derived, class Child>
+class around_task : public bounded<Derived, boundary> {
 public:
-    static constexpr const char* boundary_name = "call";
-
-    template <class Callable>
-    settled_task_call(Callable& callable, call_context& call)
-        : bounded<settled_task_call, boundary>(table_of<settled_task_call>), keeper_(call) {
-        try {
-            work_.assign(invoke_call(callable, call));
-        } catch (...) {
-            work_.fail(std::current_exception());
-        }
-    }
-
     void enter(fiber& on) noexcept {
-        if (work_.exists()) {
+        if (work_.exists()) [[likely]] {
             work_.enter(*this, on);
         } else {
-            on.top = this;  // its turn comes at once
-            this_thread.next = this->turn().word();
+            skip_child(*this, on);
         }
     }
     next_step advance(fiber& on) noexcept { return return_to_parent(*this, on); }
@@ -122,21 +109,45 @@ public:
         return return_to_parent(*this, on);
     }
 
+protected:
+    template <class... Args>
+    explicit around_task(Args&&... args)
+        : bounded<Derived, boundary>(table_of<Derived>), work_(std::forward<Args>(args)...) {}
+    around_task(around_task&&) noexcept = default;
+    ~around_task() = default;
+
+    Child work_;
+};
+
+// How a task that a callable makes ends, without a frame of its own.
+template <class T>
+class settled_task_call final : public around_task<settled_task_call<T>, child_call<T>> {
+public:
+    static constexpr const char* boundary_name = "call";
+
+    template <class Callable>
+    settled_task_call(Callable& callable, call_context& call) : keeper_(call) {
+        try {
+            this->work_.assign(invoke_call(callable, call));
+        } catch (...) {
+            this->work_.fail(std::current_exception());
+        }
+    }
+
     outcome<T> await_resume() {
         keeper_.look();
-        if (work_.has_value()) [[likely]] {
-            if constexpr (std::is_void_v<T>) {
-                work_.destroy();
-                return outcome<T>::from_value();
-            } else {
-                return outcome<T>::from_value(work_.take());
-            }
+        if (!this->work_.has_value()) [[unlikely]] {
+            return outcome_of_error<T>(this->work_.error());
         }
-        return outcome_of_error<T>(work_.error());
+        if constexpr (std::is_void_v<T>) {
+            this->work_.destroy();
+            return outcome<T>::from_value();
+        } else {
+            return outcome<T>::from_value(this->work_.take());
+        }
     }
 
 private:
-    child_call<T> work_;
     clock_keeper keeper_;
 };
 
@@ -150,12 +161,7 @@ public:
     void await_suspend(std::coroutine_handle<>) const noexcept {}
     outcome<T> await_resume() {
         try {
-            if constexpr (std::is_void_v<T>) {
-                invoke_call(*callable_, *call_);
-                return outcome<T>::from_value();
-            } else {
-                return outcome<T>::from_value(invoke_call(*callable_, *call_));
-            }
+            return call_plain(*callable_, *call_);
         } catch (...) {
             return outcome_of_current_exception<T>();
         }
@@ -224,6 +230,20 @@ T value_of(outcome<T>&& ended, std::string_view by) {
         throw refused(ended.refusal(), by);
     }
     return std::move(ended).value();
+}
+
+// What run(fn) and settle(fn) give of a call: its value, or the outcome itself.
+enum class call_view : unsigned char { value, outcome };
+
+template <call_view View, class T>
+using viewed_t = std::conditional_t<View == call_view::outcome, outcome<T>, T>;
+template <call_view View, class T>
+viewed_t<View, T> view_of(outcome<T>&& ended, std::string_view by) {
+    if constexpr (View == call_view::outcome) {
+        return std::move(ended);
+    } else {
+        return value_of(std::move(ended), by);
+    }
 }
 
 }  // namespace detail

@@ -94,12 +94,12 @@ public:
     // a refused one is discarded.
     template <class Work>
     auto run(Work&& work) {
-        return detail::call_through<detail::gated_view::value>(*this, std::forward<Work>(work));
+        return detail::call_through<detail::call_view::value>(*this, std::forward<Work>(work));
     }
     // co_await settle(fn): the outcome as a value; refusals are never thrown.
     template <class Work>
     auto settle(Work&& work) {
-        return detail::call_through<detail::gated_view::outcome>(*this, std::forward<Work>(work));
+        return detail::call_through<detail::call_view::outcome>(*this, std::forward<Work>(work));
     }
 
     // Without a function to wrap: keep the pass during the call, and tell it how the call ended.

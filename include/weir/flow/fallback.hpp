@@ -13,7 +13,7 @@
 #pragma once
 
 #include <weir/flow/detail/inner_call.hpp>
-#include <weir/flow/detail/kept_callable.hpp>
+#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/detail/stop_memory.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>
@@ -115,12 +115,14 @@ public:
     template <class Fn>
     auto settle(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
-        return settled<detail::kept_callable<Fn>>(this, std::forward<Fn>(fn));
+        return detail::call_under<detail::call_view::outcome, detail::held_t<Fn>>(
+            this, std::forward<Fn>(fn));
     }
     template <class Fn>
     auto run(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
-        return ran<detail::kept_callable<Fn>>(this, std::forward<Fn>(fn));
+        return detail::call_under<detail::call_view::value, detail::held_t<Fn>>(
+            this, std::forward<Fn>(fn));
     }
 
     const std::string& name() const noexcept { return name_; }
@@ -136,19 +138,6 @@ private:
             return false;
         }
         return options_.replace_if ? options_.replace_if(outcome_view(ended)) : !ended.has_value();
-    }
-    template <class Fn, class T = detail::call_value_t<std::remove_reference_t<Fn>>>
-    static task<outcome<T>> settled(fallback_policy* self, Fn fn) {
-        detail::innermost<std::remove_reference_t<Fn>> next(fn);
-        call_context call(self->name_);
-        co_return co_await self->around(call, next);
-    }
-    template <class Fn, class T = detail::call_value_t<std::remove_reference_t<Fn>>>
-    static task<T> ran(fallback_policy* self, Fn fn) {
-        detail::innermost<std::remove_reference_t<Fn>> next(fn);
-        call_context call(self->name_);
-        outcome<T> ended = co_await self->around(call, next);
-        co_return detail::value_of(std::move(ended), self->name_);
     }
 
     Spare spare_;

@@ -27,10 +27,8 @@ struct gated_work<task<T>> {
     static constexpr bool is_task = true;
 };
 
-enum class gated_view : unsigned char { value, outcome };
-
 // Work: what is kept of the callable; a reference, if it has a name.
-template <class Gate, class Work, gated_view View>
+template <class Gate, class Work, call_view View>
 class [[nodiscard]] gated_call final : public bounded<gated_call<Gate, Work, View>, boundary> {
     using base = bounded<gated_call, boundary>;
     using work = gated_work<std::remove_reference_t<Work>>;
@@ -84,7 +82,7 @@ public:
     }
 
     decltype(auto) await_resume() {
-        if constexpr (View == gated_view::outcome) {
+        if constexpr (View == call_view::outcome) {
             if (!pass_) [[unlikely]] {
                 return outcome_type::from_refusal(refusal_);
             }
@@ -119,26 +117,15 @@ private:
             pass_->finish(outcome_view(ended), context_);
         }
     }
-    // A stop of this very task, made an exception, is no ending of the call: it goes on its way.
-    outcome_type ended_with(const std::exception_ptr& error) {
-        if (!is_cancellation(error)) {
-            return outcome_type::from_error(error);
-        }
-        try {
-            std::rethrow_exception(error);
-        } catch (...) {
-            return outcome_of_current_exception<value_type>();
-        }
-    }
     outcome_type take() {
         if constexpr (is_plain) {
             try {
-                return call();
+                return call_plain(work_, context_);
             } catch (...) {
-                return ended_with(std::current_exception());
+                return outcome_of_error<value_type>(std::current_exception());
             }
         } else if (!child_.has_value()) {
-            return ended_with(child_.error());
+            return outcome_of_error<value_type>(child_.error());
         } else if constexpr (std::is_void_v<value_type>) {
             child_.take();
             return outcome_type::from_value();
@@ -151,7 +138,7 @@ private:
         std::exception_ptr error;
         if constexpr (is_plain) {
             try {
-                outcome_type ended = call();
+                outcome_type ended = call_plain(work_, context_);
                 tell(ended);
                 return std::move(ended).value();
             } catch (...) {
@@ -164,18 +151,9 @@ private:
         } else {
             error = child_.error();
         }
-        tell(ended_with(error));
+        tell(outcome_of_error<value_type>(error));
         std::rethrow_exception(error);
     }
-    outcome_type call() {
-        if constexpr (std::is_void_v<value_type>) {
-            invoke_call(work_, context_);
-            return outcome_type::from_value();
-        } else {
-            return outcome_type::from_value(invoke_call(work_, context_));
-        }
-    }
-
     Gate& gate_;
     Work work_;
     call_context context_;
@@ -184,12 +162,10 @@ private:
     child_call<value_type> child_;  // not where the value is plain
 };
 
-template <gated_view View, class Gate, class Work>
+template <call_view View, class Gate, class Work>
 auto call_through(Gate& gate, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
-    using kept =
-        std::conditional_t<std::is_lvalue_reference_v<Work>, Work, std::remove_cvref_t<Work>>;
-    return gated_call<Gate, kept, View>(gate, std::forward<Work>(work));
+    return gated_call<Gate, held_t<Work>, View>(gate, std::forward<Work>(work));
 }
 
 }  // namespace weir::detail

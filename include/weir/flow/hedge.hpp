@@ -21,7 +21,7 @@
 #include <weir/finally.hpp>
 #include <weir/flow/decision/latency_histogram.hpp>
 #include <weir/flow/detail/hedge_race.hpp>
-#include <weir/flow/detail/kept_callable.hpp>
+#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/timeout_policy.hpp>
 #include <weir/timeout.hpp>
 
@@ -44,12 +44,14 @@ public:
     template <class Fn>
     auto run(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
-        return ran<std::decay_t<Fn>>(this, std::forward<Fn>(fn));
+        return detail::call_under<detail::call_view::value, std::decay_t<Fn>>(this,
+                                                                              std::forward<Fn>(fn));
     }
     template <class Fn>
     auto settle(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
-        return settled<std::decay_t<Fn>>(this, std::forward<Fn>(fn));
+        return detail::call_under<detail::call_view::outcome, std::decay_t<Fn>>(
+            this, std::forward<Fn>(fn));
     }
     template <class Next>
     auto around(call_context& call, Next& next) -> task<outcome<typename Next::value_type>>;
@@ -65,19 +67,6 @@ public:
 
 private:
     friend class detail::hedge_race;
-    template <class Fn, class T = detail::call_value_t<Fn>>
-    static task<outcome<T>> settled(hedge_policy* self, Fn fn) {
-        detail::owned_innermost<Fn> next(std::move(fn));
-        call_context call(self->name_);
-        co_return co_await self->around(call, next);
-    }
-    template <class Fn, class T = detail::call_value_t<Fn>>
-    static task<T> ran(hedge_policy* self, Fn fn) {
-        detail::owned_innermost<Fn> next(std::move(fn));
-        call_context call(self->name_);
-        outcome<T> ended = co_await self->around(call, next);
-        co_return detail::value_of(std::move(ended), self->name_);
-    }
 
     hedge_options options_;
     std::string name_;
@@ -95,13 +84,8 @@ task<> hedge_attempt(std::shared_ptr<typed_hedge_race<T>> race, Next next, call_
     hedge_race::entrant self(*race, number);
     timeout_stats ignored;
     try {
-        if (deadline == clock::time_point::max()) {
-            outcome<T> ended = co_await next(call);
-            race->take(self, std::move(ended));
-        } else {
-            outcome<T> ended = co_await settle_until(next(call), call, deadline, ignored);
-            race->take(self, std::move(ended));
-        }
+        outcome<T> ended = co_await settle_until(next(call), call, deadline, ignored);
+        race->take(self, std::move(ended));
     } catch (...) {
         race->take(self, outcome_of_current_exception<T>());
     }

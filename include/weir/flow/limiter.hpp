@@ -7,8 +7,8 @@
 //     if (auto in = bucket.try_acquire(); !in) { tell(in.refusal().retry_after); }
 //
 // Waiters are let through in the order of asking, and nobody overtakes: who asks for much is not starved
-// by those who ask for little. (Or the newest first, if the options say so: serve.hpp.) A fiber that is stopped while it waits leaves the line without a trace, and
-// the next ones move up; one that was let through and is stopped before it goes on gives back what it
+// by those who ask for little. (Or the newest first, if the options say so: serve.hpp.) A fiber that is
+// stopped while it waits leaves the line without a trace, and the next ones move up; one that was let through and is stopped before it goes on gives back what it
 // took. A wait that would be longer than max_wait, or than the deadline around the caller leaves, is
 // refused at once. Belongs to one loop; the decision may be shared with other loops and threads. If
 // it is destroyed while fibers wait, they throw invalid_state.
@@ -93,13 +93,13 @@ public:
     auto run(Work&& work, double weight = 1) {
         WEIR_CHECK_CALLABLE(Work);
         check(weight, capacity());
-        return run_behind(*this, kept<Work>(std::forward<Work>(work)), weight);
+        return run_behind(*this, detail::held_t<Work>(std::forward<Work>(work)), weight);
     }
     template <class Work>
     auto settle(Work&& work, double weight = 1) {
         WEIR_CHECK_CALLABLE(Work);
         check(weight, capacity());
-        return settle_behind(*this, kept<Work>(std::forward<Work>(work)), weight);
+        return settle_behind(*this, detail::held_t<Work>(std::forward<Work>(work)), weight);
     }
 
     // How long a request that comes now would wait, behind all who go first. refusal::never if that cannot be
@@ -139,9 +139,6 @@ private:
     friend class detail::limiter_operation;
     friend class detail::limiter_acquire<limiter>;
     friend class detail::limiter_turn<limiter>;
-    template <class Work>
-    using kept =
-        std::conditional_t<std::is_lvalue_reference_v<Work>, Work, std::remove_cvref_t<Work>>;
 
     // Behind those who wait, if there are any: how long that takes is not worked out here.
     decision::verdict attempt(clock::time_point now, double weight) noexcept {

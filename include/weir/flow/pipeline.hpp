@@ -18,6 +18,7 @@
 
 #include <weir/flow/detail/layers.hpp>
 #include <weir/flow/detail/pipeline_rules.hpp>
+#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/duration_histogram.hpp>
 #include <weir/flow/telemetry.hpp>
 
@@ -109,27 +110,6 @@ private:
     std::uint64_t* ending_ = &stats_.stopped;
 };
 
-// Policies whose calls may go on after they have answered (a hedge's losers) need the callable to live
-// as long as the last of them.
-template <class Policy>
-concept outlives_call = requires { requires Policy::outlives_call; };
-
-template <class Callable>
-class shared_innermost {
-public:
-    using value_type = call_value_t<Callable>;
-    template <class Given>
-    explicit shared_innermost(Given&& callable)
-        : callable_(std::make_shared<Callable>(std::forward<Given>(callable))) {}
-    task<outcome<value_type>> operator()(call_context& call) const { return keep(callable_, call); }
-
-private:
-    static task<outcome<value_type>> keep(std::shared_ptr<Callable> callable, call_context& call) {
-        co_return co_await settle_call(*callable, call);
-    }
-    std::shared_ptr<Callable> callable_;
-};
-
 }  // namespace detail
 
 template <class... Policies>
@@ -150,13 +130,15 @@ public:
     template <class Callable>
     auto run(Callable&& callable, double weight = 1) {
         WEIR_CHECK_CALLABLE(Callable);
-        return run_held<held<Callable>>(this, std::forward<Callable>(callable), weight);
+        return call_held<detail::call_view::value, detail::held_t<Callable>>(
+            this, std::forward<Callable>(callable), weight);
     }
     // The outcome of fn().
     template <class Callable>
     auto settle(Callable&& callable, double weight = 1) {
         WEIR_CHECK_CALLABLE(Callable);
-        return settle_held<held<Callable>>(this, std::forward<Callable>(callable), weight);
+        return call_held<detail::call_view::outcome, detail::held_t<Callable>>(
+            this, std::forward<Callable>(callable), weight);
     }
 
     const std::string& name() const noexcept { return name_; }
@@ -204,41 +186,22 @@ public:
     }
 
 private:
-    template <class Callable>
-    using held = std::conditional_t<std::is_lvalue_reference_v<Callable>, Callable,
-                                    std::remove_cvref_t<Callable>>;
     static constexpr bool shares_callable =
         (detail::outlives_call<std::remove_reference_t<Policies>> || ...);
 
     // One frame for the call and all its layers: they are large, and would otherwise stay in the frame of
     // whoever calls.
-    template <class Held, class T = detail::call_value_t<std::remove_reference_t<Held>>>
-    static task<T> run_held(pipeline* self, Held callable, double weight) {
+    template <detail::call_view View, class Held,
+              class T = detail::call_value_t<std::remove_reference_t<Held>>>
+    static task<detail::viewed_t<View, T>> call_held(pipeline* self, Held callable, double weight) {
         call_context call(self->name_, weight);
         detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
-        auto way = self->way_to(innermost_of(callable));
+        auto way = self->way_to(detail::innermost_of<shares_callable, Held>(callable));
         outcome<T> ended = co_await detail::settle_next(way, call);
         counted.note(ended, call);
-        co_return detail::value_of(std::move(ended), self->name_);
-    }
-    template <class Held, class T = detail::call_value_t<std::remove_reference_t<Held>>>
-    static task<outcome<T>> settle_held(pipeline* self, Held callable, double weight) {
-        call_context call(self->name_, weight);
-        detail::pipeline_count counted(self->stats_, self->durations_.get(), call);
-        auto way = self->way_to(innermost_of(callable));
-        outcome<T> ended = co_await detail::settle_next(way, call);
-        counted.note(ended, call);
-        co_return ended;
+        co_return detail::view_of<View>(std::move(ended), self->name_);
     }
 
-    template <class Callable>
-    static auto innermost_of(Callable& callable) {
-        if constexpr (shares_callable) {
-            return detail::shared_innermost<std::remove_const_t<Callable>>(callable);
-        } else {
-            return detail::innermost<Callable>(callable);
-        }
-    }
     template <class Innermost>
     auto way_to(Innermost innermost) {
         return detail::way<std::tuple<Policies...>, Innermost, 0>(policies_, std::move(innermost));

@@ -17,7 +17,7 @@
 // the total time or a deadline around it is over is not begun.
 #pragma once
 
-#include <weir/flow/detail/kept_callable.hpp>
+#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/detail/retry_call.hpp>
 #include <weir/flow/retry_options.hpp>
 #include <weir/flow/retry_policy.hpp>
@@ -30,20 +30,6 @@ namespace weir {
 
 namespace detail {
 
-template <class Fn>
-auto retry_settled(retry_policy& policy, Fn fn)
-    -> task<outcome<call_value_t<std::remove_reference_t<Fn>>>> {
-    innermost<std::remove_reference_t<Fn>> next(fn);
-    call_context call(policy.name());
-    co_return co_await policy.around(call, next);
-}
-template <class Fn>
-auto retry_run_by(retry_policy& policy, Fn fn) -> task<call_value_t<std::remove_reference_t<Fn>>> {
-    innermost<std::remove_reference_t<Fn>> next(fn);
-    call_context call(policy.name());
-    auto ended = co_await policy.around(call, next);
-    co_return value_of(std::move(ended), policy.name());
-}
 template <class Fn>
 auto retry_once(retry_options options, Fn fn) -> task<call_value_t<std::remove_reference_t<Fn>>> {
     retry_policy policy(options);
@@ -63,12 +49,14 @@ auto retry_policy::around(call_context& call, Next& next) {
 template <class Fn>
 auto retry_policy::run(Fn&& fn) {
     WEIR_CHECK_CALLABLE(Fn);
-    return detail::retry_run_by<detail::kept_callable<Fn>>(*this, std::forward<Fn>(fn));
+    return detail::call_under<detail::call_view::value, detail::held_t<Fn>>(this,
+                                                                            std::forward<Fn>(fn));
 }
 template <class Fn>
 auto retry_policy::settle(Fn&& fn) {
     WEIR_CHECK_CALLABLE(Fn);
-    return detail::retry_settled<detail::kept_callable<Fn>>(*this, std::forward<Fn>(fn));
+    return detail::call_under<detail::call_view::outcome, detail::held_t<Fn>>(this,
+                                                                              std::forward<Fn>(fn));
 }
 
 // co_await retry(options, fn): calls fn until it succeeds or there is no attempt left, and gives its
@@ -77,7 +65,7 @@ template <class Fn>
 auto retry(const retry_options& options, Fn&& fn) {
     WEIR_CHECK_CALLABLE(Fn);
     detail::check_retry_options(options);
-    return detail::retry_once<detail::kept_callable<Fn>>(options, std::forward<Fn>(fn));
+    return detail::retry_once<detail::held_t<Fn>>(options, std::forward<Fn>(fn));
 }
 
 // A callable that does what fn does, with retries. Copies share the policy; calls in flight keep what

@@ -7,6 +7,7 @@
 //   a range     given as an rvalue: its elements are moved; as an lvalue: they are copied
 #pragma once
 
+#include <weir/detail/to_task.hpp>
 #include <weir/stream.hpp>
 #include <weir/sync/queue.hpp>
 
@@ -75,18 +76,9 @@ kept_item<Stream> keep(stream_item<Stream>& item) {
 template <class Stream>
 using kept_value = decltype(std::move(*std::declval<kept_item<Stream>&>()));
 
-// The result of a function: awaited if it can be.
-template <class Result>
-struct given_by {
-    using type = Result;
-};
-template <awaitable Result>
-struct given_by<Result> {
-    using type = kept_t<awaited_t<std::remove_cvref_t<Result>>>;
-};
+// What a function of the user's gives in the end.
 template <class Function, class... Args>
-using called_t =
-    std::remove_cvref_t<typename given_by<std::invoke_result_t<Function&, Args...>>::type>;
+using called_t = typename call_value<std::invoke_result_t<Function&, Args...>>::type;
 
 template <class Stream>
 task<void> close_stream(Stream& closed) {

@@ -95,7 +95,7 @@ private:
 };
 
 // co_await settle_until(next(call), call, deadline, count): the outcome, or the error timed_out. The deadline
-// must lie ahead.
+// must lie ahead; the end of time is none at all.
 template <class Inner>
 auto settle_until(Inner&& inner, call_context& call, clock::time_point deadline,
                   timeout_stats& count) {

@@ -57,27 +57,13 @@ public:
 
 // The same, to be awaited by a coroutine.
 template <class T>
-class settled_policy_call final : public bounded<settled_policy_call<T>, boundary> {
+class settled_policy_call final
+    : public around_task<settled_policy_call<T>, inner_call<task<outcome<T>>>> {
 public:
     static constexpr const char* boundary_name = "policy";
     explicit settled_policy_call(task<outcome<T>>&& work)
-        : bounded<settled_policy_call, boundary>(table_of<settled_policy_call>),
-          work_(std::move(work)) {}
-
-    void enter(fiber& on) noexcept { work_.enter(*this, on); }
-    next_step advance(fiber& on) noexcept { return return_to_parent(*this, on); }
-    next_step stopped(fiber& on, walk& by) noexcept {
-        work_.lost();
-        if (by.error == nullptr) {
-            return let_pass(*this, on);
-        }
-        work_.fail(std::move(by.error));
-        return return_to_parent(*this, on);
-    }
-    outcome<T> await_resume() { return work_.take(); }
-
-private:
-    inner_call<task<outcome<T>>> work_;
+        : around_task<settled_policy_call, inner_call<task<outcome<T>>>>(std::move(work)) {}
+    outcome<T> await_resume() { return this->work_.take(); }
 };
 
 // co_await settle_next(next, call): always an outcome, also where the next policy is a coroutine and throws.
@@ -99,10 +85,7 @@ public:
     inner_call(Next& next, call_context& call) : inner_(next(call)) {}
     explicit inner_call(settled_plain_call<T, Callable>&& inner) : inner_(inner) {}
 
-    void enter(boundary& parent, fiber& on) noexcept {
-        on.top = &parent;
-        this_thread.next = parent.turn().word();
-    }
+    void enter(boundary& parent, fiber& on) noexcept { skip_child(parent, on); }
     void child_suspended() noexcept {}
     void lost() noexcept {}
     auto take() { return inner_.await_resume(); }
@@ -110,12 +93,6 @@ public:
 private:
     settled_plain_call<T, Callable> inner_;
 };
-
-// Has the boundary go on at once: it has nothing to wait for.
-inline void skip_child(boundary& self, fiber& on) noexcept {
-    on.top = &self;
-    this_thread.next = self.turn().word();
-}
 
 // What a layer with this `next` awaits.
 template <class Next>

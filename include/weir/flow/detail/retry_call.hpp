@@ -23,17 +23,10 @@ task<outcome<typename Next::value_type>> make_attempts(retry_run& run, call_cont
             run.begin_attempt(call);
         }
         has_failed = true;
-        if (!run.is_limited()) {
-            result ended = co_await settle_next(next, call);
-            if (!run.again(ended, call)) {
-                co_return run.finish(std::move(ended));
-            }
-        } else {
-            result ended = co_await settle_until(next(call), call, run.deadline(), run.cut_off());
-            call.time_passed();
-            if (!run.again(ended, call)) {
-                co_return run.finish(std::move(ended));
-            }
+        result ended = co_await settle_until(next(call), call, run.deadline(), run.cut_off());
+        call.time_passed();
+        if (!run.again(ended, call)) {
+            co_return run.finish(std::move(ended));
         }
     }
 }
