@@ -9,7 +9,7 @@ import math
 from html import escape
 
 WIDTH, COLUMNS, MARGIN, GAP = 880, 2, 20, 36
-NAME, VALUE = 58, 52  # room for the participant's name and for the value behind the bar
+NAME, VALUE = 68, 52  # room for the participant's name and for the value behind the bar
 BAR, STEP, TITLE, AXIS = 12, 17, 24, 22
 HEADER = 62
 
@@ -74,8 +74,9 @@ def panel(x, y, width, workload, bars, scale):
         top = y + TITLE + i * STEP
         # A bar at the very start of the axis would be invisible: two pixels at least.
         length = max(at(value) - left, 2)
-        kind = who if who in ("weir", "floor") else "peer"
-        text = "ours" if who == "weir" else "name"
+        # Variants have a name of their own behind the underscore: weir_epoll.
+        kind = who.split("_")[0] if who.startswith(("weir", "floor")) else "peer"
+        text = "ours" if kind == "weir" else "name"
         out.append(f'<text class="{text}" x="{left - 6}" y="{top + 10}" text-anchor="end">{escape(who)}</text>')
         out.append(f'<rect class="{kind}" x="{left}" y="{top}" width="{length:.1f}" height="{BAR}" rx="1.5"/>')
         shown = escape(readable(value, workload.unit))

@@ -110,12 +110,15 @@ enum class kind {
     sleepy  // waits for the clock: it does not
 };
 
+enum class better { lower, higher };
+
 struct workload {
     std::string_view name;
     reading (*repetition)(const options&);
     std::string_view unit = "ns";
     kind what = kind::busy;
     int most_reps = 1000;  // 1 where a second repetition in the same process would mean nothing
+    better value = better::lower;
 };
 
 namespace detail {
@@ -135,9 +138,8 @@ inline void measure(const workload& w, const options& o) {
         const reading r = w.repetition(o);
         const bool counts = w.what == kind::sleepy || r.cpu_share >= least_share;
         good += counts ? 1 : 0;
-        const bool better =
-            attempt == 0 || (counts && !reliable) || (counts == reliable && r.value < best.value);
-        if (better) best = r;
+        const bool wins = w.value == better::higher ? r.value > best.value : r.value < best.value;
+        if (attempt == 0 || (counts && !reliable) || (counts == reliable && wins)) best = r;
         reliable = reliable || counts;
     }
     std::printf(R"({"workload": "%.*s", "value": %.4g, "unit": "%.*s", "cpu_share": %.3f%s})"

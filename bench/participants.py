@@ -129,7 +129,7 @@ class CargoProgram:
 class GoProgram:
     folder: str
     binary: str
-    harness: str = "go"  # the folder that has harness.go
+    harness: str = "go"  # the folder that has harness.go; none for servers
     package: str = ""  # a library of Debian's, and
     debian: str = ""  # the package that brings it
 
@@ -142,7 +142,8 @@ class GoProgram:
         # A copy, with the harness that the Go programs share; Debian's libraries have no module files.
         copy = build.peers / self.binary
         shutil.copytree(PEERS / self.folder, copy, dirs_exist_ok=True)
-        shutil.copy(PEERS / self.harness / "harness.go", copy)
+        if self.harness:
+            shutil.copy(PEERS / self.harness / "harness.go", copy)
         output = copy / self.binary
         environment = {
             "GO111MODULE": "off",
@@ -152,6 +153,18 @@ class GoProgram:
         }
         execute([go, "build", "-o", output, "."], cwd=copy, env={**os.environ, **environment})
         return [str(output)]
+
+
+@dataclass(frozen=True)
+class LoadedServer:
+    """A server, which measures nothing: the load generator starts it and speaks for it."""
+
+    program: object
+    arguments: list = field(default_factory=list)
+
+    def prepare(self, build):
+        generator = build.cmake_program("bench_io_load", "liburing (Debian: liburing-dev)")
+        return [str(generator), *self.program.prepare(build), *self.arguments, "--"]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The table: a row per workload, a column per participant, ratios and bars at the end."""
+import statistics
 from dataclasses import dataclass
 from typing import Optional
 
@@ -19,18 +20,35 @@ class Row:
     met: Optional[bool]  # None: not to be told from this run
 
 
-def judge(bar, value, floor):
-    """The bar as text, and whether it is met."""
+def ratio(a, b):
+    """a/b; where both have rounds, the median of the rounds' ratios, which what the machine does meanwhile
+    changes least."""
+    if a is None or b is None or not b["value"]:
+        return None
+    common = a.get("rounds", {}).keys() & b.get("rounds", {}).keys()
+    if len(common) > 2:
+        return statistics.median(a["rounds"][n] / b["rounds"][n] for n in common)
+    return a["value"] / b["value"]
+
+
+def judge(bar, cells):
+    """The bar as text, and whether it is met. A list of bars is met when all are; 'who' is whom it is for."""
+    if isinstance(bar, list):
+        judged = [judge(one, cells) for one in bar]
+        verdicts = [met for _, met in judged]
+        met = False if False in verdicts else None if None in verdicts else True
+        return ", ".join(text for text, _ in judged), met
+    result = cells.get(bar.get("who", OURS))
+    name = f"{bar['who']} " if "who" in bar else ""
+    other = bar.get("of", FLOOR)
     if "times_floor" in bar:
-        limit = bar["times_floor"]
-        return f"<= {limit:g} x floor", None if None in (value, floor) else value <= limit * floor
-    if "at_least_times_floor" in bar:
-        limit = bar["at_least_times_floor"]
-        return f">= {limit:g} x floor", None if None in (value, floor) else value >= limit * floor
+        limit, reached = bar["times_floor"], ratio(result, cells.get(FLOOR))
+        return f"{name}<= {limit:g} x floor", None if reached is None else reached <= limit
+    if "at_least_times" in bar:
+        limit, reached = bar["at_least_times"], ratio(result, cells.get(other))
+        return f"{name}>= {limit:g} x {other}", None if reached is None else reached >= limit
     if "at_most" in bar:
-        return f"<= {bar['at_most']:g}", None if value is None else value <= bar["at_most"]
-    if "at_least" in bar:
-        return f">= {bar['at_least']:g}", None if value is None else value >= bar["at_least"]
+        return f"{name}<= {bar['at_most']:g}", None if result is None else result["value"] <= bar["at_most"]
     return "", None
 
 
@@ -40,19 +58,18 @@ def rows(suite, best, bars):
         cells = {who: best[workload.name, who] for who in suite.participants if (workload.name, who) in best}
         if not cells:
             continue
-        values = {who: result["value"] for who, result in cells.items()}
-        ours, floor = values.get(OURS), values.get(FLOOR)
-        peers = {who: value for who, value in values.items() if who not in (OURS, FLOOR)}
+        # Variants of ours and of the floor (weir_epoll, floor_uring) are no peers.
+        peers = {who: r["value"] for who, r in cells.items() if not who.startswith((OURS, FLOOR))}
         pick = max if workload.higher_is_better else min
         best_peer = pick(peers, key=peers.get) if peers else ""
-        bar, met = judge(bars.get(workload.name, {}), ours, floor)
+        bar, met = judge(bars.get(workload.name, {}), cells)
         made.append(
             Row(
                 workload.name,
                 workload.unit,
                 cells,
-                ours / floor if ours and floor else None,
-                ours / peers[best_peer] if ours and best_peer and peers[best_peer] else None,
+                ratio(cells.get(OURS), cells.get(FLOOR)),
+                ratio(cells.get(OURS), cells.get(best_peer)),
                 best_peer,
                 bar,
                 met,

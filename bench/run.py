@@ -5,10 +5,11 @@
   python3 bench/run.py core [--quick] [--json FILE] [--svg FILE] [--build-dir DIR] [--only who,...]
 
 A workload at a time, all participants after one another, several rounds: what the machine does
-meanwhile then hits everybody alike. The best of all rounds counts.
+meanwhile then hits everybody alike. The best of all rounds counts, or their median: as the suite says.
 """
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -78,25 +79,41 @@ def better(workload, new, old):
     return new["value"] < old["value"]
 
 
+def choose(suite, workload, results):
+    """One result of those of all rounds, by round: the best, or the median of those that count."""
+    if not suite.by_median:
+        chosen = None
+        for result in results.values():
+            chosen = result if better(workload, result, chosen) else chosen
+        return chosen
+    good = {n: r for n, r in results.items() if not r.get("unreliable")}
+    rounds = {n: r["value"] for n, r in (good or results).items()}
+    # The rounds go along, so that ratios can be taken between measurements of the same minute.
+    return {**next(iter((good or results).values())), "value": statistics.median(rounds.values()), "rounds": rounds}
+
+
 def run_all(suite, commands, options):
-    """Best result by (workload, who), and failures by the same key."""
-    best, failures = {}, {}
+    """Result by (workload, who), and failures by the same key."""
+    chosen, failures = {}, {}
     for workload in suite.workloads:
         if options.workloads and workload.name not in options.workloads:
             continue
-        for _ in range(1 if workload.unit == "bytes" else options.rounds):
+        measured = {who: {} for who in commands}
+        for turn in range(1 if workload.unit == "bytes" else options.rounds):
             for who, command in commands.items():
-                key = workload.name, who
-                if key in failures:
+                if (workload.name, who) in failures:
                     continue
                 result = measure(command, workload, options)
                 if isinstance(result, str):
-                    failures[key] = result
-                elif result is not None and better(workload, result, best.get(key)):
-                    best[key] = result
-        cells = [f"{who} {best[workload.name, who]['value']:.4g}" for who in commands if (workload.name, who) in best]
+                    failures[workload.name, who] = result
+                elif result is not None:
+                    measured[who][turn] = result
+        for who, results in measured.items():
+            if results:
+                chosen[workload.name, who] = choose(suite, workload, results)
+        cells = [f"{who} {chosen[workload.name, who]['value']:.4g}" for who, results in measured.items() if results]
         say(f"{workload.name}: {', '.join(cells)}")
-    return best, failures
+    return chosen, failures
 
 
 def parse():
@@ -108,15 +125,16 @@ def parse():
     parser.add_argument("--build-dir", default=ROOT / "build" / "bench", metavar="DIR")
     parser.add_argument("--only", default="", metavar="WHO,...", help="these participants only")
     parser.add_argument("--workloads", default="", metavar="NAME,...", help="these workloads only")
-    parser.add_argument("--rounds", type=int, help="default 3, quick 2")
-    parser.add_argument("--reps", type=int, help="repetitions a round; default 3, quick 2")
+    parser.add_argument("--rounds", type=int, help="default 3, quick 2; with medians 15, quick 7")
+    parser.add_argument("--reps", type=int, help="repetitions a round; default 3, quick 2; with medians 1")
     parser.add_argument("--check", action="store_true", help="exit status 1 where a bar is missed")
     options = parser.parse_args()
     options.only = [who for who in options.only.split(",") if who]
     options.workloads = [name for name in options.workloads.split(",") if name]
-    options.rounds = options.rounds or (2 if options.quick else 3)
-    options.reps = options.reps or (2 if options.quick else 3)
     suite = SUITES[options.suite]
+    quick, full = (7, 15) if suite.by_median else (2, 3)
+    options.rounds = options.rounds or (quick if options.quick else full)
+    options.reps = options.reps or (1 if suite.by_median else quick if options.quick else full)
     unknown = [who for who in options.only if who not in suite.participants]
     unknown += [name for name in options.workloads if name not in {w.name for w in suite.workloads}]
     if unknown:

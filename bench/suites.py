@@ -6,7 +6,7 @@ the protocol of harness.hpp.
 """
 from dataclasses import dataclass, field
 
-from participants import CargoProgram, CmakeProgram, GoProgram, PythonScript
+from participants import CargoProgram, CmakeProgram, GoProgram, LoadedServer, PythonScript
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class Suite:
     title: str
     workloads: list
     participants: dict = field(default_factory=dict)  # who -> program; ours first, then the floor
+    # Where noise adds and takes away, as between two processes: the median of many short rounds, and
+    # not the best of a few.
+    by_median: bool = False
 
 
 SUITES = {
@@ -74,5 +77,25 @@ SUITES = {
             ),
             "tenacity": PythonScript("tenacity_bench.py", module="tenacity"),
         },
+    ),
+    "io": Suite(
+        title="Weir's sockets and their peers, the server on one core",
+        workloads=[
+            Workload("echo_1", "TCP echo, 1 connection, messages a second", "msg/s", higher_is_better=True),
+            Workload("echo_100", "TCP echo, 100 connections, messages a second", "msg/s", higher_is_better=True),
+            Workload("echo_100_cpu", "The server's CPU time a message, 100 connections"),
+            Workload("stream", "One stream in chunks of 64 KiB, MB a second", "MB/s", higher_is_better=True),
+            Workload("idle_memory", "User memory of an idle connection, 9,000 of them", "bytes"),
+        ],
+        participants={
+            "weir": LoadedServer(CmakeProgram("bench_weir_io", needs="weir::io"), ["uring"]),
+            "weir_epoll": LoadedServer(CmakeProgram("bench_weir_io", needs="weir::io"), ["epoll"]),
+            "floor": LoadedServer(CmakeProgram("bench_io_floor")),
+            "floor_uring": LoadedServer(CmakeProgram("bench_io_floor_uring", needs="liburing (Debian: liburing-dev)")),
+            "asio": LoadedServer(CmakeProgram("bench_asio_server", needs="Boost 1.81 (Debian: libboost1.81-dev)")),
+            "tokio": LoadedServer(CargoProgram("tokio_server", "bench_tokio_server", crate="tokio")),
+            "go": LoadedServer(GoProgram("go_server", "bench_go_server", harness="")),
+        },
+        by_median=True,
     ),
 }
