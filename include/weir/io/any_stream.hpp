@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// A stream whose kind is decided at run time: plain or TLS, real or simulated.
+//
+//     weir::io::any_stream peer = secure ? any_stream(std::move(encrypted)) : any_stream(std::move(plain));
+//
+// Owns a stream and is one. Each operation costs a virtual call and a task frame from the pool more
+// than on the stream itself. Moving it while an operation is under way is safe: the stream stays where
+// it is.
+#pragma once
+
+#include <weir/io/byte_stream.hpp>
+#include <weir/task.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace weir::io {
+
+namespace detail {
+
+[[noreturn]] void throw_no_stream(const char* call);
+
+struct held_stream {
+    virtual ~held_stream() = default;
+    virtual task<std::size_t> read(bytes into) = 0;
+    virtual task<void> write(const_bytes data) = 0;
+    virtual task<void> write(std::span<const const_bytes> parts) = 0;
+    virtual task<void> close_write() = 0;
+    virtual void close() noexcept = 0;
+};
+
+template <class Stream>
+struct held_stream_of final : held_stream {
+    explicit held_stream_of(Stream&& given) : stream(std::move(given)) {}
+    task<std::size_t> read(bytes into) override { return weir::detail::to_task(stream.read(into)); }
+    task<void> write(const_bytes data) override {
+        return weir::detail::to_task(stream.write(data));
+    }
+    task<void> write(std::span<const const_bytes> parts) override {
+        return weir::detail::to_task(stream.write(parts));
+    }
+    task<void> close_write() override { return weir::detail::to_task(stream.close_write()); }
+    void close() noexcept override { stream.close(); }
+
+    Stream stream;
+};
+
+}  // namespace detail
+
+class any_stream {
+public:
+    // Holds nothing: close() does nothing, everything else throws invalid_state.
+    any_stream() noexcept = default;
+    template <byte_stream Stream>
+        requires(!std::same_as<Stream, any_stream> && std::move_constructible<Stream>)
+    explicit any_stream(Stream stream)
+        : held_(std::make_unique<detail::held_stream_of<Stream>>(std::move(stream))) {}
+
+    task<std::size_t> read(bytes into) { return held("read").read(into); }
+    task<void> write(const_bytes data) { return held("write").write(data); }
+    task<void> write(std::span<const const_bytes> parts) { return held("write").write(parts); }
+    task<void> close_write() { return held("close_write").close_write(); }
+    void close() noexcept {
+        if (held_ != nullptr) {
+            held_->close();
+        }
+    }
+
+    explicit operator bool() const noexcept { return held_ != nullptr; }
+    // The stream itself, where it is known what it is; null if it is something else.
+    template <byte_stream Stream>
+    Stream* target() noexcept {
+        auto* const held = dynamic_cast<detail::held_stream_of<Stream>*>(held_.get());
+        return held != nullptr ? &held->stream : nullptr;
+    }
+
+private:
+    detail::held_stream& held(const char* call) {
+        if (held_ == nullptr) {
+            detail::throw_no_stream(call);
+        }
+        return *held_;
+    }
+
+    std::unique_ptr<detail::held_stream> held_;
+};
+
+}  // namespace weir::io

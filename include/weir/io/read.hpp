@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// What can be done with any stream of bytes: read an exact number, read all, copy one into another.
+//
+//     co_await weir::io::read_exact(peer, header);                       // all of it, or end_of_stream
+//     std::string body = co_await weir::io::read_all(peer, 1 << 20);     // to the end, or limit_exceeded
+//     co_await weir::io::copy(client, server, {.close_write = true});    // one direction of a proxy
+//
+// These keep no bytes of their own: cancelled half-way, what they had read is gone with them. Where
+// reading must go on after a timeout, use a buffered_reader.
+#pragma once
+
+#include <weir/io/byte_stream.hpp>
+#include <weir/task.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace weir::io {
+
+// The halves of a stream: a pipe has only one.
+template <class Stream>
+concept byte_source = requires(Stream& stream, bytes into) {
+    requires std::same_as<detail::awaited<decltype(stream.read(into))>, std::size_t>;
+};
+template <class Stream>
+concept byte_sink = requires(Stream& stream, const_bytes data, std::span<const const_bytes> parts) {
+    requires std::same_as<detail::awaited<decltype(stream.write(data))>, void>;
+    requires std::same_as<detail::awaited<decltype(stream.write(parts))>, void>;
+};
+
+namespace detail {
+[[noreturn]] void throw_ended_early(const char* call, std::size_t came, std::size_t wanted);
+[[noreturn]] void throw_too_long(const char* call, std::size_t limit);
+[[noreturn]] void throw_bad_size(const char* call, const char* option, std::size_t value,
+                                 const char* must_be);
+}  // namespace detail
+
+// Fills the buffer. Throws end_of_stream, which says how many of how many bytes came, when the stream
+// ends first.
+template <byte_source Stream>
+task<void> read_exact(Stream& stream, bytes into) {
+    std::size_t filled = 0;
+    while (filled < into.size()) {
+        const std::size_t count = co_await stream.read(into.after(filled));
+        if (count == 0) {
+            detail::throw_ended_early("read_exact", filled, into.size());
+        }
+        filled += count;
+    }
+}
+
+// Everything up to the end. Throws limit_exceeded when there is more than that many bytes; it has then
+// read one byte too many and keeps none.
+template <byte_source Stream>
+task<std::string> read_all(Stream& stream, std::size_t limit) {
+    std::string all;
+    std::size_t filled = 0;
+    for (;;) {
+        if (filled == all.size()) {
+            // One byte over the limit shows whether there is more.
+            const std::size_t room = std::max<std::size_t>(2 * filled, 4096);
+            all.resize(limit < room ? limit + 1 : room);
+        }
+        const std::size_t count = co_await stream.read(bytes(all).after(filled));
+        if (count == 0) {
+            break;
+        }
+        filled += count;
+        if (filled > limit) {
+            detail::throw_too_long("read_all", limit);
+        }
+    }
+    all.resize(filled);
+    co_return all;
+}
+
+struct copy_options {
+    bool close_write = false;      // tell the receiver of the end: a proxy passes half-closes on
+    std::size_t chunk = 64 << 10;  // what is read at once, and the memory that copying takes
+};
+
+// Reads from one until its end and writes to the other; gives the number of bytes. What has been read
+// when it is cancelled or a write fails may be lost.
+template <byte_source From, byte_sink To>
+task<std::uint64_t> copy(From& from, To& to, copy_options how = {}) {
+    if (how.chunk == 0) {
+        detail::throw_bad_size("copy", "chunk", how.chunk, "at least 1");
+    }
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(how.chunk);
+    std::uint64_t total = 0;
+    for (;;) {
+        const std::size_t count = co_await from.read(bytes(buffer.get(), how.chunk));
+        if (count == 0) {
+            break;
+        }
+        co_await to.write(const_bytes(buffer.get(), count));
+        total += count;
+    }
+    if constexpr (requires { to.close_write(); }) {
+        if (how.close_write) {
+            co_await to.close_write();
+        }
+    }
+    co_return total;
+}
+
+}  // namespace weir::io

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// One end of a simulated connection: an io::byte_stream, with the errors of a TCP socket.
+//
+// What a real socket does is done here too: closing with unread bytes resets the connection; bytes that
+// arrive at a closed end are answered with a reset; a reset may cost the other end what it has not read
+// yet; a write returns when the bytes fit into the window, not when they are read.
+#pragma once
+
+#include <weir/awaitable.hpp>
+#include <weir/io/buffer.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace weir::testing {
+
+class simulated_stream;
+
+namespace sim {
+
+class connection;
+class pipe;
+
+// An end of a connection, as its operations know it.
+struct end_reference {
+    std::shared_ptr<connection> of;
+    int side = 0;
+};
+
+// What the operations share: they complete at once, or hang in a pipe until it calls them.
+class stream_operation : public operation {
+public:
+    bool cancel() noexcept override;
+
+protected:
+    explicit stream_operation(end_reference end) noexcept : end_(std::move(end)) {}
+    stream_operation(stream_operation&& unawaited) noexcept
+        : operation(), end_(std::move(unawaited.end_)) {}
+    ~stream_operation();
+    [[noreturn]] void fail() const;
+    void check() const {
+        if (error_ != 0) {
+            fail();
+        }
+    }
+
+    end_reference end_;
+    stream_operation** place_ = nullptr;  // where it hangs
+    int error_ = 0;                       // an errno, or one of the codes in connection.hpp
+
+private:
+    friend class connection;
+    friend class pipe;
+    void leave() noexcept;
+};
+
+class [[nodiscard]] read_operation final : public stream_operation {
+public:
+    read_operation(end_reference end, io::bytes into) noexcept
+        : stream_operation(std::move(end)), into_(into) {}
+    read_operation(read_operation&&) noexcept = default;
+
+    bool ready() noexcept override;
+    bool start() noexcept override;
+    const char* name() const noexcept override { return "simulated_stream.read"; }
+    std::size_t resume() const {
+        check();
+        return count_;
+    }
+
+private:
+    friend class connection;
+    friend class pipe;
+    io::bytes into_;
+    std::size_t count_ = 0;
+};
+
+class [[nodiscard]] write_operation final : public stream_operation {
+public:
+    write_operation(end_reference end, io::const_bytes data) noexcept
+        : stream_operation(std::move(end)), first_(data) {}
+    write_operation(end_reference end, std::span<const io::const_bytes> parts) noexcept
+        : stream_operation(std::move(end)), rest_(parts) {}
+    write_operation(write_operation&&) noexcept = default;
+
+    bool ready() noexcept override;
+    bool start() noexcept override;
+    const char* name() const noexcept override { return "simulated_stream.write"; }
+    void resume() const { check(); }
+
+private:
+    friend class connection;
+    friend class pipe;
+    bool send() noexcept;  // as much as there is room for; true: all of it
+
+    io::const_bytes first_;  // then the rest
+    std::span<const io::const_bytes> rest_;
+};
+
+class [[nodiscard]] close_write_operation final : public stream_operation {
+public:
+    explicit close_write_operation(end_reference end) noexcept : stream_operation(std::move(end)) {}
+    close_write_operation(close_write_operation&&) noexcept = default;
+
+    bool ready() noexcept override;
+    bool start() noexcept override { return false; }
+    const char* name() const noexcept override { return "simulated_stream.close_write"; }
+    void resume() const { check(); }
+};
+
+}  // namespace sim
+
+// Made by simulated_network. Move-only; destroying it closes it.
+class simulated_stream {
+public:
+    simulated_stream() noexcept = default;
+    simulated_stream(simulated_stream&&) noexcept = default;
+    simulated_stream& operator=(simulated_stream&& other) noexcept {
+        simulated_stream old(std::move(*this));
+        end_ = std::move(other.end_);
+        return *this;
+    }
+    ~simulated_stream() { close(); }
+
+    // See io/byte_stream.hpp for what these promise. The arguments are not copied.
+    sim::read_operation read(io::bytes into) { return {end("read"), into}; }
+    sim::write_operation write(io::const_bytes data) { return {end("write"), data}; }
+    sim::write_operation write(std::span<const io::const_bytes> parts) {
+        return {end("write"), parts};
+    }
+    sim::close_write_operation close_write() {
+        return sim::close_write_operation(end("close_write"));
+    }
+    void close() noexcept;
+    // Closes with a reset, as a socket does whose lingering is turned off.
+    void reset() noexcept;
+
+    bool is_open() const noexcept;
+    std::string local_address() const;   // 'client:49152'
+    std::string remote_address() const;  // 'server:80'
+
+private:
+    friend class simulated_network;
+    friend class sim::connection;
+    explicit simulated_stream(sim::end_reference end) noexcept : end_(std::move(end)) {}
+    sim::end_reference end(const char* call) const;
+
+    sim::end_reference end_;
+};
+
+}  // namespace weir::testing

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The inside of a simulated connection: two pipes, one each way, and the state of its two ends.
+#pragma once
+
+#include "testing/io/network_core.hpp"
+
+#include <weir/detail/timer_wheel.hpp>
+#include <weir/io/buffer.hpp>
+#include <weir/loop.hpp>
+#include <weir/testing/io/simulated_stream.hpp>
+
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace weir::testing::sim {
+
+// What an operation can fail with besides an errno.
+enum failure : int { closed_here = -1, already_used = -2 };
+
+// One way of a connection: bytes that travel, and bytes that have arrived and are not read yet. What
+// travels is cut into segments, each with the time of its arrival; one timer waits for the first.
+class pipe final : private weir::detail::timer {
+public:
+    pipe(connection& of, int from_side) noexcept : of_(of), from_(from_side) {}
+    ~pipe();
+
+    // The sender's side.
+    std::size_t room() const noexcept;
+    void send(io::const_bytes data);  // no more than there is room for
+    void send_end() { send_mark(mark::end); }
+    void send_reset() { send_mark(mark::reset); }
+    // The receiver's side.
+    std::size_t unread() const noexcept { return arrived_; }
+    std::size_t take(io::bytes into) noexcept;
+
+    void drop_unread() noexcept;
+    void drop_travelling() noexcept;
+    // Travels again after a partition.
+    void resume_travel() noexcept;
+    // The timer could not be armed where there was no loop.
+    void catch_up() noexcept;
+
+private:
+    enum class mark : unsigned char { bytes, end, reset, cut };
+    struct segment {
+        std::int64_t due;
+        std::size_t size;
+        mark kind;
+    };
+
+    void fire() noexcept override;
+    void send_mark(mark kind);
+    std::int64_t arrival_of(std::size_t size);
+    void arm_for_first() noexcept;
+    void arm_at(std::int64_t when) noexcept;
+    void stop_timer() noexcept;
+    void erase(std::size_t from, std::size_t count) noexcept;
+
+    connection& of_;
+    const int from_;
+    std::string bytes_;  // from begin_: first what has arrived, then what travels
+    std::size_t begin_ = 0;
+    std::size_t arrived_ = 0;
+    std::deque<segment> segments_;
+    std::int64_t last_due_ = 0;
+    std::int64_t give_up_at_ = 0;  // while a partition holds it; 0: not held
+    loop* home_ = nullptr;         // where the timer is armed
+    std::weak_ptr<weir::detail::inbox> home_lives_;
+};
+
+class connection {
+public:
+    connection(std::shared_ptr<network_core> network, link& path, std::string from, std::string to);
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection();
+    static std::pair<simulated_stream, simulated_stream> ends_of(
+        const std::shared_ptr<connection>& made) {
+        return {simulated_stream({made, 0}), simulated_stream({made, 1})};
+    }
+
+    // Do it now, or say that it has to wait; failures count as done.
+    bool try_read(read_operation& by, int side) noexcept;
+    bool try_write(write_operation& by, int side) noexcept;
+    void wait_to_read(read_operation& by, int side) noexcept { hang(by, ends_[side].reader); }
+    void wait_to_write(write_operation& by, int side) noexcept { hang(by, ends_[side].writer); }
+    int close_write(int side) noexcept;
+    void close(int side, bool with_reset) noexcept;
+
+    // Called by the pipes when something arrives at a side.
+    bool takes_bytes(int side) const noexcept {
+        return !ends_[side].is_closed && ends_[side].error == 0;
+    }
+    void bytes_came(int side) noexcept { serve_reader(side); }
+    void bytes_hit_nobody(int side) noexcept;
+    void end_came(int side) noexcept;
+    void reset_came(int side) noexcept;
+    void cut() noexcept;
+    void time_out(int side) noexcept;
+    void resume_travel() noexcept;
+
+    bool is_open(int side) const noexcept { return !ends_[side].is_closed; }
+    const std::string& name(int side) const noexcept { return ends_[side].name; }
+    link& path() noexcept { return path_; }
+    network_core& network() noexcept { return *network_; }
+    int way(int from_side) const noexcept { return is_backwards_ ? 1 - from_side : from_side; }
+    std::uint64_t count_sent(std::size_t more) noexcept { return sent_ += more; }
+
+private:
+    struct end {
+        std::string name;
+        stream_operation* reader = nullptr;
+        stream_operation* writer = nullptr;
+        int error = 0;
+        bool is_closed = false;
+        bool end_sent = false;
+        bool end_seen = false;
+        bool reset_sent = false;
+    };
+
+    static void hang(stream_operation& by, stream_operation*& place) noexcept {
+        by.place_ = &place;
+        place = &by;
+    }
+    void serve_reader(int side) noexcept;
+    void serve_writer(int side) noexcept;
+    void fail(int side, int error) noexcept;
+    void answer_with_reset(int side) noexcept;
+    void count_reset() noexcept;
+    pipe& into(int side) noexcept { return pipes_[1 - side]; }
+    pipe& out_of(int side) noexcept { return pipes_[side]; }
+
+    std::shared_ptr<network_core> network_;
+    link& path_;
+    end ends_[2];
+    pipe pipes_[2];
+    std::uint64_t sent_ = 0;
+    bool was_reset_ = false;
+    bool is_backwards_;  // compared with the link, which knows the hosts in their order
+};
+
+}  // namespace weir::testing::sim

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The inside of a simulated network: links, listeners, chance and counters.
+#pragma once
+
+#include <weir/sync/event.hpp>
+#include <weir/sync/queue.hpp>
+#include <weir/testing/io/simulated_network.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::testing::sim {
+
+// Small, and the same numbers on every machine.
+class random_source {
+public:
+    explicit random_source(std::uint64_t seed) noexcept : state_(seed) {}
+    std::uint64_t next() noexcept {
+        state_ += 0x9e3779b97f4a7c15U;
+        std::uint64_t mixed = state_;
+        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+        return mixed ^ (mixed >> 31);
+    }
+    std::uint64_t below(std::uint64_t end) noexcept { return end == 0 ? 0 : next() % end; }
+    // Draws only where there is something to decide, so that turning a fault off changes nothing else.
+    bool chance(double of) noexcept {
+        return of > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < of;
+    }
+    clock::duration up_to(clock::duration most) noexcept {
+        return clock::duration(
+            static_cast<clock::rep>(below(1 + static_cast<std::uint64_t>(most.count()))));
+    }
+
+private:
+    std::uint64_t state_;
+};
+
+// What lies between two hosts.
+struct link {
+    explicit link(network_core& network) : of(network) { healed.set(); }
+    const link_options& options() const noexcept;
+
+    network_core& of;
+    std::optional<link_options> own;
+    std::int64_t free_at[2] = {0, 0};  // when each way has sent what it was given
+    event healed;                      // set unless it is partitioned
+    std::vector<connection*> connections;
+};
+
+class listener_core {
+public:
+    listener_core(std::shared_ptr<network_core> network, std::string address, std::size_t backlog)
+        : network_(std::move(network)), address_(std::move(address)), waiting_(backlog) {}
+    listener_core(const listener_core&) = delete;
+    listener_core& operator=(const listener_core&) = delete;
+
+    void close() noexcept;
+    const std::string& address() const noexcept { return address_; }
+    queue<simulated_stream>& waiting() noexcept { return waiting_; }
+
+private:
+    std::shared_ptr<network_core> network_;
+    std::string address_;
+    queue<simulated_stream> waiting_;
+};
+
+class network_core : public std::enable_shared_from_this<network_core> {
+public:
+    explicit network_core(const network_options& given);
+
+    link& between(std::string_view a, std::string_view b);
+    const link_options& options_between(std::string_view a, std::string_view b) const;
+    std::pair<simulated_stream, simulated_stream> connect(link& path, std::string from,
+                                                          std::string to);
+    std::string fresh_name(std::string_view host);
+    std::shared_ptr<listener_core> find_listener(const std::string& address) const;
+    void note(const std::string& line) const;
+
+    network_options options;
+    std::uint64_t seed;
+    random_source random;
+    network_stats stats;
+    std::map<std::string, std::weak_ptr<listener_core>, std::less<>> listeners;
+    std::map<std::pair<std::string, std::string>, std::unique_ptr<link>> links;
+
+private:
+    std::uint16_t last_port_ = 49151;
+};
+
+// Throws invalid_argument naming the option.
+void check(const link_options& options);
+// 'server' of 'server:80'. Throws invalid_argument if that is not its form.
+std::string_view host_of(std::string_view address);
+
+}  // namespace weir::testing::sim

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// read_exact, read_all, copy and any_stream, over simulated connections.
+
+#include <weir/io/any_stream.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/read.hpp>
+#include <weir/testing/io/simulated_network.hpp>
+#include <weir/testing/testing.hpp>
+
+#include <numeric>
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace io = weir::io;
+using weir::task;
+using weir::testing::link_options;
+using weir::testing::simulated_network;
+using weir::testing::simulated_stream;
+
+static_assert(io::byte_stream<simulated_stream>);
+static_assert(io::byte_stream<io::any_stream>);
+static_assert(io::byte_source<simulated_stream> && io::byte_sink<simulated_stream>);
+
+std::string pattern(std::size_t size) {
+    std::string made(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) {
+        made[i] = static_cast<char>('a' + (i * 31 + i / 7) % 26);
+    }
+    return made;
+}
+
+// Writes and then ends its direction.
+task<> send(simulated_stream& to, std::string data) {
+    co_await to.write(data);
+    co_await to.close_write();
+}
+
+link_options rough() {
+    return link_options::drawn_from(weir::testing::current_seed());
+}
+
+WEIR_TEST(ReadExact, FillsWhateverTheChunks) {
+    simulated_network net({.link = rough()});
+    auto [near, far] = net.pair();
+    const std::string sent = pattern(3000);
+    const auto sender = weir::spawn(send(near, sent));
+    std::string first(1, '\0');
+    std::string rest(2999, '\0');
+    co_await io::read_exact(far, first);
+    co_await io::read_exact(far, rest);
+    EXPECT_EQ(first + rest, sent);
+    std::array<char, 1> more{};
+    const std::size_t at_end = co_await far.read(more);
+    EXPECT_EQ(at_end, 0u);
+    co_await sender;
+}
+
+WEIR_TEST(ReadExact, NamesHowManyOfHowManyCame) {
+    simulated_network net;
+    auto [near, far] = net.pair();
+    co_await send(near, "abc");
+    std::array<char, 10> into{};
+    WEIR_EXPECT_THROW_WITH(io::read_exact(far, into), weir::end_of_stream,
+                           "read_exact: the stream ended after 3 of 10 bytes");
+    co_await io::read_exact(far, io::bytes());  // nothing is always there
+}
+
+WEIR_TEST(ReadAll, ReadsToTheEndWithinItsLimit) {
+    for (const std::size_t size : {0u, 1u, 99u, 100u, 5000u}) {
+        simulated_network net({.link = rough()});
+        auto [near, far] = net.pair();
+        const auto sender = weir::spawn(send(near, pattern(size)));
+        const std::string all = co_await io::read_all(far, size);
+        EXPECT_EQ(all, pattern(size));
+        co_await sender;
+    }
+    simulated_network net({.link = rough()});
+    auto [near, far] = net.pair();
+    const auto sender = weir::spawn(send(near, pattern(101)));
+    WEIR_EXPECT_THROW_WITH(io::read_all(far, 100), weir::limit_exceeded,
+                           "read_all: more than the limit of 100 bytes");
+    co_await sender;
+}
+
+WEIR_TEST(Copy, PassesBytesAndTheEndOn) {
+    simulated_network net({.link = rough()});
+    auto [client, front] = net.pair("client", "proxy");
+    auto [back, server] = net.pair("proxy", "server");
+    const std::string sent = pattern(4000);
+    const auto sender = weir::spawn(send(client, sent));
+    const auto copying = weir::spawn(io::copy(front, back, {.close_write = true, .chunk = 100}));
+    const std::string came = co_await io::read_all(server, 4000);
+    EXPECT_EQ(came, sent);
+    const std::uint64_t count = co_await copying;
+    EXPECT_EQ(count, 4000u);
+    co_await sender;
+    // The other direction still works.
+    const auto answering = weir::spawn(send(server, "answer"));
+    std::array<char, 6> answer{};
+    co_await io::read_exact(back, answer);
+    co_await answering;
+    EXPECT_EQ(std::string(answer.begin(), answer.end()), "answer");
+    WEIR_EXPECT_THROW_WITH(io::copy(back, front, {.chunk = 0}), weir::invalid_argument,
+                           "chunk is 0");
+}
+
+WEIR_TEST(Copy, WithoutHalfCloseTheReceiverSeesNoEnd) {
+    simulated_network net;
+    auto [client, front] = net.pair("client", "proxy");
+    auto [back, server] = net.pair("proxy", "server");
+    co_await send(client, "abc");
+    co_await io::copy(front, back);
+    std::array<char, 4> into{};
+    std::size_t count = co_await server.read(into);
+    EXPECT_EQ(count, 3u);
+    count = co_await weir::timeout_or(1h, server.read(into), std::size_t{99});
+    EXPECT_EQ(count, 99u);
+}
+
+WEIR_TEST(AnyStream, IsAStream) {
+    simulated_network net({.link = rough()});
+    auto [near, far] = net.pair();
+    io::any_stream erased(std::move(near));
+    EXPECT_TRUE(erased);
+    EXPECT_NE(erased.target<simulated_stream>(), nullptr);
+    const std::array<io::const_bytes, 3> parts{io::const_bytes("one "), io::const_bytes(""),
+                                               io::const_bytes("two")};
+    const auto writing = weir::spawn([&]() -> task<> {
+        co_await erased.write(parts);
+        co_await erased.write(" three");
+        co_await erased.close_write();
+    });
+    io::any_stream other(std::move(far));
+    const std::string all = co_await io::read_all(other, 100);
+    EXPECT_EQ(all, "one two three");
+    co_await writing;
+    io::any_stream moved(std::move(other));
+    const auto answering = weir::spawn(moved.write("back"));
+    std::array<char, 4> back{};
+    co_await io::read_exact(erased, back);
+    co_await answering;
+    EXPECT_EQ(std::string(back.begin(), back.end()), "back");
+    moved.close();
+    const std::size_t at_end = co_await erased.read(back);
+    EXPECT_EQ(at_end, 0u);
+}
+
+WEIR_TEST(AnyStream, AnEmptyOneSaysSo) {
+    io::any_stream none;
+    EXPECT_FALSE(none);
+    EXPECT_EQ(none.target<simulated_stream>(), nullptr);
+    none.close();
+    std::array<char, 1> into{};
+    EXPECT_THROW((void)none.read(into), weir::invalid_state);
+    EXPECT_THROW((void)none.write("x"), weir::invalid_state);
+    EXPECT_THROW((void)none.close_write(), weir::invalid_state);
+    co_return;
+}
+
+}  // namespace
