@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Moves bytes between an engine and its transport, for one reader and one writer at a time. How the
+// two keep out of each other's way is told in src/io/tls_engine.cpp.
+#pragma once
+
+#include <weir/cancel.hpp>
+#include <weir/error.hpp>
+#include <weir/io/byte_stream.hpp>
+#include <weir/io/detail/tls_engine.hpp>
+#include <weir/io/error.hpp>
+#include <weir/scope.hpp>
+#include <weir/sync/mutex.hpp>
+#include <weir/task.hpp>
+
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace weir::tls::detail {
+
+// Marks that one task reads, or writes; a second one is a misuse.
+class sole_use {
+public:
+    sole_use(bool& in_use, const engine& of, const char* what) : in_use_(in_use) {
+        if (in_use) {
+            throw invalid_state(of.attempt() + ": two tasks " + what + " at once");
+        }
+        in_use = true;
+    }
+    sole_use(const sole_use&) = delete;
+    sole_use& operator=(const sole_use&) = delete;
+    ~sole_use() { in_use_ = false; }
+
+private:
+    bool& in_use_;
+};
+
+// The coroutines keep the session alive: the stream may be destroyed while they wait.
+template <class Stream>
+class session {
+public:
+    using pointer = std::shared_ptr<session>;
+
+    template <class... Args>
+    explicit session(Stream&& under, Args&&... args)
+        : transport(std::move(under)), machine(std::forward<Args>(args)...) {}
+
+    Stream transport;
+    engine machine;
+
+    static task<std::size_t> read(pointer self, io::bytes into) {
+        if (into.empty()) {
+            co_return 0;
+        }
+        const sole_use reading(self->is_reading_, self->machine, "read");
+        for (;;) {
+            self->check_open();
+            std::size_t count = 0;
+            const std::uint64_t seen = self->arrivals_;
+            const step how = self->machine.read(into, count);
+            if (how == step::done || how == step::ended) {
+                co_return count;
+            }
+            // Whoever writes now sends what reading has caused; else it is sent from here.
+            if (self->machine.has_output()) {
+                if (auto turn = self->sending_.try_lock(); turn.has_value()) {
+                    co_await self->flush_briefly();
+                }
+            }
+            if (how == step::failed) {
+                self->machine.rethrow_failure();
+            }
+            co_await self->receive(seen);
+        }
+    }
+
+    static task<> write(pointer self, unsent_parts left) {
+        const sole_use writing(self->is_writing_, self->machine, "write");
+        self->check_writable();
+        if (left.is_empty()) {
+            co_return;
+        }
+        const mutex::guard turn = co_await self->sending_.lock();
+        self->check_writable();
+        for (;;) {
+            const std::uint64_t seen = self->arrivals_;
+            const step how = self->machine.write(left);
+            if (self->machine.has_output()) {
+                self->writing_ = phase::unfinished;
+            }
+            if (how == step::failed) {
+                co_await self->flush_briefly();
+                self->machine.rethrow_failure();
+            }
+            co_await self->flush();
+            if (how == step::done) {
+                break;
+            }
+            if (how == step::needs_input) {
+                co_await self->receive(seen);
+                self->check_open();
+            }
+        }
+        self->writing_ = phase::open;
+    }
+
+    static task<> end_writing(pointer self) {
+        const sole_use writing(self->is_writing_, self->machine, "write");
+        if (self->writing_ == phase::ended) {
+            co_return;
+        }
+        self->check_writable();
+        const mutex::guard turn = co_await self->sending_.lock();
+        self->check_writable();
+        for (;;) {
+            const std::uint64_t seen = self->arrivals_;
+            const step how = self->machine.close_notify();
+            if (how == step::failed) {
+                self->machine.rethrow_failure();
+            }
+            if (how == step::done) {
+                break;
+            }
+            co_await self->receive(seen);
+            self->check_open();
+        }
+        self->writing_ = phase::unfinished;
+        co_await self->flush();
+        self->writing_ = phase::ended;
+    }
+
+    task<> handshake() {
+        for (;;) {
+            const step how = machine.handshake();
+            if (how == step::failed) {
+                co_await flush_briefly();  // tells the peer why
+                machine.rethrow_failure();
+            }
+            std::exception_ptr broken;
+            try {
+                co_await flush();
+            } catch (const std::exception&) {
+                broken = std::current_exception();
+            }
+            if (broken != nullptr) {
+                co_await hear_why(broken);
+            }
+            if (how == step::done) {
+                writing_ = phase::open;
+                co_return;
+            }
+            co_await receive(arrivals_);
+        }
+    }
+
+    void close() noexcept {
+        is_closed_ = true;
+        transport.close();
+    }
+
+private:
+    enum class phase : std::uint8_t {
+        open,
+        unfinished,  // on its way, or given up on the way: a record may have been sent in part
+        ended,       // close_notify is sent
+    };
+
+    // Sends all output. `sending` is held, or there is nobody else yet.
+    task<> flush() {
+        while (machine.has_output()) {
+            machine.take_output(in_flight_);
+            co_await transport.write(io::const_bytes(in_flight_));
+        }
+    }
+
+    // For what is only a courtesy to the peer: it does not keep us long, and may fail.
+    task<> flush_briefly() {
+        if (is_closed_ || !machine.has_output()) {
+            co_return;
+        }
+        const phase before = std::exchange(writing_, phase::unfinished);
+        bool is_sent = false;
+        try {
+            cancel_scope limit(std::chrono::seconds(1));
+            is_sent = co_await limit.run(flush());
+        } catch (const std::exception&) {
+        }
+        if (is_sent) {
+            writing_ = before;
+        }
+    }
+
+    // Waits until more has come from the transport than what was seen.
+    task<> receive(std::uint64_t seen) {
+        const mutex::guard turn = co_await receiving_.lock();
+        if (arrivals_ != seen || is_closed_) {
+            co_return;
+        }
+        const std::size_t count = co_await transport.read(machine.input_room());
+        machine.received(count);
+        ++arrivals_;
+    }
+
+    // The transport refused what the handshake had to send. A peer that ends the connection first
+    // says why, in TLS; that is the better error if it can still be read.
+    task<> hear_why(std::exception_ptr broken) {
+        for (;;) {
+            const outcome<> came = co_await settle(receive(arrivals_));
+            if (!came.has_value() || machine.has_all_input()) {
+                std::rethrow_exception(broken);
+            }
+            const step how = machine.handshake();
+            if (how == step::failed) {
+                machine.rethrow_failure();
+            }
+        }
+    }
+
+    void check_open() const {
+        if (is_closed_) {
+            throw io_error(ECANCELED, machine.attempt() + ": the stream was closed");
+        }
+    }
+    void check_writable() const {
+        check_open();
+        if (writing_ == phase::unfinished) {
+            throw io_error(EPIPE, machine.attempt() +
+                                      ": an earlier write did not come to its end, and half a "
+                                      "record may have been sent");
+        }
+        if (writing_ == phase::ended) {
+            throw io_error(EPIPE, machine.attempt() + ": write after close_write");
+        }
+    }
+
+    mutex sending_;
+    mutex receiving_;
+    std::vector<std::byte> in_flight_;
+    std::uint64_t arrivals_ = 0;
+    phase writing_ = phase::open;
+    bool is_reading_ = false;
+    bool is_writing_ = false;
+    bool is_closed_ = false;
+};
+
+}  // namespace weir::tls::detail
