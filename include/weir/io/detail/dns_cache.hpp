@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What the resolver remembers: a bounded number of names, each for a time; the one asked for longest ago
+// makes room. The time is passed in.
+#pragma once
+
+#include <weir/clock.hpp>
+#include <weir/io/address.hpp>
+
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weir::dns::detail {
+
+// How a name was answered: with addresses, or with the reason why there are none.
+struct answer {
+    std::vector<io::address> addresses{};
+    std::string failure{};
+};
+
+class cache {
+public:
+    explicit cache(std::size_t capacity) : capacity_(capacity) {}
+
+    // Null if there is none that is still good. Valid until the next call.
+    const answer* find(std::string_view name, clock::time_point now);
+    // Replaces what there was. What is good for no time is not kept, and takes the old one away.
+    void put(std::string name, answer given, clock::time_point now, clock::duration good_for);
+    void clear() noexcept;
+    std::size_t size() const noexcept { return entries_.size(); }
+
+private:
+    struct entry {
+        std::string name;
+        answer given;
+        clock::time_point expires;
+    };
+    using order = std::list<entry>;
+
+    void erase(order::iterator gone);
+
+    std::size_t capacity_;
+    order entries_;  // the most recently used first
+    std::unordered_map<std::string_view, order::iterator> index_;
+};
+
+}  // namespace weir::dns::detail

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// c-ares says which of its sockets it wants to read or write (on_socket_state), and is given those that are
+// ready (ares_process_fd). A watch that fires only marks its socket and makes the timer due: c-ares is
+// called from the timer alone, never in the middle of the driver's work. The same timer serves its
+// timeouts and the owner's.
+//
+// What c-ares 1.18 is not asked to do: EDNS (with an old server only the first of two questions under
+// way is repeated without it), searching domains, and asking for both families at once (an answer for
+// one is dropped when that for the other is broken, and 'no data' wins over a failure).
+
+#include "ares_client.hpp"
+
+#include <weir/error.hpp>
+#include <weir/io/error.hpp>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <mutex>
+
+namespace weir::dns::detail {
+
+namespace {
+
+void check(int status, const char* what) {
+    if (status != ARES_SUCCESS) {
+        throw resolve_error(std::string("cannot start the resolver: ") + what + ": " +
+                            ares_strerror(status));
+    }
+}
+
+void initialise_library() {
+    static std::once_flag once;  // counted without a lock
+    std::call_once(once, [] { check(ares_library_init(ARES_LIB_INIT_ALL), "ares_library_init"); });
+}
+
+ares_addr_port_node node_of(const io::address& server) {
+    ares_addr_port_node made{};
+    made.udp_port = made.tcp_port = server.port() == 0 ? 53 : server.port();
+    if (server.kind() == io::address::family::ipv4) {
+        sockaddr_in raw{};
+        std::memcpy(&raw, server.data(), sizeof raw);
+        made.family = AF_INET;
+        made.addr.addr4 = raw.sin_addr;
+    } else if (server.kind() == io::address::family::ipv6) {
+        sockaddr_in6 raw{};
+        std::memcpy(&raw, server.data(), sizeof raw);
+        made.family = AF_INET6;
+        std::memcpy(&made.addr.addr6, &raw.sin6_addr, sizeof raw.sin6_addr);
+    } else {
+        throw invalid_argument("dns::resolver: servers has '" + server.text() +
+                               "'; a server is an IPv4 or IPv6 address");
+    }
+    return made;
+}
+
+std::string text_of(const ares_addr_port_node& server) {
+    const auto port = static_cast<std::uint16_t>(server.udp_port == 0 ? 53 : server.udp_port);
+    if (server.family == AF_INET) {
+        sockaddr_in raw{};
+        raw.sin_family = AF_INET;
+        raw.sin_port = htons(port);
+        raw.sin_addr = server.addr.addr4;
+        return io::address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw).text();
+    }
+    sockaddr_in6 raw{};
+    raw.sin6_family = AF_INET6;
+    raw.sin6_port = htons(port);
+    std::memcpy(&raw.sin6_addr, &server.addr.addr6, sizeof raw.sin6_addr);
+    return io::address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw).text();
+}
+
+}  // namespace
+
+ares_client::ares_client(const resolver_options& options) {
+    initialise_library();
+    // With several servers c-ares passes over one that fails, and loses what it said. With one there is
+    // nothing to pass on to, and its word is worth more.
+    open(options, options.servers.size() == 1);
+    try {
+        if (use_servers(options.servers) == 1 && options.servers.size() != 1) {
+            ares_destroy(channel_);
+            channel_ = nullptr;
+            open(options, true);
+            use_servers(options.servers);
+        }
+        read_configuration();
+    } catch (...) {
+        ares_destroy(channel_);
+        throw;
+    }
+}
+
+ares_client::~ares_client() {
+    shut_down();
+}
+
+void ares_client::open(const resolver_options& options, bool passes_failures) {
+    std::string path(options.resolv_conf);
+    char lookups[] = "b";
+    ares_options raw{};
+    raw.flags = passes_failures ? ARES_FLAG_NOCHECKRESP : 0;
+    raw.timeout =
+        static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(options.timeout).count());
+    raw.tries = options.tries;
+    raw.lookups = lookups;
+    raw.sock_state_cb = &ares_client::on_socket_state;
+    raw.sock_state_cb_data = this;
+    raw.resolvconf_path = path.data();
+    check(
+        ares_init_options(&channel_, &raw,
+                          ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
+                              ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF | ARES_OPT_NOROTATE),
+        "ares_init_options");
+}
+
+int ares_client::use_servers(std::span<const io::address> given) {
+    if (!given.empty()) {
+        std::vector<ares_addr_port_node> nodes;
+        for (const io::address& each : given) {
+            nodes.push_back(node_of(each));
+        }
+        for (std::size_t index = 1; index < nodes.size(); ++index) {
+            nodes[index - 1].next = &nodes[index];
+        }
+        check(ares_set_servers_ports(channel_, nodes.data()), "ares_set_servers_ports");
+    }
+    ares_addr_port_node* servers = nullptr;
+    check(ares_get_servers_ports(channel_, &servers), "ares_get_servers_ports");
+    int count = 0;
+    server_names_.clear();
+    for (const ares_addr_port_node* each = servers; each != nullptr; each = each->next) {
+        server_names_ += (count++ == 0 ? "" : ", ") + text_of(*each);
+    }
+    ares_free_data(servers);
+    return count;
+}
+
+void ares_client::read_configuration() {
+    ares_options saved{};
+    int mask = 0;
+    check(ares_save_options(channel_, &saved, &mask), "ares_save_options");
+    enough_dots_ = saved.ndots;
+    for (int index = 0; index < saved.ndomains; ++index) {
+        search_.emplace_back(saved.domains[index]);
+    }
+    ares_destroy_options(&saved);
+}
+
+void ares_client::shut_down() noexcept {
+    if (channel_ == nullptr) {
+        return;
+    }
+    ares_destroy(channel_);
+    channel_ = nullptr;
+    if (is_armed()) {
+        home_->disarm(*this);
+    }
+}
+
+void ares_client::bind_to_loop() {
+    loop& current = loop::current();
+    if (home_ == nullptr) {
+        driver_ = dynamic_cast<fd_driver*>(&current.get_driver());
+        if (driver_ == nullptr) {
+            throw loop_error(std::string("dns::resolver: the driver '") +
+                             current.get_driver().name() + "' knows no sockets");
+        }
+        home_ = &current;
+    } else if (home_ != &current) {
+        throw invalid_state("dns::resolver: it belongs to another loop");
+    }
+}
+
+void ares_client::ask(const std::string& name, int type, ares_callback callback, void* owner) {
+    constexpr int internet = 1;
+    // An error that waits on a socket (nobody listens there) concerns all questions sent through it. Sending
+    // another one would take the error for its own, and leave the others to time out.
+    for (auto& [fd, watched] : sockets_) {
+        watched.reading.is_ready = true;
+    }
+    process_ready_sockets();
+    ares_query(channel_, name.c_str(), internet, type, callback, owner);
+}
+
+void ares_client::on_socket_state(void* self, ares_socket_t fd, int readable, int writable) {
+    try {
+        static_cast<ares_client*>(self)->want(fd, readable != 0, writable != 0);
+    } catch (...) {
+        // No memory for the watch: the question times out.
+    }
+}
+
+void ares_client::want(int fd, bool readable, bool writable) {
+    if (!readable && !writable) {
+        forget(fd);
+        return;
+    }
+    watched_socket& entry = sockets_[fd];
+    entry.reading.owner = entry.writing.owner = this;
+    entry.reading.is_wanted = readable;
+    entry.writing.is_wanted = writable;
+}
+
+// It will be closed next.
+void ares_client::forget(int fd) noexcept {
+    const auto found = sockets_.find(fd);
+    if (found == sockets_.end()) {
+        return;
+    }
+    found->second.reading.is_wanted = found->second.writing.is_wanted = false;
+    update(fd, readiness::readable, found->second.reading);
+    update(fd, readiness::writable, found->second.writing);
+    sockets_.erase(found);
+}
+
+void ares_client::update(int fd, readiness which, direction& watched) noexcept {
+    if (watched.is_watched && !watched.is_wanted) {
+        driver_->unwatch(fd, which);
+        watched.is_watched = false;
+    } else if (watched.is_wanted && !watched.is_watched) {
+        try {
+            driver_->watch(fd, which, watched);
+            watched.is_watched = true;
+        } catch (...) {
+            // As above.
+        }
+    }
+}
+
+void ares_client::direction::fd_ready() noexcept {
+    is_watched = false;
+    is_ready = true;
+    owner->wake_up();
+}
+
+void ares_client::wake_up() noexcept {
+    if (is_armed()) {
+        home_->disarm(*this);
+    }
+    home_->arm(*this, home_->now());
+}
+
+void ares_client::fire() noexcept {
+    if (!process_ready_sockets()) {
+        ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    }
+    pump();
+}
+
+// Processing one socket may close it and open others: nothing is kept across it.
+bool ares_client::process_ready_sockets() noexcept {
+    bool any = false;
+    for (auto each = sockets_.begin(); each != sockets_.end();) {
+        auto& [fd, watched] = *each;
+        const bool readable = std::exchange(watched.reading.is_ready, false);
+        const bool writable = std::exchange(watched.writing.is_ready, false);
+        if (!readable && !writable) {
+            ++each;
+            continue;
+        }
+        any = true;
+        ares_process_fd(channel_, readable ? fd : ARES_SOCKET_BAD, writable ? fd : ARES_SOCKET_BAD);
+        each = sockets_.begin();
+    }
+    return any;
+}
+
+void ares_client::pump() noexcept {
+    settle();
+    for (auto& [fd, watched] : sockets_) {
+        update(fd, readiness::readable, watched.reading);
+        update(fd, readiness::writable, watched.writing);
+    }
+    clock::time_point when = next_deadline();
+    timeval buffer{};
+    if (const timeval* const limit = ares_timeout(channel_, nullptr, &buffer)) {
+        // In whole milliseconds, rounded down: one more, so as not to come too early.
+        const auto delay = std::chrono::seconds(limit->tv_sec) +
+                           std::chrono::microseconds(limit->tv_usec) + std::chrono::milliseconds(1);
+        when = std::min(when, weir::detail::after(home_->now(), delay));
+    }
+    if (is_armed()) {
+        home_->disarm(*this);
+    }
+    if (when != clock::time_point::max()) {
+        home_->arm(*this, when);
+    }
+}
+
+}  // namespace weir::dns::detail
