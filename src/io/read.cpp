@@ -10,7 +10,7 @@
 
 namespace weir::io::detail {
 
-void throw_ended_early(const char* call, std::size_t came, std::size_t wanted) {
+void throw_ended_early(const char* call, std::uint64_t came, std::uint64_t wanted) {
     throw end_of_stream(std::string(call) + ": the stream ended after " + std::to_string(came) +
                         " of " + std::to_string(wanted) + " bytes");
 }

@@ -1,44 +1,17 @@
 // SPDX-License-Identifier: MIT
 // read_exact, read_all, copy and any_stream, over simulated connections.
 
-#include <weir/io/any_stream.hpp>
-#include <weir/io/error.hpp>
-#include <weir/io/read.hpp>
-#include <weir/testing/io/simulated_network.hpp>
-#include <weir/testing/testing.hpp>
+#include "support.hpp"
 
-#include <numeric>
+#include <weir/io/any_stream.hpp>
 
 namespace {
 
-using namespace std::chrono_literals;
-namespace io = weir::io;
-using weir::task;
-using weir::testing::link_options;
-using weir::testing::simulated_network;
-using weir::testing::simulated_stream;
+using namespace stream_tests;
 
 static_assert(io::byte_stream<simulated_stream>);
 static_assert(io::byte_stream<io::any_stream>);
 static_assert(io::byte_source<simulated_stream> && io::byte_sink<simulated_stream>);
-
-std::string pattern(std::size_t size) {
-    std::string made(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) {
-        made[i] = static_cast<char>('a' + (i * 31 + i / 7) % 26);
-    }
-    return made;
-}
-
-// Writes and then ends its direction.
-task<> send(simulated_stream& to, std::string data) {
-    co_await to.write(data);
-    co_await to.close_write();
-}
-
-link_options rough() {
-    return link_options::drawn_from(weir::testing::current_seed());
-}
 
 WEIR_TEST(ReadExact, FillsWhateverTheChunks) {
     simulated_network net({.link = rough()});

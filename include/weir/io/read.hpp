@@ -32,7 +32,7 @@ concept byte_sink = requires(Stream& stream, const_bytes data, std::span<const c
 };
 
 namespace detail {
-[[noreturn]] void throw_ended_early(const char* call, std::size_t came, std::size_t wanted);
+[[noreturn]] void throw_ended_early(const char* call, std::uint64_t came, std::uint64_t wanted);
 [[noreturn]] void throw_too_long(const char* call, std::size_t limit);
 [[noreturn]] void throw_bad_size(const char* call, const char* option, std::size_t value,
                                  const char* must_be);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Reads by lines, delimiters and lengths, from any stream.
+//
+//     weir::io::buffered_reader reader(peer);                 // refers to it; std::move(peer): owns it
+//     while (auto line = co_await reader.read_line(8192)) {   // a std::string_view until the next call
+//         ...
+//     }
+//
+// Nothing is lost by a timeout or a cancellation: a call takes its bytes out of the buffer only when it
+// has them all, and what had come by then is there for the next call. The same after an error: whatever
+// came before it can still be read. Bytes beyond what was asked for stay in the buffer too, so read the
+// stream only through its reader.
+//
+// Views that it gives are valid until the next call. One task at a time; it can be moved while no call
+// is under way. A call costs a task frame from the pool; what is buffered is not copied. Memory comes
+// with the first read, grows with what arrives, never with what a peer announces, and shrinks when
+// the buffer is empty; see buffer_options.
+#pragma once
+
+#include <weir/io/detail/stream_buffer.hpp>
+#include <weir/io/read.hpp>
+
+#include <cstring>
+#include <optional>
+
+namespace weir::io {
+
+// What read_line does with the last line of a stream that ends without a line ending. Protocols refuse
+// it, since the connection may have been cut; text that people write is read with accept.
+enum class unterminated_line : unsigned char { refuse, accept };
+
+// Stream is a byte_source, or a reference to one.
+template <class Stream>
+    requires byte_source<std::remove_reference_t<Stream>>
+class buffered_reader {
+public:
+    // Throws invalid_argument for a capacity of 0.
+    explicit buffered_reader(Stream&& stream, const buffer_options& options = {})
+        : stream_(std::forward<Stream>(stream)), buffer_(options) {}
+    buffered_reader(buffered_reader&&) noexcept = default;
+    buffered_reader& operator=(buffered_reader&&) = delete;
+
+    // What is buffered, else what one read of the stream gives; 0 at its end. Reads as large as the
+    // capacity go straight into the caller's memory.
+    task<std::size_t> read(bytes into) {
+        const detail::exclusive_use use(in_use_, name);
+        if (buffer_.empty() && !into.empty()) {
+            if (into.size() >= buffer_.capacity() && buffer_.to_skip() == 0) {
+                co_return co_await stream_.read(into);
+            }
+            co_await more();
+        }
+        const std::string_view taken = buffer_.take(std::min(into.size(), buffer_.size()));
+        if (!taken.empty()) {
+            std::memcpy(into.data(), taken.data(), taken.size());
+        }
+        co_return taken.size();
+    }
+
+    // So many bytes. Throws end_of_stream when the stream ends first; what came stays.
+    task<std::string_view> read_exact(std::size_t count) {
+        const detail::exclusive_use use(in_use_, name);
+        while (buffer_.size() < count) {
+            const std::size_t came = co_await more();
+            if (came == 0) {
+                detail::throw_ended_early("read_exact", buffer_.size(), count);
+            }
+        }
+        co_return buffer_.take(count);
+    }
+    // The same, copied.
+    task<void> read_exact(bytes into) {
+        const std::string_view taken = co_await read_exact(into.size());
+        if (!taken.empty()) {
+            std::memcpy(into.data(), taken.data(), taken.size());
+        }
+    }
+
+    // The text before the next delimiter, and takes both; read_through gives both. Empty if the stream
+    // ends with nothing before; end_of_stream if it ends in the middle; limit_exceeded if more than so
+    // many bytes come before the delimiter: they stay. The delimiter is not copied.
+    task<std::optional<std::string_view>> read_until(std::string_view delimiter,
+                                                     std::size_t limit) {
+        return find("read_until", delimiter, limit, 0);
+    }
+    task<std::optional<std::string_view>> read_through(std::string_view delimiter,
+                                                       std::size_t limit) {
+        return find("read_through", delimiter, limit, delimiter.size());
+    }
+
+    // The next line, without its '\n' or '\r\n', of at most so many bytes. Otherwise as read_until.
+    task<std::optional<std::string_view>> read_line(
+        std::size_t limit, unterminated_line last = unterminated_line::refuse) {
+        const detail::exclusive_use use(in_use_, name);
+        detail::line_search search(limit);
+        for (;;) {
+            detail::found_line line{};
+            if (search.find_in(buffer_.text(), line)) {
+                co_return buffer_.take(line.with_ending).substr(0, line.length);
+            }
+            const std::size_t came = co_await more();
+            if (came == 0 && buffer_.empty()) {
+                co_return std::nullopt;
+            }
+            if (came == 0 && last == unterminated_line::accept) {
+                co_return buffer_.take(buffer_.size());
+            }
+            if (came == 0) {
+                search.throw_ended(buffer_.size());
+            }
+        }
+    }
+
+    // Waits until so many bytes are buffered, or the stream has ended, and shows them; takes none.
+    task<std::string_view> peek(std::size_t count) {
+        const detail::exclusive_use use(in_use_, name);
+        while (buffer_.size() < count) {
+            const std::size_t came = co_await more();
+            if (came == 0) {
+                break;
+            }
+        }
+        co_return buffer_.text().substr(0, count);
+    }
+
+    // Drops the next so many bytes, in the memory that the buffer has. Cancelled, the rest of them is
+    // dropped by whatever is read next. Throws end_of_stream when there are fewer.
+    task<void> skip(std::uint64_t count) {
+        const detail::exclusive_use use(in_use_, name);
+        const std::uint64_t wanted = buffer_.skip(count);
+        while (buffer_.to_skip() > 0) {
+            const bytes room = buffer_.prepare();
+            const std::size_t came = co_await stream_.read(room);
+            buffer_.commit(room, came);
+            if (came == 0) {
+                detail::throw_ended_early("skip", buffer_.forget_skip(wanted), wanted);
+            }
+        }
+    }
+
+    // For parsers: what is buffered; more of it behind that, giving how many bytes came, 0 at the end;
+    // and so many are used up, at most what is buffered.
+    std::string_view buffered() const noexcept { return buffer_.text(); }
+    task<std::size_t> fill() {
+        const detail::exclusive_use use(in_use_, name);
+        co_return co_await more();
+    }
+    void consume(std::size_t count) {
+        const detail::exclusive_use use(in_use_, name);
+        if (count > buffer_.size()) {
+            detail::throw_bad_size("buffered_reader: consume", "count", count,
+                                   "at most what is buffered");
+        }
+        buffer_.take(count);
+    }
+
+    std::remove_reference_t<Stream>& stream() noexcept { return stream_; }
+    // What its buffer takes now.
+    std::size_t memory() const noexcept { return buffer_.memory(); }
+
+private:
+    static constexpr const char* name = "buffered_reader";
+
+    // At least one byte that is not to be skipped; 0 at the end.
+    task<std::size_t> more() {
+        for (;;) {
+            const bytes room = buffer_.prepare();
+            const std::size_t count = co_await stream_.read(room);
+            const std::size_t kept = buffer_.commit(room, count);
+            if (count == 0 || kept > 0) {
+                co_return kept;
+            }
+        }
+    }
+
+    task<std::optional<std::string_view>> find(const char* call, std::string_view delimiter,
+                                               std::size_t limit, std::size_t included) {
+        const detail::exclusive_use use(in_use_, name);
+        detail::delimiter_search search(call, delimiter, limit);
+        for (;;) {
+            const std::size_t at = search.find_in(buffer_.text());
+            if (at != std::string_view::npos) {
+                co_return buffer_.take(at + delimiter.size()).substr(0, at + included);
+            }
+            const std::size_t came = co_await more();
+            if (came == 0 && buffer_.empty()) {
+                co_return std::nullopt;
+            }
+            if (came == 0) {
+                search.throw_ended(buffer_.size());
+            }
+        }
+    }
+
+    Stream stream_;
+    detail::read_buffer buffer_;
+    bool in_use_ = false;
+};
+
+template <class Stream>
+buffered_reader(Stream&&) -> buffered_reader<Stream>;
+template <class Stream>
+buffered_reader(Stream&&, const buffer_options&) -> buffered_reader<Stream>;
+
+}  // namespace weir::io
