@@ -5,11 +5,8 @@
 // A watch is level-triggered and armed anew for each wait, a source edge-triggered and registered
 // once. Sources may be detached, and destroyed, while a batch of events is handed out: what the batch
 // still holds for them is crossed out.
-//
-// Under a storm of timers the waits are spaced: a wait that follows a timer's wake-up lasts at
-// least `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not
-// delayed.
 
+#include <weir/detail/wait_pacing.hpp>
 #include <weir/driver.hpp>
 #include <weir/error.hpp>
 
@@ -20,7 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -30,7 +26,6 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t quantum = 200'000;
 
 std::system_error failure(const char* what) {
     return {errno, std::system_category(), what};
@@ -59,11 +54,7 @@ public:
     bool wakes_from_signals() const noexcept override { return true; }
     int fd() const noexcept override { return epoll_; }
 
-    std::int64_t now() noexcept override {
-        timespec time{};
-        ::clock_gettime(CLOCK_MONOTONIC, &time);
-        return time.tv_sec * second + time.tv_nsec;
-    }
+    std::int64_t now() noexcept override { return detail::monotonic_nanoseconds(); }
 
     void wait(std::int64_t deadline) override {
         batch_size_ = wait_for_events(deadline);
@@ -157,19 +148,10 @@ private:
     };
 
     int wait_for_events(std::int64_t deadline) {
-        std::int64_t pause = -1;
-        if (deadline == 0) {
-            pause = 0;
-        } else if (deadline != forever) {
-            const std::int64_t start = now();
-            pause = deadline > start ? deadline - start : 0;
-            if (pause > 0 && start - woken_by_timer_ < quantum) {
-                pause = std::max(pause, quantum - (start - woken_by_timer_));
-            }
-        }
+        const std::int64_t pause = pacing_.pause_until(deadline);
         const int count = epoll_wait_nanoseconds(pause);
         if (count == 0 && pause > 0) {
-            woken_by_timer_ = now();
+            pacing_.timer_woke();
         }
         return count;
     }
@@ -251,7 +233,7 @@ private:
     int epoll_;
     int event_ = -1;
     bool precise_ = true;
-    std::int64_t woken_by_timer_ = INT64_MIN / 2;
+    detail::wait_pacing pacing_;
     std::unordered_map<int, watched> watches_;
     std::size_t source_count_ = 0;
     std::array<epoll_event, 64> batch_;  // being handed out

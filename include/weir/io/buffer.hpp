@@ -70,9 +70,12 @@ public:
         : data_(data), size_(size) {}
     constexpr const_bytes(bytes writable) noexcept
         : data_(writable.data()), size_(writable.size()) {}
-    const_bytes(std::string_view text) noexcept
-        : data_(reinterpret_cast<const std::byte*>(text.data())), size_(text.size()) {}
-    const_bytes(const char* text) noexcept : const_bytes(std::string_view(text)) {}
+    template <std::convertible_to<std::string_view> Text>
+    const_bytes(const Text& text) noexcept {
+        const std::string_view view = text;
+        data_ = reinterpret_cast<const std::byte*>(view.data());
+        size_ = view.size();
+    }
     template <class Range>
         requires(detail::byte_range<const Range&> &&
                  !std::convertible_to<const Range&, const char*> && !std::same_as<Range, bytes> &&

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// A socket that others connect to.
+#pragma once
+
+#include <weir/io/address.hpp>
+#include <weir/io/detail/socket_operations.hpp>
+#include <weir/io/socket.hpp>
+
+#include <utility>
+
+namespace weir::io {
+
+namespace detail {
+
+class accept_operation final : public io_operation {
+public:
+    explicit accept_operation(descriptor* on) noexcept : io_operation(on, readiness::readable) {}
+    accept_operation(accept_operation&&) noexcept = default;
+    ~accept_operation();
+
+    const char* name() const noexcept override { return "accept"; }
+    socket resume() {
+        checked();
+        return socket(std::exchange(accepted_, -1), true);
+    }
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool take(int result) noexcept override;
+    bool may_queue() const noexcept override { return true; }
+    std::string attempted() const override { return name(); }
+
+    int accepted_ = -1;
+};
+
+}  // namespace detail
+
+struct listen_options {
+    int backlog = 4096;         // connections that wait to be accepted; the system may allow fewer
+    bool reuse_address = true;  // bind although connections of a former listener linger
+    bool reuse_port = false;    // several listeners share the port, each with its own queue
+    bool only_v6 = false;       // an IPv6 listener takes no IPv4 connections
+};
+
+class listener {
+public:
+    listener() noexcept = default;  // closed
+    // Takes over a listening socket.
+    explicit listener(int fd) : own_(new detail::descriptor(fd)) {}
+
+    // co_await gives the next connection. Several tasks may wait. Cancelled, it has taken none.
+    // Throws io_error: EMFILE and such too, after which it may be tried again.
+    detail::accept_operation accept() noexcept { return detail::accept_operation(own_.get()); }
+    // Waiting tasks get an io_error that says so.
+    void close() noexcept { own_.reset(); }
+
+    bool is_open() const noexcept { return own_ != nullptr; }
+    int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
+    address local_address() const;  // with the port that the system chose
+
+private:
+    detail::owned_descriptor own_;
+};
+
+// Port 0 lets the system choose. Throws io_error: 'listen on 127.0.0.1:80: Address already in use'. A
+// Unix socket's file is removed first if it is a socket that nobody listens to.
+listener listen(const address& at, const listen_options& options = {});
+
+}  // namespace weir::io

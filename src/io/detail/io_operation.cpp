@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// An operation binds its descriptor to the loop's engine when it is the first one there, and then
+// leaves everything to the engine.
+
+#include <weir/error.hpp>
+#include <weir/io/address.hpp>
+#include <weir/io/detail/io_operation.hpp>
+#include <weir/io/error.hpp>
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace weir::io::detail {
+
+bool io_operation::refuse(trouble why) noexcept {
+    trouble_ = why;
+    result_ = -EINVAL;
+    return false;
+}
+
+int io_operation::bind() noexcept {
+    descriptor& on = *descriptor_;
+    if (on.engine_ != nullptr) {  // of a loop that is gone
+        std::exchange(on.engine_, nullptr)->release();
+        on.is_attached_ = false;
+    }
+    try {
+        engine& own = engine::current();
+        const int error = own.bind(on);
+        if (error == 0) {
+            own.acquire();
+            on.engine_ = &own;
+        }
+        return error;
+    } catch (...) {
+        trouble_ = trouble::no_engine;
+        return EINVAL;
+    }
+}
+
+bool io_operation::start() noexcept {
+    if (descriptor_ == nullptr) {
+        result_ = -EBADF;
+        return false;
+    }
+    descriptor& on = *descriptor_;
+    if (on.engine_ == nullptr || on.engine_->home() == nullptr) [[unlikely]] {
+        if (const int error = bind(); error != 0) {
+            result_ = -error;
+            return false;
+        }
+    } else if (on.engine_->home() != &waiter().home()) [[unlikely]] {
+        return refuse(trouble::other_loop);
+    }
+    if (on.is_used(direction_) && !may_queue()) [[unlikely]] {
+        return refuse(trouble::other_user);
+    }
+    return on.engine_->start(*this);
+}
+
+bool io_operation::cancel() noexcept {
+    // Asked again, it has answered false: it will still be finished.
+    return !std::exchange(is_cancelling_, true) && descriptor_->engine_->cancel(*this);
+}
+
+void io_operation::finish() noexcept {
+    descriptor& on = *descriptor_;
+    on.waiting(direction_).remove(*this);
+    // A result is delivered; an error, the answer to a cancel above all, gives way to a stop.
+    if (result_ >= 0) {
+        complete_and_keep();
+    } else {
+        complete();
+    }
+    if (on.is_closing_) {
+        on.finish_closing();
+    }
+}
+
+std::string io_operation::attempted() const {
+    std::string text = name();
+    if (descriptor_ == nullptr) {
+        return text + " on what is closed";
+    }
+    sockaddr_storage raw{};
+    socklen_t size = sizeof raw;
+    if (::getpeername(descriptor_->fd(), reinterpret_cast<sockaddr*>(&raw), &size) == 0) {
+        const address peer = address::from(reinterpret_cast<const sockaddr*>(&raw), size);
+        if (peer.kind() != address::family::none) {
+            text += direction_ == readiness::readable ? " from " : " to ";
+            text += peer.text();
+        }
+    }
+    return text;
+}
+
+void io_operation::fail() const {
+    switch (trouble_) {
+        case trouble::none:
+            break;
+        case trouble::no_engine:
+            engine::current();
+            break;  // throws again, to whom it concerns
+        case trouble::other_loop:
+            throw invalid_state(std::string(name()) +
+                                ": it belongs to another loop; release() it there first");
+        case trouble::other_user:
+            throw invalid_state(std::string(name()) + ": another task does the same already");
+    }
+    if (result_ == -ECANCELED) {  // nobody else cancels: a stop does not come here
+        throw io_error(ECANCELED, std::string(name()) + ", which was closed meanwhile");
+    }
+    throw io_error(-result_, attempted());
+}
+
+}  // namespace weir::io::detail

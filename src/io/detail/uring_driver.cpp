@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+// io_uring. Operations are collected in the submission ring while fibers run, and go to the kernel with
+// the system call that waits for completions: one call for many operations. The ring belongs to one
+// thread (single issuer) and completions are made ready in that call alone (deferred task running),
+// which is where its speed comes from. Kernels that lack either count as having no io_uring.
+//
+// The low bits of user_data say what a completion is for: an operation, a watch of a descriptor that
+// somebody else reads, the eventfd that wakes the loop, or nothing (the answer to a cancellation, whose
+// effect shows in the operation's own completion).
+
+#include <weir/io/detail/engine.hpp>
+
+#if !WEIR_HAVE_IO_URING
+
+namespace weir::io::detail {
+std::unique_ptr<driver> make_uring_driver() {
+    return nullptr;
+}
+}  // namespace weir::io::detail
+
+#else
+
+#include "ring_driver.hpp"
+#include "uring_ring.hpp"
+
+#include <weir/detail/wait_pacing.hpp>
+#include <weir/error.hpp>
+#include <weir/io/detail/descriptor.hpp>
+#include <weir/io/detail/io_operation.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace weir::io::detail {
+
+namespace {
+
+class uring_driver;
+
+// A watch is one poll. It is freed by its completion, also when nobody waits for it any more.
+struct watch_entry {
+    fd_watch* watcher;  // null: forgotten
+    int fd;
+    readiness direction;
+};
+
+constexpr unsigned poll_mask(readiness direction) noexcept {
+    return direction == readiness::readable ? POLLIN | POLLRDHUP : POLLOUT;
+}
+
+// What epoll says at once, and a poll by io_uring would not: that the descriptor is bad, or of a kind
+// that is always ready. 0 if there is nothing to say.
+int why_not_watchable(int fd) noexcept {
+    struct stat about{};
+    if (::fstat(fd, &about) != 0) {
+        return errno;
+    }
+    return S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) ? EPERM : 0;
+}
+
+}  // namespace
+
+class ring_engine final : public engine {
+public:
+    ring_engine(const weir::detail::loop_core& home, uring_ring& ring) noexcept
+        : engine(home), ring_(ring) {}
+
+    int bind(descriptor&) noexcept override { return 0; }
+    void unbind(descriptor&) noexcept override {}
+    bool does_files() const noexcept override { return true; }
+
+    bool start(io_operation& begun) noexcept override {
+        begun.descriptor_->waiting(begun.direction_).push(begun);
+        submit(begun);
+        return true;
+    }
+
+    bool cancel(io_operation& pending) noexcept override {
+        // Behind a poll the operation has not begun, and ends with the poll.
+        const completion first =
+            pending.is_behind_poll_ ? completion::nothing : completion::operation;
+        io_uring_sqe& entry = ring_.next_entry();
+        io_uring_prep_cancel64(&entry, uring_ring::tag(&pending, first), 0);
+        entry.user_data = uring_ring::tag(nullptr, completion::nothing);
+        return false;
+    }
+
+    void completed(io_operation& done, const io_uring_cqe& with) noexcept {
+        ring_.operation_ended();
+        done.is_behind_poll_ = false;
+        descriptor& on = *done.descriptor_;
+        if (with.res == -EAGAIN && !done.is_cancelling_ && done.can_be_awaited()) {
+            await_readiness(done);
+            return;
+        }
+        on.may_be_ready(done.direction_) = done.direction_ == readiness::writable ||
+                                           (with.flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+        const bool is_through = with.res == -EINTR ? false : done.take(with.res);
+        if (!is_through && !done.is_cancelling_) {
+            submit(done);
+            return;
+        }
+        if (!is_through) {
+            done.result_ = -ECANCELED;
+        }
+        done.finish();
+    }
+
+private:
+    void submit(io_operation& begun) noexcept {
+        io_uring_sqe& entry = ring_.next_entry();
+        begun.prepare(entry);
+        entry.user_data = uring_ring::tag(&begun, completion::operation);
+        ring_.operation_began();
+    }
+
+    // A descriptor that was made non-blocking elsewhere answers at once instead of waiting: a poll
+    // linked before the operation waits for it.
+    void await_readiness(io_operation& begun) noexcept {
+        io_uring_sqe& entry = ring_.next_entry();
+        io_uring_prep_poll_add(&entry, begun.descriptor_->fd(), poll_mask(begun.direction_));
+        entry.flags |= IOSQE_IO_LINK;
+        entry.user_data = uring_ring::tag(&begun, completion::nothing);
+        begun.is_behind_poll_ = true;
+        submit(begun);
+    }
+
+    uring_ring& ring_;
+};
+
+namespace {
+
+class uring_driver final : public ring_driver {
+public:
+    uring_driver(uring_ring&& opened, int event) noexcept
+        : ring_(std::move(opened)), event_(event) {}
+    ~uring_driver() override {
+        ring_.close();
+        for (auto& [key, entry] : watches_) {
+            delete entry;
+        }
+        ::close(event_);
+    }
+
+    const char* name() const noexcept override { return "uring"; }
+    bool has_sources() const noexcept override { return ring_.has_work(); }
+    bool wakes_from_signals() const noexcept override { return true; }
+    int fd() const noexcept override { return ring_.fd(); }
+    std::int64_t now() noexcept override { return weir::detail::monotonic_nanoseconds(); }
+
+    engine* make_engine(const weir::detail::loop_core& home) override {
+        engine_ = new ring_engine(home, ring_);
+        return engine_;
+    }
+
+    void wait(std::int64_t deadline) override {
+        if (ring_.moves_to_this_thread()) {
+            is_wake_armed_ = false;
+        }
+        if (!is_wake_armed_) {
+            arm_wake();
+        }
+        const std::int64_t pause = pacing_.pause_until(deadline);
+        ring_.enter(pause);
+        const bool is_idle = ring_.for_each_completion(
+            [this](const io_uring_cqe& each) noexcept { dispatch(each); });
+        if (is_idle && pause > 0) {
+            pacing_.timer_woke();
+        }
+    }
+
+    void wake() noexcept override {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto put = ::write(event_, &one, sizeof one);
+    }
+
+    void watch(int fd, readiness direction, fd_watch& watcher) override {
+        const auto [place, is_new] = watches_.try_emplace({fd, direction}, nullptr);
+        if (!is_new) {
+            throw invalid_state("a task waits for this direction of file descriptor " +
+                                std::to_string(fd) + " already");
+        }
+        if (const int error = why_not_watchable(fd); error != 0) {
+            watches_.erase(place);
+            throw std::system_error(error, std::system_category(), "watch");
+        }
+        place->second = new watch_entry{&watcher, fd, direction};
+        io_uring_sqe& entry = ring_.next_entry();
+        io_uring_prep_poll_add(&entry, fd, poll_mask(direction));
+        entry.user_data = uring_ring::tag(place->second, completion::watch);
+        ring_.operation_began();
+    }
+
+    bool unwatch(int fd, readiness direction) noexcept override {
+        const auto found = watches_.find({fd, direction});
+        if (found == watches_.end()) {
+            return false;
+        }
+        watch_entry* const forgotten = found->second;
+        watches_.erase(found);
+        forgotten->watcher = nullptr;
+        io_uring_sqe& entry = ring_.next_entry();
+        io_uring_prep_cancel64(&entry, uring_ring::tag(forgotten, completion::watch), 0);
+        entry.user_data = uring_ring::tag(nullptr, completion::nothing);
+        return true;
+    }
+
+    // Sources are for engines that need readiness.
+    int attach(int, fd_source&) noexcept override { return ENOTSUP; }
+    void detach(int, fd_source&) noexcept override {}
+
+private:
+    void arm_wake() noexcept {
+        io_uring_sqe& entry = ring_.next_entry();
+        io_uring_prep_poll_multishot(&entry, event_, POLLIN);
+        entry.user_data = uring_ring::tag(nullptr, completion::wake);
+        is_wake_armed_ = true;
+    }
+
+    void dispatch(const io_uring_cqe& each) noexcept {
+        switch (uring_ring::kind_of(each)) {
+            case completion::operation:
+                engine_->completed(*static_cast<io_operation*>(uring_ring::target_of(each)), each);
+                break;
+            case completion::watch:
+                watch_ended(*static_cast<watch_entry*>(uring_ring::target_of(each)));
+                break;
+            case completion::wake:
+                woken(each);
+                break;
+            case completion::nothing:
+                break;
+        }
+    }
+
+    void watch_ended(watch_entry& ended) noexcept {
+        ring_.operation_ended();
+        const std::unique_ptr<watch_entry> owned(&ended);
+        if (ended.watcher != nullptr) {
+            watches_.erase({ended.fd, ended.direction});
+            ended.watcher->fd_ready();
+        }
+    }
+
+    void woken(const io_uring_cqe& by) noexcept {
+        std::uint64_t ignored = 0;
+        [[maybe_unused]] const auto got = ::read(event_, &ignored, sizeof ignored);
+        if ((by.flags & IORING_CQE_F_MORE) == 0) {
+            is_wake_armed_ = false;
+        }
+    }
+
+    uring_ring ring_;
+    int event_;
+    bool is_wake_armed_ = false;
+    ring_engine* engine_ = nullptr;
+    weir::detail::wait_pacing pacing_;
+    std::map<std::pair<int, readiness>, watch_entry*> watches_;
+};
+
+}  // namespace
+
+std::unique_ptr<driver> make_uring_driver() {
+    uring_ring opened;
+    if (!opened.open()) {
+        return nullptr;
+    }
+    const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0) {
+        throw std::system_error(errno, std::system_category(), "eventfd");
+    }
+    return std::make_unique<uring_driver>(std::move(opened), event);
+}
+
+}  // namespace weir::io::detail
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// How operations are described to io_uring. In a build without it nobody asks.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#if WEIR_HAVE_IO_URING
+#include <liburing.h>
+#else
+struct io_uring_sqe {};
+#endif
+
+namespace weir::io::detail::uring {
+
+#if WEIR_HAVE_IO_URING
+
+// `is_drained`: the socket was empty when last seen, so it is waited for before it is tried.
+inline void receive(io_uring_sqe& entry, int fd, void* into, std::size_t size,
+                    bool is_drained) noexcept {
+    io_uring_prep_recv(&entry, fd, into, size, 0);
+    if (is_drained) {
+        entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
+    }
+}
+// The kernel goes on until all is sent.
+inline void send(io_uring_sqe& entry, int fd, const void* data, std::size_t size) noexcept {
+    io_uring_prep_send(&entry, fd, data, size, MSG_NOSIGNAL | MSG_WAITALL);
+}
+inline void send_message(io_uring_sqe& entry, int fd, const msghdr& message) noexcept {
+    io_uring_prep_sendmsg(&entry, fd, &message, MSG_NOSIGNAL | MSG_WAITALL);
+}
+inline void receive_message(io_uring_sqe& entry, int fd, msghdr& message) noexcept {
+    io_uring_prep_recvmsg(&entry, fd, &message, 0);
+}
+inline void accept(io_uring_sqe& entry, int fd) noexcept {
+    io_uring_prep_accept(&entry, fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+inline void connect(io_uring_sqe& entry, int fd, const sockaddr* to, std::size_t size) noexcept {
+    io_uring_prep_connect(&entry, fd, to, static_cast<socklen_t>(size));
+}
+inline void poll(io_uring_sqe& entry, int fd, unsigned events) noexcept {
+    io_uring_prep_poll_add(&entry, fd, events);
+}
+inline void read(io_uring_sqe& entry, int fd, void* into, std::size_t size,
+                 std::uint64_t offset) noexcept {
+    io_uring_prep_read(&entry, fd, into, static_cast<unsigned>(size), offset);
+}
+inline void write(io_uring_sqe& entry, int fd, const void* data, std::size_t size,
+                  std::uint64_t offset) noexcept {
+    io_uring_prep_write(&entry, fd, data, static_cast<unsigned>(size), offset);
+}
+inline void sync(io_uring_sqe& entry, int fd, bool data_only) noexcept {
+    io_uring_prep_fsync(&entry, fd, data_only ? IORING_FSYNC_DATASYNC : 0);
+}
+
+#else
+
+template <class... Args>
+void receive(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void send(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void send_message(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void receive_message(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void accept(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void connect(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void poll(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void read(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void write(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void sync(io_uring_sqe&, Args&&...) noexcept {}
+
+#endif
+
+}  // namespace weir::io::detail::uring

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Sockets on loopback: what they promise.
+
+#include "support/io.hpp"
+
+#include <weir/gather.hpp>
+#include <weir/group.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/listener.hpp>
+#include <weir/io/socket.hpp>
+#include <weir/spawn.hpp>
+#include <weir/time.hpp>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weir::io::address;
+using weir::io::bytes;
+using weir::io::const_bytes;
+
+struct both_ends {
+    weir::io::socket client;
+    weir::io::socket server;
+};
+
+weir::task<both_ends> make_pair(address at = address::loopback(0)) {
+    weir::io::listener door = weir::io::listen(at);
+    auto arriving = weir::spawn(weir::io::connect(door.local_address()));
+    both_ends made;
+    made.server = co_await door.accept();
+    made.client = co_await std::move(arriving);
+    co_return made;
+}
+
+weir::task<std::string> read_everything(weir::io::socket& from) {
+    std::string all;
+    std::array<char, 1000> part;
+    for (;;) {
+        const std::size_t count = co_await from.read(part);
+        if (count == 0) {
+            co_return all;
+        }
+        all.append(part.data(), count);
+    }
+}
+
+weir::task<> write_and_end(weir::io::socket& to, std::string_view text) {
+    co_await to.write(text);
+    co_await to.close_write();
+}
+
+WEIR_IO_TEST(Socket, BytesGoBothWays) {
+    for (const address& at : {address::loopback(0), address::loopback_v6(0),
+                              address::parse("unix:@weir-test-" + std::to_string(::getpid()))}) {
+        both_ends ends = co_await make_pair(at);
+        co_await ends.client.write("hello");
+        std::array<char, 100> got;
+        const std::size_t count = co_await ends.server.read(got);
+        EXPECT_EQ(std::string_view(got.data(), count), "hello");
+        co_await ends.server.write("world");
+        co_await ends.server.close_write();
+        const std::string answer = co_await read_everything(ends.client);
+        EXPECT_EQ(answer, "world");
+        // The other direction is still open.
+        co_await ends.client.write("again");
+        const std::size_t more = co_await ends.server.read(got);
+        EXPECT_EQ(more, 5u);
+    }
+}
+
+WEIR_IO_TEST(Socket, LargeWritesAreWholeAndWaitForTheReader) {
+    both_ends ends = co_await make_pair();
+    std::string sent(8'000'000, '\0');
+    for (std::size_t at = 0; at < sent.size(); ++at) {
+        sent[at] = static_cast<char>(at * 7 + at / 251);
+    }
+    auto writing = weir::spawn(write_and_end(ends.client, sent));
+    co_await weir::sleep(5ms);
+    EXPECT_FALSE(writing.done());
+    const std::string got = co_await read_everything(ends.server);
+    EXPECT_TRUE(got == sent);
+    co_await writing;
+}
+
+WEIR_IO_TEST(Socket, PartsAreWrittenAsOne) {
+    both_ends ends = co_await make_pair();
+    std::vector<std::string> texts;
+    std::string whole;
+    for (int number = 0; number < 100; ++number) {
+        texts.push_back(std::string(static_cast<std::size_t>(number * 997 % 5000),
+                                    static_cast<char>('a' + number % 26)));
+        whole += texts.back();
+    }
+    std::vector<const_bytes> parts(texts.begin(), texts.end());
+    auto reading = weir::spawn(read_everything(ends.server));
+    co_await ends.client.write(parts);
+    co_await ends.client.close_write();
+    const std::string got = co_await std::move(reading);
+    EXPECT_TRUE(got == whole);
+    co_await ends.server.write(std::span<const const_bytes>{});
+}
+
+WEIR_IO_TEST(Socket, OneReaderAtATime) {
+    both_ends ends = co_await make_pair();
+    std::array<char, 10> first;
+    auto reading = weir::spawn(
+        [&]() -> weir::task<std::size_t> { co_return co_await ends.server.read(first); });
+    co_await weir::sleep(1ms);
+    std::array<char, 10> second;
+    EXPECT_THROW(co_await ends.server.read(second), weir::invalid_state);
+    co_await ends.client.write("x");
+    const std::size_t count = co_await reading;
+    EXPECT_EQ(count, 1u);
+}
+
+WEIR_IO_TEST(Socket, ClosingEndsWhatOthersDo) {
+    both_ends ends = co_await make_pair();
+    std::array<char, 10> buffer;
+    auto reading = weir::spawn(
+        [&]() -> weir::task<std::size_t> { co_return co_await ends.server.read(buffer); });
+    co_await weir::sleep(1ms);
+    ends.server.close();
+    try {
+        co_await reading;
+        ADD_FAILURE() << "it should have failed";
+    } catch (const weir::io_error& error) {
+        EXPECT_STREQ(error.what(), "read, which was closed meanwhile: Operation canceled");
+    }
+    EXPECT_THROW(co_await ends.server.read(buffer), weir::io_error);
+    const std::size_t end = co_await ends.client.read(buffer);
+    EXPECT_EQ(end, 0u);
+}
+
+WEIR_IO_TEST(Socket, ErrorsNameWhatWasAsked) {
+    address nobody;
+    {
+        const weir::io::listener gone = weir::io::listen(address::loopback(0));
+        nobody = gone.local_address();
+    }
+    try {
+        co_await weir::io::connect(nobody);
+        ADD_FAILURE();
+    } catch (const weir::io_error& error) {
+        EXPECT_EQ(error.what(), "connect to " + nobody.text() + ": Connection refused");
+        EXPECT_EQ(error.code(), std::errc::connection_refused);
+    }
+    const weir::io::listener taken = weir::io::listen(address::loopback(0));
+    try {
+        weir::io::listen(taken.local_address());
+        ADD_FAILURE();
+    } catch (const weir::io_error& error) {
+        EXPECT_EQ(error.what(),
+                  "listen on " + taken.local_address().text() + ": Address already in use");
+    }
+    both_ends ends = co_await make_pair();
+    const std::string peer = ends.server.remote_address().text();
+    ends.client.reset();
+    std::array<char, 10> buffer;
+    try {
+        co_await ends.server.read(buffer);
+        ADD_FAILURE();
+    } catch (const weir::io_error& error) {
+        EXPECT_EQ(error.code(), std::errc::connection_reset);
+    }
+    EXPECT_THROW(co_await ends.server.write("x"), weir::io_error);
+}
+
+WEIR_IO_TEST(Socket, ATimeoutLeavesTheStreamUsable) {
+    both_ends ends = co_await make_pair();
+    std::array<char, 10> buffer;
+    for (int round = 0; round < 20; ++round) {
+        EXPECT_THROW(co_await weir::timeout(1ms, ends.server.read(buffer)), weir::timed_out);
+    }
+    co_await ends.client.write("x");
+    const std::size_t count = co_await ends.server.read(buffer);
+    EXPECT_EQ(count, 1u);
+}
+
+WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    int accepted = 0;
+    int ended = 0;
+    std::vector<weir::handle<void>> accepting;
+    for (int task = 0; task < 3; ++task) {
+        accepting.push_back(weir::spawn([&]() -> weir::task<> {
+            try {
+                for (;;) {
+                    const weir::io::socket each = co_await door.accept();
+                    ++accepted;
+                }
+            } catch (const weir::io_error&) {
+                ++ended;
+            }
+        }));
+    }
+    for (int number = 0; number < 10; ++number) {
+        const weir::io::socket each = co_await weir::io::connect(door.local_address());
+    }
+    while (accepted < 10) {
+        co_await weir::sleep(1ms);
+    }
+    door.close();
+    for (auto& each : accepting) {
+        co_await each;
+    }
+    EXPECT_EQ(ended, 3);
+}
+
+TEST(Socket, SimulatedTimeKnowsNone) {
+    auto body = []() -> weir::task<> {
+        weir::io::listener door = weir::io::listen(address::loopback(0));
+        EXPECT_THROW(co_await door.accept(), weir::loop_error);
+    };
+    weir::run(body(), {.driver = weir::driver_kind::simulated});
+}
+
+}  // namespace

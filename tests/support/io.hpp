@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Tests of real I/O: each runs on epoll and on io_uring, on the real clock, and must leave no
+// descriptor behind.
+#pragma once
+
+#include <weir/io/detail/engine.hpp>
+#include <weir/run.hpp>
+#include <weir/timeout.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+
+namespace weir_test {
+
+inline std::ptrdiff_t open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+inline weir::task<> within_limits(weir::task<> (*body)()) {
+    co_await weir::timeout(std::chrono::seconds(20), body());
+}
+
+inline void run_io(weir::driver_kind kind, weir::task<> (*body)()) {
+    const std::ptrdiff_t before = open_descriptors();
+    weir::run(within_limits(body), {.driver = kind});
+    EXPECT_EQ(open_descriptors(), before) << "descriptors were left open";
+}
+
+}  // namespace weir_test
+
+#define WEIR_IO_TEST(suite, name)                                            \
+    static weir::task<> suite##_##name##_body();                             \
+    TEST(suite, name##_on_epoll) {                                           \
+        weir_test::run_io(weir::driver_kind::epoll, &suite##_##name##_body); \
+    }                                                                        \
+    TEST(suite, name##_on_uring) {                                           \
+        if (weir::io::detail::make_uring_driver() == nullptr) {              \
+            GTEST_SKIP() << "there is no io_uring here";                     \
+        }                                                                    \
+        weir_test::run_io(weir::driver_kind::uring, &suite##_##name##_body); \
+    }                                                                        \
+    static weir::task<> suite##_##name##_body()
