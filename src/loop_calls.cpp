@@ -10,6 +10,7 @@
 
 namespace weir {
 
+using detail::mail_item;
 using detail::posted_call;
 using detail::scheduled_call;
 
@@ -113,22 +114,50 @@ clock::time_point callback_handle::when() const noexcept {
     return call_ != nullptr ? call_->when : clock::time_point{};
 }
 
-namespace {
+mail_item* detail::inbox::closed_mark() noexcept {
+    static posted_call mark;
+    return &mark;
+}
 
-// False when the loop is closed.
-bool put(detail::inbox& mail, const std::shared_ptr<posted_call>& call) noexcept {
-    call->self = call;
-    posted_call* head = mail.posted.load(std::memory_order_relaxed);
+bool detail::inbox::put(mail_item& item) noexcept {
+    mail_item* head = posted.load(std::memory_order_relaxed);
     do {
-        if (head == detail::inbox::closed_mark()) {
-            call->self.reset();
+        if (head == closed_mark()) {
             return false;
         }
-        call->next = head;
-    } while (!mail.posted.compare_exchange_weak(head, call.get(), std::memory_order_seq_cst));
-    // From here on the callback may have run, and the loop may be gone.
-    if (mail.is_sleeping.load(std::memory_order_seq_cst) && mail.is_sleeping.exchange(false)) {
-        mail.driver->wake();
+        item.next_ = head;
+    } while (!posted.compare_exchange_weak(head, &item, std::memory_order_seq_cst));
+    // From here on the item may have arrived, and the loop may be gone.
+    if (is_sleeping.load(std::memory_order_seq_cst) && is_sleeping.exchange(false)) {
+        driver->wake();
+    }
+    return true;
+}
+
+mail_item* detail::inbox::take_all(bool for_the_last_time) noexcept {
+    mail_item* newest =
+        posted.exchange(for_the_last_time ? closed_mark() : nullptr, std::memory_order_acquire);
+    mail_item* oldest = nullptr;
+    while (newest != nullptr && newest != closed_mark()) {
+        mail_item* const next = newest->next_;
+        newest->next_ = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    return oldest;
+}
+
+bool detail::send_mail(std::shared_ptr<inbox> to, mail_item& item) noexcept {
+    return to->put(item);
+}
+
+namespace {
+
+bool put(detail::inbox& mail, const std::shared_ptr<posted_call>& call) noexcept {
+    call->self = call;
+    if (!mail.put(*call)) {
+        call->self.reset();
+        return false;
     }
     return true;
 }
@@ -166,29 +195,26 @@ bool post_handle::cancel() noexcept {
 }
 
 // Posts become ordinary callbacks: they take their turn in the ready queue.
+void posted_call::arrive(loop& home) noexcept {
+    auto run = [each = std::move(self)] {
+        auto expected = stage::waiting;
+        if (each->at.compare_exchange_strong(expected, stage::taken)) {
+            auto taken = std::move(each->callback);
+            taken();
+        }
+    };
+    home.push(*new scheduled_call(home, std::move(run), registered));
+}
+
 void loop::take_mail() noexcept {
     if (state_->mail->signals.load(std::memory_order_relaxed) != 0) {
         take_signals();
     }
-    posted_call* newest = state_->mail->posted.exchange(nullptr, std::memory_order_acquire);
-    posted_call* oldest = nullptr;
-    while (newest != nullptr) {
-        posted_call* next = newest->next;
-        newest->next = oldest;
-        oldest = newest;
-        newest = next;
-    }
-    while (oldest != nullptr) {
-        std::shared_ptr<posted_call> each = std::move(oldest->self);
-        oldest = oldest->next;
-        auto run = [each] {
-            auto expected = posted_call::stage::waiting;
-            if (each->at.compare_exchange_strong(expected, posted_call::stage::taken)) {
-                auto taken = std::move(each->callback);
-                taken();
-            }
-        };
-        push(*new scheduled_call(*this, std::move(run), each->registered));
+    detail::mail_item* each = state_->mail->take_all(false);
+    while (each != nullptr) {
+        detail::mail_item& arriving = *each;
+        each = detail::inbox::after(arriving);  // it may be gone when it has arrived
+        arriving.arrive(*this);
     }
 }
 

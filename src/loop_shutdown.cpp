@@ -185,11 +185,11 @@ void loop::release_everything() noexcept {
             call->release();
         }
     }
-    detail::posted_call* each = state_->mail->posted.exchange(detail::inbox::closed_mark());
+    detail::mail_item* each = state_->mail->take_all(true);
     while (each != nullptr) {
-        detail::posted_call* next = each->next;
-        each->self.reset();
-        each = next;
+        detail::mail_item& lost = *each;
+        each = detail::inbox::after(lost);
+        lost.get_lost();
     }
     // Last, since what was dropped above may have queued something, such as the callbacks of a future.
     while (ready_head_ != nullptr) {  // callbacks are dropped; fibers that never ended are leaked

@@ -6,6 +6,7 @@
 #include <weir/detail/explorer.hpp>
 #include <weir/detail/idle.hpp>
 #include <weir/detail/loop_support.hpp>
+#include <weir/detail/mail.hpp>
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
 
@@ -52,28 +53,32 @@ struct delete_signal_handlers {
 };
 
 // A callback from another thread.
-struct posted_call {
+struct posted_call final : mail_item {
     enum class stage : int { waiting, taken, cancelled };
     std::atomic<stage> at{stage::waiting};
     unique_function<void()> callback;
     std::shared_ptr<posted_call> self;  // while it is in the queue
-    posted_call* next = nullptr;
     std::source_location registered;
+
+    void arrive(loop& home) noexcept override;
+    void get_lost() noexcept override { const auto last = std::move(self); }
 };
 
 // The part of a loop that other threads touch. They share it: the loop may be gone by the time that
 // a thread which has posted its last callback would wake it.
 struct inbox {
     std::unique_ptr<weir::driver> driver;
-    std::atomic<posted_call*> posted{nullptr};  // the newest; closed_mark() when no more are taken
+    std::atomic<mail_item*> posted{nullptr};  // the newest; closed_mark() when no more are taken
     std::atomic<bool> is_sleeping{false};
     std::atomic<std::size_t> outside_work{0};
     std::atomic<std::uint64_t> signals{0};  // a bit for each that has arrived
 
-    static posted_call* closed_mark() noexcept {
-        static posted_call mark;
-        return &mark;
-    }
+    static mail_item* closed_mark() noexcept;
+    // False when the loop is closed.
+    bool put(mail_item& item) noexcept;
+    // Takes all, or all there will ever be; oldest first.
+    mail_item* take_all(bool for_the_last_time) noexcept;
+    static mail_item* after(const mail_item& item) noexcept { return item.next_; }
     bool has_mail() const noexcept {
         return posted.load(std::memory_order_relaxed) != nullptr ||
                signals.load(std::memory_order_relaxed) != 0;
