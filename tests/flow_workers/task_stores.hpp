@@ -4,7 +4,7 @@
 
 #include "support.hpp"
 
-#include <weir/flow/executor.hpp>
+#include <weir/executor.hpp>
 #include <weir/flow/task_store.hpp>
 
 #include <map>

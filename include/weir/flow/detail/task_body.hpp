@@ -4,7 +4,7 @@
 
 #include <weir/cancel.hpp>
 #include <weir/flow/detail/signature.hpp>
-#include <weir/flow/executor.hpp>
+#include <weir/executor.hpp>
 #include <weir/flow/task_context.hpp>
 
 #include <any>
