@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// A call that waits for a thread of a pool, runs there, and comes back. It lives in the frame that awaits
+// it, and is itself what the pool queues and what is mailed to the loop: no call allocates.
+#pragma once
+
+#include <weir/awaitable.hpp>
+#include <weir/detail/mail.hpp>
+#include <weir/detail/result.hpp>
+#include <weir/spawn.hpp>
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace weir::detail {
+
+class thread_pool_core;
+
+enum class thread_entry : unsigned char { waits, refuses };  // when the queue is full
+
+class thread_call_base : public operation, private mail_item {
+public:
+    bool start() noexcept override;
+    bool cancel() noexcept override;
+    const char* name() const noexcept override { return "thread_pool.run"; }
+
+protected:
+    thread_call_base(thread_pool_core& pool, thread_entry entry) noexcept
+        : pool_(&pool), entry_(entry) {}
+    thread_call_base(thread_call_base&& unawaited) noexcept
+        : operation(), mail_item(), pool_(unawaited.pool_), entry_(unawaited.entry_) {}
+    ~thread_call_base() = default;
+
+private:
+    friend class thread_pool_core;
+    enum class stage : unsigned char { outside, queued, taken };
+
+    virtual void call() noexcept = 0;  // on the pool's thread
+    virtual void fail(std::exception_ptr error) noexcept = 0;
+    virtual void ask_to_stop() noexcept {}  // while it runs
+    void arrive(loop& at) noexcept override;
+
+    thread_pool_core* pool_;
+    thread_call_base* next_ = nullptr;  // in the pool's queue
+    thread_call_base* previous_ = nullptr;
+    std::shared_ptr<inbox> mail_;  // of the loop it goes back to
+    thread_entry entry_;
+    stage stage_ = stage::outside;  // guarded by the pool
+};
+
+// Called with the token if it cannot be called without.
+template <class Function, class... Args>
+inline constexpr bool wants_stop_token =
+    !std::invocable<Function, Args...> && std::invocable<Function, std::stop_token, Args...>;
+
+template <class Function, class... Args>
+struct thread_result : std::invoke_result<Function, Args...> {};
+template <class Function, class... Args>
+    requires wants_stop_token<Function, Args...>
+struct thread_result<Function, Args...> : std::invoke_result<Function, std::stop_token, Args...> {};
+// What was returned as an rvalue reference is kept as a value: what it refers to may be gone.
+template <class Function, class... Args>
+using thread_result_t =
+    std::conditional_t<std::is_rvalue_reference_v<typename thread_result<Function, Args...>::type>,
+                       std::remove_cvref_t<typename thread_result<Function, Args...>::type>,
+                       typename thread_result<Function, Args...>::type>;
+
+struct no_stop_source {};
+
+template <class Function, class... Args>
+class [[nodiscard]] thread_call final : public thread_call_base {
+    using value = thread_result_t<Function, Args...>;
+    static constexpr bool is_stoppable = wants_stop_token<Function, Args...>;
+    static_assert(!is_task<std::remove_cvref_t<value>>::value,
+                  "thread_pool and run_blocking take plain functions; what makes a weir::task "
+                  "belongs on a loop: await it, or use run_on_threads");
+
+public:
+    template <class F, class... As>
+    thread_call(thread_pool_core& pool, thread_entry entry, F&& function, As&&... args)
+        : thread_call_base(pool, entry),
+          function_(std::forward<F>(function)),
+          args_(std::forward<As>(args)...) {}
+    thread_call(thread_call&& unawaited)
+        : thread_call_base(std::move(unawaited)),
+          function_(std::move(unawaited.function_)),
+          args_(std::move(unawaited.args_)),
+          stop_(std::move(unawaited.stop_)) {}
+
+    value resume() { return result_.take(); }
+
+private:
+    void call() noexcept override {
+        try {
+            if constexpr (std::is_void_v<value>) {
+                invoke();
+                result_.set_value();
+            } else {
+                result_.set_value(invoke());
+            }
+        } catch (...) {
+            result_.set_error(std::current_exception());
+        }
+    }
+    decltype(auto) invoke() {
+        return std::apply(
+            [this](Args&... each) -> decltype(auto) {
+                if constexpr (is_stoppable) {
+                    return std::invoke(std::move(function_), stop_.get_token(), std::move(each)...);
+                } else {
+                    return std::invoke(std::move(function_), std::move(each)...);
+                }
+            },
+            args_);
+    }
+    void fail(std::exception_ptr error) noexcept override { result_.set_error(std::move(error)); }
+    void ask_to_stop() noexcept override {
+        if constexpr (is_stoppable) {
+            stop_.request_stop();
+        }
+    }
+
+    Function function_;
+    std::tuple<Args...> args_;
+    [[no_unique_address]] std::conditional_t<is_stoppable, std::stop_source, no_stop_source> stop_;
+    result<value> result_;
+};
+
+// co_await pool.shut_down(): until the last thread has ended.
+class [[nodiscard]] thread_pool_end final : public operation, private mail_item {
+public:
+    explicit thread_pool_end(thread_pool_core& pool) noexcept : pool_(&pool) {}
+    thread_pool_end(thread_pool_end&& unawaited) noexcept
+        : operation(), mail_item(), pool_(unawaited.pool_) {}
+
+    bool start() noexcept override;
+    bool cancel() noexcept override;
+    const char* name() const noexcept override { return "thread_pool.shut_down"; }
+    void resume() const noexcept {}
+
+private:
+    friend class thread_pool_core;
+    void arrive(loop& at) noexcept override;
+
+    thread_pool_core* pool_;
+    thread_pool_end* next_ = nullptr;
+    std::shared_ptr<inbox> mail_;
+};
+
+}  // namespace weir::detail
