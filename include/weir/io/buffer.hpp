@@ -78,8 +78,8 @@ public:
     }
     template <class Range>
         requires(detail::byte_range<const Range&> &&
-                 !std::convertible_to<const Range&, const char*> && !std::same_as<Range, bytes> &&
-                 !std::same_as<Range, const_bytes>)
+                 !std::convertible_to<const Range&, std::string_view> &&
+                 !std::same_as<Range, bytes> && !std::same_as<Range, const_bytes>)
     const_bytes(const Range& range) noexcept
         : data_(reinterpret_cast<const std::byte*>(std::ranges::data(range))),
           size_(std::ranges::size(range)) {}
