@@ -20,6 +20,7 @@ std::int64_t time_now() noexcept {
 }  // namespace
 
 pipe::~pipe() {
+    of_.network().stats.bytes_lost += bytes_.size() - begin_;
     stop_timer();
 }
 

@@ -198,7 +198,9 @@ std::pair<simulated_stream, simulated_stream> simulated_network::pair() {
 std::pair<simulated_stream, simulated_stream> simulated_network::pair(std::string_view from,
                                                                       std::string_view to) {
     ++core_->stats.connections;
-    return core_->connect(core_->between(from, to), core_->fresh_name(from), core_->fresh_name(to));
+    std::string near_name = core_->fresh_name(from);
+    std::string far_name = core_->fresh_name(to);
+    return core_->connect(core_->between(from, to), std::move(near_name), std::move(far_name));
 }
 
 void simulated_network::set_link(std::string_view a, std::string_view b,
