@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// tcp::serve: limits, errors, draining.
+
+#include "support/io.hpp"
+
+#include <weir/gather.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/serve.hpp>
+#include <weir/spawn.hpp>
+#include <weir/sync/event.hpp>
+#include <weir/time.hpp>
+
+#include <sys/resource.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weir::io::address;
+using weir::io::bytes;
+
+weir::task<> echo(weir::io::socket peer, weir::tcp::session& session) {
+    std::array<char, 256> buffer;
+    for (;;) {
+        const auto count = co_await session.idle(peer.read(buffer));
+        if (count.value_or(0) == 0) {
+            co_return;
+        }
+        co_await peer.write(bytes(buffer).first(*count));
+    }
+}
+
+weir::task<std::string> ask(weir::io::socket& server, std::string_view question) {
+    co_await server.write(question);
+    std::string answer(question.size(), '\0');
+    std::size_t got = 0;
+    while (got < answer.size()) {
+        const std::size_t count = co_await server.read(bytes(answer).after(got));
+        if (count == 0) {
+            throw weir::end_of_stream("the server has gone");
+        }
+        got += count;
+    }
+    co_return answer;
+}
+
+WEIR_IO_TEST(Serve, ManyConnections) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    weir::tcp::server_stats stats;
+    auto server = weir::spawn(weir::tcp::serve(std::move(door), echo, {.stats = &stats}));
+    auto client = [&](int number) -> weir::task<> {
+        weir::io::socket connection = co_await weir::io::connect(at);
+        for (int round = 0; round < 5; ++round) {
+            const std::string question = std::to_string(number * 1000 + round);
+            const std::string answer = co_await ask(connection, question);
+            EXPECT_EQ(answer, question);
+        }
+    };
+    std::vector<weir::task<>> clients;
+    for (int number = 0; number < 200; ++number) {
+        clients.push_back(client(number));
+    }
+    co_await weir::gather(std::move(clients));
+    EXPECT_EQ(stats.accepted, 200u);
+    server.cancel();
+    co_await server.wait();
+    EXPECT_EQ(stats.active, 0u);
+    EXPECT_EQ(stats.failed, 0u);
+    EXPECT_EQ(stats.cut_off, 0u);
+}
+
+WEIR_IO_TEST(Serve, TheLimitHoldsBackThoseWhoCome) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    weir::tcp::server_stats stats;
+    auto server = weir::spawn(
+        weir::tcp::serve(std::move(door), echo, {.max_connections = 2, .stats = &stats}));
+    std::vector<weir::io::socket> clients;
+    for (int number = 0; number < 5; ++number) {
+        clients.push_back(co_await weir::io::connect(at));
+        co_await clients.back().write("x");
+    }
+    co_await weir::sleep(20ms);
+    EXPECT_EQ(stats.active, 2u);
+    EXPECT_EQ(stats.accepted, 2u);
+    for (weir::io::socket& each : clients) {  // each that leaves makes room for the next
+        std::array<char, 1> answer;
+        const std::size_t count = co_await each.read(answer);
+        EXPECT_EQ(count, 1u);
+        each.close();
+    }
+    server.cancel();
+    co_await server.wait();
+    EXPECT_EQ(stats.accepted, 5u);
+}
+
+WEIR_IO_TEST(Serve, AHandlerThatFailsEndsItsOwnConnectionOnly) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    int reports = 0;
+    weir::loop::current().on_report([&](const weir::report& about) {
+        ++reports;
+        EXPECT_EQ(about.message, "the handler of a connection failed: no");
+    });
+    weir::tcp::server_stats stats;
+    auto handler = [](weir::io::socket peer) -> weir::task<> {
+        std::array<char, 1> first;
+        const std::size_t count = co_await peer.read(first);
+        if (count == 1 && first[0] == 'n') {
+            throw std::runtime_error("no");
+        }
+        co_await peer.write("y");
+    };
+    auto server = weir::spawn(weir::tcp::serve(std::move(door), handler, {.stats = &stats}));
+    for (const char* question : {"n", "y"}) {
+        weir::io::socket client = co_await weir::io::connect(at);
+        co_await client.write(question);
+        std::array<char, 1> answer;
+        const std::size_t count = co_await client.read(answer);
+        EXPECT_EQ(count, *question == 'y' ? 1u : 0u);
+    }
+    weir::io::socket rude = co_await weir::io::connect(at);
+    rude.reset();
+    co_await weir::sleep(5ms);
+    server.cancel();
+    co_await server.wait();
+    EXPECT_EQ(reports, 1);
+    EXPECT_EQ(stats.failed, 1u);
+}
+
+WEIR_IO_TEST(Serve, DrainingFinishesWhatIsUnderWay) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    weir::tcp::server_stats stats;
+    weir::event may_answer;
+    auto handler = [&](weir::io::socket peer, weir::tcp::session& session) -> weir::task<> {
+        std::array<char, 1> request;
+        for (;;) {
+            const auto count = co_await session.idle(peer.read(request));
+            if (count.value_or(0) == 0) {
+                co_return;
+            }
+            co_await may_answer.wait();
+            co_await peer.write("done");
+        }
+    };
+    auto server = weir::spawn(weir::tcp::serve(std::move(door), handler, {.stats = &stats}));
+    weir::io::socket busy = co_await weir::io::connect(at);
+    weir::io::socket idle = co_await weir::io::connect(at);
+    co_await busy.write("?");
+    co_await weir::sleep(10ms);
+    server.cancel();
+    std::array<char, 10> answer;
+    const std::size_t end = co_await idle.read(answer);  // goes at once
+    EXPECT_EQ(end, 0u);
+    EXPECT_FALSE(server.done());
+    may_answer.set();
+    const std::size_t count = co_await busy.read(answer);
+    EXPECT_EQ(count, 4u);
+    co_await server.wait();
+    EXPECT_TRUE(server.cancelled());
+    EXPECT_EQ(stats.cut_off, 0u);
+    EXPECT_THROW(co_await weir::io::connect(at), weir::io_error);
+}
+
+WEIR_IO_TEST(Serve, TheDrainDeadlineCutsOff) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    weir::tcp::server_stats stats;
+    auto handler = [](weir::io::socket) -> weir::task<> { co_await weir::sleep(1h); };
+    auto server = weir::spawn(
+        weir::tcp::serve(std::move(door), handler, {.drain_deadline = 20ms, .stats = &stats}));
+    weir::io::socket client = co_await weir::io::connect(at);
+    co_await weir::sleep(5ms);
+    server.cancel();
+    co_await server.wait();
+    EXPECT_EQ(stats.cut_off, 1u);
+    EXPECT_EQ(stats.active, 0u);
+}
+
+WEIR_IO_TEST(Serve, OutOfDescriptors) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    weir::tcp::server_stats stats;
+    auto server = weir::spawn(weir::tcp::serve(std::move(door), echo, {.stats = &stats}));
+    std::vector<weir::io::socket> clients;
+    for (int number = 0; number < 10; ++number) {
+        clients.push_back(co_await weir::io::connect(at));
+    }
+    while (stats.accepted < 10) {
+        co_await weir::sleep(1ms);
+    }
+    // From here on each new client takes the last descriptor, and there is none to accept it with.
+    rlimit former{};
+    ::getrlimit(RLIMIT_NOFILE, &former);
+    rlimit tight = former;
+    const int probe = ::dup(0);
+    ::close(probe);
+    tight.rlim_cur = static_cast<rlim_t>(probe) + 1;
+    ::setrlimit(RLIMIT_NOFILE, &tight);
+    weir::io::socket late = co_await weir::io::connect(at);
+    while (stats.accept_errors == 0) {
+        co_await weir::sleep(1ms);
+    }
+    co_await weir::sleep(50ms);
+    EXPECT_LE(stats.accept_errors, 10u) << "it spins";
+    clients.pop_back();  // makes room
+    const std::string answer = co_await ask(late, "still there?");
+    EXPECT_EQ(answer, "still there?");
+    ::setrlimit(RLIMIT_NOFILE, &former);
+    server.cancel();
+    co_await server.wait();
+}
+
+TEST(Serve, BadOptions) {
+    EXPECT_THROW(weir::tcp::serve(address::loopback(0), echo, {.max_connections = 0}),
+                 weir::invalid_argument);
+    EXPECT_THROW(weir::tcp::serve(address::loopback(0), echo, {.drain_deadline = -1s}),
+                 weir::invalid_argument);
+}
+
+}  // namespace
