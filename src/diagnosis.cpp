@@ -75,6 +75,10 @@ void loop::on_report(report_handler handler) {
 }
 
 void loop::tell(report about) noexcept {
+    if (state_->stopped_by != 0 && about.error != nullptr &&
+        about.kind != report_kind::suppressed_error) {
+        ++state_->failures_while_stopping;
+    }
     context_of_source values(about);
     if (about.source.valid() && about.created.empty()) {
         about.created = detail::creation_site(about.source.checked());

@@ -3,9 +3,22 @@
 
 #include <weir/error.hpp>
 
+#include <csignal>
+
 namespace weir {
 
 namespace {
+
+std::string signal_name(int number) {
+    switch (number) {
+        case SIGINT:
+            return "SIGINT";
+        case SIGTERM:
+            return "SIGTERM";
+        default:
+            return "signal " + std::to_string(number);
+    }
+}
 
 std::string summary(const std::vector<std::exception_ptr>& errors) {
     std::string text =
@@ -20,6 +33,9 @@ std::string summary(const std::vector<std::exception_ptr>& errors) {
 }
 
 }  // namespace
+
+interrupted::interrupted(int signal)
+    : std::runtime_error("interrupted by " + signal_name(signal)), signal_(signal) {}
 
 error_group::error_group(std::vector<std::exception_ptr> errors)
     : std::runtime_error(summary(errors)), errors_(std::move(errors)) {}

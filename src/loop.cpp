@@ -61,7 +61,8 @@ loop::loop(std::unique_ptr<driver> custom, loop_options options)
         state_->exploration = std::make_unique<detail::explorer>(options.seed);
     }
     on_report(std::move(options.on_report));
-    state_->is_interruptible = options.interruptible;
+    state_->signal_use = options.signals;
+    state_->dump_on_sigusr1 = options.dump_on_sigusr1.value_or(false);
     state_->stop_marker.flags = detail::is_callback;
     debug_ = options.debug.value_or(debug_by_environment());
     root_ = detail::make_group(*this);
@@ -214,12 +215,14 @@ bool loop::run_turns(const detail::fiber* main) {
 void loop::run_and_shut_down(detail::fiber& main) {
     any_handle keep(main);
     std::exception_ptr failure;
+    detail::interrupt_watch watch(*this, main);
     try {
-        detail::interrupt_watch watch(*this, main);
         run_until_done(main);
-        watch.check();
     } catch (...) {
         failure = std::current_exception();
+    }
+    if (watch.ended_main()) {
+        failure = watch.error();
     }
     try {
         shutdown();
@@ -232,6 +235,9 @@ void loop::run_and_shut_down(detail::fiber& main) {
               std::current_exception(),
               {},
               {}});
+    }
+    if (failure == nullptr && watch.came_too_late()) {
+        failure = watch.error();
     }
     if (failure != nullptr) {
         std::rethrow_exception(failure);

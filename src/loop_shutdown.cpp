@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The end of a loop: tasks are cancelled and awaited, then generators closed, then the loop. At the
-// deadline shields break; what still does not end is named and leaked, since destroying a live
-// operation would be worse.
+// deadline shields break, and what that stops is named; what still does not end is named and leaked,
+// since destroying a live operation would be worse.
 
 #include <weir/detail/fiber_extras.hpp>
 #include <weir/detail/group_support.hpp>
@@ -9,6 +9,7 @@
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 
+#include <algorithm>
 #include <mutex>
 
 namespace weir {
@@ -18,9 +19,7 @@ namespace {
 // Rings at a time, for a wait that has a limit.
 class alarm final : detail::timer {
 public:
-    alarm(loop& at, clock::duration delay) : at_(at) {
-        at.arm(*this, detail::after(at.now(), delay));
-    }
+    alarm(loop& at, clock::time_point when) : at_(at) { at.arm(*this, when); }
     alarm(const alarm&) = delete;
     alarm& operator=(const alarm&) = delete;
     ~alarm() { at_.disarm(*this); }
@@ -82,30 +81,50 @@ void loop::await_tasks(bool cancelling, const bool& give_up) {
             }
             state_->stop_met = false;
             work();
-            if (!ending.back().done()) {
+            if (!ending.back().done() && !give_up) {  // the alarm may just have rung
                 wait();
             }
         }
     }
 }
 
+std::string loop::describe_late_tasks() {
+    return std::to_string(root_->child_count) +
+           " task(s) did not end within the shutdown deadline\n" + dump_tasks();
+}
+
+// Until the deadline, then once more for a short time without shields.
 void loop::end_all_tasks(bool cancelling) {
+    constexpr clock::duration last_chance = std::chrono::seconds(1);
+    std::string late;
     for (const bool is_last_attempt : {false, true}) {
         if (root_->child_count == 0) {
-            return;
+            break;
+        }
+        clock::time_point until =
+            std::min(state_->end_by, detail::after(now(), state_->shutdown_deadline));
+        if (is_last_attempt) {
+            state_->ended_late = true;
+            late = describe_late_tasks();
+            until = detail::after(now(), std::min(last_chance, state_->shutdown_deadline));
         }
         shields_broken_ = is_last_attempt;
         try {
-            const alarm limit(*this, state_->shutdown_deadline);
+            const alarm limit(*this, until);
             await_tasks(cancelling || is_last_attempt, limit.has_rung());
         } catch (const deadlock&) {
             // Only without an alarm, when the deadline is the end of time. The tasks are named below.
         }
     }
     if (root_->child_count > 0) {
-        throw shutdown_timeout(std::to_string(root_->child_count) +
-                               " task(s) did not end within the shutdown deadline\n" +
-                               dump_tasks());
+        throw shutdown_timeout(describe_late_tasks());
+    }
+    if (!late.empty()) {
+        tell({report_kind::shutdown,
+              late + "They were stopped without their clean-up.",
+              nullptr,
+              {},
+              {}});
     }
 }
 

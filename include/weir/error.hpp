@@ -93,10 +93,14 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// run: SIGINT ended the main task.
+// run: a signal has cancelled the main task. What run was called for is not done.
 class interrupted : public std::runtime_error {
 public:
-    interrupted() : std::runtime_error("interrupted by a signal") {}
+    explicit interrupted(int signal);
+    int signal() const noexcept { return signal_; }  // SIGINT, SIGTERM
+
+private:
+    int signal_;
 };
 
 // Several errors, as groups throw them.

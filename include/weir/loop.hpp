@@ -37,6 +37,16 @@ bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callbac
 // had is a loop_error.
 enum class driver_kind : unsigned char { automatic, simulated, epoll, uring };
 
+// What run does about the signals that ask a program to end.
+enum class signal_handling : unsigned char {
+    // The first SIGINT or SIGTERM cancels the main task; run then waits for clean-up until the
+    // shutdown deadline, which counts from the signal, and throws interrupted. A second one ends
+    // the process at once. Signals that the program handles or ignores itself are left alone, as are
+    // all of them when another loop of the process has them or the driver is simulated.
+    graceful,
+    none,
+};
+
 struct loop_options {
     driver_kind driver = driver_kind::automatic;
     std::optional<bool> debug{};  // default: the environment variable WEIR_DEBUG
@@ -46,7 +56,9 @@ struct loop_options {
         std::chrono::seconds(10);  // how long run waits for clean-up
     std::uint64_t seed = 0;        // not 0: ready tasks run in an order drawn from it
     report_handler on_report{};
-    bool interruptible = false;  // run: SIGINT cancels the main task, and run throws interrupted
+    signal_handling signals = signal_handling::graceful;
+    // run: SIGUSR1 prints the tree of tasks to standard error. Default: in run_main only.
+    std::optional<bool> dump_on_sigusr1{};
 };
 
 enum class start : unsigned char {
@@ -185,13 +197,12 @@ public:
     // simulated.
     void on_signal(int number, detail::unique_function<void()> callback,
                    std::source_location where = std::source_location::current());
-    // Restores what the signal did before; false if there was no registration.
+    // Restores what the signal did before, such as to end a run; false if there was no registration.
     bool remove_signal(int number) noexcept;
 
     void on_report(report_handler handler);  // an empty one restores the default: standard error
     void tell(report about) noexcept;
     void set_debug(bool on) noexcept { debug_ = on; }
-    void set_interruptible(bool on) noexcept;
     void set_slow_step(clock::duration limit) noexcept;
     void set_eager(bool on) noexcept { eager_ = on; }  // the default of spawn
     driver& get_driver() noexcept;
@@ -246,6 +257,7 @@ private:
     void wait_for_something();
     void await_tasks(bool cancelling, const bool& give_up);
     void end_all_tasks(bool cancelling);
+    std::string describe_late_tasks();
     void abandon_tasks() noexcept;
     void release_everything() noexcept;
 

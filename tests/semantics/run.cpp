@@ -137,12 +137,6 @@ TEST(Semantics, RN_03) {
     }
 }
 
-weir::loop_options interruptible() {
-    weir::loop_options options;
-    options.interruptible = true;
-    return options;
-}
-
 TEST(Semantics, RN_04) {
     bool cleaned = false;
     auto clean_up = [&]() -> weir::task<> {
@@ -155,7 +149,13 @@ TEST(Semantics, RN_04) {
         auto wait = []() -> weir::task<> { co_await weir::sleep_forever(); };
         co_await weir::finally(wait(), clean_up);
     };
-    EXPECT_THROW(weir::run(waits(), interruptible()), weir::interrupted);
+    try {
+        weir::run(waits());
+        ADD_FAILURE() << "run returned";
+    } catch (const weir::interrupted& stop) {
+        EXPECT_EQ(stop.signal(), SIGINT);
+        EXPECT_STREQ(stop.what(), "interrupted by SIGINT");
+    }
     EXPECT_TRUE(cleaned);
     auto spins = [&]() -> weir::task<> {
         interrupt();
@@ -163,7 +163,7 @@ TEST(Semantics, RN_04) {
             co_await weir::yield();
         }
     };
-    EXPECT_THROW(weir::run(spins(), interruptible()), weir::interrupted);
+    EXPECT_THROW(weir::run(spins()), weir::interrupted);
     // One that is answered: main ends well, and so does run.
     auto answers = [&]() -> weir::task<int> {
         interrupt();
@@ -172,7 +172,7 @@ TEST(Semantics, RN_04) {
         EXPECT_FALSE(ended.has_value());
         co_return 3;
     };
-    EXPECT_EQ(weir::run(answers(), interruptible()), 3);
+    EXPECT_EQ(weir::run(answers()), 3);
     struct sigaction present{};
     ASSERT_EQ(::sigaction(SIGINT, nullptr, &present), 0);
     EXPECT_EQ(present.sa_handler, SIG_DFL) << "restored";
@@ -189,7 +189,7 @@ TEST(Semantics, RN_05) {
         auto slow_clean_up = []() -> weir::task<> { co_await weir::sleep(20ms); };
         co_await weir::finally(wait(), slow_clean_up);
     };
-    EXPECT_THROW(weir::run(main(), interruptible()), weir::cancelled);
+    EXPECT_THROW(weir::run(main()), weir::cancelled);
 }
 
 }  // namespace

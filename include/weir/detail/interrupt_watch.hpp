@@ -1,27 +1,40 @@
 // SPDX-License-Identifier: MIT
-// Turns the first SIGINT during a run into the cancellation of the main task.
+// Turns the first SIGINT or SIGTERM during a run into the cancellation of the main task.
 #pragma once
 
+#include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
+
+#include <exception>
 
 namespace weir::detail {
 
-// Does nothing unless the loop was asked to be interruptible and nobody else handles the signal.
-class interrupt_watch {
+// Watches from the beginning of a run to the end of its shutdown, with what signals the loop's
+// options ask for and nobody else has a use for. A second signal ends the process from its handler,
+// since the loop may be the very thing that hangs.
+class interrupt_watch final : timer {
 public:
     interrupt_watch(loop& at, fiber& main);
     interrupt_watch(const interrupt_watch&) = delete;
     interrupt_watch& operator=(const interrupt_watch&) = delete;
     ~interrupt_watch();
 
-    // Throws interrupted if the task ended by the interrupt alone.
-    void check() const;
+    // Before the shutdown: did the task end by the signal alone, or not end in time after it?
+    bool ended_main() const noexcept;
+    // A signal that came when the task had ended well, during the shutdown.
+    bool came_too_late() const noexcept;
+    std::exception_ptr error() const;
 
 private:
+    void take(int number) noexcept;
+    void fire() noexcept override;  // the deadline of what the signal began
+
     loop& loop_;
     fiber& main_;
-    bool is_installed_ = false;
-    bool was_interrupted_ = false;
+    int signal_ = 0;  // the one that has cancelled the main task
+    bool has_signals_ = false;
+    bool has_dump_ = false;
+    bool is_overdue_ = false;
 };
 
 }  // namespace weir::detail

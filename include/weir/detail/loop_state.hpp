@@ -103,7 +103,12 @@ struct loop_state {
     bool stop_met = false;
     bool is_running = false;
     bool is_closed = false;
-    bool is_interruptible = false;
+    signal_handling signal_use = signal_handling::none;
+    bool dump_on_sigusr1 = false;
+    bool ended_late = false;                  // tasks were stopped at the deadline, or abandoned
+    int stopped_by = 0;                       // the signal that ended the run
+    std::size_t failures_while_stopping = 0;  // reported since that signal
+    clock::time_point end_by = clock::time_point::max();  // set by that signal
     closable* closables = nullptr;
     std::vector<std::pair<const void*, std::unique_ptr<loop_service>>> services;  // by key
 };
