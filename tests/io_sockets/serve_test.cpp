@@ -217,9 +217,9 @@ WEIR_IO_TEST(Serve, OutOfDescriptors) {
 }
 
 TEST(Serve, BadOptions) {
-    EXPECT_THROW(weir::tcp::serve(address::loopback(0), echo, {.max_connections = 0}),
+    EXPECT_THROW((void)weir::tcp::serve(address::loopback(0), echo, {.max_connections = 0}),
                  weir::invalid_argument);
-    EXPECT_THROW(weir::tcp::serve(address::loopback(0), echo, {.drain_deadline = -1s}),
+    EXPECT_THROW((void)weir::tcp::serve(address::loopback(0), echo, {.drain_deadline = -1s}),
                  weir::invalid_argument);
 }
 
