@@ -24,8 +24,16 @@ namespace {
 constexpr std::string_view local_prefix = "unix:";
 constexpr std::size_t path_offset = offsetof(sockaddr_un, sun_path);
 
+// A zero or another control character in it would spoil the message.
+std::string printable(std::string_view text) {
+    std::string shown(text);
+    std::replace_if(
+        shown.begin(), shown.end(), [](char each) { return each >= 0 && each < ' '; }, '?');
+    return shown;
+}
+
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-    throw invalid_argument("'" + std::string(text) + "' is no address: " + why);
+    throw invalid_argument("'" + printable(text) + "' is no address: " + why);
 }
 
 template <class Raw>
@@ -89,6 +97,25 @@ std::optional<address> parse_v6(std::string_view host, std::uint16_t port) {
     return made_of(raw);
 }
 
+// `text`: what it was a part of, for the message.
+address parse_host(std::string_view host, std::uint16_t port, std::string_view text) {
+    std::string_view bare = host;
+    const bool is_bracketed = bare.size() >= 2 && bare.front() == '[' && bare.back() == ']';
+    if (is_bracketed) {
+        bare = bare.substr(1, bare.size() - 2);
+    }
+    // A zero inside would end the text early for the system's functions.
+    if (bare.find('\0') == std::string_view::npos) {
+        if (auto v4 = parse_v4(bare, port); v4 && !is_bracketed) {
+            return *v4;
+        }
+        if (const auto v6 = parse_v6(bare, port)) {
+            return *v6;
+        }
+    }
+    refuse(text, "neither an IPv4 address such as 127.0.0.1 nor an IPv6 one such as ::1");
+}
+
 }  // namespace
 
 address address::parse(std::string_view text) {
@@ -110,25 +137,11 @@ address address::parse(std::string_view text) {
     if (host.find(':') != std::string_view::npos && host.front() != '[') {
         refuse(text, "an IPv6 address with a port is written [address]:port");
     }
-    return parse(host, *port);
+    return parse_host(host, *port, text);
 }
 
 address address::parse(std::string_view host, std::uint16_t port) {
-    std::string_view bare = host;
-    const bool is_bracketed = bare.size() >= 2 && bare.front() == '[' && bare.back() == ']';
-    if (is_bracketed) {
-        bare = bare.substr(1, bare.size() - 2);
-    }
-    // A zero inside would end the text early for the system's functions.
-    if (bare.find('\0') == std::string_view::npos) {
-        if (auto v4 = parse_v4(bare, port); v4 && !is_bracketed) {
-            return *v4;
-        }
-        if (const auto v6 = parse_v6(bare, port)) {
-            return *v6;
-        }
-    }
-    refuse(host, "neither an IPv4 address such as 127.0.0.1 nor an IPv6 one such as ::1");
+    return parse_host(host, port, host);
 }
 
 address address::loopback(std::uint16_t port) noexcept {
