@@ -127,6 +127,12 @@ resolver_options checked(const resolver_options& given) {
     return given;
 }
 
+class resolver_service final : public loop_service {
+public:
+    explicit resolver_service(loop&) {}
+    resolver names;
+};
+
 }  // namespace
 
 }  // namespace detail
@@ -150,6 +156,18 @@ void resolver::clear_cache() noexcept {
 
 resolver_stats resolver::stats() const noexcept {
     return core_->stats();
+}
+
+resolver& loop_resolver() {
+    return loop::current().service<detail::resolver_service>().names;
+}
+
+detail::resolve_operation resolve(std::string_view host, std::uint16_t port) {
+    return loop_resolver().resolve(host, port);
+}
+
+detail::resolve_operation resolve(std::string_view host, std::string_view service) {
+    return loop_resolver().resolve(host, service);
 }
 
 }  // namespace weir::dns

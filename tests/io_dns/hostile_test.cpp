@@ -213,4 +213,28 @@ WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
     co_await with_server(handler, body);
 }
 
+// A loop ends while questions are under way; the next one starts anew.
+TEST(Hostile, OneResolverOnSeveralLoopsInTurn) {
+    fake_server server([](const dns_question& asked) -> std::vector<packet> {
+        return asked.name == "good.example" ? answer_all(asked) : std::vector<packet>();
+    });
+    const weir::io::address where = server.address();
+    resolver names(alone(where));
+    for (int round = 0; round < 3; ++round) {
+        weir::run([](fake_server& running, resolver& shared) -> weir::task<> {
+            const auto serving = weir::spawn(running.serve_udp());
+            WEIR_EXPECT_TIMEOUT(weir::timeout(1ms, shared.resolve("mute.example")));
+            shared.clear_cache();
+            const auto found = co_await shared.resolve("good.example");
+            EXPECT_EQ(found.size(), 2u);
+            EXPECT_EQ(shared.stats().running, 1u);
+            const auto local = co_await weir::dns::resolve("localhost", "http");
+            EXPECT_EQ(local.at(0).port(), 80);
+            EXPECT_EQ(weir::dns::loop_resolver().stats().running, 0u);
+        }(server, names));
+        EXPECT_EQ(names.stats().running, 0u);
+    }
+    EXPECT_EQ(server.asked("mute.example", type_a), 3);
+}
+
 }  // namespace

@@ -99,8 +99,8 @@ private:
 
 }  // namespace detail
 
-// Belongs to the loop on which it is first used; destroy it before that. What is under way when it is
-// destroyed fails with a resolve_error.
+// Belongs to the loop on which it first asks a server. What is under way when it is destroyed fails with a
+// resolve_error.
 class resolver {
 public:
     // Throws invalid_argument for an option that makes no sense, resolve_error if c-ares cannot start.
@@ -122,5 +122,11 @@ public:
 private:
     std::unique_ptr<detail::resolver_core> core_;
 };
+
+// The same by the running loop's own resolver, which has the default options.
+detail::resolve_operation resolve(std::string_view host, std::uint16_t port = 0);
+detail::resolve_operation resolve(std::string_view host, std::string_view service);
+// That resolver.
+resolver& loop_resolver();
 
 }  // namespace weir::dns

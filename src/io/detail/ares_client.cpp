@@ -73,6 +73,24 @@ std::string text_of(const ares_addr_port_node& server) {
 
 }  // namespace
 
+class ares_client::registry final : public loop_service {
+public:
+    explicit registry(loop&) noexcept {}
+    ~registry() override {
+        for (ares_client* each : clients_) {
+            each->loop_closes();
+        }
+    }
+    void add(ares_client& bound) {
+        clients_.push_back(&bound);
+        bound.listed_in_ = this;
+    }
+    void remove(ares_client& gone) noexcept { std::erase(clients_, &gone); }
+
+private:
+    std::vector<ares_client*> clients_;
+};
+
 ares_client::ares_client(const resolver_options& options) {
     initialise_library();
     // With several servers c-ares passes over one that fails, and loses what it said. With one there is
@@ -94,6 +112,9 @@ ares_client::ares_client(const resolver_options& options) {
 
 ares_client::~ares_client() {
     shut_down();
+    if (listed_in_ != nullptr) {
+        listed_in_->remove(*this);
+    }
 }
 
 void ares_client::open(const resolver_options& options, bool passes_failures) {
@@ -159,6 +180,17 @@ void ares_client::shut_down() noexcept {
     }
 }
 
+void ares_client::loop_closes() noexcept {
+    ares_cancel(channel_);  // closes the sockets, too
+    forget_all();
+    if (is_armed()) {
+        home_->disarm(*this);
+    }
+    listed_in_ = nullptr;
+    home_ = nullptr;
+    driver_ = nullptr;
+}
+
 void ares_client::bind_to_loop() {
     loop& current = loop::current();
     if (home_ == nullptr) {
@@ -167,6 +199,7 @@ void ares_client::bind_to_loop() {
             throw loop_error(std::string("dns::resolver: the driver '") +
                              current.get_driver().name() + "' knows no sockets");
         }
+        current.service<registry>().add(*this);
         home_ = &current;
     } else if (home_ != &current) {
         throw invalid_state("dns::resolver: it belongs to another loop");

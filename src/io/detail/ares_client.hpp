@@ -26,11 +26,12 @@ public:
 protected:
     explicit ares_client(const resolver_options& options);
     ~ares_client();
-    // Calls all callbacks that are outstanding, and lets go of sockets and timer.
+    // Calls all callbacks that are outstanding, and lets go of sockets and timer. For the destructor of the
+    // owner, which the callbacks lead to.
     void shut_down() noexcept;
 
-    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another one
-    // than before.
+    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another one than
+    // before and that is not closed.
     void bind_to_loop();
     // The callback may come before this returns. pump() is to follow.
     void ask(const std::string& name, int type, ares_callback callback, void* owner);
@@ -38,6 +39,8 @@ protected:
     void pump() noexcept;
 
     virtual void settle() noexcept = 0;
+    // The loop is closed, all questions have been taken back, and nobody waits.
+    virtual void forget_all() noexcept = 0;
     // When to settle even if nothing comes.
     virtual clock::time_point next_deadline() const noexcept = 0;
 
@@ -47,6 +50,9 @@ protected:
     const std::string& server_names() const noexcept { return server_names_; }
 
 private:
+    // The clients of a loop, which let go of it when it closes.
+    class registry;
+
     struct direction final : fd_watch {
         ares_client* owner = nullptr;
         bool is_wanted = false;
@@ -67,12 +73,14 @@ private:
     void wake_up() noexcept;
     void fire() noexcept override;
 
+    void loop_closes() noexcept;
     void open(const resolver_options& options, bool passes_failures);
     int use_servers(std::span<const io::address> given);
     void read_configuration();
 
     ares_channel channel_ = nullptr;
     loop* home_ = nullptr;
+    registry* listed_in_ = nullptr;
     fd_driver* driver_ = nullptr;
     std::map<int, watched_socket> sockets_;
     std::vector<std::string> search_;

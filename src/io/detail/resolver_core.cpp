@@ -133,6 +133,13 @@ void resolver_core::settle() noexcept {
     } while (changed_ != nullptr);
 }
 
+void resolver_core::forget_all() noexcept {
+    queue_.clear();
+    lookups_.clear();
+    changed_ = nullptr;
+    running_ = impatient_ = 0;
+}
+
 clock::time_point resolver_core::next_deadline() const noexcept {
     clock::time_point earliest = clock::time_point::max();
     if (impatient_ > 0) {

@@ -80,6 +80,7 @@ private:
     void start(lookup& started);
     void start_queued() noexcept;
     void settle() noexcept override;
+    void forget_all() noexcept override;
     clock::time_point next_deadline() const noexcept override;
     void settle_one(lookup& changed);
     void answer_early(lookup& partial);
