@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <support/io.hpp>
+
 #include <weir/io/dns.hpp>
 #include <weir/io/error.hpp>
 #include <weir/testing/testing.hpp>
@@ -9,7 +11,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -53,22 +54,3 @@ private:
 };
 
 }  // namespace weir_test
-
-#ifndef WEIR_IO_TEST
-inline void run_io_test(weir::task<> (*body)()) {
-    const auto count = [] {
-        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-    };
-    const auto before = count();
-    weir::run([](weir::task<> (*inner)()) -> weir::task<> {
-        co_await weir::timeout(std::chrono::seconds(20), inner());
-    }(body));
-    EXPECT_EQ(count(), before);
-}
-#define WEIR_IO_TEST(suite, name)                     \
-    static ::weir::task<> io_test_##suite##_##name(); \
-    TEST(suite, name) {                               \
-        run_io_test(&io_test_##suite##_##name);       \
-    }                                                 \
-    static ::weir::task<> io_test_##suite##_##name()
-#endif

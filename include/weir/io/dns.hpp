@@ -15,6 +15,7 @@
 #include <weir/awaitable.hpp>
 #include <weir/clock.hpp>
 #include <weir/io/address.hpp>
+#include <weir/io/error.hpp>
 
 #include <chrono>
 #include <cstdint>
