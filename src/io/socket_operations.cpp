@@ -32,8 +32,7 @@ int read_operation::attempt() noexcept {
 }
 
 void read_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::receive(entry, on()->fd(), into_.data(), std::min(into_.size(), most_at_once),
-                   is_drained());
+    uring::receive(entry, on()->fd(), into_.data(), std::min(into_.size(), most_at_once));
 }
 
 int readable_operation::attempt() noexcept {

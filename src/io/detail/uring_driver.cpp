@@ -95,13 +95,10 @@ public:
     void completed(io_operation& done, const io_uring_cqe& with) noexcept {
         ring_.operation_ended();
         done.is_behind_poll_ = false;
-        descriptor& on = *done.descriptor_;
         if (with.res == -EAGAIN && !done.is_cancelling_ && done.can_be_awaited()) {
             await_readiness(done);
             return;
         }
-        on.may_be_ready(done.direction_) = done.direction_ == readiness::writable ||
-                                           (with.flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
         const bool is_through = with.res == -EINTR ? false : done.take(with.res);
         if (!is_through && !done.is_cancelling_) {
             submit(done);

@@ -17,13 +17,9 @@ namespace weir::io::detail::uring {
 
 #if WEIR_HAVE_IO_URING
 
-// `is_drained`: the socket was empty when last seen, so it is waited for before it is tried.
-inline void receive(io_uring_sqe& entry, int fd, void* into, std::size_t size,
-                    bool is_drained) noexcept {
+// It is tried before it is waited for: under load the data is there already.
+inline void receive(io_uring_sqe& entry, int fd, void* into, std::size_t size) noexcept {
     io_uring_prep_recv(&entry, fd, into, size, 0);
-    if (is_drained) {
-        entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
-    }
 }
 // The kernel goes on until all is sent.
 inline void send(io_uring_sqe& entry, int fd, const void* data, std::size_t size) noexcept {

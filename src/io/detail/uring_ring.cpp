@@ -63,6 +63,7 @@ bool uring_ring::moves_to_this_thread() {
         0) {
         fail(-errno, "io_uring_register");
     }
+    io_uring_register_ring_fd(&ring_);  // spares a look-up in each call; no harm where it fails
     owner_ = self;
     return true;
 }

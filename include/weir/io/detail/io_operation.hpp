@@ -60,8 +60,6 @@ protected:
     }
 
     descriptor* on() const noexcept { return descriptor_; }
-    // Is a try likely to find nothing? Only then is it worth a look at the state first.
-    bool is_drained() const noexcept { return !descriptor_->may_be_ready(direction_); }
 
     int result_ = 0;
 
