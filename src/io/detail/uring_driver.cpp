@@ -34,6 +34,8 @@ std::unique_ptr<driver> make_uring_driver() {
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
+#include <list>
 #include <map>
 #include <string>
 #include <utility>
@@ -42,13 +44,12 @@ namespace weir::io::detail {
 
 namespace {
 
-class uring_driver;
-
 // A watch is one poll. It is freed by its completion, also when nobody waits for it any more.
 struct watch_entry {
     fd_watch* watcher;  // null: forgotten
     int fd;
     readiness direction;
+    std::list<watch_entry>::iterator place{};
 };
 
 constexpr unsigned poll_mask(readiness direction) noexcept {
@@ -99,7 +100,9 @@ public:
             await_readiness(done);
             return;
         }
-        const bool is_through = with.res == -EINTR ? false : done.take(with.res);
+        // A call that would wait, or was interrupted, has done nothing.
+        const bool has_run = with.res != -EINTR && (with.res != -EAGAIN || !done.can_be_awaited());
+        const bool is_through = has_run && done.take(with.res);
         if (!is_through && !done.is_cancelling_) {
             submit(done);
             return;
@@ -140,9 +143,6 @@ public:
         : ring_(std::move(opened)), event_(event) {}
     ~uring_driver() override {
         ring_.close();
-        for (auto& [key, entry] : watches_) {
-            delete entry;
-        }
         ::close(event_);
     }
 
@@ -188,7 +188,8 @@ public:
             watches_.erase(place);
             throw std::system_error(error, std::system_category(), "watch");
         }
-        place->second = new watch_entry{&watcher, fd, direction};
+        place->second = &polls_.emplace_back(watch_entry{&watcher, fd, direction});
+        place->second->place = std::prev(polls_.end());
         io_uring_sqe& entry = ring_.next_entry();
         io_uring_prep_poll_add(&entry, fd, poll_mask(direction));
         entry.user_data = uring_ring::tag(place->second, completion::watch);
@@ -239,10 +240,13 @@ private:
 
     void watch_ended(watch_entry& ended) noexcept {
         ring_.operation_ended();
-        const std::unique_ptr<watch_entry> owned(&ended);
-        if (ended.watcher != nullptr) {
+        fd_watch* const watcher = ended.watcher;
+        if (watcher != nullptr) {
             watches_.erase({ended.fd, ended.direction});
-            ended.watcher->fd_ready();
+        }
+        polls_.erase(ended.place);
+        if (watcher != nullptr) {
+            watcher->fd_ready();
         }
     }
 
@@ -259,6 +263,7 @@ private:
     bool is_wake_armed_ = false;
     ring_engine* engine_ = nullptr;
     weir::detail::wait_pacing pacing_;
+    std::list<watch_entry> polls_;  // in the kernel, forgotten ones too
     std::map<std::pair<int, readiness>, watch_entry*> watches_;
 };
 
