@@ -26,14 +26,16 @@ namespace tls = weir::tls;
 // One direction of a connection in memory.
 struct pipe {
     std::string bytes;
-    weir::event changed;
-    bool is_ended = false;   // by the writer
-    bool is_closed = false;  // by either
+    weir::event readable;  // set when something may have changed; each has one waiter
+    weir::event writable;
+    bool is_ended = false;   // nothing more comes
+    bool is_closed = false;  // the reader has gone
+    bool is_left = false;    // the writer has
     std::size_t passed = 0;  // bytes written so far
 
     void notify() {
-        changed.set();
-        changed.clear();
+        readable.set();
+        writable.set();
     }
 };
 
@@ -63,9 +65,12 @@ public:
         const std::shared_ptr<pipe> in = in_;
         const std::size_t most = piece(how_.most_read);
         while (in->bytes.empty() && !in->is_ended && !in->is_closed) {
-            co_await in->changed.wait();
+            in->readable.clear();
+            co_await in->readable.wait();
         }
-        check(*in, "read");
+        if (in->is_closed) {
+            throw weir::io_error(ECANCELED, "read");
+        }
         const std::size_t count = std::min({most, into.size(), in->bytes.size()});
         std::memcpy(into.data(), in->bytes.data(), count);
         in->bytes.erase(0, count);
@@ -80,10 +85,13 @@ public:
         }
         while (!text.empty()) {
             const std::size_t most = piece(how_.most_written);
-            while (out->bytes.size() >= how_.capacity && !out->is_closed) {
-                co_await out->changed.wait();
+            while (out->bytes.size() >= how_.capacity && !out->is_closed && !out->is_left) {
+                out->writable.clear();
+                co_await out->writable.wait();
             }
-            check(*out, "write");
+            if (out->is_closed || out->is_left) {
+                throw weir::io_error(out->is_left ? ECANCELED : EPIPE, "write");
+            }
             const std::size_t count =
                 std::min({most, text.size(), how_.capacity - out->bytes.size()});
             out->bytes.append(text, 0, count);
@@ -111,7 +119,7 @@ public:
         if (in_ != nullptr) {
             in_->is_closed = true;
             in_->notify();
-            out_->is_ended = true;  // what is on the way still arrives
+            out_->is_ended = out_->is_left = true;  // what is on the way still arrives
             out_->notify();
         }
     }
@@ -119,11 +127,6 @@ public:
 private:
     std::size_t piece(std::size_t most) {
         return how_.seed == 0 ? most : std::uniform_int_distribution<std::size_t>(1, most)(random_);
-    }
-    void check(const pipe& used, const char* what) const {
-        if (used.is_closed) {
-            throw weir::io_error(used.is_ended ? EPIPE : ECANCELED, what);
-        }
     }
 
     std::shared_ptr<pipe> in_;
