@@ -16,10 +16,11 @@
 //   session ticket, is spread over several records and has come in part; OpenSSL then writes nothing
 //   before the rest is there. It waits for the lock, sees that input came and tries again, or reads
 //   the transport itself where no reader does. Decrypted data stays in the engine for the next read.
-// - The reader never waits for `sending` (it tries the lock: who holds it sends everything), and
+// - The reader never waits for `sending` (it tries the lock: who holds it sends all), and
 //   nobody asks for `sending` while holding `receiving`: there is no circle.
-// - Answers to key updates are sent by OpenSSL with the next write. Renegotiation is off; asking for
-//   it costs the peer an alert each time, and the unsent ones are limited.
+// - Reading may cause output: the answer to a key update, the alert that refuses a renegotiation. It is
+//   sent when the reader has used up its input, and what has not been sent is limited. A stop waits
+//   for it, a second at most: a stopped read is not to break the other direction.
 // - Nothing suspends between decrypting and returning, so a read that is stopped has lost nothing.
 //
 // A failure is remembered: each later call reports it again. Bytes decrypted before it are handed out
@@ -42,7 +43,7 @@ constexpr std::size_t flush_bytes = 4 * record_bytes;     // handed to the trans
 constexpr std::size_t first_room = 2048;                  // what an idle connection holds
 constexpr std::size_t most_room = 4 * record_bytes;       // grows as reads fill it
 constexpr std::size_t most_handshake_input = 256 * 1024;  // certificates are some kilobytes
-constexpr std::size_t most_unsent_replies = 4 * 1024;
+constexpr std::size_t most_unsent_replies = 128 * 1024;   // more than one input can cause
 
 }  // namespace
 
@@ -138,8 +139,13 @@ step engine::close_notify() {
     if ((SSL_get_shutdown(ssl_) & SSL_SENT_SHUTDOWN) != 0) {
         return step::done;
     }
-    if (SSL_in_init(ssl_) == 1) {  // in the middle of a message of the peer: not allowed now
-        return has_all_input_ ? fail_in_message() : step::needs_input;
+    ERR_clear_error();
+    if (SSL_in_init(ssl_) == 1) {  // in the middle of a message of the peer, which comes first
+        const int returned = SSL_do_handshake(ssl_);
+        if (returned != 1) {
+            const step why = take_answer(returned);
+            return why == step::ended ? fail_in_message() : why;
+        }
     }
     ERR_clear_error();
     return SSL_shutdown(ssl_) >= 0 ? step::done : fail_from_library();

@@ -64,14 +64,12 @@ public:
             if (how == step::done || how == step::ended) {
                 co_return count;
             }
-            // Whoever writes now sends what reading has caused; else it is sent from here.
-            if (self->machine.has_output()) {
-                if (auto turn = self->sending_.try_lock(); turn.has_value()) {
-                    co_await self->flush_briefly();
-                }
-            }
             if (how == step::failed) {
+                co_await self->reply();
                 self->machine.rethrow_failure();
+            }
+            if (self->machine.has_output()) {
+                co_await shield(self->reply());
             }
             co_await self->receive(seen);
         }
@@ -173,6 +171,13 @@ private:
         while (machine.has_output()) {
             machine.take_output(in_flight_);
             co_await transport.write(io::const_bytes(in_flight_));
+        }
+    }
+
+    // Sends what reading has caused. Whoever holds the lock sends it anyway.
+    task<> reply() {
+        if (const auto turn = sending_.try_lock(); turn.has_value()) {
+            co_await flush_briefly();
         }
     }
 
