@@ -42,7 +42,7 @@ namespace {
 
 using names_pointer = std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>>;
 
-std::string text_of(const GENERAL_NAME& name) {
+std::string host_in(const GENERAL_NAME& name) {
     int type = 0;
     const auto* value = static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(&name, &type));
     if (type != GEN_DNS && type != GEN_IPADD) {
@@ -67,7 +67,7 @@ std::string hosts_of(X509& about) {
     std::string list;
     int listed = 0;
     for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
-        const std::string next = text_of(*sk_GENERAL_NAME_value(names.get(), i));
+        const std::string next = host_in(*sk_GENERAL_NAME_value(names.get(), i));
         if (next.empty()) {
             continue;
         }
@@ -77,7 +77,7 @@ std::string hosts_of(X509& about) {
         list += list.empty() ? "" : ", ";
         list += next;
     }
-    return list.empty() ? "no host" : list;
+    return list.empty() ? printable(text_of(X509_get_subject_name(&about)), 200) : list;
 }
 
 }  // namespace
