@@ -33,9 +33,13 @@ void operation_list::remove(io_operation& listed) noexcept {
 }
 
 descriptor::~descriptor() {
+    give_back();
+}
+
+void descriptor::give_back() noexcept {
     leave_engine();
     if (fd_ >= 0) {
-        ::close(fd_);
+        ::close(std::exchange(fd_, -1));
     }
 }
 
@@ -75,13 +79,10 @@ void descriptor::close() noexcept {
     if (is_live && is_used()) {
         ::shutdown(fd_, SHUT_RDWR);  // the peer need not wait for the last operation
     }
-    finish_closing();
-}
-
-void descriptor::finish_closing() noexcept {
-    if (!is_used()) {
-        delete this;
+    if (!is_live || !is_used()) {
+        give_back();
     }
+    let_go();
 }
 
 }  // namespace weir::io::detail

@@ -40,8 +40,8 @@ int io_operation::bind() noexcept {
 }
 
 bool io_operation::start() noexcept {
-    if (descriptor_ == nullptr) {
-        result_ = -EBADF;
+    if (descriptor_ == nullptr || descriptor_->is_closing_) [[unlikely]] {
+        result_ = descriptor_ == nullptr ? -EBADF : -ECANCELED;
         return false;
     }
     descriptor& on = *descriptor_;
@@ -67,14 +67,18 @@ bool io_operation::cancel() noexcept {
 void io_operation::finish() noexcept {
     descriptor& on = *descriptor_;
     on.waiting(direction_).remove(*this);
+    // Closing shuts the socket down, which looks like an end or an error of the peer's.
+    if (on.is_closing_ && result_ <= 0) {
+        result_ = -ECANCELED;
+    }
     // A result is delivered; an error, the answer to a cancel above all, gives way to a stop.
     if (result_ >= 0) {
         complete_and_keep();
     } else {
         complete();
     }
-    if (on.is_closing_) {
-        on.finish_closing();
+    if (on.is_closing_ && !on.is_used()) {
+        on.give_back();
     }
 }
 

@@ -26,7 +26,9 @@ private:
 };
 
 // The descriptor stays open until the last operation on it has let go: close() only asks for that. So
-// its number cannot become another file's while the kernel still works with it.
+// its number cannot become another file's while the kernel still works with it. The object is counted
+// by its owner and by every operation, since one may be closed before it has begun: made, and awaited
+// after its task has given way to others.
 class descriptor final : private fd_source {
 public:
     explicit descriptor(int owned, bool is_nonblocking = false) noexcept
@@ -43,6 +45,13 @@ public:
     // Gives the number up without closing it. Throws invalid_state while operations are under way.
     int release();
 
+    void acquire() noexcept { ++references_; }
+    void let_go() noexcept {
+        if (--references_ == 0) {
+            delete this;
+        }
+    }
+
 private:
     friend class io_operation;
     friend class readiness_engine;
@@ -58,10 +67,11 @@ private:
         return may_be_ready_[static_cast<int>(direction)];
     }
     void leave_engine() noexcept;
-    void close() noexcept;  // and destroys this, now or when the last operation has ended
-    void finish_closing() noexcept;
+    void close() noexcept;      // now, or when the last operation has ended; the owner lets go
+    void give_back() noexcept;  // the number, to the system
 
     int fd_;
+    unsigned references_ = 1;
     bool is_nonblocking_;
     bool is_attached_ = false;  // to the driver, for readiness
     bool is_closing_ = false;

@@ -20,17 +20,25 @@ class io_operation : public operation {
 public:
     // A null descriptor: what was asked is closed, which is the error that it gives.
     io_operation(descriptor* on, readiness direction) noexcept
-        : descriptor_(on), direction_(direction) {}
+        : descriptor_(on), direction_(direction) {
+        if (on != nullptr) {
+            on->acquire();
+        }
+    }
     io_operation(io_operation&& unawaited) noexcept
         : operation(std::move(unawaited)),
-          descriptor_(unawaited.descriptor_),
+          descriptor_(std::exchange(unawaited.descriptor_, nullptr)),
           direction_(unawaited.direction_) {}
 
     bool start() noexcept override;
     bool cancel() noexcept override;
 
 protected:
-    ~io_operation() = default;
+    ~io_operation() {
+        if (descriptor_ != nullptr) {
+            descriptor_->let_go();
+        }
+    }
 
     // Does it without blocking: the result, or the negative number of an error; -EAGAIN to wait.
     virtual int attempt() noexcept = 0;

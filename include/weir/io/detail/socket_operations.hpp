@@ -45,6 +45,10 @@ public:
 private:
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
+    bool take(int result) noexcept override {
+        result_ = result > 0 ? 0 : result;  // nothing is taken from the socket
+        return true;
+    }
 };
 
 class write_operation final : public io_operation {
