@@ -270,6 +270,9 @@ bool loop::poll() {
     state_->stop_met = false;  // there is no run to stop
     state_->driver->wait(0);
     work();
+    if (ready_head_ == nullptr && state_->driver->has_sources()) {
+        state_->driver->wait(0);  // what was begun now goes to the kernel before the host sleeps
+    }
     if (ready_head_ != nullptr) {
         return true;
     }

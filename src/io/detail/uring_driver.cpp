@@ -22,6 +22,7 @@ std::unique_ptr<driver> make_uring_driver() {
 
 #include "ring_driver.hpp"
 #include "uring_ring.hpp"
+#include "watch_list.hpp"
 
 #include <weir/detail/wait_pacing.hpp>
 #include <weir/error.hpp>
@@ -30,12 +31,9 @@ std::unique_ptr<driver> make_uring_driver() {
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <iterator>
-#include <list>
 #include <map>
 #include <string>
 #include <utility>
@@ -44,26 +42,8 @@ namespace weir::io::detail {
 
 namespace {
 
-// A watch is one poll. It is freed by its completion, also when nobody waits for it any more.
-struct watch_entry {
-    fd_watch* watcher;  // null: forgotten
-    int fd;
-    readiness direction;
-    std::list<watch_entry>::iterator place{};
-};
-
 constexpr unsigned poll_mask(readiness direction) noexcept {
     return direction == readiness::readable ? POLLIN | POLLRDHUP : POLLOUT;
-}
-
-// What epoll says at once, and a poll by io_uring would not: that the descriptor is bad, or of a kind
-// that is always ready. 0 if there is nothing to say.
-int why_not_watchable(int fd) noexcept {
-    struct stat about{};
-    if (::fstat(fd, &about) != 0) {
-        return errno;
-    }
-    return S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) ? EPERM : 0;
 }
 
 }  // namespace
@@ -124,6 +104,7 @@ private:
     // A descriptor that was made non-blocking elsewhere answers at once instead of waiting: a poll
     // linked before the operation waits for it.
     void await_readiness(io_operation& begun) noexcept {
+        ring_.make_room(2);  // a link does not reach from one submission into the next
         io_uring_sqe& entry = ring_.next_entry();
         io_uring_prep_poll_add(&entry, begun.descriptor_->fd(), poll_mask(begun.direction_));
         entry.flags |= IOSQE_IO_LINK;
@@ -144,12 +125,22 @@ public:
     ~uring_driver() override {
         ring_.close();
         ::close(event_);
+        if (guest_event_ >= 0) {
+            ::close(guest_event_);
+        }
     }
 
     const char* name() const noexcept override { return "uring"; }
     bool has_sources() const noexcept override { return ring_.has_work(); }
     bool wakes_from_signals() const noexcept override { return true; }
-    int fd() const noexcept override { return ring_.fd(); }
+    // The ring's own descriptor does not tell of deferred work: an eventfd does, at a price that only
+    // guests pay.
+    int fd() const noexcept override {
+        if (guest_event_ < 0) {
+            guest_event_ = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);  // 1: the first poll is due
+        }
+        return guest_event_;
+    }
     std::int64_t now() noexcept override { return weir::detail::monotonic_nanoseconds(); }
 
     engine* make_engine(const weir::detail::loop_core& home) override {
@@ -160,6 +151,10 @@ public:
     void wait(std::int64_t deadline) override {
         if (ring_.moves_to_this_thread()) {
             is_wake_armed_ = false;
+            is_guest_told_ = false;
+        }
+        if (guest_event_ >= 0) [[unlikely]] {
+            serve_guest();
         }
         if (!is_wake_armed_) {
             arm_wake();
@@ -171,12 +166,12 @@ public:
         if (is_idle && pause > 0) {
             pacing_.timer_woke();
         }
+        if (guest_event_ >= 0 && ring_.has_events()) [[unlikely]] {
+            signal(guest_event_);  // the kernel did not do all at once
+        }
     }
 
-    void wake() noexcept override {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto put = ::write(event_, &one, sizeof one);
-    }
+    void wake() noexcept override { signal(event_); }
 
     void watch(int fd, readiness direction, fd_watch& watcher) override {
         const auto [place, is_new] = watches_.try_emplace({fd, direction}, nullptr);
@@ -188,8 +183,7 @@ public:
             watches_.erase(place);
             throw std::system_error(error, std::system_category(), "watch");
         }
-        place->second = &polls_.emplace_back(watch_entry{&watcher, fd, direction});
-        place->second->place = std::prev(polls_.end());
+        place->second = all_watches_.add(watcher, fd, direction);
         io_uring_sqe& entry = ring_.next_entry();
         io_uring_prep_poll_add(&entry, fd, poll_mask(direction));
         entry.user_data = uring_ring::tag(place->second, completion::watch);
@@ -244,15 +238,31 @@ private:
         if (watcher != nullptr) {
             watches_.erase({ended.fd, ended.direction});
         }
-        polls_.erase(ended.place);
+        all_watches_.remove(ended);
         if (watcher != nullptr) {
             watcher->fd_ready();
         }
     }
 
-    void woken(const io_uring_cqe& by) noexcept {
+    static void signal(int event) noexcept {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto put = ::write(event, &one, sizeof one);
+    }
+    static void clear(int event) noexcept {
         std::uint64_t ignored = 0;
-        [[maybe_unused]] const auto got = ::read(event_, &ignored, sizeof ignored);
+        [[maybe_unused]] const auto got = ::read(event, &ignored, sizeof ignored);
+    }
+
+    void serve_guest() {
+        if (!is_guest_told_) {
+            ring_.signal_completions(guest_event_);
+            is_guest_told_ = true;
+        }
+        clear(guest_event_);
+    }
+
+    void woken(const io_uring_cqe& by) noexcept {
+        clear(event_);
         if ((by.flags & IORING_CQE_F_MORE) == 0) {
             is_wake_armed_ = false;
         }
@@ -260,11 +270,13 @@ private:
 
     uring_ring ring_;
     int event_;
+    mutable int guest_event_ = -1;  // while there is no guest
+    bool is_guest_told_ = false;
     bool is_wake_armed_ = false;
     ring_engine* engine_ = nullptr;
     weir::detail::wait_pacing pacing_;
-    std::list<watch_entry> polls_;  // in the kernel, forgotten ones too
-    std::map<std::pair<int, readiness>, watch_entry*> watches_;
+    std::map<std::pair<int, readiness>, watch_entry*> watches_;  // those that somebody waits for
+    watch_list all_watches_;
 };
 
 }  // namespace

@@ -50,17 +50,14 @@ bool uring_ring::moves_to_this_thread() {
         return false;
     }
     if (owner_ != std::thread::id()) {
-        if (under_way_ > 0) {
+        if (under_way_ > unsubmitted()) {
             throw loop_error("a loop with I/O under way cannot go on on another thread");
         }
-        close();
-        if (!open()) {
-            throw loop_error("io_uring could not be opened again for another thread");
-        }
+        open_again();
     }
     // As a system call: Debian's liburing declares io_uring_enable_rings and does not have it.
-    if (::syscall(__NR_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) !=
-        0) {
+    if (::syscall(__NR_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr,
+                  0) != 0) {
         fail(-errno, "io_uring_register");
     }
     io_uring_register_ring_fd(&ring_);  // spares a look-up in each call; no harm where it fails
@@ -68,11 +65,43 @@ bool uring_ring::moves_to_this_thread() {
     return true;
 }
 
-io_uring_sqe& uring_ring::next_entry() noexcept {
-    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    while (entry == nullptr) [[unlikely]] {
+void uring_ring::signal_completions(int event) {
+    if (::syscall(__NR_io_uring_register, ring_.ring_fd, IORING_REGISTER_EVENTFD, &event, 1) != 0) {
+        fail(-errno, "io_uring_register");
+    }
+}
+
+std::size_t uring_ring::unsubmitted() const noexcept {
+    std::size_t count = 0;
+    for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
+        const std::uint64_t kind = ring_.sq.sqes[at & *ring_.sq.kring_mask].user_data & 3;
+        count += kind == static_cast<std::uint64_t>(completion::operation) ||
+                 kind == static_cast<std::uint64_t>(completion::watch);
+    }
+    return count;
+}
+
+void uring_ring::open_again() {
+    uring_ring old(std::move(*this));
+    if (!open()) {
+        throw loop_error("io_uring could not be opened again for another thread");
+    }
+    for (unsigned at = old.ring_.sq.sqe_head; at != old.ring_.sq.sqe_tail; ++at) {
+        *io_uring_get_sqe(&ring_) = old.ring_.sq.sqes[at & *old.ring_.sq.kring_mask];
+    }
+}
+
+void uring_ring::make_room(unsigned count) noexcept {
+    while (io_uring_sq_space_left(&ring_) < count) [[unlikely]] {
         moves_to_this_thread();  // before the loop's first wait nobody else has seen to that
         io_uring_submit(&ring_);
+    }
+}
+
+io_uring_sqe& uring_ring::next_entry() noexcept {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (entry == nullptr) [[unlikely]] {
+        make_room(1);
         entry = io_uring_get_sqe(&ring_);
     }
     return *entry;
@@ -81,9 +110,7 @@ io_uring_sqe& uring_ring::next_entry() noexcept {
 void uring_ring::enter(std::int64_t pause) {
     int result = 0;
     if (pause == 0) {
-        const bool has_events = (IO_URING_READ_ONCE(*ring_.sq.kflags) &
-                                 (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
-        if (has_events) {
+        if (has_events()) {
             result = io_uring_submit_and_get_events(&ring_);
         } else if (io_uring_sq_ready(&ring_) > 0) {
             result = io_uring_submit(&ring_);

@@ -25,19 +25,28 @@ public:
     // False where the kernel has no io_uring of the kind that we need, or forbids it.
     bool open() noexcept;
     void close() noexcept;
-    int fd() const noexcept { return ring_.ring_fd; }
+    // An eventfd to be written to when there is something to handle.
+    void signal_completions(int event);
 
     // The ring serves the thread that first waits with it. True if this is another one than before:
     // the ring was made anew, and what had been registered with it is gone. Throws loop_error if
-    // operations are under way, which cannot move.
+    // the kernel has operations under way, which cannot move.
     bool moves_to_this_thread();
 
+    // The next so many entries go to the kernel together.
+    void make_room(unsigned count) noexcept;
     // An entry to be filled; it goes to the kernel with the next enter(), or now if the ring is full.
     io_uring_sqe& next_entry() noexcept;
 
     // Submits what is there and waits so many nanoseconds for a completion; -1 waits for ever, 0 makes
     // no system call where there is nothing to do.
     void enter(std::int64_t pause);
+
+    // Has the kernel something that the next enter() will bring?
+    bool has_events() const noexcept {
+        return (IO_URING_READ_ONCE(*ring_.sq.kflags) &
+                (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+    }
 
     // True if there was none.
     template <class Handler>
@@ -70,6 +79,11 @@ public:
     }
 
 private:
+    // How many of the operations under way the kernel has not seen yet.
+    std::size_t unsubmitted() const noexcept;
+    // A ring for this thread, with what the old one had not submitted.
+    void open_again();
+
     io_uring ring_{};
     std::size_t under_way_ = 0;
     std::thread::id owner_{};
