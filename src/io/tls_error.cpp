@@ -131,8 +131,11 @@ described_error describe_library_error(bool is_established, const std::string& r
     const std::string words = library_error();
     const tls_failure otherwise = is_established ? tls_failure::protocol : tls_failure::handshake;
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+        // One pair of parentheses for all of the library's words.
         return {tls_failure::verification,
-                (refusal.empty() ? "refused" : refusal) + " (" + words + ")"};
+                refusal.ends_with(')')
+                    ? refusal.substr(0, refusal.size() - 1) + ", " + words + ")"
+                    : (refusal.empty() ? "refused" : refusal) + " (" + words + ")"};
     }
     if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
         return {tls_failure::verification, "the client sent no certificate (" + words + ")"};
