@@ -48,10 +48,41 @@ CMAKE
     }
 }
 
+# The layer with third-party libraries: the package finds them itself.
+build_with_io() {
+    mkdir "$work/io"
+    cat >"$work/io/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(uses_io LANGUAGES CXX)
+find_package(weir REQUIRED COMPONENTS io)
+add_executable(uses_io main.cpp)
+target_link_libraries(uses_io PRIVATE weir::io)
+CMAKE
+    cat >"$work/io/main.cpp" <<'CPP'
+#include <weir/io/io.hpp>
+#include <weir/run.hpp>
+
+weir::task<> meet() {
+    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+    weir::io::socket client = co_await weir::io::connect(door.local_address());
+    weir::io::socket server = co_await door.accept();
+}
+
+int main() {
+    return weir::run_main(meet());
+}
+CPP
+    cmake -S "$work/io" -B "$work/io/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix"
+    cmake --build "$work/io/build"
+    "$work/io/build/uses_io"
+}
+
 "configure_with_$way"
 cmake --build "$work/build"
 "$work/build/starter"
 ctest --test-dir "$work/build" --output-on-failure --no-tests=error
 if [[ $way == installed_package ]]; then
     check_message_for_missing_component
+    build_with_io
 fi
