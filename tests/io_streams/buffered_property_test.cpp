@@ -101,7 +101,7 @@ public:
         const auto sender = weir::spawn(trickle(near, sent));
         const std::size_t capacity = 1 + random_.below(random_.flip() ? 8 : 200);
         io::buffered_reader reader(
-            far, {.capacity = capacity, .idle_capacity = 1 + random_.below(capacity)});
+            far, {.capacity = capacity, .idle_capacity = random_.below(capacity + 1)});
         model expected(sent);
         for (int calls = 0; calls < 400 && !(expected.rest().empty() && calls > 20); ++calls) {
             co_await one_call(reader, expected);
@@ -274,7 +274,7 @@ task<> random_trace() {
 
 TEST(BufferedReaderProperty, AnswersAsTheModelDoesUnderThousandsOfCuts) {
     const weir::testing::exploration found =
-        weir::testing::explore(random_trace, {.schedules = 3000});
+        weir::testing::explore(random_trace, {.schedules = runs(3000)});
     EXPECT_FALSE(found.failed) << found.text();
 }
 

@@ -161,7 +161,7 @@ task<> random_duplex() {
 
 TEST(SimulatedNetworkProperty, BytesArriveInOrderOrTheConnectionIsReset) {
     const weir::testing::exploration found =
-        weir::testing::explore(random_duplex, {.schedules = 1500});
+        weir::testing::explore(random_duplex, {.schedules = runs(1500)});
     EXPECT_FALSE(found.failed) << found.text();
 }
 
@@ -265,10 +265,10 @@ TEST(SimulatedNetworkProperty, AServiceAnswersRightlyOrWithAnError) {
         answered += count.answered;
         failed += count.failed;
     };
-    const weir::testing::exploration found = weir::testing::explore(body, {.schedules = 300});
+    const weir::testing::exploration found = weir::testing::explore(body, {.schedules = runs(300)});
     EXPECT_FALSE(found.failed) << found.text();
     EXPECT_GT(answered, failed);  // and both happen
-    EXPECT_GT(failed, 50);
+    EXPECT_GT(failed, 20);
 }
 
 TEST(SimulatedNetworkProperty, TheSameSeedGivesTheSameRun) {

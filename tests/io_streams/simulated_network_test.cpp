@@ -67,8 +67,7 @@ WEIR_TEST(SimulatedNetwork, ErrorsNameWhatWasAsked) {
     WEIR_EXPECT_THROW_WITH(net.connect("server:80"), weir::io_error, "Connection refused");
     net.set_link("client", "server", {});
     listener.close();
-    WEIR_EXPECT_THROW_WITH(listener.accept(), weir::io_error,
-                           "accept on server:80: the listener was closed");
+    WEIR_EXPECT_THROW_WITH(listener.accept(), weir::io_error, "accept on what is closed");
     WEIR_EXPECT_THROW(net.connect("server:80"), weir::io_error);
     for (const char* bad : {"server", "server:", ":80", "server:x", "server:99999", "server:-1"}) {
         EXPECT_THROW((void)net.listen(bad), weir::invalid_argument) << bad;
@@ -186,9 +185,9 @@ WEIR_TEST(SimulatedStream, CloseEndsWhatOthersHaveUnderWay) {
     co_await weir::sleep(1ms);
     near.close();
     near.close();
-    WEIR_EXPECT_THROW_WITH(reading, weir::io_error, "the stream was closed");
-    WEIR_EXPECT_THROW_WITH(writing, weir::io_error, "write to server:49153: the stream was closed");
-    WEIR_EXPECT_THROW(read_some(near), weir::io_error);
+    WEIR_EXPECT_THROW_WITH(reading, weir::io_error, "read, which was closed meanwhile");
+    WEIR_EXPECT_THROW_WITH(writing, weir::io_error, "write, which was closed meanwhile");
+    WEIR_EXPECT_THROW_WITH(read_some(near), weir::io_error, "read on what is closed");
     EXPECT_FALSE(near.is_open());
     std::string got = co_await read_some(far);
     EXPECT_EQ(got, pattern(10));

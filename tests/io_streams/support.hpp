@@ -2,6 +2,7 @@
 // What the tests of streams share.
 #pragma once
 
+#include <weir/detail/frame_pool.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/read.hpp>
 #include <weir/testing/io/simulated_network.hpp>
@@ -20,6 +21,11 @@ using weir::testing::network_stats;
 using weir::testing::simulated_listener;
 using weir::testing::simulated_network;
 using weir::testing::simulated_stream;
+
+// So many runs of a property, fewer where a sanitizer slows them down tenfold.
+constexpr std::uint64_t runs(std::uint64_t many) {
+    return WEIR_RECYCLES_FRAMES != 0 ? many : many / 6;
+}
 
 class dice {
 public:

@@ -164,6 +164,13 @@ private:
     // At least one byte that is not to be skipped; 0 at the end.
     task<std::size_t> more() {
         for (;;) {
+            if constexpr (requires { stream_.readable(); }) {
+                if (buffer_.waits_without_memory()) {
+                    buffer_.release();
+                    co_await stream_.readable();
+                    buffer_.expect_more();
+                }
+            }
             const bytes room = buffer_.prepare();
             const std::size_t count = co_await stream_.read(room);
             const std::size_t kept = buffer_.commit(room, count);

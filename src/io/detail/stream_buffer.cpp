@@ -56,9 +56,6 @@ stream_buffer::stream_buffer(const buffer_options& options, const char* whose) :
     if (options.capacity == 0) {
         throw_bad_size(whose, "capacity", options.capacity, "at least 1");
     }
-    if (options.idle_capacity == 0) {
-        throw_bad_size(whose, "idle_capacity", options.idle_capacity, "at least 1");
-    }
     options_.idle_capacity = std::min(options.idle_capacity, options.capacity);
 }
 
@@ -74,15 +71,24 @@ void stream_buffer::reallocate(std::size_t size) {
     end_ = used;
 }
 
+void read_buffer::release() noexcept {
+    memory_.reset();
+    size_ = 0;
+    begin_ = 0;
+    end_ = 0;
+}
+
 bytes read_buffer::prepare() {
     const std::size_t used = end_ - begin_;
     if (used == 0) {
         begin_ = 0;
         end_ = 0;
-        const std::size_t usual = more_is_near_ ? options_.capacity : options_.idle_capacity;
+        const std::size_t idle = options_.idle_capacity != 0
+                                     ? options_.idle_capacity
+                                     : std::min<std::size_t>(options_.capacity, 256);
+        const std::size_t usual = more_is_near_ ? options_.capacity : idle;
         if (size_ != usual) {
-            memory_.reset();
-            size_ = 0;
+            release();
             reallocate(usual);
         }
     } else if (end_ == size_ || (size_ < options_.capacity && more_is_near_)) {

@@ -29,18 +29,20 @@ connection::~connection() {
     std::erase(path_.connections, this);
 }
 
-bool connection::try_read(read_operation& by, int side) noexcept {
+bool connection::try_read(reading_operation& by, int side) noexcept {
     end& self = ends_[side];
     into(side).catch_up();
     if (self.is_closed) {
-        by.error_ = closed_here;
+        by.error_ = already_closed;
     } else if (self.reader != nullptr) {
         by.error_ = already_used;
-    } else if (by.into_.empty()) {
+    } else if (by.takes_ && by.into_.empty()) {
         by.count_ = 0;
     } else if (into(side).unread() > 0) {
-        by.count_ = into(side).take(by.into_);
-        serve_writer(1 - side);
+        if (by.takes_) {
+            by.count_ = into(side).take(by.into_);
+            serve_writer(1 - side);
+        }
     } else if (self.error != 0) {
         by.error_ = self.error;
     } else if (!self.end_seen) {
@@ -52,7 +54,7 @@ bool connection::try_read(read_operation& by, int side) noexcept {
 bool connection::try_write(write_operation& by, int side) noexcept {
     end& self = ends_[side];
     if (self.is_closed) {
-        by.error_ = closed_here;
+        by.error_ = already_closed;
     } else if (self.writer != nullptr) {
         by.error_ = already_used;
     } else if (self.end_sent) {
@@ -83,7 +85,7 @@ bool connection::try_write(write_operation& by, int side) noexcept {
 int connection::close_write(int side) noexcept {
     end& self = ends_[side];
     if (self.is_closed) {
-        return closed_here;
+        return already_closed;
     }
     if (self.error != 0) {
         return ENOTCONN;
@@ -124,9 +126,9 @@ void connection::close(int side, bool with_reset) noexcept {
 void connection::serve_reader(int side) noexcept {
     if (stream_operation* const waiting = std::exchange(ends_[side].reader, nullptr)) {
         waiting->place_ = nullptr;
-        auto& reader = static_cast<read_operation&>(*waiting);
+        auto& reader = static_cast<reading_operation&>(*waiting);
         if (try_read(reader, side)) {
-            reader.complete_and_keep();
+            finish(reader);
         } else {
             wait_to_read(reader, side);
         }
@@ -138,10 +140,22 @@ void connection::serve_writer(int side) noexcept {
         waiting->place_ = nullptr;
         auto& writer = static_cast<write_operation&>(*waiting);
         if (try_write(writer, side)) {
-            writer.complete_and_keep();
+            finish(writer);
         } else {
             wait_to_write(writer, side);
         }
+    }
+}
+
+// Bytes that were taken or sent are not taken back by a stop that comes now.
+void connection::finish(stream_operation& done) noexcept {
+    if (done.error_ == already_closed) {
+        done.error_ = closed_meanwhile;
+    }
+    if (done.error_ == 0) {
+        done.complete_and_keep();
+    } else {
+        done.complete();
     }
 }
 

@@ -16,7 +16,7 @@
 namespace weir::testing::sim {
 
 // What an operation can fail with besides an errno.
-enum failure : int { closed_here = -1, already_used = -2 };
+enum failure : int { already_closed = -1, closed_meanwhile = -2, already_used = -3 };
 
 // One way of a connection: bytes that travel, and bytes that have arrived and are not read yet. What
 // travels is cut into segments, each with the time of its arrival; one timer waits for the first.
@@ -81,9 +81,9 @@ public:
     }
 
     // Do it now, or say that it has to wait; failures count as done.
-    bool try_read(read_operation& by, int side) noexcept;
+    bool try_read(reading_operation& by, int side) noexcept;
     bool try_write(write_operation& by, int side) noexcept;
-    void wait_to_read(read_operation& by, int side) noexcept { hang(by, ends_[side].reader); }
+    void wait_to_read(reading_operation& by, int side) noexcept { hang(by, ends_[side].reader); }
     void wait_to_write(write_operation& by, int side) noexcept { hang(by, ends_[side].writer); }
     int close_write(int side) noexcept;
     void close(int side, bool with_reset) noexcept;
@@ -125,6 +125,7 @@ private:
     }
     void serve_reader(int side) noexcept;
     void serve_writer(int side) noexcept;
+    static void finish(stream_operation& done) noexcept;
     void fail(int side, int error) noexcept;
     void answer_with_reset(int side) noexcept;
     void count_reset() noexcept;

@@ -261,9 +261,11 @@ task<simulated_stream> simulated_listener::accept() {
             "simulated_listener: accept of one that was moved from or never opened");
     }
     const std::shared_ptr<sim::listener_core> core = core_;
+    const bool waited = !core->waiting().is_closed();
     std::optional<simulated_stream> next = co_await core->waiting().next();
     if (!next.has_value()) {
-        throw io_error(ECANCELED, "accept on " + core->address() + ": the listener was closed");
+        throw io_error(waited ? ECANCELED : EBADF,
+                       waited ? "accept, which was closed meanwhile" : "accept on what is closed");
     }
     co_return std::move(*next);
 }

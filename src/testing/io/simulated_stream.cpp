@@ -7,7 +7,6 @@
 #include <weir/io/error.hpp>
 
 #include <cerrno>
-#include <cstring>
 
 namespace weir::testing {
 
@@ -30,25 +29,24 @@ bool stream_operation::cancel() noexcept {
 }
 
 void stream_operation::fail() const {
-    const std::string call = name() + std::strlen("simulated_stream.");
-    const std::string& peer = end_.of->name(1 - end_.side);
-    const std::string attempt = (call == "read"    ? "read from "
-                                 : call == "write" ? "write to "
-                                                   : "close_write to ") +
-                                peer;
+    const std::string call = name();
     if (error_ == already_used) {
-        throw invalid_state(attempt + ": another task is doing that already");
+        throw invalid_state(call + ": another task does the same already");
     }
-    if (error_ == closed_here) {
-        throw io_error(ECANCELED, attempt + ": the stream was closed");
+    if (error_ == already_closed) {
+        throw io_error(EBADF, call + " on what is closed");
     }
-    throw io_error(error_, attempt);
+    if (error_ == closed_meanwhile) {
+        throw io_error(ECANCELED, call + ", which was closed meanwhile");
+    }
+    const bool reads = call == "read" || call == "readable";
+    throw io_error(error_, call + (reads ? " from " : " to ") + end_.of->name(1 - end_.side));
 }
 
-bool read_operation::ready() noexcept {
+bool reading_operation::ready() noexcept {
     return end_.of->try_read(*this, end_.side);
 }
-bool read_operation::start() noexcept {
+bool reading_operation::start() noexcept {
     end_.of->wait_to_read(*this, end_.side);
     return true;
 }

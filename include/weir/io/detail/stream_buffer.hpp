@@ -18,7 +18,9 @@ struct buffer_options {
     // What is read ahead, or gathered before it is written.
     std::size_t capacity = 16 << 10;
     // What a reader that has nothing keeps while it waits, and a writer that has been flushed: a
-    // connection that is idle takes this much. As large as the capacity: the buffer is never given back.
+    // connection that is idle takes this much. As large as the capacity: the buffer is never given
+    // back. 0: none at all, for streams that can wait without one (those with readable(), as sockets
+    // have); that costs an operation more for each wait, and 256 bytes where it cannot be done.
     std::size_t idle_capacity = 1 << 10;
 };
 
@@ -79,6 +81,13 @@ public:
     explicit read_buffer(const buffer_options& options)
         : stream_buffer(options, "buffered_reader") {}
 
+    // Is it empty, and to be without memory while it waits?
+    bool waits_without_memory() const noexcept {
+        return options_.idle_capacity == 0 && empty() && !more_is_near_;
+    }
+    // There is something to read: the next prepare() is for that.
+    void expect_more() noexcept { more_is_near_ = true; }
+    void release() noexcept;
     // Room for more behind what is there, at least a byte. Views of the buffer end here.
     bytes prepare();
     // So many bytes came into that room. Those that are to be skipped go; gives how many are left.

@@ -57,25 +57,43 @@ private:
     void leave() noexcept;
 };
 
-class [[nodiscard]] read_operation final : public stream_operation {
+// Waits for bytes; takes them, or only sees that they are there.
+class reading_operation : public stream_operation {
 public:
-    read_operation(end_reference end, io::bytes into) noexcept
-        : stream_operation(std::move(end)), into_(into) {}
-    read_operation(read_operation&&) noexcept = default;
-
     bool ready() noexcept override;
     bool start() noexcept override;
-    const char* name() const noexcept override { return "simulated_stream.read"; }
+
+protected:
+    reading_operation(end_reference end, io::bytes into, bool takes) noexcept
+        : stream_operation(std::move(end)), into_(into), takes_(takes) {}
+    reading_operation(reading_operation&&) noexcept = default;
+    ~reading_operation() = default;
+
+    io::bytes into_;
+    std::size_t count_ = 0;
+    bool takes_;
+
+private:
+    friend class connection;
+};
+
+class [[nodiscard]] read_operation final : public reading_operation {
+public:
+    read_operation(end_reference end, io::bytes into) noexcept
+        : reading_operation(std::move(end), into, true) {}
+    const char* name() const noexcept override { return "read"; }
     std::size_t resume() const {
         check();
         return count_;
     }
+};
 
-private:
-    friend class connection;
-    friend class pipe;
-    io::bytes into_;
-    std::size_t count_ = 0;
+class [[nodiscard]] readable_operation final : public reading_operation {
+public:
+    explicit readable_operation(end_reference end) noexcept
+        : reading_operation(std::move(end), {}, false) {}
+    const char* name() const noexcept override { return "readable"; }
+    void resume() const { check(); }
 };
 
 class [[nodiscard]] write_operation final : public stream_operation {
@@ -88,7 +106,7 @@ public:
 
     bool ready() noexcept override;
     bool start() noexcept override;
-    const char* name() const noexcept override { return "simulated_stream.write"; }
+    const char* name() const noexcept override { return "write"; }
     void resume() const { check(); }
 
 private:
@@ -107,7 +125,7 @@ public:
 
     bool ready() noexcept override;
     bool start() noexcept override { return false; }
-    const char* name() const noexcept override { return "simulated_stream.close_write"; }
+    const char* name() const noexcept override { return "close_write"; }
     void resume() const { check(); }
 };
 
@@ -134,6 +152,8 @@ public:
     sim::close_write_operation close_write() {
         return sim::close_write_operation(end("close_write"));
     }
+    // Until there is something to read, or the end, or an error.
+    sim::readable_operation readable() { return sim::readable_operation(end("readable")); }
     void close() noexcept;
     // Closes with a reset, as a socket does whose lingering is turned off.
     void reset() noexcept;
