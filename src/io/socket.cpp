@@ -59,6 +59,11 @@ void socket::reset() noexcept {
     const linger at_once{1, 0};
     if (is_open()) {
         ::setsockopt(fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        // With an operation under way, close() shuts down first, and the peer would see an end:
+        // disconnecting sends the reset now.
+        sockaddr nobody{};
+        nobody.sa_family = AF_UNSPEC;
+        ::connect(fd(), &nobody, sizeof nobody);
     }
     close();
 }
