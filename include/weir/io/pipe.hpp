@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Pipes: a reader and a writer, each half of a byte stream.
+//
+//     auto [reader, writer] = weir::io::make_pipe();
+//     co_await writer.write("hello");
+//     writer.close();                                     // the reader then finds the end
+//     std::string text = co_await weir::io::read_all(reader, 1 << 20);
+//
+// The contract is that of byte_stream, for the direction that there is. A write to a pipe that nobody
+// reads any more is an io_error (EPIPE), never a SIGPIPE.
+#pragma once
+
+#include <weir/io/buffer.hpp>
+#include <weir/io/detail/io_operation.hpp>
+#include <weir/io/read.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace weir::io {
+
+class pipe_writer;
+
+namespace detail {
+
+// The kernel never has the buffer: io_uring only tells when the pipe is ready, and the system call
+// follows.
+class pipe_operation : public io_operation {
+protected:
+    using io_operation::io_operation;
+    ~pipe_operation() = default;
+
+    void prepare(io_uring_sqe& entry) noexcept final;
+    bool take(int result) noexcept final;
+    // Tries at once, on either driver. True: there is nothing to wait for.
+    bool try_now(readiness direction) noexcept;
+
+private:
+    virtual unsigned events() const noexcept = 0;
+    virtual bool transferred(int result) noexcept = 0;  // as io_operation::take()
+
+    bool was_polled_ = false;
+};
+
+class pipe_read_operation final : public pipe_operation {
+public:
+    pipe_read_operation(descriptor* on, bytes into) noexcept
+        : pipe_operation(on, readiness::readable), into_(into) {}
+
+    bool ready() noexcept override {
+        return on() != nullptr && (into_.empty() || try_now(readiness::readable));
+    }
+    const char* name() const noexcept override { return "read from pipe"; }
+    std::size_t resume() const { return static_cast<std::size_t>(checked()); }
+
+private:
+    int attempt() noexcept override;
+    unsigned events() const noexcept override;
+    bool transferred(int result) noexcept override {
+        result_ = result;
+        return true;
+    }
+    std::string attempted() const override { return "read from pipe"; }
+
+    bytes into_;
+};
+
+class pipe_write_operation final : public pipe_operation {
+public:
+    pipe_write_operation(descriptor* on, const_bytes data) noexcept
+        : pipe_operation(on, readiness::writable), first_(data) {}
+    pipe_write_operation(descriptor* on, std::span<const const_bytes> parts) noexcept
+        : pipe_operation(on, readiness::writable), rest_(parts) {}
+
+    bool ready() noexcept override {
+        return on() != nullptr && (is_empty() || try_now(readiness::writable));
+    }
+    const char* name() const noexcept override { return "write to pipe"; }
+    void resume() const { checked(); }
+
+private:
+    int attempt() noexcept override;
+    unsigned events() const noexcept override;
+    bool transferred(int result) noexcept override;
+    bool is_empty() noexcept;  // passes over empty parts
+    std::string attempted() const override { return "write to pipe"; }
+
+    const_bytes first_;
+    std::span<const const_bytes> rest_;
+};
+
+class pipe_close_operation final : public operation {
+public:
+    explicit pipe_close_operation(pipe_writer& closed) noexcept : closed_(closed) {}
+    pipe_close_operation(pipe_close_operation&& unawaited) noexcept
+        : operation(std::move(unawaited)), closed_(unawaited.closed_) {}
+
+    bool ready() noexcept override;
+    bool start() noexcept override { return false; }
+    bool cancel() noexcept override { return true; }
+    void resume() const noexcept {}
+
+private:
+    pipe_writer& closed_;
+};
+
+// Makes a descriptor that the operations above can be used on: it must not block.
+owned_descriptor adopt_pipe(int fd);
+
+}  // namespace detail
+
+class pipe_reader {
+public:
+    pipe_reader() noexcept = default;  // closed
+    // Takes over a descriptor that can be waited for (a pipe, a terminal, a socket) and makes it
+    // non-blocking. Throws io_error if it is none.
+    explicit pipe_reader(int fd) : own_(detail::adopt_pipe(fd)) {}
+
+    detail::pipe_read_operation read(bytes into) noexcept { return {own_.get(), into}; }
+    void close() noexcept { own_.reset(); }
+    bool is_open() const noexcept { return own_ != nullptr; }
+    int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
+    int release();
+
+private:
+    detail::owned_descriptor own_;
+};
+
+class pipe_writer {
+public:
+    pipe_writer() noexcept = default;  // closed
+    explicit pipe_writer(int fd) : own_(detail::adopt_pipe(fd)) {}
+
+    detail::pipe_write_operation write(const_bytes data) noexcept { return {own_.get(), data}; }
+    detail::pipe_write_operation write(std::span<const const_bytes> parts) noexcept {
+        return {own_.get(), parts};
+    }
+    // There is no other direction: the same as close().
+    detail::pipe_close_operation close_write() noexcept {
+        return detail::pipe_close_operation(*this);
+    }
+    void close() noexcept { own_.reset(); }
+    bool is_open() const noexcept { return own_ != nullptr; }
+    int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
+    int release();
+
+private:
+    detail::owned_descriptor own_;
+};
+
+static_assert(byte_source<pipe_reader>);
+static_assert(byte_sink<pipe_writer>);
+
+struct pipe_ends {
+    pipe_reader reader;
+    pipe_writer writer;
+};
+// A new pipe; neither end is inherited by child processes. Throws io_error.
+pipe_ends make_pipe();
+
+}  // namespace weir::io

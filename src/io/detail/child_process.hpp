@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// One child of this process: its pidfd, and how it ended.
+#pragma once
+
+#include <weir/io/process.hpp>
+
+#include <string>
+
+namespace weir::detail {
+
+// Closed when it goes.
+class file_handle {
+public:
+    file_handle() noexcept = default;
+    explicit file_handle(int owned) noexcept : fd_(owned) {}
+    file_handle(file_handle&& other) noexcept : fd_(other.release()) {}
+    file_handle& operator=(file_handle&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~file_handle();
+    int fd() const noexcept { return fd_; }
+    int release() noexcept { return std::exchange(fd_, -1); }
+
+private:
+    int fd_ = -1;
+};
+
+// Shared by the process object and the tasks that wait for it. Whoever goes last without having seen
+// its end hands it to the reaper.
+class child_process {
+public:
+    child_process(int pid, file_handle pidfd, std::string program, const process_options& how)
+        : program_(std::move(program)),
+          pidfd_(std::move(pidfd)),
+          pid_(pid),
+          grace_(how.grace),
+          has_group_(how.own_group) {}
+    child_process(const child_process&) = delete;
+    child_process& operator=(const child_process&) = delete;
+    ~child_process();
+
+    static task<exit_status> wait(std::shared_ptr<child_process> self);
+    static task<exit_status> terminate(std::shared_ptr<child_process> self);
+    bool kill(int signal) noexcept;
+
+    const std::string& program() const noexcept { return program_; }
+    int pid() const noexcept { return pid_; }
+
+private:
+    bool reap();  // true when it has ended
+    task<void> await_end();
+
+    std::string program_;
+    file_handle pidfd_;
+    int pid_;
+    clock::duration grace_;
+    exit_status status_;
+    bool has_group_;
+    bool has_ended_ = false;
+};
+
+// What a child is started with: checked, and independent of what the caller passed.
+struct child_streams {
+    io::pipe_writer in;
+    io::pipe_reader out;
+    io::pipe_reader err;
+};
+std::shared_ptr<child_process> start_child(const std::vector<std::string>& words,
+                                           const process_options& how, child_streams& ours);
+
+// Waits for a child that was killed and nobody waits for; takes the pidfd.
+void reap_later(file_handle pidfd) noexcept;
+// When the running loop closes, it waits a moment for those.
+void reap_with_loop();
+
+}  // namespace weir::detail
