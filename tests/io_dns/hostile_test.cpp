@@ -4,7 +4,8 @@
 #include "fake_server.hpp"
 #include "support.hpp"
 
-#include <iostream>
+#include <sys/resource.h>
+
 #include <random>
 
 namespace {
@@ -215,6 +216,27 @@ WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
         EXPECT_EQ(ended, began);
     };
     co_await with_server(handler, body);
+}
+
+// No descriptor is left for a socket: an error at once, and all is well when there are some again.
+WEIR_IO_TEST(Hostile, OutOfDescriptors) {
+    auto body = [](fake_server& server) -> weir::task<> {
+        const weir::io::address where = server.address();
+        resolver names(alone(where));
+        rlimit before{};
+        ::getrlimit(RLIMIT_NOFILE, &before);
+        rlimit none = before;
+        none.rlim_cur = 3;
+        ::setrlimit(RLIMIT_NOFILE, &none);
+        const auto begin = weir::now();
+        const auto refused = co_await weir::settle(names.resolve("a.example"));
+        ::setrlimit(RLIMIT_NOFILE, &before);
+        EXPECT_TRUE(refused.has_error());
+        EXPECT_LT(weir::now() - begin, 4s);
+        const auto found = co_await names.resolve("a.example");
+        EXPECT_EQ(found.size(), 2u);
+    };
+    co_await with_server(answer_all, body);
 }
 
 // A loop ends while questions are under way; the next one starts anew.

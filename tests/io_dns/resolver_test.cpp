@@ -252,6 +252,14 @@ WEIR_IO_TEST(Resolver, SearchDomainsAreTriedInTurn) {
         WEIR_EXPECT_THROW(names.resolve("none"), weir::resolve_error);
         EXPECT_EQ(server.asked("none.two.example", type_aaaa), 1);
         EXPECT_EQ(server.asked("none", type_aaaa), 1);
+
+        // The file changes: another network.
+        conf.write("search three.example\n");
+        while (server.asked("none.three.example", type_a) == 0) {
+            co_await weir::sleep(20ms);
+            WEIR_EXPECT_THROW(names.resolve("none"), weir::resolve_error);
+            names.clear_cache();
+        }
     };
     co_await with_server(handler, body);
 }

@@ -37,9 +37,10 @@ enum class families : unsigned char {
 };
 
 struct resolver_options {
-    std::span<const io::address> servers{};             // copied; default: those of resolv_conf
-    std::string_view resolv_conf = "/etc/resolv.conf";  // search domains are taken from it, too
-    std::string_view hosts_file = "/etc/hosts";         // empty: none
+    std::span<const io::address> servers{};  // copied; default: those of resolv_conf
+    std::string_view resolv_conf =
+        "/etc/resolv.conf";                      // search domains, too; read again when it changes
+    std::string_view hosts_file = "/etc/hosts";  // empty: none
     clock::duration timeout =
         std::chrono::seconds(2);  // of the first try; doubled for each further one
     int tries = 3;                // of each server

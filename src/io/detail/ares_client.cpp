@@ -11,67 +11,11 @@
 #include "ares_client.hpp"
 
 #include <weir/error.hpp>
-#include <weir/io/error.hpp>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include <cstring>
-#include <mutex>
+#include <algorithm>
+#include <utility>
 
 namespace weir::dns::detail {
-
-namespace {
-
-void check(int status, const char* what) {
-    if (status != ARES_SUCCESS) {
-        throw resolve_error(std::string("cannot start the resolver: ") + what + ": " +
-                            ares_strerror(status));
-    }
-}
-
-void initialise_library() {
-    static std::once_flag once;  // counted without a lock
-    std::call_once(once, [] { check(ares_library_init(ARES_LIB_INIT_ALL), "ares_library_init"); });
-}
-
-ares_addr_port_node node_of(const io::address& server) {
-    ares_addr_port_node made{};
-    made.udp_port = made.tcp_port = server.port() == 0 ? 53 : server.port();
-    if (server.kind() == io::address::family::ipv4) {
-        sockaddr_in raw{};
-        std::memcpy(&raw, server.data(), sizeof raw);
-        made.family = AF_INET;
-        made.addr.addr4 = raw.sin_addr;
-    } else if (server.kind() == io::address::family::ipv6) {
-        sockaddr_in6 raw{};
-        std::memcpy(&raw, server.data(), sizeof raw);
-        made.family = AF_INET6;
-        std::memcpy(&made.addr.addr6, &raw.sin6_addr, sizeof raw.sin6_addr);
-    } else {
-        throw invalid_argument("dns::resolver: servers has '" + server.text() +
-                               "'; a server is an IPv4 or IPv6 address");
-    }
-    return made;
-}
-
-std::string text_of(const ares_addr_port_node& server) {
-    const auto port = static_cast<std::uint16_t>(server.udp_port == 0 ? 53 : server.udp_port);
-    if (server.family == AF_INET) {
-        sockaddr_in raw{};
-        raw.sin_family = AF_INET;
-        raw.sin_port = htons(port);
-        raw.sin_addr = server.addr.addr4;
-        return io::address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw).text();
-    }
-    sockaddr_in6 raw{};
-    raw.sin6_family = AF_INET6;
-    raw.sin6_port = htons(port);
-    std::memcpy(&raw.sin6_addr, &server.addr.addr6, sizeof raw.sin6_addr);
-    return io::address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw).text();
-}
-
-}  // namespace
 
 class ares_client::registry final : public loop_service {
 public:
@@ -91,82 +35,11 @@ private:
     std::vector<ares_client*> clients_;
 };
 
-ares_client::ares_client(const resolver_options& options) {
-    initialise_library();
-    // With several servers c-ares passes over one that fails, and loses what it said. With one there is
-    // nothing to pass on to, and its word is worth more.
-    open(options, options.servers.size() == 1);
-    try {
-        if (use_servers(options.servers) == 1 && options.servers.size() != 1) {
-            ares_destroy(channel_);
-            channel_ = nullptr;
-            open(options, true);
-            use_servers(options.servers);
-        }
-        read_configuration();
-    } catch (...) {
-        ares_destroy(channel_);
-        throw;
-    }
-}
-
 ares_client::~ares_client() {
     shut_down();
     if (listed_in_ != nullptr) {
         listed_in_->remove(*this);
     }
-}
-
-void ares_client::open(const resolver_options& options, bool passes_failures) {
-    std::string path(options.resolv_conf);
-    char lookups[] = "b";
-    ares_options raw{};
-    raw.flags = passes_failures ? ARES_FLAG_NOCHECKRESP : 0;
-    raw.timeout =
-        static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(options.timeout).count());
-    raw.tries = options.tries;
-    raw.lookups = lookups;
-    raw.sock_state_cb = &ares_client::on_socket_state;
-    raw.sock_state_cb_data = this;
-    raw.resolvconf_path = path.data();
-    check(
-        ares_init_options(&channel_, &raw,
-                          ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
-                              ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF | ARES_OPT_NOROTATE),
-        "ares_init_options");
-}
-
-int ares_client::use_servers(std::span<const io::address> given) {
-    if (!given.empty()) {
-        std::vector<ares_addr_port_node> nodes;
-        for (const io::address& each : given) {
-            nodes.push_back(node_of(each));
-        }
-        for (std::size_t index = 1; index < nodes.size(); ++index) {
-            nodes[index - 1].next = &nodes[index];
-        }
-        check(ares_set_servers_ports(channel_, nodes.data()), "ares_set_servers_ports");
-    }
-    ares_addr_port_node* servers = nullptr;
-    check(ares_get_servers_ports(channel_, &servers), "ares_get_servers_ports");
-    int count = 0;
-    server_names_.clear();
-    for (const ares_addr_port_node* each = servers; each != nullptr; each = each->next) {
-        server_names_ += (count++ == 0 ? "" : ", ") + text_of(*each);
-    }
-    ares_free_data(servers);
-    return count;
-}
-
-void ares_client::read_configuration() {
-    ares_options saved{};
-    int mask = 0;
-    check(ares_save_options(channel_, &saved, &mask), "ares_save_options");
-    enough_dots_ = saved.ndots;
-    for (int index = 0; index < saved.ndomains; ++index) {
-        search_.emplace_back(saved.domains[index]);
-    }
-    ares_destroy_options(&saved);
 }
 
 void ares_client::shut_down() noexcept {

@@ -4,6 +4,7 @@
 
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/driver.hpp>
+#include <weir/io/detail/hosts_file.hpp>
 #include <weir/io/dns.hpp>
 #include <weir/loop.hpp>
 
@@ -33,6 +34,8 @@ protected:
     // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another one than
     // before and that is not closed.
     void bind_to_loop();
+    // Reads resolv.conf again if it has changed: true then. Only while no question is under way.
+    bool refresh() noexcept;
     // The callback may come before this returns. pump() is to follow.
     void ask(const std::string& name, int type, ares_callback callback, void* owner);
     // Settles what came, watches the sockets and sets the timer. Not from a callback.
@@ -74,10 +77,17 @@ private:
     void fire() noexcept override;
 
     void loop_closes() noexcept;
-    void open(const resolver_options& options, bool passes_failures);
-    int use_servers(std::span<const io::address> given);
+    void configure();
+    void open(bool passes_failures);
+    int use_servers();
     void read_configuration();
 
+    std::vector<io::address> servers_;  // as given
+    std::string resolv_conf_;
+    int timeout_;  // milliseconds
+    int tries_;
+    file_version configured_;
+    clock::time_point next_look_ = clock::time_point::min();
     ares_channel channel_ = nullptr;
     loop* home_ = nullptr;
     registry* listed_in_ = nullptr;

@@ -74,6 +74,14 @@ std::string read_all(int fd, std::int64_t size) {
 
 }  // namespace
 
+file_version file_version::of(const std::string& path) noexcept {
+    struct stat seen{};
+    if (::stat(path.c_str(), &seen) != 0 || !S_ISREG(seen.st_mode)) {
+        return {};
+    }
+    return {seen.st_mtim.tv_sec, seen.st_mtim.tv_nsec, seen.st_size, seen.st_ino};
+}
+
 host_table parse_hosts(std::string_view text) {
     host_table made;
     while (!text.empty()) {
@@ -89,7 +97,7 @@ const std::vector<io::address>* hosts_file::find(const std::string& name, clock:
         return nullptr;
     }
     if (now >= next_look_) {
-        next_look_ = weir::detail::after(now, std::chrono::seconds(1));
+        next_look_ = weir::detail::after(now, file_look_interval);
         look();
     }
     const auto found = table_.find(name);
@@ -97,18 +105,13 @@ const std::vector<io::address>* hosts_file::find(const std::string& name, clock:
 }
 
 void hosts_file::look() {
-    struct stat seen{};
-    version current;
-    if (::stat(path_.c_str(), &seen) == 0 && S_ISREG(seen.st_mode) &&
-        seen.st_size <= largest_file) {
-        current = {seen.st_mtim.tv_sec, seen.st_mtim.tv_nsec, seen.st_size, seen.st_ino};
-    }
+    const file_version current = file_version::of(path_);
     if (current == read_) {
         return;
     }
     read_ = current;
     table_.clear();
-    if (current.size < 0) {
+    if (current.size < 0 || current.size > largest_file) {
         return;
     }
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);

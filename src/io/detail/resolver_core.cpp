@@ -36,6 +36,9 @@ resolver_core::~resolver_core() {
 
 bool resolver_core::join(resolve_operation& asking) {
     bind_to_loop();
+    if (lookups_.empty() && refresh()) {
+        cache_.clear();  // another network may have other answers
+    }
     auto found = lookups_.find(asking.host_);
     if (found == lookups_.end()) {
         auto made = std::make_unique<lookup>();
