@@ -93,6 +93,7 @@ private:
 struct packet {
     std::string data;
     weir::clock::duration delay{};
+    bool is_held = false;  // until release()
 };
 using dns_handler = std::function<std::vector<packet>(const dns_question&)>;
 
@@ -117,6 +118,11 @@ public:
     }
     int asked() const { return total_; }
     int over_tcp() const { return over_tcp_; }
+    void release() {
+        for (const auto& [data, peer] : std::exchange(held_, {})) {
+            send(data, peer);
+        }
+    }
 
     weir::task<> serve_udp() {
         std::string buffer(2048, '\0');
@@ -133,7 +139,9 @@ public:
                 weir::io::address::from(reinterpret_cast<const sockaddr*>(&from), size);
             for (const packet& each :
                  answer(buffer.substr(0, static_cast<std::size_t>(got)), false)) {
-                if (each.delay > weir::clock::duration::zero()) {
+                if (each.is_held) {
+                    held_.emplace_back(each.data, peer);
+                } else if (each.delay > weir::clock::duration::zero()) {
                     group_->spawn(&fake_server::send_later, this, each, peer);
                 } else {
                     send(each.data, peer);
@@ -234,6 +242,7 @@ private:
     std::map<std::pair<std::string, int>, int> asked_;
     int total_ = 0;
     int over_tcp_ = 0;
+    std::vector<std::pair<std::string, weir::io::address>> held_;
 };
 
 // Runs the body beside the server.
