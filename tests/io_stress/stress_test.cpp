@@ -6,6 +6,7 @@
 #include "../support/io.hpp"
 #include "hostile_client.hpp"
 
+#include <weir/detail/frame_pool.hpp>
 #include <weir/fd.hpp>
 #include <weir/io/serve.hpp>
 #include <weir/loop.hpp>
@@ -125,7 +126,7 @@ weir::task<> waves() {
     EXPECT_EQ(weir_test::open_descriptors(), descriptors);
     // What the first part needed is kept for reuse; the others need no more. A hundred bytes lost per
     // connection would show.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if WEIR_RECYCLES_FRAMES
     const long bearable = 512 + static_cast<long>(plan.connections * plan.waves) / 10;
     EXPECT_LE(resident[2] - resident[1], bearable) << "KiB, after " << resident[1];
 #endif
@@ -181,6 +182,11 @@ weir::task<> shortage() {
 }
 
 TEST(Stress, ARunOutOfDescriptorsIsWaitedOut) {
+#if defined(__SANITIZE_ADDRESS__)
+    // It comes with the sanitizer of undefined behaviour, which opens a pipe to see whether memory can
+    // be read, and takes what it cannot look at for a broken object.
+    GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+#endif
     on_each_driver(&shortage);
 }
 
