@@ -113,17 +113,14 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
         for (unsigned count = 1 + random() % 2; count > 0; --count) {
             made.push_back({text});
         }
-        if (random() % 2 == 0) {
-            made.push_back({reply.text()});
-        }
+        made.push_back({reply.text()});  // the right one, for a resolver that threw the others away
         return made;
     };
     auto body = [&](fake_server& server) -> weir::task<> {
         const weir::io::address where = server.address();
         resolver_options options = alone(where);
-        options.timeout = 40ms;  // much of it is taken for no answer at all
         options.resolution_delay = 0s;
-        options.max_queries = 100;  // as many as fit in the buffer of a socket
+        options.max_queries = 30;  // the buffer of a socket has room for their answers
         int answered = 0;
         int failed = 0;
         for (int round = 0; round < 6; ++round) {
