@@ -41,4 +41,9 @@ engine& engine::current() {
     return loop::current().service<engine_service>().own;
 }
 
+bool engine::does_files_here() {
+    return dynamic_cast<ring_driver*>(&loop::current().get_driver()) != nullptr &&
+           current().does_files();
+}
+
 }  // namespace weir::io::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,22 @@ inline void write(io_uring_sqe& entry, int fd, const void* data, std::size_t siz
 inline void sync(io_uring_sqe& entry, int fd, bool data_only) noexcept {
     io_uring_prep_fsync(&entry, fd, data_only ? IORING_FSYNC_DATASYNC : 0);
 }
+inline void open(io_uring_sqe& entry, int at, const char* path, int flags, unsigned mode) noexcept {
+    io_uring_prep_openat(&entry, at, path, flags, mode);
+}
+inline void status(io_uring_sqe& entry, int at, const char* path, int flags, void* into) noexcept {
+    io_uring_prep_statx(&entry, at, path, flags, STATX_BASIC_STATS,
+                        static_cast<struct ::statx*>(into));
+}
+inline void remove(io_uring_sqe& entry, int at, const char* path, int flags) noexcept {
+    io_uring_prep_unlinkat(&entry, at, path, flags);
+}
+inline void rename(io_uring_sqe& entry, int at, const char* from, const char* to) noexcept {
+    io_uring_prep_renameat(&entry, at, from, at, to, 0);
+}
+inline void make_directory(io_uring_sqe& entry, int at, const char* path, unsigned mode) noexcept {
+    io_uring_prep_mkdirat(&entry, at, path, mode);
+}
 
 #else
 
@@ -74,6 +91,16 @@ template <class... Args>
 void write(io_uring_sqe&, Args&&...) noexcept {}
 template <class... Args>
 void sync(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void open(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void status(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void remove(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void rename(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void make_directory(io_uring_sqe&, Args&&...) noexcept {}
 
 #endif
 

@@ -28,6 +28,8 @@ public:
 
     // That of the running loop. Throws loop_error if its driver knows no descriptors.
     static engine& current();
+    // Does the running loop's engine do files? False too where there is none.
+    static bool does_files_here();
 
     // The loop that it belongs to; null when that is gone.
     const weir::detail::loop_core* home() const noexcept { return home_; }

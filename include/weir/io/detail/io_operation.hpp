@@ -67,6 +67,8 @@ protected:
         return result_;
     }
 
+    // Is its error one of the program, which has an exception of its own?
+    bool is_misused() const noexcept { return trouble_ != trouble::none; }
     descriptor* on() const noexcept { return descriptor_; }
 
     int result_ = 0;

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+// Files: what they promise, by io_uring and by threads.
+
+#include "support/io.hpp"
+
+#include <weir/error.hpp>
+#include <weir/gather.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/file.hpp>
+#include <weir/io/file_system.hpp>
+#include <weir/spawn.hpp>
+#include <weir/time.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weir::io::file;
+using weir::io::file_kind;
+
+// A directory of its own, gone with everything in it at the end.
+class place {
+public:
+    place() {
+        std::string name = (std::filesystem::temp_directory_path() / "weir-files-XXXXXX").string();
+        root_ = ::mkdtemp(name.data());
+    }
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    ~place() { std::filesystem::remove_all(root_); }
+    std::string operator/(const std::string& name) const { return root_ + "/" + name; }
+    const std::string& root() const { return root_; }
+
+private:
+    std::string root_;
+};
+
+template <class T>
+weir::task<> expect_error(weir::task<T> work, std::string text) {
+    try {
+        co_await std::move(work);
+        ADD_FAILURE() << "no error, but it should have been: " << text;
+    } catch (const std::exception& error) {
+        EXPECT_EQ(error.what(), text);
+    }
+}
+
+WEIR_IO_TEST(File, ReadsAndWritesAtOffsets) {
+    const place here;
+    file made = co_await file::open(here / "data", {.write = true, .create = true});
+    co_await made.write_at("world", 6);
+    co_await made.write_at("hello ", 0);
+    std::array<char, 100> got;
+    const std::size_t all = co_await made.read_at(got, 0);
+    EXPECT_EQ(std::string_view(got.data(), all), "hello world");
+    const std::size_t tail = co_await made.read_at(got, 6);
+    EXPECT_EQ(std::string_view(got.data(), tail), "world");
+    const std::size_t behind = co_await made.read_at(got, 5000);
+    EXPECT_EQ(behind, 0u);
+    const std::size_t none = co_await made.read_at({}, 0);
+    EXPECT_EQ(none, 0u);
+    co_await made.write_at({}, 0);
+    const std::uint64_t size = co_await made.size();
+    EXPECT_EQ(size, 11u);
+    co_await made.truncate(3);
+    const std::uint64_t cut = co_await made.size();
+    EXPECT_EQ(cut, 3u);
+    co_await made.sync();
+    co_await made.sync_data();
+    // A hole beyond 4 GiB: offsets are 64 bits wide.
+    co_await made.write_at("far", std::uint64_t{5} << 30);
+    const std::uint64_t large = co_await made.size();
+    EXPECT_EQ(large, (std::uint64_t{5} << 30) + 3);
+    const std::size_t far = co_await made.read_at(got, std::uint64_t{5} << 30);
+    EXPECT_EQ(std::string_view(got.data(), far), "far");
+}
+
+WEIR_IO_TEST(File, ReadsInSequenceLikeAStream) {
+    const place here;
+    file out = co_await file::create(here / "text");
+    co_await out.write("one ");
+    const weir::io::const_bytes parts[] = {"two ", "", "three"};
+    co_await out.write(parts);
+    EXPECT_EQ(out.position(), 13u);
+    co_await out.close_write();
+    out.close();
+    file in = co_await file::open(here / "text");
+    std::string all;
+    std::array<char, 5> part;
+    for (;;) {
+        const std::size_t count = co_await in.read(part);
+        if (count == 0) {
+            break;
+        }
+        all.append(part.data(), count);
+    }
+    EXPECT_EQ(all, "one two three");
+    in.seek(8);
+    const std::size_t count = co_await in.read(part);
+    EXPECT_EQ(std::string_view(part.data(), count), "three");
+    file log = co_await file::open(here / "text", {.append = true});
+    co_await log.write(" four");
+    const std::string whole = co_await weir::io::read_file(here / "text");
+    EXPECT_EQ(whole, "one two three four");
+}
+
+WEIR_IO_TEST(File, ManyTasksAtOnce) {
+    const place here;
+    const file made = co_await file::open(here / "data", {.write = true, .create = true});
+    static constexpr std::size_t count = 100;
+    static constexpr std::size_t size = 3000;
+    std::vector<weir::handle<void>> all;
+    for (std::size_t number = 0; number < count; ++number) {
+        all.push_back(weir::spawn([&made, number]() -> weir::task<> {
+            const std::string block(size, static_cast<char>('0' + number % 70));
+            co_await made.write_at(block, number * size);
+            std::string back(size, ' ');
+            const std::size_t got = co_await made.read_at(back, number * size);
+            EXPECT_EQ(got, size);
+            EXPECT_TRUE(back == block);
+        }));
+    }
+    for (const auto& each : all) {
+        co_await each;
+    }
+    const std::uint64_t total = co_await made.size();
+    EXPECT_EQ(total, count * size);
+}
+
+WEIR_IO_TEST(File, ThePositionHasOneUser) {
+    const place here;
+    file made = co_await file::open(here / "data", {.write = true, .create = true});
+    std::string large(4'000'000, 'x');
+    auto writing = weir::spawn(made.write(large));
+    co_await weir::yield();
+    if (!writing.done()) {
+        std::array<char, 10> buffer;
+        EXPECT_THROW(co_await made.read(buffer), weir::invalid_state);
+    }
+    co_await writing;
+}
+
+WEIR_IO_TEST(File, ErrorsNamePathAndAttempt) {
+    const place here;
+    const std::string missing = here / "missing";
+    co_await expect_error(file::open(missing), "open " + missing + ": No such file or directory");
+    co_await expect_error(weir::io::stat(missing),
+                          "stat " + missing + ": No such file or directory");
+    co_await expect_error(weir::io::read_file(missing),
+                          "open " + missing + ": No such file or directory");
+    co_await expect_error(weir::io::remove(missing),
+                          "remove " + missing + ": No such file or directory");
+    co_await expect_error(
+        weir::io::rename(missing, here / "b"),
+        "rename " + missing + " to " + here / "b" + ": No such file or directory");
+    co_await expect_error(weir::io::list_directory(missing),
+                          "list " + missing + ": No such file or directory");
+    co_await expect_error(weir::io::make_directory(here.root()),
+                          "make_directory " + here.root() + ": File exists");
+    co_await expect_error(weir::io::write_file(missing + "/x", "y"),
+                          "open " + missing + "/x: No such file or directory");
+    const file directory = co_await file::open(here.root());
+    std::array<char, 10> buffer;
+    co_await expect_error(directory.read_at(buffer, 0), "read " + here.root() + ": Is a directory");
+    const file full = co_await file::open("/dev/full", {.read = false, .write = true});
+    co_await expect_error(full.write_at("x", 0), "write /dev/full: No space left on device");
+    co_await expect_error(full.read_at(buffer, 0), "read /dev/full: Bad file descriptor");
+    co_await expect_error(full.truncate(UINT64_MAX), "truncate /dev/full: Invalid argument");
+    file closed;
+    EXPECT_THROW(co_await closed.read(buffer), weir::io_error);
+    EXPECT_EQ(closed.fd(), -1);
+}
+
+WEIR_IO_TEST(File, OptionsAreChecked) {
+    co_await expect_error(file::open("x", {.read = false}),
+                          "open_options: one of read, write and append must be true");
+    co_await expect_error(file::open("x", {.create = true}),
+                          "open_options: create = true makes sense with write or append alone");
+    co_await expect_error(file::open("x", {.write = true, .only_new = true}),
+                          "open_options: only_new = true makes sense with create alone");
+    co_await expect_error(
+        file::open("x", {.write = true, .create = true, .permissions = 66666}),
+        "open_options: permissions = 66666 are none; they are at most 07777, and written in octal");
+    const place here;
+    const file made =
+        co_await file::open(here / "a", {.write = true, .create = true, .only_new = true});
+    co_await expect_error(file::open(here / "a", {.write = true, .create = true, .only_new = true}),
+                          "open " + here / "a" + ": File exists");
+}
+
+WEIR_IO_TEST(File, WholeFiles) {
+    const place here;
+    for (const std::size_t size : {0u, 1u, 16383u, 16384u, 16385u, 1'000'000u}) {
+        std::string text(size, ' ');
+        for (std::size_t at = 0; at < size; ++at) {
+            text[at] = static_cast<char>(at * 31 + at / 255);
+        }
+        co_await weir::io::write_file(here / "data", text);
+        const std::string got = co_await weir::io::read_file(here / "data", size);
+        EXPECT_TRUE(got == text) << size;
+        if (size > 0) {
+            co_await expect_error(weir::io::read_file(here / "data", size - 1),
+                                  "read " + here / "data" + ": it is larger than the limit of " +
+                                      std::to_string(size - 1) + " bytes");
+        }
+    }
+    // Files without a size, and without an end.
+    const std::string status = co_await weir::io::read_file("/proc/self/status");
+    EXPECT_NE(status.find("Name:"), std::string::npos);
+    EXPECT_THROW(co_await weir::io::read_file("/dev/zero", 100'000), weir::limit_exceeded);
+}
+
+WEIR_IO_TEST(File, AtomicallyMeansAllOrNothing) {
+    const place here;
+    const std::string path = here / "config";
+    co_await weir::io::write_file(path, "old", {.permissions = 0640});
+    ::chmod(path.c_str(), 0604);
+    co_await weir::io::write_file(path, "new text", {.atomically = true});
+    const std::string text = co_await weir::io::read_file(path);
+    EXPECT_EQ(text, "new text");
+    const weir::io::file_status about = co_await weir::io::stat(path);
+    EXPECT_EQ(about.permissions, 0604u);
+    // Stopped at any moment it is the old one or the new one, and nothing lies beside it.
+    std::mt19937 random(1);
+    std::string large(200'000, 'z');
+    for (int round = 0; round < 60; ++round) {
+        co_await weir::io::write_file(path, "old");
+        auto writing = weir::spawn(weir::io::write_file(path, large, {.atomically = true}));
+        co_await weir::sleep(std::chrono::microseconds(random() % 400));
+        writing.cancel();
+        co_await writing.wait();
+        const std::string now = co_await weir::io::read_file(path);
+        EXPECT_TRUE(now == "old" || now == large) << round;
+        const auto left = co_await weir::io::list_directory(here.root());
+        EXPECT_EQ(left.size(), 1u) << round;
+    }
+    EXPECT_THROW(co_await weir::io::write_file(here / "no/such", "x", {.atomically = true}),
+                 weir::io_error);
+}
+
+WEIR_IO_TEST(File, DirectoriesAndStatus) {
+    const place here;
+    co_await weir::io::make_directory(here / "sub");
+    co_await weir::io::write_file(here / "file", "12345");
+    EXPECT_EQ(::symlink("file", (here / "link").c_str()), 0);
+    EXPECT_EQ(::mkfifo((here / "pipe").c_str(), 0600), 0);
+    const auto entries = co_await weir::io::list_directory(here.root());
+    std::string text;
+    for (const auto& each : entries) {
+        text += each.name + "=" + std::to_string(static_cast<int>(each.kind)) + " ";
+    }
+    EXPECT_EQ(text, "file=0 link=2 pipe=4 sub=1 ");
+    EXPECT_THROW(co_await weir::io::list_directory(here.root(), 3), weir::limit_exceeded);
+    const weir::io::file_status followed = co_await weir::io::stat(here / "link");
+    EXPECT_EQ(followed.kind, file_kind::regular);
+    EXPECT_EQ(followed.size, 5u);
+    EXPECT_LT(std::chrono::abs(std::chrono::system_clock::now() - followed.modified), 1h);
+    const weir::io::file_status link = co_await weir::io::stat_link(here / "link");
+    EXPECT_EQ(link.kind, file_kind::link);
+    const weir::io::file_status null = co_await weir::io::stat("/dev/null");
+    EXPECT_EQ(null.kind, file_kind::device);
+    co_await weir::io::rename(here / "file", here / "sub/moved");
+    const bool is_there = co_await weir::io::exists(here / "sub/moved");
+    const bool is_gone = co_await weir::io::exists(here / "file");
+    const bool dangles = co_await weir::io::exists(here / "link");
+    EXPECT_TRUE(is_there && !is_gone && dangles);
+    co_await expect_error(weir::io::remove(here / "sub"),
+                          "remove " + here / "sub" + ": Directory not empty");
+    co_await weir::io::remove(here / "sub/moved");
+    co_await weir::io::remove(here / "sub");
+    const bool still = co_await weir::io::exists(here / "sub");
+    EXPECT_FALSE(still);
+}
+
+WEIR_IO_TEST(File, PipesHaveNoPosition) {
+    int fds[2];
+    EXPECT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+    file in(fds[0], "pipe");
+    file out(fds[1], "pipe");
+    std::array<char, 10> got;
+    for (int round = 0; round < 3; ++round) {
+        co_await out.write("abc");
+        const std::size_t count = co_await in.read(got);
+        EXPECT_EQ(std::string_view(got.data(), count), "abc");
+    }
+    out.close();
+    const std::size_t end = co_await in.read(got);
+    EXPECT_EQ(end, 0u);
+}
+
+// More than two gigabytes in one call: a hole, read into memory that is not touched otherwise.
+WEIR_IO_TEST(File, ACallMayBeHuge) {
+    const place here;
+    const file made = co_await file::open(here / "hole", {.write = true, .create = true});
+    constexpr std::uint64_t size = (std::uint64_t{2} << 30) + 5;
+    co_await made.truncate(size);
+    co_await made.write_at("end", size - 3);
+    if (std::getenv("WEIR_HUGE_TESTS") == nullptr) {
+        co_return;  // takes a second and all that memory
+    }
+    const std::unique_ptr<std::byte[]> memory(new std::byte[size]);
+    const std::size_t count = co_await made.read_at(weir::io::bytes(memory.get(), size), 0);
+    EXPECT_EQ(count, size);
+    EXPECT_EQ(static_cast<char>(memory[size - 1]), 'd');
+}
+
+weir::task<> use_files() {
+    const place here;
+    co_await weir::io::write_file(here / "a", "text", {.atomically = true});
+    const std::string text = co_await weir::io::read_file(here / "a");
+    EXPECT_EQ(text, "text");
+    file opened = co_await file::open(here / "a");
+    std::array<char, 10> got;
+    const std::size_t count = co_await weir::timeout(1s, opened.read(got));
+    EXPECT_EQ(count, 4u);
+}
+
+TEST(File, WorkInSimulatedTime) {
+    const std::ptrdiff_t before = weir_test::open_descriptors();
+    weir::run(use_files(), {.driver = weir::driver_kind::simulated});
+    EXPECT_EQ(weir_test::open_descriptors(), before);
+}
+
+}  // namespace
