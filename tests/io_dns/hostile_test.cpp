@@ -123,7 +123,7 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
         options.max_queries = 30;  // the buffer of a socket has room for their answers
         int answered = 0;
         int failed = 0;
-        for (int round = 0; round < 6; ++round) {
+        for (int round = 0; round < 3; ++round) {
             resolver names(options);
             std::vector<weir::handle<void>> all;
             for (int index = 0; index < 400; ++index) {
@@ -145,7 +145,7 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
             // What is left has been answered early, and is asked on.
             EXPECT_EQ(names.stats().queued, 0u);
         }
-        EXPECT_EQ(answered + failed, 2400);
+        EXPECT_EQ(answered + failed, 1200);
         EXPECT_GT(answered, 0);
         EXPECT_GT(failed, 0);
     };
