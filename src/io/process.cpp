@@ -119,9 +119,9 @@ std::string exit_status::text() const {
            (name != nullptr ? std::string(" (") + name + ")" : std::string());
 }
 
-process::process(const command_line& command, const process_options& how) {
+void process::start(const std::vector<std::string>& words, const process_options& how) {
     detail::child_streams ours;
-    child_ = detail::start_child(command.words(), how, ours);
+    child_ = detail::start_child(words, how, ours);
     in_ = std::move(ours.in);
     out_ = std::move(ours.out);
     err_ = std::move(ours.err);
@@ -256,7 +256,7 @@ task<command_result> run_later(std::vector<std::string> words, std::string input
         options.inherit_environment = how.inherit_environment;
         options.own_group = how.own_group;
         options.grace = how.grace;
-        child = process(command_line(words), options);
+        child = process(words, options);
     }
     const bool has_err = how.err.what == child_stream::kind::pipe;
     co_return co_await run_owned(std::move(child), words.front(), std::move(input),

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -222,7 +223,8 @@ WEIR_IO_TEST(Process, DestructionKillsAndLeavesNoZombie) {
     {
         weir::process first({"sleep", "1000"});
         weir::process second({"sleep", "1000"});
-        first = std::move(second);  // ends the first
+        first = std::move(second);      // ends the first
+        weir::process third({"true"});  // words alone do not make it a process to be moved
         EXPECT_THROW(second.pid(), weir::invalid_state);
     }
     // Under a task that waits for it.
@@ -233,6 +235,34 @@ WEIR_IO_TEST(Process, DestructionKillsAndLeavesNoZombie) {
     const weir::exit_status ended = co_await waiting;
     EXPECT_EQ(ended.signal(), SIGKILL);
     co_await until_no_children();
+}
+
+// A loop that sleeps without timers is woken by a signal, whichever way it sleeps.
+TEST(Process, SigtermEndsARunOnEitherDriver) {
+    for (const weir::driver_kind kind : {weir::driver_kind::epoll, weir::driver_kind::uring}) {
+        if (kind == weir::driver_kind::uring && weir::io::detail::make_uring_driver() == nullptr) {
+            continue;
+        }
+        const std::ptrdiff_t before = weir_test::open_descriptors();
+        std::thread sender;
+        auto main = [&]() -> weir::task<> {
+            sender = std::thread([] {
+                std::this_thread::sleep_for(5ms);
+                ::kill(::getpid(), SIGTERM);
+            });
+            weir::process child({"sleep", "1000"});
+            co_await child.wait();
+        };
+        try {
+            weir::run(main(), {.driver = kind});
+            ADD_FAILURE() << "run returned";
+        } catch (const weir::interrupted& stop) {
+            EXPECT_EQ(stop.signal(), SIGTERM);
+        }
+        sender.join();
+        EXPECT_FALSE(has_children());
+        EXPECT_EQ(weir_test::open_descriptors(), before);
+    }
 }
 
 // Tasks with children are cancelled at random moments: no child, descriptor or task stays.

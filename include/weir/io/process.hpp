@@ -110,7 +110,17 @@ public:
     // Starts it; blocks this thread until the program is loaded, about a millisecond. Throws io_error
     // ('cannot start frob: No such file or directory'), invalid_argument for an empty command, a zero
     // byte in a word, a malformed variable, a negative grace period.
-    explicit process(const command_line& command, const process_options& how = {});
+    // A template so that {"true"} cannot be taken for a process to be moved from.
+    template <class Command = command_line>
+        requires std::same_as<Command, command_line> ||
+                 std::same_as<Command, std::vector<std::string>>
+    explicit process(const Command& command, const process_options& how = {}) {
+        if constexpr (std::same_as<Command, command_line>) {
+            start(command.words(), how);
+        } else {
+            start(command, how);
+        }
+    }
     process(process&&) noexcept = default;
     process& operator=(process&& other) noexcept;
     ~process();
@@ -130,6 +140,7 @@ public:
     bool kill(int signal);
 
 private:
+    void start(const std::vector<std::string>& words, const process_options& how);
     detail::child_process& checked() const;
 
     std::shared_ptr<detail::child_process> child_;  // waiting tasks share it
