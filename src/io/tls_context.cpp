@@ -8,6 +8,8 @@
 #include <weir/error.hpp>
 #include <weir/io/tls_context.hpp>
 
+#include <atomic>
+
 namespace weir::tls {
 
 namespace {
@@ -123,8 +125,11 @@ context context::server(const server_options& options, host_chooser choose) {
     }
     SSL_CTX_set_verify(&ssl, mode, &engine_callbacks::verified);
 
-    static constexpr unsigned char sessions_of[] = "weir";
-    SSL_CTX_set_session_id_context(&ssl, sessions_of, sizeof sessions_of - 1);
+    // Sessions are good for the context that they were made under, and for no other.
+    static std::atomic<std::uint64_t> contexts_made = 0;
+    const std::uint64_t own_number = ++contexts_made;
+    SSL_CTX_set_session_id_context(&ssl, reinterpret_cast<const unsigned char*>(&own_number),
+                                   sizeof own_number);
     SSL_CTX_sess_set_cache_size(&ssl, static_cast<long>(options.cached_sessions));
     if (!options.resumption) {
         SSL_CTX_set_options(&ssl, SSL_OP_NO_TICKET);
@@ -139,6 +144,7 @@ context context::server(const server_options& options, host_chooser choose) {
     if (!state->alpn().empty()) {
         SSL_CTX_set_alpn_select_cb(&ssl, &engine_callbacks::protocols_offered, state.get());
     }
+    SSL_CTX_set_client_hello_cb(&ssl, &engine_callbacks::hello_came, nullptr);
     SSL_CTX_set_tlsext_servername_callback(&ssl, &engine_callbacks::host_asked_for);
     return context(std::move(state));
 }

@@ -44,6 +44,24 @@ std::string plain_host(std::string_view given) {
     return std::string(host);
 }
 
+// The first host name in the hello, which has not been checked yet; empty if there is none, or if it
+// makes no sense, of which the library will tell.
+std::string_view host_in_hello(SSL* ssl) noexcept {
+    const unsigned char* data = nullptr;
+    std::size_t size = 0;
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &data, &size) != 1 || size < 5) {
+        return {};
+    }
+    // The length of the list, the kind of the name, the length of the name, the name.
+    const std::size_t list = data[0] * 256u + data[1];
+    const std::size_t name = data[3] * 256u + data[4];
+    if (list + 2 != size || data[2] != TLSEXT_NAMETYPE_host_name || name + 5 > size) {
+        return {};
+    }
+    const std::string_view host(reinterpret_cast<const char*>(data + 5), name);
+    return host.find('\0') == std::string_view::npos ? host : std::string_view();
+}
+
 engine& engine_of(const SSL* ssl) noexcept {
     return *static_cast<engine*>(SSL_get_app_data(ssl));
 }
@@ -184,34 +202,41 @@ int engine_callbacks::session_made(SSL* ssl, SSL_SESSION* fresh) {
     return 0;  // it stays the library's
 }
 
-int engine_callbacks::host_asked_for(SSL* ssl, int* alert, void*) {
+// Before anything of the hello is acted on: a session must not be resumed under the rules of another
+// host than the one asked for.
+int engine_callbacks::hello_came(SSL* ssl, int* alert, void*) {
     engine& self = engine_of(ssl);
     const context::host_chooser& choose = self.context_.state().choose();
-    const char* host = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-    if (host == nullptr) {
-        return SSL_TLSEXT_ERR_NOACK;
-    }
-    if (!choose) {
-        return SSL_TLSEXT_ERR_OK;
+    const std::string_view host = choose ? host_in_hello(ssl) : std::string_view();
+    if (host.empty()) {
+        return SSL_CLIENT_HELLO_SUCCESS;
     }
     try {
-        self.chosen_ = choose(host);
-        if (self.chosen_.has_value()) {
-            if (!self.chosen_->is_server()) {
-                throw invalid_argument("tls: the context chosen for host '" + std::string(host) +
-                                       "' is one for clients");
-            }
-            SSL_CTX* chosen = self.chosen_->state().ssl();
-            SSL_set_SSL_CTX(ssl, chosen);
-            SSL_set_verify(ssl, SSL_CTX_get_verify_mode(chosen),
-                           SSL_CTX_get_verify_callback(chosen));
+        std::optional<context> chosen = choose(host);
+        if (!chosen.has_value()) {
+            chosen = self.context_;
+        } else if (!chosen->is_server()) {
+            throw invalid_argument("tls: the context chosen for host '" + printable(host, 255) +
+                                   "' is one for clients");
         }
-        return SSL_TLSEXT_ERR_OK;
+        SSL_CTX* rules = chosen->state().ssl();
+        if (SSL_set_SSL_CTX(ssl, rules) == nullptr) {
+            throw std::bad_alloc();
+        }
+        SSL_set_verify(ssl, SSL_CTX_get_verify_mode(rules), SSL_CTX_get_verify_callback(rules));
+        self.chosen_ = std::move(chosen);
+        return SSL_CLIENT_HELLO_SUCCESS;
     } catch (...) {
         self.failure_ = std::current_exception();
         *alert = SSL_AD_INTERNAL_ERROR;
-        return SSL_TLSEXT_ERR_ALERT_FATAL;
+        return SSL_CLIENT_HELLO_ERROR;
     }
+}
+
+// Lets the library know that the name was understood.
+int engine_callbacks::host_asked_for(SSL* ssl, int*, void*) {
+    return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) == nullptr ? SSL_TLSEXT_ERR_NOACK
+                                                                         : SSL_TLSEXT_ERR_OK;
 }
 
 int engine_callbacks::protocols_offered(SSL*, const unsigned char** chosen,

@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -44,11 +45,14 @@ public:
             ::close(ends[0]);
             throw weir::io_error(error, "start " + command[0]);
         }
-        talk_ = weir::io::socket(ends[0]);
+        talk_ = std::make_shared<weir::io::socket>(ends[0]);
     }
     child(const child&) = delete;
     child& operator=(const child&) = delete;
-    ~child() { kill(); }
+    ~child() {
+        kill();
+        talk_->close();
+    }
 
     void kill() {
         if (pid_ > 0) {
@@ -57,7 +61,7 @@ public:
         }
     }
 
-    weir::io::socket& talk() { return talk_; }
+    weir::io::socket& talk() { return *talk_; }
 
     // Reads what it says until that comes, and on to the end of the line.
     weir::task<std::string> hear(std::string what) {
@@ -70,7 +74,7 @@ public:
                 }
             }
             char block[4096];
-            const std::size_t count = co_await talk_.read(block);
+            const std::size_t count = co_await talk_->read(block);
             if (count == 0) {
                 throw std::runtime_error("'" + what + "' did not come, but: " + heard_);
             }
@@ -78,20 +82,12 @@ public:
         }
     }
     // Reads on, lest it has to wait until somebody does. Ends with the program or this object.
-    weir::task<> drain() {
-        char block[4096];
-        try {
-            for (std::size_t count = 1; count > 0;) {
-                count = co_await talk_.read(block);
-            }
-        } catch (const weir::io_error&) {
-        }
-    }
+    weir::task<> drain() { return drain(talk_); }
     // To its end, which is near; gives the exit status.
     weir::task<int> finish() {
         char block[4096];
         for (;;) {
-            const std::size_t count = co_await talk_.read(block);
+            const std::size_t count = co_await talk_->read(block);
             if (count == 0) {
                 break;
             }
@@ -104,8 +100,18 @@ public:
     const std::string& heard() const { return heard_; }
 
 private:
+    static weir::task<> drain(std::shared_ptr<weir::io::socket> from) {
+        char block[4096];
+        try {
+            for (std::size_t count = 1; count > 0;) {
+                count = co_await from->read(block);
+            }
+        } catch (const weir::io_error&) {
+        }
+    }
+
     pid_t pid_ = -1;
-    weir::io::socket talk_;
+    std::shared_ptr<weir::io::socket> talk_;
     std::string heard_;
 };
 

@@ -253,6 +253,59 @@ WEIR_TEST(TlsHostile, RefusesToRenegotiate) {
     }
 }
 
+// A session from a host that lets everybody in does not open one that asks for certificates, and each
+// host is spoken to under its own rules.
+WEIR_TEST(TlsHostile, SessionsDoNotCarryOverToOtherHosts) {
+    const tls::certificate second = ids().authority.issue({.names = "second.example"});
+    const tls::context strict =
+        tls::context::server({.certificate_pem = second.certificate_pem,
+                              .key_pem = second.key_pem,
+                              .alpn = "second",
+                              .client_certificates = tls::client_certificates::required,
+                              .ca_pem = ids().authority.certificate_pem()});
+    const tls::context server = tls::context::server(
+        {.certificate_pem = ids().good.certificate_pem, .key_pem = ids().good.key_pem},
+        [&](std::string_view host) -> std::optional<tls::context> {
+            return host == "second.example" ? std::optional(strict) : std::nullopt;
+        });
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        SSL_SESSION* session = nullptr;
+        for (const std::string& host : {std::string("good.example"), std::string("good.example"),
+                                        std::string("second.example")}) {
+            two_ends ends = connected();
+            raw_peer peer(std::move(ends.client), false, version);
+            peer.host = host;
+            peer.session = session;
+            auto shake = [&]() -> task<> {
+                co_await peer.handshake();
+                co_await peer.send();
+                (void)co_await peer.read(2);  // tickets come before
+            };
+            auto shaking = weir::spawn(shake);
+            auto accepted = co_await weir::settle(tls::accept(std::move(ends.server), server));
+            if (host == "second.example") {
+                EXPECT_SAYS(text_of_outcome(accepted), "the client sent no certificate");
+            } else {
+                secure_stream made = std::move(accepted).value();
+                EXPECT_EQ(made.was_resumed(), session != nullptr);
+                co_await made.write("ok");
+            }
+            (void)co_await weir::settle(std::move(shaking));
+            if (session == nullptr) {
+                session = SSL_get1_session(peer.ssl());
+            }
+        }
+        SSL_SESSION_free(session);
+    }
+    const tls::context known = tls::context::client({.ca_pem = ids().authority.certificate_pem(),
+                                                     .certificate_pem = ids().user.certificate_pem,
+                                                     .key_pem = ids().user.key_pem,
+                                                     .alpn = "second"});
+    both_streams made = co_await shake_hands(known, server, connected(), "second.example");
+    EXPECT_EQ(made.client.alpn(), "second");
+    EXPECT_EQ(made.server.peer_subject(), "CN=alice");
+}
+
 // A ticket in several records, of which one has come: OpenSSL writes nothing before the rest. The
 // writer waits for the reader's input, or reads for itself.
 WEIR_TEST(TlsHostile, WritesInTheMiddleOfATicket) {

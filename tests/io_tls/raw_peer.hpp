@@ -24,9 +24,15 @@ public:
     raw_peer(const raw_peer&) = delete;
     raw_peer& operator=(const raw_peer&) = delete;
     ~raw_peer() {
+        if (ssl_ != nullptr) {
+            SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN);  // else its session would count as bad
+        }
         SSL_free(ssl_);
         SSL_CTX_free(context_);
     }
+
+    std::string host = "good.example";  // of a client: whom it asks for, with which session
+    SSL_SESSION* session = nullptr;
 
     SSL_CTX* context() { return context_; }
     SSL* ssl() { return ssl_; }
@@ -39,7 +45,10 @@ public:
             SSL_set_accept_state(ssl_);
         } else {
             SSL_set_connect_state(ssl_);
-            SSL_set_tlsext_host_name(ssl_, "good.example");
+            SSL_set_tlsext_host_name(ssl_, host.c_str());
+            if (session != nullptr) {
+                SSL_set_session(ssl_, session);
+            }
         }
     }
     // What it wants to send.

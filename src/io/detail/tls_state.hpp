@@ -46,6 +46,7 @@ struct engine_callbacks {
     static BIO_METHOD* transport();
     static int verified(int is_good, X509_STORE_CTX* about);
     static int session_made(SSL* ssl, SSL_SESSION* fresh);
+    static int hello_came(SSL* ssl, int* alert, void*);
     static int host_asked_for(SSL* ssl, int* alert, void*);
     static int protocols_offered(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
                                  const unsigned char* offered, unsigned int offered_size,
