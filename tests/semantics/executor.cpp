@@ -1,26 +1,99 @@
 // SPDX-License-Identifier: MIT
-// X: work submitted from other threads. What runs on thread pools belongs to the I/O layer.
+// X: blocking work on a thread pool, and work submitted from other threads.
 
+#include <weir/io/blocking.hpp>
+#include <weir/refusal.hpp>
 #include <weir/submit.hpp>
 #include <weir/testing/testing.hpp>
 
+#include <barrier>
 #include <thread>
 
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* later =
-    "blocking work on a thread pool belongs to the I/O layer, which is not there yet";
+WEIR_TEST(Semantics, X_01) {
+    const auto home = std::this_thread::get_id();
+    int calls = 0;
+    const int value = co_await weir::run_blocking([&] {
+        ++calls;
+        EXPECT_NE(std::this_thread::get_id(), home);
+        return 42;
+    });
+    EXPECT_EQ(value, 42);
+    EXPECT_EQ(calls, 1);
+    auto fails = []() -> int { throw std::domain_error("failed over there"); };
+    WEIR_EXPECT_THROW_WITH(weir::run_blocking(fails), std::domain_error, "failed over there");
 
-TEST(Semantics, X_01) {
-    RecordProperty("not-applicable", later);
+    // They return only if three run at once.
+    std::barrier together(3);
+    auto meet = [&] { together.arrive_and_wait(); };
+    co_await weir::gather(weir::run_blocking(meet), weir::run_blocking(meet),
+                          weir::run_blocking(meet));
 }
-TEST(Semantics, X_02) {
-    RecordProperty("not-applicable", later);
+
+WEIR_TEST(Semantics, X_02) {
+    ::testing::Test::RecordProperty(
+        "deviates",
+        "the task that awaits running work goes on when that has ended, since it may use "
+        "what the task owns; a function that takes a std::stop_token is told");
+    weir::thread_pool pool({.max_threads = 1});
+    std::atomic<bool> may_end = false;
+    std::atomic<bool> runs = false;
+    bool second_ran = false;
+    auto first = weir::spawn([&]() -> weir::task<> {
+        co_await pool.run([&] {
+            runs = true;
+            while (!may_end) {
+                std::this_thread::sleep_for(100us);
+            }
+        });
+        ADD_FAILURE() << "the result is dropped";
+    });
+    auto second =
+        weir::spawn([&]() -> weir::task<> { co_await pool.run([&] { second_ran = true; }); });
+    while (!runs || pool.stats().queued == 0) {
+        co_await weir::yield();
+    }
+    second.cancel();
+    co_await second.wait();
+    EXPECT_TRUE(second.cancelled());
+    first.cancel();
+    co_await weir::yield();
+    co_await weir::yield();
+    EXPECT_FALSE(first.done()) << "the work still runs";
+    may_end = true;
+    co_await first.wait();
+    EXPECT_TRUE(first.cancelled());
+    co_await pool.run([] {});
+    EXPECT_FALSE(second_ran);
 }
+
 TEST(Semantics, X_04) {
-    RecordProperty("not-applicable", later);
+    weir::run([]() -> weir::task<> {
+        weir::thread_pool pool({.max_threads = 1});
+        std::atomic<bool> may_end = false;
+        auto work = weir::spawn([&]() -> weir::task<int> {
+            co_return co_await pool.run([&] {
+                while (!may_end) {
+                    std::this_thread::sleep_for(100us);
+                }
+                return 1;
+            });
+        });
+        while (pool.stats().running == 0) {
+            co_await weir::sleep(100us);
+        }
+        WEIR_EXPECT_TIMEOUT(weir::timeout(1ms, pool.shut_down()));  // the loop is not blocked
+        WEIR_EXPECT_THROW(pool.run([] {}), weir::refused);
+        may_end = true;
+        co_await pool.shut_down();
+        EXPECT_EQ(pool.stats().threads, 0u);
+        const int value = co_await work;
+        EXPECT_EQ(value, 1);
+        WEIR_EXPECT_THROW(pool.run([] {}), weir::refused);
+    }());
 }
 
 // A loop on a thread of its own, until the end of the test.
