@@ -36,6 +36,27 @@ address local_address_of(int fd) {
     return asked_address(fd, "local_address", ::getsockname);
 }
 
+address remote_address_of(int fd) {
+    return asked_address(fd, "remote_address", ::getpeername);
+}
+
+void set_int_option(int fd, int level, int name, int value) {
+    if (::setsockopt(fd, level, name, &value, sizeof value) != 0) {
+        throw io_error(errno, "set_option(" + std::to_string(level) + ", " + std::to_string(name) +
+                                  ", " + std::to_string(value) + ")");
+    }
+}
+
+int int_option(int fd, int level, int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    if (::getsockopt(fd, level, name, &value, &size) != 0) {
+        throw io_error(errno,
+                       "option(" + std::to_string(level) + ", " + std::to_string(name) + ")");
+    }
+    return value;
+}
+
 }  // namespace detail
 
 address socket::local_address() const {
@@ -43,7 +64,7 @@ address socket::local_address() const {
 }
 
 address socket::remote_address() const {
-    return detail::asked_address(fd(), "remote_address", ::getpeername);
+    return detail::remote_address_of(fd());
 }
 
 int socket::release() {
@@ -69,20 +90,11 @@ void socket::reset() noexcept {
 }
 
 void socket::set_option(int level, int name, int value) {
-    if (::setsockopt(fd(), level, name, &value, sizeof value) != 0) {
-        throw io_error(errno, "set_option(" + std::to_string(level) + ", " + std::to_string(name) +
-                                  ", " + std::to_string(value) + ")");
-    }
+    detail::set_int_option(fd(), level, name, value);
 }
 
 int socket::option(int level, int name) const {
-    int value = 0;
-    socklen_t size = sizeof value;
-    if (::getsockopt(fd(), level, name, &value, &size) != 0) {
-        throw io_error(errno,
-                       "option(" + std::to_string(level) + ", " + std::to_string(name) + ")");
-    }
-    return value;
+    return detail::int_option(fd(), level, name);
 }
 
 void socket::set_no_delay(bool on) {

@@ -137,5 +137,9 @@ private:
 };
 
 address local_address_of(int fd);
+address remote_address_of(int fd);
+// Both throw io_error with the numbers.
+void set_int_option(int fd, int level, int name, int value);
+int int_option(int fd, int level, int name);
 
 }  // namespace weir::io::detail
