@@ -268,7 +268,7 @@ TEST(SimulatedNetworkProperty, AServiceAnswersRightlyOrWithAnError) {
     const weir::testing::exploration found = weir::testing::explore(body, {.schedules = runs(300)});
     EXPECT_FALSE(found.failed) << found.text();
     EXPECT_GT(answered, failed);  // and both happen
-    EXPECT_GT(failed, 20);
+    EXPECT_GT(failed, 10);
 }
 
 TEST(SimulatedNetworkProperty, TheSameSeedGivesTheSameRun) {

@@ -24,7 +24,7 @@ using weir::testing::simulated_stream;
 
 // So many runs of a property, fewer where a sanitizer slows them down tenfold.
 constexpr std::uint64_t runs(std::uint64_t many) {
-    return WEIR_RECYCLES_FRAMES != 0 ? many : many / 6;
+    return WEIR_RECYCLES_FRAMES != 0 ? many : many / 10;
 }
 
 class dice {
