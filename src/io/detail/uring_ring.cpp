@@ -107,8 +107,22 @@ io_uring_sqe& uring_ring::next_entry() noexcept {
     return *entry;
 }
 
+bool uring_ring::comes_soon(std::int64_t pause) noexcept {
+    if (under_way_ == 0 || !spin_.is_due()) {
+        return false;
+    }
+    if (io_uring_sq_ready(&ring_) > 0) {
+        io_uring_submit(&ring_);  // an error comes again, and is seen, in the call that sleeps
+    }
+    return spin_.until([this] { return has_events() || io_uring_cq_ready(&ring_) > 0; },
+                       pause < 0 ? INT64_MAX : pause);
+}
+
 void uring_ring::enter(std::int64_t pause) {
     int result = 0;
+    if (pause != 0 && comes_soon(pause)) {
+        pause = 0;
+    }
     if (pause == 0) {
         if (has_events()) {
             result = io_uring_submit_and_get_events(&ring_);

@@ -2,6 +2,8 @@
 // The ring itself: entries out, completions in, and the system call between them.
 #pragma once
 
+#include "brief_spin.hpp"
+
 #include <liburing.h>
 
 #include <cstddef>
@@ -83,11 +85,14 @@ private:
     std::size_t unsubmitted() const noexcept;
     // A ring for this thread, with what the old one had not submitted.
     void open_again();
+    // Submits, and waits a moment for a completion without sleeping, where that is likely to pay.
+    bool comes_soon(std::int64_t pause) noexcept;
 
     io_uring ring_{};
     std::size_t under_way_ = 0;
     std::thread::id owner_{};
     bool is_open_ = false;
+    brief_spin spin_;
 };
 
 }  // namespace weir::io::detail
