@@ -113,7 +113,7 @@ WEIR_TEST(ThreadPool, BeginsInTheOrderOfAsking) {
     gate entrance;
     std::vector<weir::handle<void>> calls;
     calls.push_back(weir::spawn([&]() -> task<> { co_await pool.run([&] { entrance.pass(); }); }));
-    co_await weir::yield();
+    co_await until_queued(pool, 0);
     for (int number = 0; number < 20; ++number) {
         calls.push_back(weir::spawn([&, number]() -> task<> {
             co_await pool.run([&order, number] { order.push_back(number); });
@@ -132,6 +132,7 @@ WEIR_TEST(ThreadPool, ACancelledCallThatWaitsNeverRuns) {
     std::atomic<int> alive = 0;
     std::atomic<bool> ran = false;
     auto first = weir::spawn([&]() -> task<> { co_await pool.run([&] { entrance.pass(); }); });
+    co_await until_queued(pool, 0);
     auto second = weir::spawn([&]() -> task<> {
         co_await pool.run([&ran](const homing&) { ran = true; }, homing(alive));
     });
@@ -247,6 +248,7 @@ WEIR_TEST(ThreadPool, DestructionRefusesWhatWaitsAndFinishesWhatRuns) {
             return 1;
         });
     });
+    co_await until_queued(*pool, 0);
     auto second = weir::spawn([&]() -> task<int> { co_return co_await pool->run(add, 1, 1); });
     co_await until_queued(*pool, 1);
     std::thread opener([&] {
@@ -265,14 +267,13 @@ WEIR_TEST(ThreadPool, ShutsDownWithoutBlockingTheLoop) {
     thread_pool pool({.max_threads = 1});
     gate entrance;
     auto first = weir::spawn([&]() -> task<> { co_await pool.run([&] { entrance.pass(); }); });
+    co_await until_queued(pool, 0);
     auto second = weir::spawn([&]() -> task<int> { co_return co_await pool.run(add, 1, 1); });
     co_await until_queued(pool, 1);
     auto ends = weir::spawn([&]() -> task<> { co_await pool.shut_down(); });
     auto also = weir::spawn([&]() -> task<> { co_await pool.shut_down(); });
     auto given_up = weir::spawn([&]() -> task<> { co_await pool.shut_down(); });
-    for (int turn = 0; turn < 5; ++turn) {
-        co_await weir::yield();
-    }
+    co_await weir::testing::settle_all();
     given_up.cancel();
     co_await given_up.wait();
     EXPECT_FALSE(ends.done());

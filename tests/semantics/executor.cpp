@@ -51,9 +51,12 @@ WEIR_TEST(Semantics, X_02) {
         });
         ADD_FAILURE() << "the result is dropped";
     });
+    while (!runs) {
+        co_await weir::yield();
+    }
     auto second =
         weir::spawn([&]() -> weir::task<> { co_await pool.run([&] { second_ran = true; }); });
-    while (!runs || pool.stats().queued == 0) {
+    while (pool.stats().queued == 0) {
         co_await weir::yield();
     }
     second.cancel();
