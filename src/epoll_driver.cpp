@@ -6,6 +6,7 @@
 // once. Sources may be detached, and destroyed, while a batch of events is handed out: what the batch
 // still holds for them is crossed out.
 
+#include <weir/detail/brief_spin.hpp>
 #include <weir/detail/wait_pacing.hpp>
 #include <weir/driver.hpp>
 #include <weir/error.hpp>
@@ -149,7 +150,13 @@ private:
 
     int wait_for_events(std::int64_t deadline) {
         const std::int64_t pause = pacing_.pause_until(deadline);
-        const int count = epoll_wait_nanoseconds(pause);
+        int count = 0;
+        if (pause != 0 && has_sources() && spin_.is_due() &&
+            spin_.until([&] { return (count = epoll_wait_nanoseconds(0)) > 0; },
+                        pause < 0 ? INT64_MAX : pause)) {
+            return count;
+        }
+        count = epoll_wait_nanoseconds(pause);
         if (count == 0 && pause > 0) {
             pacing_.timer_woke();
         }
@@ -234,6 +241,7 @@ private:
     int event_ = -1;
     bool precise_ = true;
     detail::wait_pacing pacing_;
+    detail::brief_spin spin_;
     std::unordered_map<int, watched> watches_;
     std::size_t source_count_ = 0;
     std::array<epoll_event, 64> batch_;  // being handed out

@@ -2,7 +2,7 @@
 // The ring itself: entries out, completions in, and the system call between them.
 #pragma once
 
-#include "brief_spin.hpp"
+#include <weir/detail/brief_spin.hpp>
 
 #include <liburing.h>
 
@@ -92,7 +92,7 @@ private:
     std::size_t under_way_ = 0;
     std::thread::id owner_{};
     bool is_open_ = false;
-    brief_spin spin_;
+    weir::detail::brief_spin spin_;
 };
 
 }  // namespace weir::io::detail

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace weir::io::detail {
+namespace weir::detail {
 
 // Going to sleep and being woken costs this thread and whoever wakes it several microseconds. In the
 // middle of a conversation the next message is often there sooner, and then it pays to wait for it
@@ -26,8 +26,8 @@ public:
     }
     // True as soon as is_ready() says so, false if that was not within the limits.
     template <class Condition>
-    bool until(Condition&& is_ready, std::int64_t at_most_nanoseconds) noexcept {
-        const std::int64_t start = weir::detail::monotonic_nanoseconds();
+    bool until(Condition&& is_ready, std::int64_t at_most_nanoseconds) {
+        const std::int64_t start = monotonic_nanoseconds();
         const std::int64_t end = start + std::min(longest, at_most_nanoseconds);
         do {
             for (int i = 0; i < 8; ++i) {
@@ -37,7 +37,7 @@ public:
                 skip_next_ = std::max(skip_next_ / 2, 1U);
                 return true;
             }
-        } while (weir::detail::monotonic_nanoseconds() < end);
+        } while (monotonic_nanoseconds() < end);
         waits_to_skip_ = skip_next_;
         skip_next_ = std::min(2 * skip_next_, most_skipped);
         return false;
@@ -65,4 +65,4 @@ private:
     unsigned waits_to_skip_ = 0;
 };
 
-}  // namespace weir::io::detail
+}  // namespace weir::detail
