@@ -9,6 +9,7 @@
 
 #include <weir/io/buffer.hpp>
 #include <weir/io/byte_stream.hpp>
+#include <weir/io/error.hpp>
 #include <weir/task.hpp>
 
 #include <cstddef>

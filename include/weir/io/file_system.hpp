@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weir/io/buffer.hpp>
+#include <weir/io/error.hpp>
 #include <weir/task.hpp>
 
 #include <chrono>

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <weir/io/detail/udp_operations.hpp>
+#include <weir/io/error.hpp>
 
 namespace weir::udp {
 
