@@ -9,8 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 namespace weir_test {
 
@@ -25,6 +27,10 @@ inline weir::task<> within_limits(weir::task<> (*body)()) {
 inline void run_io(weir::driver_kind kind, weir::task<> (*body)()) {
     const std::ptrdiff_t before = open_descriptors();
     weir::run(within_limits(body), {.driver = kind});
+    // A thread of a pool that has just posted its result may hold the driver a moment longer.
+    for (int wait = 0; wait < 1000 && open_descriptors() != before; ++wait) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     EXPECT_EQ(open_descriptors(), before) << "descriptors were left open";
 }
 
