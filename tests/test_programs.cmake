@@ -11,14 +11,25 @@ get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
 list(TRANSFORM layers PREPEND weir:: OUTPUT_VARIABLE layer_targets)
 target_link_libraries(weir_test_base INTERFACE ${layer_targets} GTest::gtest_main)
 target_include_directories(weir_test_base INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+if(TARGET weir_io)
+    # The precompiled header then brings io_uring to all of them, as weir/io does to its users.
+    target_compile_definitions(weir_test_base INTERFACE WEIR_TEST_WITH_IO=1)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # A time stamp in the precompiled header would make each one new to ccache.
     target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    # The library is optimised in full; tests are compiled far more often than they are run.
+    target_compile_options(weir_test_base INTERFACE -O1)
 endif()
 
 add_library(weir_test_pch OBJECT support/precompiled.cpp)
 target_link_libraries(weir_test_pch PRIVATE weir_test_base)
 target_precompile_headers(weir_test_pch PRIVATE support/precompiled.hpp)
+
+# Loops that do not say which driver they want get this one, where it is set: epoll or uring.
+set(WEIR_TEST_DRIVER "" CACHE STRING "Driver of the tests' loops; empty: the default")
 
 function(weir_add_test_program target area)
     add_executable(${target} ${ARGN})
@@ -30,5 +41,6 @@ function(weir_add_test_program target area)
         DISCOVERY_MODE PRE_TEST
         DISCOVERY_TIMEOUT 60
         TEST_PREFIX "${area}."
-        PROPERTIES TIMEOUT ${WEIR_TEST_TIMEOUT} LABELS ${area})
+        PROPERTIES TIMEOUT ${WEIR_TEST_TIMEOUT} LABELS ${area}
+            ENVIRONMENT "WEIR_DRIVER=${WEIR_TEST_DRIVER}")
 endfunction()

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <weir/flow/flow.hpp>
+#if defined(WEIR_TEST_WITH_IO)
+#include <weir/io/io.hpp>
+#endif
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
 
