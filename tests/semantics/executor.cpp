@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // X: blocking work on a thread pool, and work submitted from other threads.
 
-#include <weir/io/blocking.hpp>
 #include <weir/refusal.hpp>
 #include <weir/submit.hpp>
 #include <weir/testing/testing.hpp>
+
+#if defined(WEIR_TEST_WITH_IO)
+#include <weir/io/blocking.hpp>
+#endif
 
 #include <barrier>
 #include <thread>
@@ -12,6 +15,8 @@
 namespace {
 
 using namespace std::chrono_literals;
+
+#if defined(WEIR_TEST_WITH_IO)
 
 WEIR_TEST(Semantics, X_01) {
     const auto home = std::this_thread::get_id();
@@ -98,6 +103,8 @@ TEST(Semantics, X_04) {
         WEIR_EXPECT_THROW(pool.run([] {}), weir::refused);
     }());
 }
+
+#endif
 
 // A loop on a thread of its own, until the end of the test.
 class loop_thread {
