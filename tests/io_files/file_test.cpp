@@ -327,7 +327,7 @@ weir::task<> use_files() {
 TEST(File, WorkInSimulatedTime) {
     const std::ptrdiff_t before = weir_test::open_descriptors();
     weir::run(use_files(), {.driver = weir::driver_kind::simulated});
-    EXPECT_EQ(weir_test::open_descriptors(), before);
+    weir_test::expect_descriptors(before);
 }
 
 }  // namespace

@@ -20,6 +20,14 @@ inline std::ptrdiff_t open_descriptors() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
+inline void expect_descriptors(std::ptrdiff_t before) {
+    // A thread of a pool that has just posted its result may hold the driver a moment longer.
+    for (int wait = 0; wait < 1000 && open_descriptors() != before; ++wait) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(open_descriptors(), before) << "descriptors were left open";
+}
+
 inline weir::task<> within_limits(weir::task<> (*body)()) {
     co_await weir::timeout(std::chrono::seconds(20), body());
 }
@@ -27,11 +35,7 @@ inline weir::task<> within_limits(weir::task<> (*body)()) {
 inline void run_io(weir::driver_kind kind, weir::task<> (*body)()) {
     const std::ptrdiff_t before = open_descriptors();
     weir::run(within_limits(body), {.driver = kind});
-    // A thread of a pool that has just posted its result may hold the driver a moment longer.
-    for (int wait = 0; wait < 1000 && open_descriptors() != before; ++wait) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    EXPECT_EQ(open_descriptors(), before) << "descriptors were left open";
+    expect_descriptors(before);
 }
 
 }  // namespace weir_test
