@@ -158,10 +158,7 @@ private:
         door_.close();
         is_draining_ = true;
         for (session* each = sessions_; each != nullptr; each = each->next_) {
-            each->is_draining_ = true;
-            if (each->idle_ != nullptr) {
-                each->idle_->cancel();
-            }
+            each->drain();
         }
         cancel_scope limit(weir::detail::after(now(), options_.drain_deadline));
         co_await limit.run(all_gone());

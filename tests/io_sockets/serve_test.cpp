@@ -11,6 +11,8 @@
 #include <weir/time.hpp>
 
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <string>
@@ -214,6 +216,78 @@ WEIR_IO_TEST(Serve, OutOfDescriptors) {
     ::setrlimit(RLIMIT_NOFILE, &former);
     server.cancel();
     co_await server.wait();
+}
+
+// A stop that comes when a connection was just taken from the system: it is one of those under way.
+WEIR_IO_TEST(Serve, AStopLosesNoConnectionThatWasAccepted) {
+    int greeted = 0;
+    for (int round = 0; round < 20; ++round) {
+        weir::io::listener door = weir::io::listen(address::loopback(0));
+        const address at = door.local_address();
+        auto greet = [&](weir::io::socket peer) -> weir::task<> { co_await peer.write("hello"); };
+        auto server = weir::spawn(weir::tcp::serve(std::move(door), greet));
+        int ends[2];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        weir::io::socket alarm(ends[0]);
+        weir::io::socket ringer(ends[1]);
+        auto stop = [&]() -> weir::task<> {
+            co_await alarm.readable();
+            server.cancel();
+        };
+        auto stopping = weir::spawn(stop);
+        co_await weir::sleep(1ms);
+        // Both happen before the loop looks again, in either order.
+        const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        auto connect = [&] {
+            EXPECT_EQ(::connect(client, at.data(), static_cast<socklen_t>(at.size())), 0);
+        };
+        if (round % 2 == 0) {
+            connect();
+        }
+        EXPECT_EQ(::send(ringer.fd(), "x", 1, 0), 1);
+        if (round % 2 == 1) {
+            connect();
+        }
+        co_await stopping;
+        co_await server.wait();
+        std::array<char, 10> answer;
+        const ssize_t count = ::recv(client, answer.data(), answer.size(), 0);
+        EXPECT_NE(count, 0) << "accepted, and dropped";  // refused would be a reset
+        greeted += count > 0 ? 1 : 0;
+        ::close(client);
+    }
+    EXPECT_GT(greeted, 0);
+}
+
+WEIR_IO_TEST(Serve, DrainingEndsAllIdleWaitsOfAConnection) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    int idle = 0;
+    auto handler = [&](weir::io::socket peer, weir::tcp::session& session) -> weir::task<> {
+        weir::event never;
+        auto read = [&]() -> weir::task<> {
+            std::array<char, 1> request;
+            ++idle;
+            co_await session.idle(peer.read(request));
+        };
+        auto wait = [&]() -> weir::task<> {
+            ++idle;
+            co_await session.idle(never.wait());
+        };
+        auto end_early = [&]() -> weir::task<> { co_await session.idle(weir::sleep(1ms)); };
+        co_await weir::gather(read(), wait(), end_early());
+    };
+    weir::tcp::server_stats stats;
+    auto server = weir::spawn(
+        weir::tcp::serve(std::move(door), handler, {.drain_deadline = 2s, .stats = &stats}));
+    const weir::io::socket client = co_await weir::io::connect(at);
+    while (idle < 2) {
+        co_await weir::sleep(1ms);
+    }
+    co_await weir::sleep(5ms);
+    server.cancel();
+    co_await server.wait();
+    EXPECT_EQ(stats.cut_off, 0u);
 }
 
 TEST(Serve, BadOptions) {

@@ -65,7 +65,8 @@ public:
         decltype(std::declval<cancel_scope&>().run(std::declval<Awaitable>()).await_resume());
 
     // Waits as the awaitable does, but not once the server drains: then it ends at once, with an empty
-    // optional (or false). For the waits between requests, where nothing is lost by going.
+    // optional (or false). For the waits between requests, where nothing is lost by going. Several
+    // tasks of a handler may do it at a time.
     template <weir::detail::task_like Awaitable>
     auto idle(Awaitable awaitable) -> task<scoped_result<Awaitable>> {
         cancel_scope waiting;
@@ -81,18 +82,39 @@ private:
     friend class detail::server;
     class waits_here {
     public:
-        waits_here(session& at, cancel_scope& waiting) noexcept : at_(at) { at.idle_ = &waiting; }
+        waits_here(session& at, cancel_scope& waiting) noexcept
+            : at_(at), waiting_(waiting), next_(at.idle_) {
+            if (next_ != nullptr) {
+                next_->previous_ = this;
+            }
+            at.idle_ = this;
+        }
         waits_here(const waits_here&) = delete;
         waits_here& operator=(const waits_here&) = delete;
-        ~waits_here() { at_.idle_ = nullptr; }
+        ~waits_here() {
+            (previous_ != nullptr ? previous_->next_ : at_.idle_) = next_;
+            if (next_ != nullptr) {
+                next_->previous_ = previous_;
+            }
+        }
 
     private:
+        friend class session;
         session& at_;
+        cancel_scope& waiting_;
+        waits_here* next_;
+        waits_here* previous_ = nullptr;
     };
 
     session() noexcept = default;
+    void drain() {
+        is_draining_ = true;
+        for (waits_here* each = idle_; each != nullptr; each = each->next_) {
+            each->waiting_.cancel();
+        }
+    }
 
-    cancel_scope* idle_ = nullptr;
+    waits_here* idle_ = nullptr;  // the first of them
     bool is_draining_ = false;
     session* previous_ = nullptr;
     session* next_ = nullptr;
