@@ -107,7 +107,7 @@ public:
 
     int attach(int fd, fd_source& source) noexcept override {
         epoll_event wanted{};
-        wanted.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | std::uint32_t{EPOLLET};
+        wanted.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | std::uint32_t{EPOLLET};
         wanted.data.ptr = &source;
         if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
             return errno;
@@ -134,7 +134,8 @@ private:
     }
 
     static void tell(fd_source& source, std::uint32_t events) noexcept {
-        constexpr std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+        // Urgent data (EPOLLPRI) counts as an end: reading stops in front of it, and goes on behind.
+        constexpr std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
         source.fd_changed((events & (EPOLLIN | ends)) != 0,
                           (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0, (events & ends) != 0);
     }

@@ -11,7 +11,11 @@
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -208,6 +212,70 @@ WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
         co_await each;
     }
     EXPECT_EQ(ended, 3);
+}
+
+// A read that gives less than it had room for has not always emptied the socket: the system ends one
+// where descriptors were attached to a message, and at urgent data.
+WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
+    std::array<char, 100> got;
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    weir::io::socket reader(ends[0]);
+    weir::io::socket writer(ends[1]);
+    struct alignas(cmsghdr) {
+        char raw[CMSG_SPACE(sizeof(int))] = {};
+    } control;
+    iovec part{const_cast<char*>("with"), 4};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.raw;
+    message.msg_controllen = sizeof control.raw;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    const int passed = 0;
+    std::memcpy(CMSG_DATA(header), &passed, sizeof passed);
+    auto write = [&]() -> weir::task<> {
+        EXPECT_EQ(::sendmsg(writer.fd(), &message, 0), 4);
+        co_await writer.write("without");
+    };
+    auto writing = weir::spawn(write);  // while the reader waits
+    std::string all;
+    while (all.size() < 11) {
+        const std::size_t count = co_await weir::timeout(2s, reader.read(got));
+        all.append(got.data(), count);
+    }
+    EXPECT_EQ(all, "withwithout");
+
+    both_ends tcp = co_await make_pair();
+    auto write_urgently = [&]() -> weir::task<> {
+        co_await tcp.client.write("before");
+        EXPECT_EQ(::send(tcp.client.fd(), "!", 1, MSG_OOB), 1);
+        co_await tcp.client.write("after");
+    };
+    auto urgent = weir::spawn(write_urgently);
+    all.clear();
+    while (all.size() < 11) {
+        const std::size_t count = co_await weir::timeout(2s, tcp.server.read(got));
+        all.append(got.data(), count);
+    }
+    EXPECT_EQ(all, "beforeafter");
+}
+
+// Another process may have the same listener: closing ours is not to silence its own.
+WEIR_IO_TEST(Listener, ClosingLeavesACopyOfItListening) {
+    weir::io::listener door = weir::io::listen(address::loopback(0));
+    const address at = door.local_address();
+    weir::io::listener copy(::fcntl(door.fd(), F_DUPFD_CLOEXEC, 0));
+    auto accepting = weir::spawn(
+        [&]() -> weir::task<> { EXPECT_THROW(co_await door.accept(), weir::io_error); });
+    co_await weir::sleep(1ms);
+    door.close();
+    co_await accepting;
+    const weir::io::socket client = co_await weir::io::connect(at);
+    const weir::io::socket server = co_await copy.accept();
 }
 
 TEST(Socket, SimulatedTimeKnowsNone) {

@@ -62,6 +62,16 @@ int descriptor::release() {
     return std::exchange(fd_, -1);
 }
 
+namespace {
+
+bool listens(int fd) noexcept {
+    int answer = 0;
+    socklen_t size = sizeof answer;
+    return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer != 0;
+}
+
+}  // namespace
+
 void descriptor::close() noexcept {
     is_closing_ = true;
     const bool is_live = engine_ != nullptr && engine_->home() != nullptr;
@@ -76,8 +86,10 @@ void descriptor::close() noexcept {
             each = next;
         }
     }
-    if (is_live && is_used()) {
-        ::shutdown(fd_, SHUT_RDWR);  // the peer need not wait for the last operation
+    // The peer need not wait for the last operation. A listener has no peer, and may be that of other
+    // processes as well, which a shutdown would silence.
+    if (is_live && is_used() && !listens(fd_)) {
+        ::shutdown(fd_, SHUT_RDWR);
     }
     if (!is_live || !is_used()) {
         give_back();

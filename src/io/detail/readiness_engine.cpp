@@ -2,7 +2,8 @@
 // A descriptor is registered once, edge-triggered, and what is known of its state is kept beside it.
 // So a wait costs no system call: an operation that finds nothing is put into the descriptor's list,
 // and tried again when the driver reports a change. A read that got less than it had room for has
-// emptied the socket, and the next one waits without trying.
+// emptied the socket, and the next one waits without trying; Unix sockets are excepted, where the system
+// ends a read behind each message that descriptors came with.
 
 #include "readiness_engine.hpp"
 
@@ -10,10 +11,21 @@
 #include <weir/io/detail/io_operation.hpp>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 
 namespace weir::io::detail {
+
+namespace {
+
+bool is_unix_socket(int fd) noexcept {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+}  // namespace
 
 int readiness_engine::bind(descriptor& fresh) noexcept {
     if (!fresh.is_nonblocking_) {
@@ -24,11 +36,11 @@ int readiness_engine::bind(descriptor& fresh) noexcept {
         fresh.is_nonblocking_ = true;
     }
     fresh.may_be_ready_[0] = fresh.may_be_ready_[1] = true;
-    fresh.is_ready_for_good_ = false;
+    fresh.may_hold_more_ = is_unix_socket(fresh.fd_);
     const int error = driver_.attach(fresh.fd_, fresh);
     fresh.is_attached_ = error == 0;
     if (error == EPERM) {  // a regular file: always ready
-        fresh.is_ready_for_good_ = true;
+        fresh.may_hold_more_ = true;
         return 0;
     }
     return error;
@@ -48,7 +60,7 @@ bool readiness_engine::go_on(descriptor& on, io_operation& tried) noexcept {
         if (result == -EAGAIN && tried.can_be_awaited()) {
             may_be_ready = false;
         } else if (result != -EINTR) {
-            may_be_ready = on.is_ready_for_good_ || !tried.has_drained(result);
+            may_be_ready = on.may_hold_more_ || !tried.has_drained(result);
             if (tried.take(result)) {
                 return true;
             }
@@ -84,7 +96,7 @@ void readiness_engine::retry(descriptor& changed, readiness direction) noexcept 
 }
 
 void descriptor::fd_changed(bool readable, bool writable, bool for_good) noexcept {
-    is_ready_for_good_ |= for_good;
+    may_hold_more_ |= for_good;
     if (readable) {
         readiness_engine::retry(*this, readiness::readable);
     }

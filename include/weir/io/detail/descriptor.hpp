@@ -77,8 +77,10 @@ private:
     bool is_closing_ = false;
     // Readiness, as far as is known: false only after a call that would have blocked.
     bool may_be_ready_[2] = {true, true};
-    bool is_ready_for_good_ = false;  // an end or an error: it will not change any more
-    engine* engine_ = nullptr;        // counted; null until the first operation
+    // After a read that gave less than it had room for: at an end or an error, and where the system
+    // ends a read early.
+    bool may_hold_more_ = false;
+    engine* engine_ = nullptr;  // counted; null until the first operation
     operation_list waiting_[2];
 };
 
