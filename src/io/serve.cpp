@@ -62,11 +62,20 @@ public:
               std::min<std::size_t>(options.max_connections, PTRDIFF_MAX))) {}
 
     task<> run() {
-        auto body = [this](task_group& connections) -> task<> {
+        std::exception_ptr failure;  // of the listener: a group would wrap it
+        auto body = [&](task_group& connections) -> task<> {
             auto drained = [this] { return drain(); };
-            co_await finally(accept_all(connections), drained);
+            try {
+                co_await finally(accept_all(connections), drained);
+            } catch (...) {
+                failure = std::current_exception();
+                connections.cancel();
+            }
         };
         co_await with_group(body);
+        if (failure != nullptr) {
+            std::rethrow_exception(failure);
+        }
     }
 
 private:

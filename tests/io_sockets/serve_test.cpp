@@ -290,6 +290,11 @@ WEIR_IO_TEST(Serve, DrainingEndsAllIdleWaitsOfAConnection) {
     EXPECT_EQ(stats.cut_off, 0u);
 }
 
+WEIR_IO_TEST(Serve, AListenerThatFailsIsAnIoError) {
+    weir::io::listener no_listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_THROW(co_await weir::tcp::serve(std::move(no_listener), echo), weir::io_error);
+}
+
 TEST(Serve, BadOptions) {
     EXPECT_THROW((void)weir::tcp::serve(address::loopback(0), echo, {.max_connections = 0}),
                  weir::invalid_argument);
