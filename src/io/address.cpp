@@ -197,13 +197,20 @@ address address::local(std::string_view path) {
 
 address address::from(const sockaddr* raw, std::size_t size) noexcept {
     address made;
-    const bool is_known = size >= sizeof(sa_family_t) && size <= sizeof made.storage_ &&
-                          ((raw->sa_family == AF_INET && size >= sizeof(sockaddr_in)) ||
-                           (raw->sa_family == AF_INET6 && size >= sizeof(sockaddr_in6)) ||
-                           (raw->sa_family == AF_UNIX && size > path_offset));
-    if (is_known) {
-        std::memcpy(made.storage_, raw, size);
-        made.size_ = static_cast<std::uint16_t>(size);
+    if (raw == nullptr || size < sizeof(sa_family_t)) {
+        return made;
+    }
+    // The size may be that of a larger structure. What is used of it is compared later, byte by byte.
+    const bool is_v4 = raw->sa_family == AF_INET;
+    const bool is_v6 = raw->sa_family == AF_INET6;
+    const bool is_local = raw->sa_family == AF_UNIX;
+    const std::size_t used = is_v4   ? offsetof(sockaddr_in, sin_zero)
+                             : is_v6 ? sizeof(sockaddr_in6)
+                                     : std::min(size, sizeof(sockaddr_un));
+    const bool is_whole = size >= (is_v4 ? sizeof(sockaddr_in) : used);
+    if (is_whole && (is_v4 || is_v6 || (is_local && size > path_offset))) {
+        std::memcpy(made.storage_, raw, used);
+        made.size_ = static_cast<std::uint16_t>(is_v4 ? sizeof(sockaddr_in) : used);
     }
     return made;
 }

@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+
+#include <cstring>
 #include <random>
 #include <string>
 
@@ -84,6 +87,20 @@ TEST(Address, RefusesWithAReason) {
             EXPECT_TRUE(what.starts_with("'" + each.text.substr(0, plain))) << what;
         }
     }
+}
+
+TEST(Address, OfWhateverSizeTheSystemsFormIsGiven) {
+    sockaddr_storage raw;
+    std::memset(&raw, 0x55, sizeof raw);
+    const address v4 = address::parse("127.0.0.1:80");
+    std::memcpy(&raw, v4.data(), 8);  // what counts of it
+    EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw), v4);
+    EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), v4.size()), v4);
+    EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), 8), address());
+    const address v6 = address::parse("[::1]:80");
+    std::memcpy(&raw, v6.data(), v6.size());
+    EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw), v6);
+    EXPECT_EQ(address::from(nullptr, 0), address());
 }
 
 TEST(Address, Loopback) {
