@@ -5,9 +5,40 @@
 #include <weir/fd.hpp>
 #include <weir/loop.hpp>
 
+#include <cerrno>
 #include <string>
+#include <system_error>
 
 namespace weir::detail {
+
+namespace {
+
+std::string asked(const char* name, int fd) {
+    return std::string(name) + "(" + std::to_string(fd) + ")";
+}
+
+// Gives the driver that watches. Errors name what was asked for.
+fd_driver& begin_watch(const char* name, int fd, readiness direction, fd_watch& watcher) {
+    driver& own = loop::current().get_driver();
+    auto* watching = dynamic_cast<fd_driver*>(&own);
+    if (watching == nullptr) {
+        throw loop_error(asked(name, fd) + ": the driver '" + own.name() +
+                         "' knows no file descriptors");
+    }
+    try {
+        watching->watch(fd, direction, watcher);
+    } catch (const std::system_error& error) {
+        if (error.code().value() == EEXIST) {
+            throw invalid_state(asked(name, fd) +
+                                ": a socket or pipe of weir::io uses this descriptor; wait with "
+                                "its own operations, or release() it first");
+        }
+        throw std::system_error(error.code(), asked(name, fd));
+    }
+    return *watching;
+}
+
+}  // namespace
 
 fd_operation::~fd_operation() {
     if (driver_ != nullptr) {
@@ -17,14 +48,7 @@ fd_operation::~fd_operation() {
 
 bool fd_operation::start() noexcept {
     try {
-        driver& own = loop::current().get_driver();
-        auto* watching = dynamic_cast<fd_driver*>(&own);
-        if (watching == nullptr) {
-            throw loop_error(std::string(name()) + "(" + std::to_string(fd_) + "): the driver '" +
-                             own.name() + "' knows no file descriptors");
-        }
-        watching->watch(fd_, direction_, *this);
-        driver_ = watching;
+        driver_ = &begin_watch(name(), fd_, direction_, *this);
         return true;
     } catch (...) {
         error_ = std::current_exception();

@@ -82,6 +82,15 @@ address listener::local_address() const {
     return detail::local_address_of(fd());
 }
 
+int listener::release() {
+    if (own_ == nullptr) {
+        throw invalid_state("release: the listener is closed");
+    }
+    const int given = own_->release();
+    own_.reset();
+    return given;
+}
+
 listener listen(const address& at, const listen_options& options) {
     if (at.kind() == address::family::none) {
         throw invalid_argument("listen: the address is empty");

@@ -104,7 +104,8 @@ WEIR_IO_TEST(Udp, ErrorsNameWhatWasAsked) {
         co_await free.send("to whom?");
         ADD_FAILURE();
     } catch (const weir::io_error& error) {
-        EXPECT_STREQ(error.what(), "send: Destination address required");
+        EXPECT_EQ(error.what(),
+                  "send at " + free.local_address().text() + ": Destination address required");
     }
     EXPECT_THROW(weir::udp::bind(address::parse("unix:@x")), weir::invalid_argument);
     EXPECT_THROW(weir::udp::bind(address::loopback(0), {.receive_buffer = -1}),

@@ -3,6 +3,7 @@
 
 #include "support/io.hpp"
 
+#include <weir/fd.hpp>
 #include <weir/gather.hpp>
 #include <weir/group.hpp>
 #include <weir/io/error.hpp>
@@ -161,7 +162,7 @@ WEIR_IO_TEST(Socket, ErrorsNameWhatWasAsked) {
                   "listen on " + taken.local_address().text() + ": Address already in use");
     }
     both_ends ends = co_await make_pair();
-    const std::string peer = ends.server.remote_address().text();
+    const std::string own = ends.server.local_address().text();
     ends.client.reset();
     std::array<char, 10> buffer;
     try {
@@ -169,8 +170,23 @@ WEIR_IO_TEST(Socket, ErrorsNameWhatWasAsked) {
         ADD_FAILURE();
     } catch (const weir::io_error& error) {
         EXPECT_EQ(error.code(), std::errc::connection_reset);
+        // The system does not know the peer any more.
+        EXPECT_EQ(error.what(), "read at " + own + ": Connection reset by peer");
     }
     EXPECT_THROW(co_await ends.server.write("x"), weir::io_error);
+    weir::io::listener no_listener(ends.server.release());
+    try {
+        co_await no_listener.accept();
+        ADD_FAILURE();
+    } catch (const weir::io_error& error) {
+        EXPECT_EQ(error.what(), "accept at " + own + ": Invalid argument");
+    }
+    try {
+        co_await weir::wait_readable(-1);
+        ADD_FAILURE();
+    } catch (const std::system_error& error) {
+        EXPECT_STREQ(error.what(), "wait_readable(-1): Bad file descriptor");
+    }
 }
 
 WEIR_IO_TEST(Socket, ATimeoutLeavesTheStreamUsable) {
@@ -268,14 +284,17 @@ WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
 WEIR_IO_TEST(Listener, ClosingLeavesACopyOfItListening) {
     weir::io::listener door = weir::io::listen(address::loopback(0));
     const address at = door.local_address();
-    weir::io::listener copy(::fcntl(door.fd(), F_DUPFD_CLOEXEC, 0));
+    weir::io::listener copy;
+    copy = weir::io::listener(::fcntl(door.fd(), F_DUPFD_CLOEXEC, 0));
     auto accepting = weir::spawn(
         [&]() -> weir::task<> { EXPECT_THROW(co_await door.accept(), weir::io_error); });
     co_await weir::sleep(1ms);
     door.close();
     co_await accepting;
     const weir::io::socket client = co_await weir::io::connect(at);
-    const weir::io::socket server = co_await copy.accept();
+    weir::io::listener released(copy.release());
+    EXPECT_FALSE(copy.is_open());
+    const weir::io::socket server = co_await released.accept();
 }
 
 TEST(Socket, SimulatedTimeKnowsNone) {

@@ -29,7 +29,6 @@ private:
     void prepare(io_uring_sqe& entry) noexcept override;
     bool take(int result) noexcept override;
     bool may_queue() const noexcept override { return true; }
-    std::string attempted() const override { return name(); }
 
     int accepted_ = -1;
 };
@@ -57,6 +56,8 @@ public:
 
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
+    // For another loop or process. Throws invalid_state while tasks accept.
+    int release();
     address local_address() const;  // with the port that the system chose
 
 private:

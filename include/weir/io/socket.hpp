@@ -42,6 +42,7 @@ public:
 
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
+    // For another loop or process. Throws invalid_state while operations are under way.
     int release();
 
     address local_address() const;

@@ -82,21 +82,35 @@ void io_operation::finish() noexcept {
     }
 }
 
+namespace {
+
+// 'from 127.0.0.1:80', or nothing where there is no such address.
+template <class Ask>
+std::string named(const char* relation, int fd, Ask ask) {
+    sockaddr_storage raw{};
+    socklen_t size = sizeof raw;
+    if (ask(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0) {
+        return {};
+    }
+    const address found = address::from(reinterpret_cast<const sockaddr*>(&raw), size);
+    return found.kind() == address::family::none ? std::string() : relation + found.text();
+}
+
+}  // namespace
+
 std::string io_operation::attempted() const {
     std::string text = name();
     if (descriptor_ == nullptr) {
         return text + " on what is closed";
     }
-    sockaddr_storage raw{};
-    socklen_t size = sizeof raw;
-    if (::getpeername(descriptor_->fd(), reinterpret_cast<sockaddr*>(&raw), &size) == 0) {
-        const address peer = address::from(reinterpret_cast<const sockaddr*>(&raw), size);
-        if (peer.kind() != address::family::none) {
-            text += direction_ == readiness::readable ? " from " : " to ";
-            text += peer.text();
-        }
+    const int fd = descriptor_->fd();
+    std::string where =
+        named(direction_ == readiness::readable ? " from " : " to ", fd, ::getpeername);
+    if (where
+            .empty()) {  // a listener, or a connection that was reset: the system has forgotten whose
+        where = named(" at ", fd, ::getsockname);
     }
-    return text;
+    return text + where;
 }
 
 void io_operation::fail() const {
