@@ -8,9 +8,11 @@
 namespace weir {
 
 thread_pool::thread_pool(const thread_pool_options& options)
-    : core_(std::make_unique<detail::thread_pool_core>(options)) {}
+    : core_(std::make_shared<detail::thread_pool_core>(options)) {}
 
-thread_pool::~thread_pool() = default;
+thread_pool::~thread_pool() {
+    core_->end();
+}
 
 task<void> thread_pool::run(work what) {
     co_await run([&what] { what(); });

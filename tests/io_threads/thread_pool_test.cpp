@@ -263,6 +263,30 @@ WEIR_TEST(ThreadPool, DestructionRefusesWhatWaitsAndFinishesWhatRuns) {
     WEIR_EXPECT_THROW_WITH(second, weir::refused, "thread_pool 'pool': shut down");
 }
 
+WEIR_TEST(ThreadPool, CallsMayBeStoppedWhenItHasGone) {
+    auto pool = std::make_unique<thread_pool>(weir::thread_pool_options{.max_threads = 1});
+    gate entrance;
+    auto runs = weir::spawn([&]() -> task<> { co_await pool->run([&] { entrance.pass(); }); });
+    auto waits = weir::spawn([&]() -> task<> { co_await pool->run([] {}); });
+    auto ends = weir::spawn([&]() -> task<> {
+        co_await weir::yield();
+        co_await pool->shut_down();
+    });
+    auto later = pool->run(add, 1, 1);
+    co_await until_queued(*pool, 1);
+    co_await weir::yield();
+    entrance.open();
+    pool.reset();  // their answers are on the way, and have not come
+    runs.cancel();
+    waits.cancel();
+    ends.cancel();
+    co_await runs.wait();
+    co_await waits.wait();
+    co_await ends.wait();
+    EXPECT_TRUE(runs.cancelled() && waits.cancelled() && ends.cancelled());
+    WEIR_EXPECT_THROW(later, weir::refused);
+}
+
 WEIR_TEST(ThreadPool, ShutsDownWithoutBlockingTheLoop) {
     thread_pool pool({.max_threads = 1});
     gate entrance;
@@ -359,6 +383,36 @@ WEIR_TEST(ParallelMap, KeepsTheOrder) {
     std::atomic<int> sum = 0;
     co_await pool.map(std::views::iota(1, 101), [&sum](int number) { sum += number; });
     EXPECT_EQ(sum, 5050);
+}
+
+WEIR_TEST(ParallelMap, TakesNothingOutOfWhatAViewRefersTo) {
+    thread_pool pool({.max_threads = 2});
+    std::list<std::string> words{"a word that is too long to be in the string itself", ""};
+    const auto is_full = [](const std::string& word) { return !word.empty(); };
+    const auto sizes = co_await pool.map(words | std::views::filter(is_full), &std::string::size);
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{50}));
+    EXPECT_EQ(words.front().size(), 50u);
+    const auto boxed = [](const std::string& word) { return std::make_unique<int>(word.size()); };
+    const auto boxes = co_await pool.map(words | std::views::transform(boxed),
+                                         [](const std::unique_ptr<int>& box) { return *box; });
+    EXPECT_EQ(boxes, (std::vector<int>{50, 0}));
+}
+
+WEIR_TEST(ParallelMap, IsRefusedTheRestWhenThePoolGoes) {
+    auto pool = std::make_unique<thread_pool>(weir::thread_pool_options{.max_threads = 2});
+    gate entrance;
+    auto mapping = weir::spawn([&]() -> task<> {
+        co_await pool->map(std::views::iota(0, 100), [&](int) {
+            entrance.pass();
+            std::this_thread::sleep_for(2ms);  // more than a turn
+        });
+    });
+    while (pool->stats().running < 2) {
+        co_await weir::yield();
+    }
+    entrance.open();
+    pool.reset();
+    WEIR_EXPECT_THROW(mapping, weir::refused);
 }
 
 WEIR_TEST(ParallelMap, TheFirstErrorStopsTheRest) {

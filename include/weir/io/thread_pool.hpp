@@ -67,7 +67,7 @@ public:
     auto run(Function&& function, Args&&... args) {
         WEIR_CHECK_CALLABLE(Function);
         return detail::thread_call<std::decay_t<Function>, std::decay_t<Args>...>(
-            *core_, detail::thread_entry::waits, std::forward<Function>(function),
+            core_, detail::thread_entry::waits, std::forward<Function>(function),
             std::forward<Args>(args)...);
     }
     // The same, but throws weir::refused, and does not wait, if as many calls wait as may.
@@ -75,19 +75,19 @@ public:
     auto try_run(Function&& function, Args&&... args) {
         WEIR_CHECK_CALLABLE(Function);
         return detail::thread_call<std::decay_t<Function>, std::decay_t<Args>...>(
-            *core_, detail::thread_entry::refuses, std::forward<Function>(function),
+            core_, detail::thread_entry::refuses, std::forward<Function>(function),
             std::forward<Args>(args)...);
     }
     // co_await map(items, fn): fn(item) for each, on all threads of the pool, and a vector of the
     // results in the order of the items; nothing if fn returns nothing. The items are moved in, or
-    // copied if they are an lvalue. fn is called from several threads at once. The first error stops
+    // copied if they are an lvalue; of a view, what it refers to is left alone. fn is called from several threads at once. The first error stops
     // the rest, between two items, and is thrown when all have stopped; so does a stop. A thread
     // takes items for about a millisecond, then other calls get their turn.
     template <std::ranges::input_range Range, class Function>
     auto map(Range&& items, Function&& function) {
         WEIR_CHECK_CALLABLE(Function);
         return detail::parallel_map<std::remove_cvref_t<Range>, std::decay_t<Function>>(
-            *this, std::forward<Range>(items), std::forward<Function>(function));
+            core_, std::forward<Range>(items), std::forward<Function>(function));
     }
 
     // For what takes an executor, such as task_manager.
@@ -96,7 +96,7 @@ public:
     // co_await shut_down(): from now on calls are refused; those that were accepted still run.
     // Ends when the last thread has; give it a limit with timeout.
     [[nodiscard]] detail::thread_pool_end shut_down() noexcept {
-        return detail::thread_pool_end(*core_);
+        return detail::thread_pool_end(core_);
     }
 
     // May be called on any thread.
@@ -105,7 +105,7 @@ public:
 
 private:
     friend struct detail::blocking_threads;
-    std::unique_ptr<detail::thread_pool_core> core_;
+    detail::shared_pool core_;
 };
 
 }  // namespace weir

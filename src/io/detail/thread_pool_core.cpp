@@ -319,7 +319,7 @@ void thread_pool_core::leave() noexcept {
     wait_for_threads(lock, false);
 }
 
-thread_pool_core::~thread_pool_core() {
+void thread_pool_core::end() noexcept {
     locked lock(mutex_);
     begin_close();
     thread_call_base* refused_calls = first_;
@@ -337,6 +337,10 @@ thread_pool_core::~thread_pool_core() {
     }
     lock.lock();
     wait_for_threads(lock, true);
+}
+
+std::size_t max_threads_of(const thread_pool_core& pool) noexcept {
+    return pool.max_threads();
 }
 
 thread_pool_stats thread_pool_core::stats() const {

@@ -20,7 +20,9 @@ public:
     explicit thread_pool_core(const thread_pool_options& options);
     thread_pool_core(const thread_pool_core&) = delete;
     thread_pool_core& operator=(const thread_pool_core&) = delete;
-    ~thread_pool_core();
+    ~thread_pool_core() = default;
+    // Once, when the pool goes. Calls may still have a share in this, and find that it has ended.
+    void end() noexcept;
 
     // False if it was refused: the call has its error, and will not come back.
     bool enter(thread_call_base& call) noexcept;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weir/gather.hpp>
+#include <weir/io/detail/thread_call.hpp>
 #include <weir/task.hpp>
 
 #include <algorithm>
@@ -17,11 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
-
-class thread_pool;
-
-namespace detail {
+namespace weir::detail {
 
 // What the lanes share.
 template <class Items, class Function>
@@ -99,19 +96,21 @@ private:
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
 #endif
 
-template <class Pool, class Work>
-task<void> map_lane(Pool& pool, Work& work) {
+// With shares in the pool: it may go between two calls of a lane, which is then refused.
+template <class Work>
+task<void> map_lane(shared_pool pool, Work& work) {
+    const auto some = [&work](const std::stop_token& stop) { work.take_some(stop); };
     while (work.has_more()) {
-        co_await pool.run([&work](const std::stop_token& stop) { work.take_some(stop); });
+        co_await thread_call<std::remove_const_t<decltype(some)>>(pool, thread_entry::waits, some);
     }
 }
 
-template <class Pool, class Items, class Function>
-auto map_indexed(Pool& pool, Items items, Function function)
+template <class Items, class Function>
+auto map_indexed(shared_pool pool, Items items, Function function)
     -> task<typename map_work<Items, Function>::result> {
     map_work<Items, Function> work(items, function);
     std::vector<task<void>> lanes;
-    const std::size_t count = std::min(work.size(), pool.max_threads());
+    const std::size_t count = std::min(work.size(), max_threads_of(*pool));
     lanes.reserve(count);
     while (lanes.size() < count) {
         lanes.push_back(map_lane(pool, work));
@@ -125,24 +124,23 @@ auto map_indexed(Pool& pool, Items items, Function function)
 #endif
 
 template <class Range, class Function, class Given, class GivenFunction>
-auto parallel_map(thread_pool& pool, Given&& items, GivenFunction&& function) {
+auto parallel_map(shared_pool pool, Given&& items, GivenFunction&& function) {
     if constexpr (std::ranges::random_access_range<Range> && std::ranges::sized_range<Range>) {
-        return map_indexed<thread_pool, Range, Function>(pool, std::forward<Given>(items),
-                                                         std::forward<GivenFunction>(function));
+        return map_indexed<Range, Function>(std::move(pool), std::forward<Given>(items),
+                                            std::forward<GivenFunction>(function));
     } else {
         // In a row first, so that each thread finds its items by number.
         std::vector<std::ranges::range_value_t<Range>> row;
         for (auto&& each : items) {
-            if constexpr (std::is_rvalue_reference_v<Given&&>) {
+            if constexpr (std::is_rvalue_reference_v<Given&&> && !std::ranges::view<Range>) {
                 row.push_back(std::move(each));
             } else {
-                row.push_back(each);
+                row.push_back(std::forward<decltype(each)>(each));
             }
         }
-        return map_indexed<thread_pool, decltype(row), Function>(
-            pool, std::move(row), std::forward<GivenFunction>(function));
+        return map_indexed<decltype(row), Function>(std::move(pool), std::move(row),
+                                                    std::forward<GivenFunction>(function));
     }
 }
 
-}  // namespace detail
-}  // namespace weir
+}  // namespace weir::detail

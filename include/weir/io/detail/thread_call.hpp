@@ -9,6 +9,7 @@
 #include <weir/spawn.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -21,6 +22,10 @@ namespace weir::detail {
 
 class thread_pool_core;
 
+// Calls have a share in it: one that is under way when the pool goes can still be stopped.
+using shared_pool = std::shared_ptr<thread_pool_core>;
+std::size_t max_threads_of(const thread_pool_core& pool) noexcept;
+
 enum class thread_entry : unsigned char { waits, refuses };  // when the queue is full
 
 class thread_call_base : public operation, private mail_item {
@@ -30,10 +35,10 @@ public:
     const char* name() const noexcept override { return "thread_pool.run"; }
 
 protected:
-    thread_call_base(thread_pool_core& pool, thread_entry entry) noexcept
-        : pool_(&pool), entry_(entry) {}
+    thread_call_base(shared_pool pool, thread_entry entry) noexcept
+        : pool_(std::move(pool)), entry_(entry) {}
     thread_call_base(thread_call_base&& unawaited) noexcept
-        : operation(), mail_item(), pool_(unawaited.pool_), entry_(unawaited.entry_) {}
+        : operation(), mail_item(), pool_(std::move(unawaited.pool_)), entry_(unawaited.entry_) {}
     ~thread_call_base() = default;
 
 private:
@@ -45,7 +50,7 @@ private:
     virtual void ask_to_stop() noexcept {}  // while it runs
     void arrive(loop& at) noexcept override;
 
-    thread_pool_core* pool_;
+    shared_pool pool_;
     thread_call_base* next_ = nullptr;  // in the pool's queue
     thread_call_base* previous_ = nullptr;
     std::shared_ptr<inbox> mail_;  // of the loop it goes back to
@@ -82,8 +87,8 @@ class [[nodiscard]] thread_call final : public thread_call_base {
 
 public:
     template <class F, class... As>
-    thread_call(thread_pool_core& pool, thread_entry entry, F&& function, As&&... args)
-        : thread_call_base(pool, entry),
+    thread_call(shared_pool pool, thread_entry entry, F&& function, As&&... args)
+        : thread_call_base(std::move(pool), entry),
           function_(std::forward<F>(function)),
           args_(std::forward<As>(args)...) {}
     thread_call(thread_call&& unawaited)
@@ -134,9 +139,9 @@ private:
 // co_await pool.shut_down(): until the last thread has ended.
 class [[nodiscard]] thread_pool_end final : public operation, private mail_item {
 public:
-    explicit thread_pool_end(thread_pool_core& pool) noexcept : pool_(&pool) {}
+    explicit thread_pool_end(shared_pool pool) noexcept : pool_(std::move(pool)) {}
     thread_pool_end(thread_pool_end&& unawaited) noexcept
-        : operation(), mail_item(), pool_(unawaited.pool_) {}
+        : operation(), mail_item(), pool_(std::move(unawaited.pool_)) {}
 
     bool start() noexcept override;
     bool cancel() noexcept override;
@@ -147,7 +152,7 @@ private:
     friend class thread_pool_core;
     void arrive(loop& at) noexcept override;
 
-    thread_pool_core* pool_;
+    shared_pool pool_;
     thread_pool_end* next_ = nullptr;
     std::shared_ptr<inbox> mail_;
 };
