@@ -2,9 +2,9 @@
 // channel: items between loops, and between loops and plain threads, with a bound.
 //
 //     weir::channel<job> jobs(100);
-//     co_await jobs.send(job{...});                      // on one loop: waits while it is full
+//     co_await jobs.send(std::move(job));                // on one loop: waits while it is full
 //     while (auto job = co_await jobs.receive()) {...}   // on another: until it is closed and empty
-//     jobs.send_blocking(job{...});                      // on a thread without a loop
+//     jobs.send_blocking(std::move(job));                // on a thread without a loop
 //
 // First in, first out; any number of senders and receivers, on any threads, which are served in the order
 // of asking. Within one loop weir::queue does the same without a lock. Waking another loop costs at most
