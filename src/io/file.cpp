@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,13 +20,20 @@ namespace weir::io {
 namespace detail {
 
 struct file_state {
-    file_state(int fd, std::string name) : own(new descriptor(fd)), path(std::move(name)) {}
+    file_state(int owned, std::string name) noexcept : fd(owned), path(std::move(name)) {}
+    file_state(const file_state&) = delete;
+    file_state& operator=(const file_state&) = delete;
+    ~file_state() {
+        if (fd >= 0) {
+            ::close(fd);
+        }
+    }
 
     [[noreturn]] void fail(int error, const char* attempt) const {
         throw io_error(error, std::string(attempt) + ' ' + path);
     }
 
-    owned_descriptor own;
+    int fd;
     std::string path;
     std::uint64_t position = 0;
     bool is_seekable = true;
@@ -80,7 +88,7 @@ task<std::size_t> read_some(shared_state state, bytes into, std::uint64_t offset
     asked.data = into.data();
     asked.size = std::min(into.size(), file_request::most_bytes);
     asked.offset = offset;
-    const int count = co_await carry_out(asked, state->own.get());
+    const int count = co_await carry_out(asked, state->fd);
     if (count < 0) {
         state->fail(-count, "read");
     }
@@ -108,7 +116,7 @@ task<> write_all(shared_state state, const_bytes data, std::uint64_t offset,
         asked.data = const_cast<std::byte*>(data.data());
         asked.size = std::min(data.size(), file_request::most_bytes);
         asked.offset = offset == file_request::no_offset ? offset : offset + written;
-        const int count = co_await carry_out(asked, state->own.get());
+        const int count = co_await carry_out(asked, state->fd);
         if (count <= 0) {
             state->fail(count == 0 ? ENOSPC : -count, "write");
         }
@@ -181,7 +189,7 @@ task<> do_nothing() {
 }
 
 task<> change(shared_state state, file_request asked, const char* attempt) {
-    const int result = co_await carry_out(asked, state->own.get());
+    const int result = co_await carry_out(asked, state->fd);
     if (result < 0) {
         state->fail(-result, attempt);
     }
@@ -192,7 +200,7 @@ task<std::uint64_t> size_of(shared_state state) {
     file_request asked{file_call::status, AT_EMPTY_PATH};
     asked.path = "";
     asked.data = &about;
-    const int result = co_await carry_out(asked, state->own.get());
+    const int result = co_await carry_out(asked, state->fd);
     if (result < 0) {
         state->fail(-result, "size of");
     }
@@ -236,6 +244,7 @@ file::file(int fd, std::string name)
 
 task<file> file::open(std::string path, open_options options) {
     check(options);
+    detail::check_path(path, "open");
     file_request asked{file_call::open, flags_of(options), options.permissions};
     asked.path = path.c_str();
     const int fd = co_await carry_out(asked);
@@ -289,8 +298,16 @@ task<> file::truncate(std::uint64_t size) const {
     asked.offset = size;  // the system refuses what is too large
     return change(open_state(state_, "truncate"), asked, "truncate");
 }
+int file::release() {
+    const shared_state state = open_state(std::exchange(state_, nullptr), "release");
+    if (state.use_count() > 1) {
+        state_ = state;
+        throw invalid_state("release: operations are under way on " + state->path);
+    }
+    return std::exchange(state->fd, -1);
+}
 int file::fd() const noexcept {
-    return state_ != nullptr ? state_->own->fd() : -1;
+    return state_ != nullptr ? state_->fd : -1;
 }
 const std::string& file::path() const {
     return open_state(state_, "path")->path;

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <memory>
+#include <random>
 #include <stop_token>
 #include <string_view>
 
@@ -50,13 +50,20 @@ file_kind kind_of(unsigned mode) noexcept {
 }
 
 std::chrono::system_clock::time_point time_of(const statx_timestamp& raw) noexcept {
-    return std::chrono::system_clock::time_point(
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(
-            std::chrono::seconds(raw.tv_sec) + std::chrono::nanoseconds(raw.tv_nsec)));
+    using std::chrono::system_clock;
+    // File systems go further than the clock's nanoseconds, from 1677 to 2262.
+    constexpr auto last = std::chrono::floor<std::chrono::seconds>(system_clock::duration::max());
+    const std::chrono::seconds seconds(raw.tv_sec);
+    if (seconds >= last || seconds <= -last) {
+        return seconds >= last ? system_clock::time_point::max() : system_clock::time_point::min();
+    }
+    return system_clock::time_point(std::chrono::duration_cast<system_clock::duration>(
+        seconds + std::chrono::nanoseconds(raw.tv_nsec)));
 }
 
 // 0 or the number of the error.
 task<int> look_up(const std::string& path, int flags, file_status& into) {
+    detail::check_path(path, "stat");
     struct ::statx about{};
     file_request asked{file_call::status, flags};
     asked.path = path.c_str();
@@ -83,10 +90,11 @@ task<file_status> status_of(std::string path, int flags) {
     co_return made;
 }
 
-// A name beside the file that nobody else has.
+// A name beside the file that nobody else has: drawn, since processes in different containers may have
+// the same number, and share the directory.
 std::string name_beside(const std::string& path) {
-    static std::atomic<unsigned> count{0};
-    return path + "." + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".new";
+    std::random_device random;
+    return path + "." + std::to_string(random()) + std::to_string(random()) + ".new";
 }
 
 // Removed again unless it has got its final name. At once and on this thread: a stop is no time to wait.
@@ -236,6 +244,7 @@ task<> write_file(std::string path, const_bytes data, write_file_options options
             " are none; they are at most 07777, and written in octal");
     }
     if (options.atomically) {
+        detail::check_path(path, "open");
         co_await replace_file(std::move(path), data, options.permissions);
         co_return;
     }
@@ -248,6 +257,7 @@ task<> write_file(std::string path, const_bytes data, write_file_options options
 }
 
 task<> remove(std::string path) {
+    detail::check_path(path, "remove");
     file_request asked{file_call::remove};
     asked.path = path.c_str();
     int result = co_await carry_out(asked);
@@ -261,6 +271,8 @@ task<> remove(std::string path) {
 }
 
 task<> rename(std::string from, std::string to) {
+    detail::check_path(from, "rename");
+    detail::check_path(to, "rename");
     file_request asked{file_call::rename};
     asked.path = from.c_str();
     asked.new_path = to.c_str();
@@ -271,6 +283,7 @@ task<> rename(std::string from, std::string to) {
 }
 
 task<> make_directory(std::string path, unsigned permissions) {
+    detail::check_path(path, "make_directory");
     file_request asked{file_call::make_directory, 0, permissions};
     asked.path = path.c_str();
     const int result = co_await carry_out(asked);
@@ -280,6 +293,7 @@ task<> make_directory(std::string path, unsigned permissions) {
 }
 
 task<std::vector<directory_entry>> list_directory(std::string path, std::size_t limit) {
+    detail::check_path(path, "list");
     co_return co_await run_blocking(&list_now, path, limit);
 }
 

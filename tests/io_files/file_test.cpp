@@ -8,6 +8,7 @@
 #include <weir/io/error.hpp>
 #include <weir/io/file.hpp>
 #include <weir/io/file_system.hpp>
+#include <weir/io/threads.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
 
@@ -180,6 +181,27 @@ WEIR_IO_TEST(File, ErrorsNamePathAndAttempt) {
     EXPECT_EQ(closed.fd(), -1);
 }
 
+// Part of a name would be the name of another file.
+WEIR_IO_TEST(File, PathsWithAZeroByteAreRefused) {
+    const place here;
+    co_await weir::io::write_file(here / "secret", "x");
+    const std::string name = here / std::string("secret\0.png", 11);
+    const std::string said = ": the path '" + here / "secret" + "' goes on after a zero byte";
+    co_await expect_error(file::open(name), "open" + said);
+    co_await expect_error(weir::io::read_file(name), "open" + said);
+    co_await expect_error(weir::io::write_file(name, "y"), "open" + said);
+    co_await expect_error(weir::io::write_file(name, "y", {.atomically = true}), "open" + said);
+    co_await expect_error(weir::io::stat(name), "stat" + said);
+    co_await expect_error(weir::io::exists(name), "stat" + said);
+    co_await expect_error(weir::io::remove(name), "remove" + said);
+    co_await expect_error(weir::io::rename(name, here / "b"), "rename" + said);
+    co_await expect_error(weir::io::rename(here / "b", name), "rename" + said);
+    co_await expect_error(weir::io::make_directory(name), "make_directory" + said);
+    co_await expect_error(weir::io::list_directory(name), "list" + said);
+    const std::string kept = co_await weir::io::read_file(here / "secret");
+    EXPECT_EQ(kept, "x");
+}
+
 WEIR_IO_TEST(File, OptionsAreChecked) {
     co_await expect_error(file::open("x", {.read = false}),
                           "open_options: one of read, write and append must be true");
@@ -279,6 +301,56 @@ WEIR_IO_TEST(File, DirectoriesAndStatus) {
     co_await weir::io::remove(here / "sub");
     const bool still = co_await weir::io::exists(here / "sub");
     EXPECT_FALSE(still);
+}
+
+WEIR_IO_TEST(File, TimesBeyondTheClockAreItsEnds) {
+    const place here;
+    co_await weir::io::write_file(here / "file", "");
+    const timespec times[2] = {{.tv_sec = 1'000'000'000, .tv_nsec = 5},
+                               {.tv_sec = 1L << 33, .tv_nsec = 0}};
+    EXPECT_EQ(::utimensat(AT_FDCWD, (here / "file").c_str(), times, 0), 0);
+    weir::io::file_status about = co_await weir::io::stat(here / "file");
+    EXPECT_EQ(about.accessed.time_since_epoch(), 1'000'000'000s + 5ns);
+    const timespec far[2] = {{.tv_sec = 1L << 40, .tv_nsec = 0},
+                             {.tv_sec = -(1L << 40), .tv_nsec = 0}};
+    ::utimensat(AT_FDCWD, (here / "file").c_str(), far, 0);  // as far as the file system goes
+    about = co_await weir::io::stat(here / "file");
+    EXPECT_GT(about.accessed, std::chrono::system_clock::now());
+    EXPECT_LT(about.modified, std::chrono::system_clock::now());
+}
+
+WEIR_IO_TEST(File, ManyLoopsMayUseOne) {
+    const place here;
+    std::string text(100'000, ' ');
+    for (std::size_t index = 0; index < text.size(); ++index) {
+        text[index] = static_cast<char>('a' + index % 23);
+    }
+    co_await weir::io::write_file(here / "file", text);
+    const file shared = co_await file::open(here / "file");
+    const auto read_here = [&](std::size_t thread) -> weir::task<> {
+        std::array<char, 100> buffer;
+        for (std::size_t round = 0; round < 200; ++round) {
+            const std::size_t at = (thread * 7919 + round * 104'729) % 99'900;
+            const std::size_t count = co_await shared.read_at(buffer, at);
+            EXPECT_EQ(std::string_view(buffer.data(), count), text.substr(at, 100));
+        }
+    };
+    const auto beside = weir::spawn([&]() -> weir::task<> { co_await read_here(9); });
+    co_await weir::on_threads(3, read_here);
+    co_await beside;
+}
+
+WEIR_IO_TEST(File, CanBeGivenUp) {
+    const place here;
+    file made = co_await file::create(here / "file");
+    const auto writing = weir::spawn(made.write_at("abc", 0));
+    co_await weir::yield();
+    EXPECT_THROW(made.release(), weir::invalid_state);
+    co_await writing;
+    const int fd = made.release();
+    EXPECT_FALSE(made.is_open());
+    EXPECT_EQ(::close(fd), 0);
+    EXPECT_THROW(made.release(), weir::io_error);
 }
 
 WEIR_IO_TEST(File, PipesHaveNoPosition) {

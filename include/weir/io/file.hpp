@@ -37,7 +37,8 @@ struct open_options {
 
 // All errors are io_errors that name the file: 'open /nonexistent: No such file or directory'. A stop
 // takes effect when the system has let go of the buffer; what was read by then counts as not read. Any
-// number of tasks may use read_at and write_at at once. Copies nothing: buffers stay with the caller.
+// number of tasks, on any loops, may use read_at and write_at at once. Copies nothing: buffers stay with
+// the caller.
 class file {
 public:
     file() noexcept = default;  // closed
@@ -75,6 +76,8 @@ public:
     void close() noexcept { state_.reset(); }
     bool is_open() const noexcept { return state_ != nullptr; }
     int fd() const noexcept;
+    // Gives the descriptor up; it is then closed. Throws invalid_state while operations are under way.
+    int release();
     const std::string& path() const;
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What can be done with paths. Errors are io_errors that name them: 'remove /nonexistent: No such file
-// or directory'. A call that has begun is not taken back by a stop: the task goes when it has ended.
+// or directory'; a path with a zero byte in it is an invalid_argument. A call that has begun is not taken
+// back by a stop: the task goes when it has ended.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -32,6 +33,7 @@ struct file_status {
 // Of what a symbolic link points to; stat_link: of the link itself.
 task<file_status> stat(std::string path);
 task<file_status> stat_link(std::string path);
+// Is there something of that name? A link counts, wherever it points.
 task<bool> exists(std::string path);
 
 // The whole file. Throws limit_exceeded, having read no more than that, if it is larger.
@@ -39,7 +41,7 @@ task<std::string> read_file(std::string path, std::size_t limit = std::size_t{64
 
 struct write_file_options {
     // All or nothing: others see the old file or the new one, never a part, and after a crash of the
-    // machine too. Written beside it, synced, and renamed.
+    // machine too. Written beside it, synced, and renamed; a symbolic link of that name is replaced.
     bool atomically = false;
     unsigned permissions = 0666;  // of one that is made, less the umask
 };

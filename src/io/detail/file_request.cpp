@@ -4,6 +4,7 @@
 
 #include "uring_entries.hpp"
 
+#include <weir/error.hpp>
 #include <weir/io/blocking.hpp>
 #include <weir/io/detail/file_request.hpp>
 
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace weir::io::detail {
@@ -114,20 +116,44 @@ void file_operation::prepare(io_uring_sqe& entry) noexcept {
     }
 }
 
-task<int> carry_out(file_request asked, descriptor* on) {
+namespace {
+
+// An operation is on a descriptor that belongs to the loop; a file may be used on several, so each
+// operation has an object of its own for it, which does not close it.
+class borrowed_descriptor {
+public:
+    explicit borrowed_descriptor(int fd) : own_(new descriptor(fd)) {}
+    borrowed_descriptor(const borrowed_descriptor&) = delete;
+    borrowed_descriptor& operator=(const borrowed_descriptor&) = delete;
+    ~borrowed_descriptor() { own_->release(); }
+    descriptor* get() const noexcept { return own_.get(); }
+
+private:
+    owned_descriptor own_;
+};
+
+}  // namespace
+
+task<int> carry_out(file_request asked, int fd) {
     if (asked.call != file_call::truncate && engine::does_files_here()) {
-        file_operation by_ring(on, asked);
+        const borrowed_descriptor borrowed(fd);
+        file_operation by_ring(borrowed.get(), asked);
         const int result = co_await by_ring;
         co_return result;
     }
-    thread_result result = co_await run_blocking(&perform_on_thread, asked, on->fd());
+    thread_result result = co_await run_blocking(&perform_on_thread, asked, fd);
     co_return result.take();
 }
 
 task<int> carry_out(file_request asked) {
-    const owned_descriptor nothing(new descriptor(AT_FDCWD));
-    const int result = co_await carry_out(asked, nothing.get());
-    co_return result;
+    return carry_out(asked, AT_FDCWD);
+}
+
+void check_path(const std::string& path, const char* attempt) {
+    if (path.find('\0') != std::string::npos) {
+        throw invalid_argument(std::string(attempt) + ": the path '" + path.c_str() +
+                               "' goes on after a zero byte");
+    }
 }
 
 }  // namespace weir::io::detail

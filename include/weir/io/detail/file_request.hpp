@@ -67,9 +67,12 @@ private:
 };
 
 // Through the loop's io_uring, or else on a thread of blocking_pool(). A stop takes effect when the
-// kernel or the thread has let go of what the request points to.
-task<int> carry_out(file_request asked, descriptor* on);
-// For calls that take a path and no descriptor.
+// kernel or the thread has let go of what the request points to. The descriptor stays the caller's, and
+// belongs to no loop; without one it is the working directory, for calls that take a path.
+task<int> carry_out(file_request asked, int fd);
 task<int> carry_out(file_request asked);
+
+// Throws invalid_argument if the system would see only the beginning of the path.
+void check_path(const std::string& path, const char* attempt);
 
 }  // namespace weir::io::detail
