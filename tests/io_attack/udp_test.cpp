@@ -113,6 +113,10 @@ WEIR_IO_TEST(Udp, ErrorsNameWhatWasAsked) {
     weir::udp::socket closed;
     EXPECT_THROW(co_await closed.receive(buffer), weir::io_error);
     EXPECT_THROW(free.join(address::loopback(0)), weir::io_error);
+    weir::udp::socket again(free.release());
+    EXPECT_FALSE(free.is_open());
+    EXPECT_THROW(free.release(), weir::invalid_state);
+    EXPECT_THROW(co_await weir::timeout(2ms, again.receive(buffer)), weir::timed_out);
 }
 
 WEIR_IO_TEST(Udp, Multicast) {

@@ -351,6 +351,8 @@ WEIR_TEST(BufferedWriter, OneTaskAtATime) {
     const auto flushing = weir::spawn(writer.flush());
     co_await weir::testing::settle_all();
     WEIR_EXPECT_THROW_WITH(writer.write("x"), weir::invalid_state, "another task is using it");
+    writer.discard();
+    EXPECT_EQ(writer.unflushed(), 3u) << "the stream has the memory";
     co_await flushing;
     co_await writer.write("d");
     co_await writer.flush();

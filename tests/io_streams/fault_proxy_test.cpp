@@ -195,6 +195,7 @@ WEIR_IO_TEST(FaultProxy, ATargetThatIsGoneResetsTheClient) {
     EXPECT_EQ(proxy.stats().unreachable, 1u);
     EXPECT_THROW(proxy.set({.resets = -1}), weir::invalid_argument);
     EXPECT_THROW(proxy.set({.latency = -1ms}), weir::invalid_argument);
+    EXPECT_THROW(proxy.set({.jitter = weir::clock::duration::max()}), weir::invalid_argument);
     EXPECT_THROW(fault_proxy(nobody, {.bandwidth = 0.5}), weir::invalid_argument);
     // Destroyed without stop(): its tasks end with the loop at the latest.
 }

@@ -82,8 +82,12 @@ public:
         co_await flush();
         co_await stream_.close_write();
     }
-    // What is not flushed is meant to go.
-    void discard() noexcept { buffer_.clear(); }
+    // What is not flushed is meant to go. Does nothing while another task writes: the stream has it.
+    void discard() noexcept {
+        if (!in_use_) {
+            buffer_.clear();
+        }
+    }
 
     std::size_t unflushed() const noexcept { return buffer_.size(); }
     std::remove_reference_t<Stream>& stream() noexcept { return stream_; }

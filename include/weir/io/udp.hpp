@@ -61,6 +61,9 @@ public:
     void close() noexcept { own_.reset(); }
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
+    // Gives the descriptor up, for another loop say; the socket is then closed. Throws invalid_state
+    // while operations are under way.
+    int release();
     io::address local_address() const;   // with the port that the system chose
     io::address remote_address() const;  // of a connected one
 

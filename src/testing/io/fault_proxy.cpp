@@ -43,9 +43,10 @@ void check(const proxy_faults& faults) {
     const auto refuse = [](const char* option, const char* must_be) {
         throw invalid_argument(std::string("fault_proxy: ") + option + " must be " + must_be);
     };
-    if (faults.latency < clock::duration::zero() || faults.jitter < clock::duration::zero() ||
-        faults.drip_every < clock::duration::zero()) {
-        refuse("latency, jitter and drip_every", "at least 0");
+    for (const clock::duration each : {faults.latency, faults.jitter, faults.drip_every}) {
+        if (each < clock::duration::zero() || each > std::chrono::hours(24)) {
+            refuse("latency, jitter and drip_every", "between 0 and a day");
+        }
     }
     if (!(faults.bandwidth == 0 || (faults.bandwidth >= 1 && faults.bandwidth < 1e18))) {
         refuse("bandwidth", "0, or at least 1");
