@@ -253,6 +253,33 @@ WEIR_TEST(TlsHostile, RefusesToRenegotiate) {
     }
 }
 
+// A write was stopped in the middle of a record: an answer behind it would be garbage to the peer, who
+// would end a connection that is still good for reading.
+WEIR_TEST(TlsHostile, AnswersNothingBehindHalfARecord) {
+    constexpr std::size_t capacity = 1000;
+    two_ends ends = connected({}, {.capacity = capacity});
+    raw_peer peer(std::move(ends.client), false, TLS1_2_VERSION);
+    auto shaking = weir::spawn(peer.handshake());
+    auto accepting = weir::spawn(tls::accept(std::move(ends.server), ids().server));
+    co_await shaking;
+    co_await peer.send();
+    secure_stream server = co_await std::move(accepting);
+    const std::string large(5000, 'x');
+    WEIR_EXPECT_THROW(weir::timeout(1ms, server.write(large)), weir::timed_out);
+
+    auto reading = weir::spawn(read_all(server));
+    (void)SSL_renegotiate(peer.ssl());
+    SSL_do_handshake(peer.ssl());
+    co_await peer.send();
+    co_await weir::testing::settle_all();
+    std::string arrived(2 * capacity, '\0');
+    const std::size_t half_a_record = co_await peer.transport().read(arrived);
+    EXPECT_EQ(half_a_record, capacity);
+    WEIR_EXPECT_THROW(weir::timeout(100ms, peer.transport().read(arrived)), weir::timed_out);
+    server.close();
+    WEIR_EXPECT_THROW(reading, weir::io_error);
+}
+
 // A session from a host that lets everybody in does not open one that asks for certificates, and each
 // host is spoken to under its own rules.
 WEIR_TEST(TlsHostile, SessionsDoNotCarryOverToOtherHosts) {

@@ -170,7 +170,9 @@ private:
     task<> flush() {
         while (machine.has_output()) {
             machine.take_output(in_flight_);
+            is_torn_ = true;
             co_await transport.write(io::const_bytes(in_flight_));
+            is_torn_ = false;
         }
     }
 
@@ -181,9 +183,10 @@ private:
         }
     }
 
-    // For what is only a courtesy to the peer: it does not keep us long, and may fail.
+    // For what is only a courtesy to the peer: it does not keep us long, and may fail. Behind half a
+    // record the peer could make nothing of it.
     task<> flush_briefly() {
-        if (is_closed_ || !machine.has_output()) {
+        if (is_closed_ || is_torn_ || !machine.has_output()) {
             co_return;
         }
         const phase before = std::exchange(writing_, phase::unfinished);
@@ -249,6 +252,7 @@ private:
     bool is_reading_ = false;
     bool is_writing_ = false;
     bool is_closed_ = false;
+    bool is_torn_ = false;  // the transport is at a write, or was stopped in one
 };
 
 }  // namespace weir::tls::detail
