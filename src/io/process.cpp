@@ -45,9 +45,11 @@ bool child_process::reap() {
     }
     siginfo_t about{};
     if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.fd()), &about, WEXITED | WNOHANG) != 0) {
-        const int error = errno;
-        has_ended_ = error == ECHILD;  // somebody else has reaped it, or SIGCHLD is ignored
-        throw io_error(error, "wait for " + program_);
+        if (errno != ECHILD) {
+            throw io_error(errno, "wait for " + program_);
+        }
+        has_ended_ = is_lost_ = true;  // somebody else has reaped it, or SIGCHLD is ignored
+        return true;
     }
     if (about.si_pid == 0) {
         return false;
@@ -56,6 +58,13 @@ bool child_process::reap() {
     status_ = about.si_code == CLD_EXITED ? exit_status::exited(about.si_status)
                                           : exit_status::killed(about.si_status);
     return true;
+}
+
+const exit_status& child_process::status() const {
+    if (is_lost_) {
+        throw io_error(ECHILD, "wait for " + program_);
+    }
+    return status_;
 }
 
 bool child_process::kill(int signal) noexcept {
@@ -85,7 +94,7 @@ task<exit_status> child_process::wait(std::shared_ptr<child_process> self) {
         co_await finally(self->await_end(), end_it);
         self->reap();
     }
-    co_return self->status_;
+    co_return self->status();
 }
 
 task<exit_status> child_process::terminate(std::shared_ptr<child_process> self) {
@@ -105,7 +114,7 @@ task<exit_status> child_process::terminate(std::shared_ptr<child_process> self) 
     if (!self->reap()) {
         co_await shield(ending_it());
     }
-    co_return self->status_;
+    co_return self->status();
 }
 
 }  // namespace detail

@@ -60,6 +60,17 @@ WEIR_IO_TEST(Pipe, CarriesBytesAndItsEnd) {
     EXPECT_EQ(after_end, 0u);
 }
 
+// Their operations can be handed to whatever takes an awaitable.
+WEIR_IO_TEST(Pipe, ReadsAndWritesHaveLimits) {
+    auto [reader, writer] = weir::io::make_pipe();
+    std::array<char, 4> buffer;
+    EXPECT_THROW(co_await weir::timeout(2ms, reader.read(buffer)), weir::timed_out);
+    const std::string large(1 << 20, 'x');
+    EXPECT_THROW(co_await weir::timeout(2ms, writer.write(large)), weir::timed_out);
+    auto [count, nothing] = co_await weir::gather(reader.read(buffer), writer.close_write());
+    EXPECT_EQ(count, 4u);
+}
+
 WEIR_IO_TEST(Pipe, WithoutReadersIsAnErrorAndNoSignal) {
     auto [reader, writer] = weir::io::make_pipe();
     reader.close();

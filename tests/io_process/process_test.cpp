@@ -178,6 +178,23 @@ WEIR_IO_TEST(Process, ErrorsNameTheProgram) {
     co_return;
 }
 
+// Where SIGCHLD is ignored the system forgets how a child has ended: that is no success.
+WEIR_IO_TEST(Process, AStatusThatIsLostIsAnErrorEachTime) {
+    const auto former = std::signal(SIGCHLD, SIG_IGN);
+    weir::process child({"false"});
+    for (int round = 0; round < 2; ++round) {
+        try {
+            co_await child.wait();
+            ADD_FAILURE() << round;
+        } catch (const weir::io_error& error) {
+            EXPECT_STREQ(error.what(), "wait for false: No child processes");
+        }
+    }
+    EXPECT_THROW(co_await child.terminate(), weir::io_error);
+    EXPECT_FALSE(child.kill(SIGTERM));
+    std::signal(SIGCHLD, former);
+}
+
 WEIR_IO_TEST(Process, CancellingAWaitEndsTheChild) {
     // One that cleans up on SIGTERM is given the time.
     weir::process tidy(

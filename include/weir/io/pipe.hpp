@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace weir::io {
 
@@ -28,6 +29,7 @@ namespace detail {
 class pipe_operation : public io_operation {
 protected:
     using io_operation::io_operation;
+    pipe_operation(pipe_operation&& unawaited) noexcept : io_operation(std::move(unawaited)) {}
     ~pipe_operation() = default;
 
     void prepare(io_uring_sqe& entry) noexcept final;

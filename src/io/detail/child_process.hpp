@@ -48,7 +48,8 @@ public:
     int pid() const noexcept { return pid_; }
 
 private:
-    bool reap();  // true when it has ended
+    bool reap();                        // true when it has ended
+    const exit_status& status() const;  // throws if others know it, and we do not
     task<void> await_end();
 
     std::string program_;
@@ -58,6 +59,7 @@ private:
     exit_status status_;
     bool has_group_;
     bool has_ended_ = false;
+    bool is_lost_ = false;
 };
 
 // What a child is started with: checked, and independent of what the caller passed.
