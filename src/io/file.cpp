@@ -245,13 +245,17 @@ file::file(int fd, std::string name)
 task<file> file::open(std::string path, open_options options) {
     check(options);
     detail::check_path(path, "open");
-    file_request asked{file_call::open, flags_of(options), options.permissions};
+    // Else a named pipe would keep a thread until somebody opens its other end. It makes no difference
+    // to other files, and io_uring does the same by itself.
+    file_request asked{file_call::open, flags_of(options) | O_NONBLOCK, options.permissions};
     asked.path = path.c_str();
     const int fd = co_await carry_out(asked);
     if (fd < 0) {
         throw io_error(-fd, "open " + path);
     }
-    co_return file(fd, std::move(path));
+    file opened(fd, std::move(path));
+    ::fcntl(fd, F_SETFL, flags_of(options));
+    co_return opened;
 }
 
 task<file> file::create(std::string path) {

@@ -8,6 +8,7 @@
 #include <weir/io/error.hpp>
 #include <weir/io/file.hpp>
 #include <weir/io/file_system.hpp>
+#include <weir/io/pipe.hpp>
 #include <weir/io/threads.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
@@ -351,6 +352,25 @@ WEIR_IO_TEST(File, CanBeGivenUp) {
     EXPECT_FALSE(made.is_open());
     EXPECT_EQ(::close(fd), 0);
     EXPECT_THROW(made.release(), weir::io_error);
+}
+
+WEIR_IO_TEST(File, ANamedPipeIsOpenedWithoutWaiting) {
+    const place here;
+    const std::string path = here / "pipe";
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    co_await expect_error(file::open(path, {.read = false, .write = true}),
+                          "open " + path + ": No such device or address");
+    file reader = co_await file::open(path);
+    EXPECT_EQ(::fcntl(reader.fd(), F_GETFL) & O_NONBLOCK, 0);
+    file writer = co_await file::open(path, {.read = false, .write = true});
+    co_await writer.write("abc");
+    std::array<char, 10> buffer;
+    const std::size_t count = co_await reader.read(buffer);
+    EXPECT_EQ(count, 3u);
+    weir::io::pipe_reader stoppable(reader.release());
+    EXPECT_THROW(co_await weir::timeout(2ms, stoppable.read(buffer)), weir::timed_out);
+    const file direct = co_await file::open(path, {.more_flags = O_NONBLOCK});
+    EXPECT_NE(::fcntl(direct.fd(), F_GETFL) & O_NONBLOCK, 0);
 }
 
 WEIR_IO_TEST(File, PipesHaveNoPosition) {

@@ -45,7 +45,9 @@ public:
     // Takes over a descriptor; the name is for errors.
     explicit file(int fd, std::string name = "file");
 
-    // Throws invalid_argument for options that contradict each other.
+    // Throws invalid_argument for options that contradict each other. A named pipe is opened without
+    // waiting for its other end; to read from one, pipe_reader(opened.release()) can be stopped at
+    // any time.
     static task<file> open(std::string path, open_options options = {});
     // For writing alone, made or emptied.
     static task<file> create(std::string path);
