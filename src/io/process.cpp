@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A child is known by its pidfd, which becomes readable when the child has ended: waiting for it is
-// waiting for a descriptor. Each wait has a duplicate, since two tasks cannot wait for the same one.
+// waiting for a descriptor. A wait beside another has a duplicate, since two tasks cannot wait for the
+// same one; the first does without, and works when there are no descriptors left.
 // The child is reaped by whoever notices the end first.
 
 #include "detail/child_process.hpp"
@@ -48,7 +49,7 @@ bool child_process::reap() {
         if (errno != ECHILD) {
             throw io_error(errno, "wait for " + program_);
         }
-        has_ended_ = is_lost_ = true;  // somebody else has reaped it, or SIGCHLD is ignored
+        lose();  // somebody else has reaped it, or SIGCHLD is ignored
         return true;
     }
     if (about.si_pid == 0) {
@@ -77,6 +78,18 @@ bool child_process::kill(int signal) noexcept {
 }
 
 task<void> child_process::await_end() {
+    if (!is_watched_) {
+        struct watch {
+            explicit watch(bool& set) noexcept : is_on(set) { is_on = true; }
+            watch(const watch&) = delete;
+            watch& operator=(const watch&) = delete;
+            ~watch() { is_on = false; }
+            bool& is_on;
+        };
+        const watch own(is_watched_);
+        co_await wait_readable(pidfd_.fd());
+        co_return;
+    }
     const file_handle own(::fcntl(pidfd_.fd(), F_DUPFD_CLOEXEC, 0));
     if (own.fd() < 0) {
         throw io_error(errno, "wait for " + program_);

@@ -13,9 +13,11 @@
 #include <weir/time.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <random>
@@ -180,7 +182,13 @@ WEIR_IO_TEST(Process, ErrorsNameTheProgram) {
 
 // Where SIGCHLD is ignored the system forgets how a child has ended: that is no success.
 WEIR_IO_TEST(Process, AStatusThatIsLostIsAnErrorEachTime) {
-    const auto former = std::signal(SIGCHLD, SIG_IGN);
+    struct ignored {
+        ignored() : former(std::signal(SIGCHLD, SIG_IGN)) {}
+        ignored(const ignored&) = delete;
+        ignored& operator=(const ignored&) = delete;
+        ~ignored() { std::signal(SIGCHLD, former); }
+        void (*former)(int);
+    } const while_here;
     weir::process child({"false"});
     for (int round = 0; round < 2; ++round) {
         try {
@@ -192,7 +200,6 @@ WEIR_IO_TEST(Process, AStatusThatIsLostIsAnErrorEachTime) {
     }
     EXPECT_THROW(co_await child.terminate(), weir::io_error);
     EXPECT_FALSE(child.kill(SIGTERM));
-    std::signal(SIGCHLD, former);
 }
 
 WEIR_IO_TEST(Process, CancellingAWaitEndsTheChild) {
@@ -221,6 +228,32 @@ WEIR_IO_TEST(Process, CancellingAWaitEndsTheChild) {
     const weir::exit_status killed = co_await stubborn.terminate();
     EXPECT_EQ(killed.signal(), SIGKILL);
     co_await until_no_children();
+}
+
+WEIR_IO_TEST(Process, WaitsAndEndsWithoutADescriptorLeft) {
+    weir::process child({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"},
+                        {.out = weir::stdio::pipe, .grace = 20ms});
+    std::array<char, 10> buffer;
+    const std::size_t count = co_await child.out().read(buffer);
+    EXPECT_EQ(count, 6u);
+    struct no_descriptors {
+        no_descriptors() {
+            ::getrlimit(RLIMIT_NOFILE, &former);
+            const rlimit none{3, former.rlim_max};
+            ::setrlimit(RLIMIT_NOFILE, &none);
+        }
+        no_descriptors(const no_descriptors&) = delete;
+        no_descriptors& operator=(const no_descriptors&) = delete;
+        ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &former); }
+        rlimit former{};
+    } const while_here;
+    const auto cancelled = weir::spawn(child.wait());
+    co_await weir::sleep(2ms);
+    cancelled.cancel();
+    co_await cancelled.wait();
+    EXPECT_TRUE(cancelled.cancelled());
+    const weir::exit_status ended = co_await child.wait();
+    EXPECT_EQ(ended, weir::exit_status::killed(SIGKILL));
 }
 
 WEIR_IO_TEST(Process, AGroupIsSignalledAsAWhole) {

@@ -44,6 +44,9 @@ public:
     static task<exit_status> terminate(std::shared_ptr<child_process> self);
     bool kill(int signal) noexcept;
 
+    // It has ended, and the system does not say how.
+    void lose() noexcept { has_ended_ = is_lost_ = true; }
+
     const std::string& program() const noexcept { return program_; }
     int pid() const noexcept { return pid_; }
 
@@ -60,6 +63,7 @@ private:
     bool has_group_;
     bool has_ended_ = false;
     bool is_lost_ = false;
+    bool is_watched_ = false;  // a task waits for the pidfd itself
 };
 
 // What a child is started with: checked, and independent of what the caller passed.

@@ -220,13 +220,18 @@ std::shared_ptr<child_process> start_child(const std::vector<std::string>& words
     reap_with_loop();
     const pid_t pid = plan.spawn(words, variables);
     file_handle pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (pidfd.fd() < 0) {  // a kernel before 5.3, or no descriptor left
+    const bool is_gone = pidfd.fd() < 0 && errno == ESRCH;  // where SIGCHLD is ignored
+    if (pidfd.fd() < 0 && !is_gone) {  // a kernel before 5.3, or no descriptor left
         const int error = errno;
         ::kill(pid, SIGKILL);
         ::waitpid(pid, nullptr, 0);
         fail(error);
     }
-    return std::make_shared<child_process>(pid, std::move(pidfd), words.front(), how);
+    auto started = std::make_shared<child_process>(pid, std::move(pidfd), words.front(), how);
+    if (is_gone) {
+        started->lose();
+    }
+    return started;
 }
 
 }  // namespace weir::detail
