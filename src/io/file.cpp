@@ -245,11 +245,15 @@ file::file(int fd, std::string name)
 task<file> file::open(std::string path, open_options options) {
     check(options);
     detail::check_path(path, "open");
-    // Else a named pipe would keep a thread until somebody opens its other end. It makes no difference
-    // to other files, and io_uring does the same by itself.
+    // Else a named pipe would keep a thread until somebody opens its other end; io_uring does the same
+    // by itself. Regular files do not care, unless somebody has a lease of one, who is waited for.
     file_request asked{file_call::open, flags_of(options) | O_NONBLOCK, options.permissions};
     asked.path = path.c_str();
-    const int fd = co_await carry_out(asked);
+    int fd = co_await carry_out(asked);
+    if (fd == -EAGAIN) {
+        asked.flags = flags_of(options);
+        fd = co_await carry_out(asked);
+    }
     if (fd < 0) {
         throw io_error(-fd, "open " + path);
     }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -371,6 +372,21 @@ WEIR_IO_TEST(File, ANamedPipeIsOpenedWithoutWaiting) {
     EXPECT_THROW(co_await weir::timeout(2ms, stoppable.read(buffer)), weir::timed_out);
     const file direct = co_await file::open(path, {.more_flags = O_NONBLOCK});
     EXPECT_NE(::fcntl(direct.fd(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+WEIR_IO_TEST(File, WhoHasALeaseIsWaitedFor) {
+    const place here;
+    co_await weir::io::write_file(here / "file", "x");
+    const auto former = std::signal(SIGIO, SIG_IGN);  // what tells its owner
+    file owner = co_await file::open(here / "file", {.read = false, .write = true});
+    const bool has_lease = ::fcntl(owner.fd(), F_SETLEASE, F_WRLCK) == 0;
+    auto opening = weir::spawn(file::open(here / "file"));
+    co_await weir::sleep(5ms);
+    EXPECT_EQ(opening.done(), !has_lease);
+    owner.close();
+    const file opened = co_await std::move(opening);
+    EXPECT_TRUE(opened.is_open());
+    std::signal(SIGIO, former);
 }
 
 WEIR_IO_TEST(File, PipesHaveNoPosition) {
