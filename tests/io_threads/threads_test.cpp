@@ -102,6 +102,24 @@ TEST(RunOnThreads, FurtherErrorsAreReported) {
     EXPECT_EQ(reports, 2);
 }
 
+TEST(RunOnThreads, AReportMayCauseAnother) {
+    int reports = 0;  // not atomic: one thread at a time reports
+    weir::loop_options options;
+    options.on_report = [&](const weir::report&) {
+        if (++reports % 2 == 1) {
+            weir::loop::current().tell({weir::report_kind::callback_error, "again", {}, {}, {}});
+        }
+    };
+    auto main = [](std::size_t) -> task<> {
+        for (int round = 0; round < 10; ++round) {
+            weir::loop::current().tell({weir::report_kind::callback_error, "once", {}, {}, {}});
+            co_await weir::yield();
+        }
+    };
+    run_on_threads(3, main, std::move(options));
+    EXPECT_EQ(reports, 60);
+}
+
 TEST(RunOnThreads, CanBeCancelledFromOutside) {
     std::stop_source source;
     gate entrance;

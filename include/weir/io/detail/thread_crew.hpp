@@ -122,7 +122,7 @@ private:
     std::string reason_;
     std::size_t running_ = 0;
     class crew_operation* waiting_ = nullptr;
-    std::mutex report_mutex_;
+    std::recursive_mutex report_mutex_;  // a handler may cause another report
     report_handler on_report_;
 };
 
