@@ -79,10 +79,31 @@ public:
     }
 
 private:
-    // In the list of sessions while the connection lasts.
+    // A connection from when it was accepted: its task may begin after a drain has.
+    class arrival {
+    public:
+        arrival(server& at, semaphore::permit room) noexcept : at_(&at), room_(std::move(room)) {
+            ++at.present_;
+        }
+        arrival(arrival&& moved) noexcept
+            : at_(std::exchange(moved.at_, nullptr)), room_(std::move(moved.room_)) {}
+        arrival& operator=(arrival&&) = delete;
+        ~arrival() {
+            if (at_ != nullptr) {
+                --at_->present_;
+                at_->one_left_.set();
+            }
+        }
+
+    private:
+        server* at_;
+        semaphore::permit room_;
+    };
+
+    // In the list of sessions while the handler runs.
     class attendance {
     public:
-        attendance(server& at, semaphore::permit room) noexcept : at_(at), room_(std::move(room)) {
+        explicit attendance(server& at) noexcept : at_(at) {
             own.next_ = at.sessions_;
             if (at.sessions_ != nullptr) {
                 at.sessions_->previous_ = &own;
@@ -99,21 +120,19 @@ private:
                 own.next_->previous_ = own.previous_;
             }
             --at_.stats_.active;
-            at_.one_left_.set();
         }
 
         session own;
 
     private:
         server& at_;
-        semaphore::permit room_;
     };
 
     task<> accept_all(task_group& connections) {
         for (;;) {
             semaphore::permit room = co_await room_.acquire();
             io::socket arrived = co_await next_connection();
-            connections.spawn(attend(std::move(arrived), std::move(room)));
+            connections.spawn(attend(std::move(arrived), arrival(*this, std::move(room))));
         }
     }
 
@@ -136,8 +155,8 @@ private:
         }
     }
 
-    task<> attend(io::socket peer, semaphore::permit room) {
-        attendance here(*this, std::move(room));
+    task<> attend(io::socket peer, [[maybe_unused]] arrival present) {
+        attendance here(*this);
         ++stats_.accepted;
         try {
             if (options_.no_delay) {
@@ -171,11 +190,11 @@ private:
         }
         cancel_scope limit(weir::detail::after(now(), options_.drain_deadline));
         co_await limit.run(all_gone());
-        stats_.cut_off += stats_.active;
+        stats_.cut_off += present_;
     }
 
     task<> all_gone() {
-        while (sessions_ != nullptr) {
+        while (present_ > 0) {
             one_left_.clear();
             co_await one_left_.wait();
         }
@@ -189,6 +208,7 @@ private:
     semaphore room_;
     event one_left_;
     session* sessions_ = nullptr;
+    std::size_t present_ = 0;
     bool is_draining_ = false;
 };
 

@@ -219,7 +219,7 @@ WEIR_IO_TEST(Serve, OutOfDescriptors) {
 }
 
 // A stop that comes when a connection was just taken from the system: it is one of those under way.
-WEIR_IO_TEST(Serve, AStopLosesNoConnectionThatWasAccepted) {
+weir::task<> stop_as_somebody_comes() {
     int greeted = 0;
     for (int round = 0; round < 20; ++round) {
         weir::io::listener door = weir::io::listen(address::loopback(0));
@@ -257,6 +257,16 @@ WEIR_IO_TEST(Serve, AStopLosesNoConnectionThatWasAccepted) {
         ::close(client);
     }
     EXPECT_GT(greeted, 0);
+}
+
+WEIR_IO_TEST(Serve, AStopLosesNoConnectionThatWasAccepted) {
+    co_await stop_as_somebody_comes();
+}
+
+TEST(Serve, AStopLosesNoConnectionUnderAnySchedule) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        weir::run(stop_as_somebody_comes(), {.seed = seed});
+    }
 }
 
 WEIR_IO_TEST(Serve, DrainingEndsAllIdleWaitsOfAConnection) {
