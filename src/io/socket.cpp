@@ -112,6 +112,20 @@ void socket::set_receive_buffer(int size) {
     set_option(SOL_SOCKET, SO_RCVBUF, size);
 }
 
+namespace {
+
+// Where nobody listens, the system may choose the very port that is asked for as ours: the socket then
+// answers itself, and keeps a server from listening there.
+bool is_connected_to_itself(const socket& connected, const address& to) {
+    if (!to.is_ip()) {
+        return false;
+    }
+    const address local = connected.local_address();
+    return local.port() == to.port() && local == connected.remote_address();
+}
+
+}  // namespace
+
 task<socket> connect(address to) {
     return connect(to, address());
 }
@@ -141,7 +155,12 @@ task<socket> connect(address to, address from) {
         // The queue of a Unix listener is full, and nothing tells when it no longer is.
         co_await sleep(std::chrono::milliseconds(1));
     }
-    co_return socket(std::move(own));
+    socket made(std::move(own));
+    if (is_connected_to_itself(made, to)) {
+        made.reset();  // else the port would linger
+        throw io_error(ECONNREFUSED, "connect to " + to.text());
+    }
+    co_return made;
 }
 
 }  // namespace weir::io
