@@ -237,8 +237,32 @@ void thread_crew::run_here(loop_options options, std::stop_token stop) {
     const std::stop_callback cancels(std::move(stop),
                                      [this] { cancel("the stop token was requested"); });
     start_threads(1, options);
+    loop_options afterwards = options_like(options);
+    afterwards.signals = options.signals;
+    afterwards.dump_on_sigusr1 = options.dump_on_sigusr1;
+    afterwards.shutdown_deadline = clock::duration::max();  // the others have theirs
     run_member(0, std::move(options));
+    mind_signals(std::move(afterwards));
     check();
+}
+
+task<void> thread_crew::others_ended() {
+    co_await crew_operation(*this, false);
+}
+
+void thread_crew::mind_signals(loop_options options) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        if (running_ == 0 || is_cancelled_ || options.signals == signal_handling::none) {
+            return;
+        }
+    }
+    try {
+        loop(std::move(options)).run(others_ended());
+    } catch (const interrupted&) {
+        note_error(std::current_exception());
+    } catch (...) {  // there is no loop to be had: they are waited for all the same
+    }
 }
 
 // ---- from a running loop -------------------------------------------------------------------------
@@ -247,8 +271,17 @@ bool crew_operation::start() noexcept {
     auto& home = static_cast<loop&>(waiter().home());
     mail_ = home.mail();
     home.expect_post();
+    if (starts_) {
+        crew_->waiting_ = this;
+        crew_->start_threads(0, {});
+        return true;
+    }
+    const std::lock_guard lock(crew_->mutex_);
+    if (crew_->running_ == 0) {
+        home.expected_post_came();
+        return false;
+    }
     crew_->waiting_ = this;
-    crew_->start_threads(0, {});
     return true;
 }
 

@@ -195,6 +195,50 @@ TEST(RunOnThreads, ASignalReachesAllOfThem) {
     EXPECT_EQ(cleaned_up, 3);
 }
 
+// Loop 0 has ended before: signals are minded on its thread until all have.
+TEST(RunOnThreads, ASignalReachesThoseThatGoOnWithoutTheFirst) {
+    static std::atomic<bool> first_is_gone;
+    first_is_gone = false;
+    struct notices final : weir::loop_service {
+        explicit notices(weir::loop&) {}
+        ~notices() override { first_is_gone = true; }
+    };
+    const auto signals_are_minded = [] {
+        struct sigaction now{};
+        ::sigaction(SIGTERM, nullptr, &now);
+        return now.sa_handler != SIG_DFL;
+    };
+    std::atomic<int> begun = 0;
+    std::atomic<int> cleaned_up = 0;
+    auto main = [&](std::size_t index) -> task<> {
+        if (index == 0) {
+            weir::loop::current().service<notices>();
+            co_return;
+        }
+        auto work = [&]() -> task<> {
+            co_await meet(begun, 2);
+            while (!first_is_gone || !signals_are_minded()) {
+                co_await weir::sleep(100us);
+            }
+            if (index == 1) {
+                ::kill(::getpid(), SIGTERM);
+            }
+            co_await weir::sleep_forever();
+        };
+        auto clean_up = [&]() -> task<> {
+            co_await weir::sleep(1ms);
+            ++cleaned_up;
+        };
+        co_await weir::finally(work, clean_up);
+    };
+    EXPECT_THROW(run_on_threads(3, main), weir::interrupted);
+    EXPECT_EQ(cleaned_up, 2);
+    // And nobody waits for ever where no signal comes.
+    run_on_threads(3, [](std::size_t index) -> task<> {
+        co_await weir::sleep(std::chrono::milliseconds(index));
+    });
+}
+
 TEST(RunOnThreads, Misuse) {
     auto main = [](std::size_t) -> task<> { co_return; };
     EXPECT_THROW(run_on_threads(0, main), weir::invalid_argument);

@@ -25,7 +25,8 @@ namespace weir {
 std::size_t processor_count() noexcept;
 
 // From ordinary code: makes the loops and blocks until all have ended. Loop 0 is on the calling thread;
-// it alone handles signals, as run does, and a cancellation by signal reaches all of them. Gives a vector
+// this alone handles signals, as run does, until all have ended, and a cancellation by signal reaches all
+// of them. Gives a vector
 // of what the tasks gave, by index; nothing if they give nothing. A request of the token cancels them
 // all. The options are those of loop 0; the others share them, except for signals, and reports come from
 // one thread at a time. Throws invalid_argument for a count of 0, loop_error inside a running loop.

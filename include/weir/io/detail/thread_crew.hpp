@@ -111,6 +111,9 @@ private:
     loop_options options_like(const loop_options& given);
     report_handler shared_handler();
     void member_ended() noexcept;
+    // On the calling thread, when its own loop has ended before others: signals still reach those.
+    void mind_signals(loop_options options) noexcept;
+    task<void> others_ended();
 
     thread_body& body_;
     std::mutex mutex_;
@@ -126,23 +129,24 @@ private:
     report_handler on_report_;
 };
 
-// Until all threads of a crew have ended.
+// Until all threads of a crew have ended, which it has started or somebody else.
 class crew_operation final : public operation, private mail_item {
 public:
-    explicit crew_operation(thread_crew& crew) noexcept : crew_(&crew) {}
+    crew_operation(thread_crew& crew, bool starts) noexcept : crew_(&crew), starts_(starts) {}
     crew_operation(crew_operation&& unawaited) noexcept
-        : operation(), mail_item(), crew_(unawaited.crew_) {}
+        : operation(), mail_item(), crew_(unawaited.crew_), starts_(unawaited.starts_) {}
 
     bool start() noexcept override;
     bool cancel() noexcept override;
     const char* name() const noexcept override { return "on_threads"; }
-    void resume() const { crew_->check(); }
+    void resume() const noexcept {}
 
 private:
     friend class thread_crew;
     void arrive(loop& at) noexcept override;
 
     thread_crew* crew_;
+    bool starts_;
     std::shared_ptr<inbox> mail_;
 };
 
@@ -155,7 +159,8 @@ auto run_crew(std::size_t count, Main main)
     -> task<decltype(std::declval<thread_mains<Main>&>().take_results())> {
     thread_mains<Main> mains(count, main);
     thread_crew crew(count, mains);
-    co_await crew_operation(crew);
+    co_await crew_operation(crew, true);
+    crew.check();
     co_return mains.take_results();
 }
 #if defined(__GNUC__) && !defined(__clang__)
