@@ -131,6 +131,7 @@ class Page:
                                             '#include "docs/documented.hpp"']))
         body = "\n".join(self.parts)
         return (f"{PROLOGUE}{includes}\nusing namespace std::chrono_literals;\n"
+                "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"  # shown, not called
                 f"namespace {{\nnamespace page_{self.name} {{\n{body}\n}}\n}}\n")
 
 

@@ -10,7 +10,9 @@
 
 #include <cstring>
 #include <random>
+#include <sstream>
 #include <string>
+#include <unordered_set>
 
 namespace {
 
@@ -101,6 +103,15 @@ TEST(Address, OfWhateverSizeTheSystemsFormIsGiven) {
     std::memcpy(&raw, v6.data(), v6.size());
     EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw), v6);
     EXPECT_EQ(address::from(nullptr, 0), address());
+}
+
+TEST(Address, IsAKeyAndIsPrinted) {
+    std::unordered_set<address> known{address::parse("[::1]:1"), address::loopback(1)};
+    EXPECT_TRUE(known.contains(address::parse("127.0.0.1:1")));
+    EXPECT_FALSE(known.contains(address::parse("127.0.0.1:2")));
+    std::ostringstream out;
+    out << address::loopback_v6(7);
+    EXPECT_EQ(out.str(), "[::1]:7");
 }
 
 TEST(Address, Loopback) {

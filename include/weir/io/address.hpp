@@ -5,6 +5,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -47,6 +49,7 @@ public:
 
     friend bool operator==(const address& a, const address& b) noexcept;
     friend std::strong_ordering operator<=>(const address& a, const address& b) noexcept;
+    friend std::ostream& operator<<(std::ostream& out, const address& shown);  // its text
 
 private:
     alignas(8) unsigned char storage_[110] = {};
@@ -54,3 +57,11 @@ private:
 };
 
 }  // namespace weir::io
+
+// To be a key in an unordered map.
+template <>
+struct std::hash<weir::io::address> {
+    std::size_t operator()(const weir::io::address& of) const noexcept {
+        return std::hash<std::string_view>()({reinterpret_cast<const char*>(of.data()), of.size()});
+    }
+};

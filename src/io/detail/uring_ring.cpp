@@ -82,10 +82,13 @@ std::size_t uring_ring::unsubmitted() const noexcept {
 }
 
 void uring_ring::open_again() {
-    uring_ring old(std::move(*this));
-    if (!open()) {
+    uring_ring fresh;
+    if (!fresh.open()) {
         throw loop_error("io_uring could not be opened again for another thread");
     }
+    uring_ring old(std::move(*this));
+    ring_ = fresh.ring_;
+    is_open_ = std::exchange(fresh.is_open_, false);
     for (unsigned at = old.ring_.sq.sqe_head; at != old.ring_.sq.sqe_tail; ++at) {
         *io_uring_get_sqe(&ring_) = old.ring_.sq.sqes[at & *old.ring_.sq.kring_mask];
     }
