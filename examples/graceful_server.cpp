@@ -6,10 +6,11 @@
 #include <weir/io/io.hpp>
 #include <weir/weir.hpp>
 
+#include <unistd.h>
+
 #include <csignal>
 #include <iostream>
 #include <string>
-#include <unistd.h>
 
 namespace io = weir::io;
 using namespace std::chrono_literals;
@@ -48,8 +49,9 @@ weir::task<> scene() {
 
 int main(int count, char** arguments) {
     const int code =
-        count > 1 ? weir::run_main(weir::tcp::serve(io::address::parse(arguments[1]), answer_slowly))
-                  : weir::run_main(scene());
+        count > 1
+            ? weir::run_main(weir::tcp::serve(io::address::parse(arguments[1]), answer_slowly))
+            : weir::run_main(scene());
     std::cout << "ends with " << code << '\n';
     return code;
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <weir/cancel.hpp>
-#include <weir/flow/detail/signature.hpp>
 #include <weir/executor.hpp>
+#include <weir/flow/detail/signature.hpp>
 #include <weir/flow/task_context.hpp>
 
 #include <any>
