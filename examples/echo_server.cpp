@@ -44,9 +44,13 @@ weir::task<> scene() {
     std::cout << "the server has ended\n";
 }
 
+weir::task<> serve_at(std::string where) {
+    co_await weir::tcp::serve(io::address::parse(where), echo);
+}
+
 int main(int count, char** arguments) {
     if (count > 1) {
-        return weir::run_main(weir::tcp::serve(io::address::parse(arguments[1]), echo));
+        return weir::run_main(serve_at(arguments[1]));
     }
     return weir::run_main(scene());
 }

@@ -47,11 +47,12 @@ weir::task<> scene() {
     co_await weir::finally(weir::tcp::serve(std::move(door), answer_slowly), goodbye);
 }
 
+weir::task<> serve_at(std::string where) {
+    co_await weir::tcp::serve(io::address::parse(where), answer_slowly);
+}
+
 int main(int count, char** arguments) {
-    const int code =
-        count > 1
-            ? weir::run_main(weir::tcp::serve(io::address::parse(arguments[1]), answer_slowly))
-            : weir::run_main(scene());
+    const int code = weir::run_main(count > 1 ? serve_at(arguments[1]) : scene());
     std::cout << "ends with " << code << '\n';
     return code;
 }

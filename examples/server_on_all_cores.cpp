@@ -17,7 +17,8 @@ weir::task<> greet(io::socket peer) {
 }
 
 // Each loop has a listener of its own on the same port; the system spreads the connections.
-weir::task<> serve_on(std::size_t loops, io::address at) {
+weir::task<> serve_on(std::size_t loops, std::string where) {
+    const io::address at = io::address::parse(where);
     auto serve = [at](std::size_t) {
         return weir::tcp::serve(at, greet, {.listen = {.reuse_port = true}});
     };
@@ -40,7 +41,7 @@ weir::task<std::string> ask(io::address server) {
 
 weir::task<> scene() {
     const io::address at = io::listen(io::address::loopback(0)).local_address();  // a free port
-    auto server = weir::spawn(serve_on(2, at));
+    auto server = weir::spawn(serve_on(2, at.text()));
     for (int client = 1; client <= 10; ++client) {
         const std::string answer = co_await ask(at);
         std::cout << answer << (client < 10 ? " " : "\n");
@@ -51,7 +52,7 @@ weir::task<> scene() {
 
 int main(int count, char** arguments) {
     if (count > 1) {
-        return weir::run_main(serve_on(weir::processor_count(), io::address::parse(arguments[1])));
+        return weir::run_main(serve_on(weir::processor_count(), arguments[1]));
     }
     return weir::run_main(scene());
 }
