@@ -216,6 +216,8 @@ WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
 }
 
 // No descriptor is left for a socket: an error at once, and all is well when there are some again.
+// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they cannot.
+#if !defined(__SANITIZE_ADDRESS__)
 WEIR_IO_TEST(Hostile, OutOfDescriptors) {
     auto body = [](fake_server& server) -> weir::task<> {
         const weir::io::address where = server.address();
@@ -235,6 +237,7 @@ WEIR_IO_TEST(Hostile, OutOfDescriptors) {
     };
     co_await with_server(answer_all, body);
 }
+#endif
 
 // A loop ends while questions are under way; the next one starts anew.
 TEST(Hostile, OneResolverOnSeveralLoopsInTurn) {

@@ -230,6 +230,8 @@ WEIR_IO_TEST(Process, CancellingAWaitEndsTheChild) {
     co_await until_no_children();
 }
 
+// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they cannot.
+#if !defined(__SANITIZE_ADDRESS__)
 WEIR_IO_TEST(Process, WaitsAndEndsWithoutADescriptorLeft) {
     weir::process child({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"},
                         {.out = weir::stdio::pipe, .grace = 20ms});
@@ -255,6 +257,7 @@ WEIR_IO_TEST(Process, WaitsAndEndsWithoutADescriptorLeft) {
     const weir::exit_status ended = co_await child.wait();
     EXPECT_EQ(ended, weir::exit_status::killed(SIGKILL));
 }
+#endif
 
 WEIR_IO_TEST(Process, AGroupIsSignalledAsAWhole) {
     auto ours = weir::io::make_pipe();
