@@ -83,12 +83,7 @@ address listener::local_address() const {
 }
 
 int listener::release() {
-    if (own_ == nullptr) {
-        throw invalid_state("release: the listener is closed");
-    }
-    const int given = own_->release();
-    own_.reset();
-    return given;
+    return detail::release(own_, "listener");
 }
 
 listener listen(const address& at, const listen_options& options) {

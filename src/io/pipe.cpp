@@ -171,27 +171,14 @@ owned_descriptor adopt_pipe(int fd) {
     return owned_descriptor(new descriptor(fd, true));
 }
 
-namespace {
-
-int release_own(owned_descriptor& own) {
-    if (own == nullptr) {
-        throw invalid_state("release: the pipe is closed");
-    }
-    const int given = own->release();
-    own.reset();
-    return given;
-}
-
-}  // namespace
-
 }  // namespace detail
 
 int pipe_reader::release() {
-    return detail::release_own(own_);
+    return detail::release(own_, "pipe");
 }
 
 int pipe_writer::release() {
-    return detail::release_own(own_);
+    return detail::release(own_, "pipe");
 }
 
 pipe_ends make_pipe() {

@@ -68,12 +68,7 @@ address socket::remote_address() const {
 }
 
 int socket::release() {
-    if (own_ == nullptr) {
-        throw invalid_state("release: the socket is closed");
-    }
-    const int given = own_->release();
-    own_.reset();
-    return given;
+    return detail::release(own_, "socket");
 }
 
 void socket::reset() noexcept {

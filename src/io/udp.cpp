@@ -167,12 +167,7 @@ int socket::option(int level, int name) const {
     return io::detail::int_option(fd(), level, name);
 }
 int socket::release() {
-    if (own_ == nullptr) {
-        throw invalid_state("release: the socket is closed");
-    }
-    const int given = own_->release();
-    own_.reset();
-    return given;
+    return io::detail::release(own_, "socket");
 }
 io::address socket::local_address() const {
     return io::detail::local_address_of(fd());

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <utility>
 
 namespace weir::io::detail {
@@ -71,6 +72,15 @@ bool listens(int fd) noexcept {
 }
 
 }  // namespace
+
+int release(owned_descriptor& own, const char* what) {
+    if (own == nullptr) {
+        throw invalid_state("release: the " + std::string(what) + " is closed");
+    }
+    const int given = own->release();
+    own.reset();
+    return given;
+}
 
 void descriptor::close() noexcept {
     is_closing_ = true;

@@ -89,4 +89,8 @@ struct descriptor_closer {
 };
 using owned_descriptor = std::unique_ptr<descriptor, descriptor_closer>;
 
+// Gives the number up and leaves the owner closed. Throws invalid_state, with what it is in the message,
+// if it was closed before or operations are under way.
+int release(owned_descriptor& own, const char* what);
+
 }  // namespace weir::io::detail
