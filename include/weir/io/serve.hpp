@@ -56,6 +56,8 @@ struct serve_options {
 // The server as a handler sees it.
 class session {
 public:
+    // Servers that get their connections in another way have sessions of their own.
+    session() noexcept = default;
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
@@ -64,12 +66,13 @@ public:
     using scoped_result =
         decltype(std::declval<cancel_scope&>().run(std::declval<Awaitable>()).await_resume());
 
-    // Waits as the awaitable does, but not once the server drains: then it ends at once, with an empty
-    // optional (or false). For the waits between requests, where nothing is lost by going. Several
-    // tasks of a handler may do it at a time.
+    // Waits as the awaitable does, but not once the server drains, nor beyond the deadline: then it
+    // ends at once, with an empty optional (or false). For the waits between requests, where nothing
+    // is lost by going. Several tasks of a handler may do it at a time.
     template <weir::detail::task_like Awaitable>
-    auto idle(Awaitable awaitable) -> task<scoped_result<Awaitable>> {
-        cancel_scope waiting;
+    auto idle(Awaitable awaitable, clock::time_point deadline = clock::time_point::max())
+        -> task<scoped_result<Awaitable>> {
+        cancel_scope waiting(deadline);
         if (is_draining_) {
             waiting.cancel();
         }
@@ -77,6 +80,13 @@ public:
         co_return co_await waiting.run(std::move(awaitable));
     }
     bool is_draining() const noexcept { return is_draining_; }
+    // Ends the idle waits, now and from now on.
+    void drain() {
+        is_draining_ = true;
+        for (waits_here* each = idle_; each != nullptr; each = each->next_) {
+            each->waiting_.cancel();
+        }
+    }
 
 private:
     friend class detail::server;
@@ -105,14 +115,6 @@ private:
         waits_here* next_;
         waits_here* previous_ = nullptr;
     };
-
-    session() noexcept = default;
-    void drain() {
-        is_draining_ = true;
-        for (waits_here* each = idle_; each != nullptr; each = each->next_) {
-            each->waiting_.cancel();
-        }
-    }
 
     waits_here* idle_ = nullptr;  // the first of them
     bool is_draining_ = false;
