@@ -16,14 +16,11 @@
 #pragma once
 
 #include <weir/http/detail/chunk_decoder.hpp>
-#include <weir/http/headers.hpp>
-#include <weir/http/method.hpp>
+#include <weir/http/detail/request_head.hpp>
 #include <weir/io/buffer.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 namespace weir::http::detail {
@@ -32,21 +29,6 @@ struct parser_limits {
     std::size_t header_bytes = 16384;  // of request line and headers with all their line ends
     std::size_t header_count = 100;
     std::uint64_t body_bytes = 1 << 20;
-};
-
-struct request_head {
-    http::method method = http::method::get;
-    std::string method_name;
-    // As it came, but for the absolute form: `http://host/path?query` becomes `/path?query`. Its
-    // authority must be the same as Host; HTTP/1.0 without Host gets it as Host.
-    std::string target;
-    unsigned minor_version = 1;  // HTTP/1.minor_version: 0 or 1
-    headers fields;
-    bool keep_alive = true;
-    bool expects_continue = false;  // and there is a body
-    bool wants_upgrade = false;
-    bool is_chunked = false;
-    std::optional<std::uint64_t> content_length;
 };
 
 class request_parser {
@@ -59,6 +41,9 @@ public:
     // is malformed or ambiguous, 413 for a declared length over the limit, 414 for a request line
     // and 431 for headers that are too large, 417, 501 and 505 for an expectation, a transfer coding
     // and a version that we do not know.
+    //
+    // A target in the absolute form, `http://host/path?query`, becomes `/path?query`: its authority
+    // must be the same as Host. HTTP/1.0 without Host gets it as Host. CONNECT likewise.
     std::size_t parse_head(std::string_view received, request_head& into);
 
     // The body of that request: copies its data. Chunk framing and trailers, which are dropped, are
