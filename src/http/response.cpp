@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Answers that are made often.
 
+#include <weir/http/problem.hpp>
 #include <weir/http/response.hpp>
 
 namespace weir::http {
-
-namespace {
-
-// As JSON wants it. Bytes that are no UTF-8 are passed on: details are written by programs.
-void append_escaped(std::string& to, std::string_view text) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    for (const char each : text) {
-        const auto code = static_cast<unsigned char>(each);
-        if (each == '"' || each == '\\') {
-            to += '\\';
-            to += each;
-        } else if (code < 0x20) {
-            to += "\\u00";
-            to += digits[code >> 4];
-            to += digits[code & 15];
-        } else {
-            to += each;
-        }
-    }
-}
-
-}  // namespace
 
 response response::text(std::string content, http::status code) {
     return {code, http::body(std::move(content)), "text/plain; charset=utf-8"};
@@ -40,15 +19,7 @@ response response::json_text(std::string content, http::status code) {
 }
 
 response response::problem(http::status code, std::string_view detail) {
-    std::string content = R"({"title":")";
-    append_escaped(content, reason_of(code).empty() ? "Problem" : reason_of(code));
-    content += R"(","status":)" + std::to_string(number_of(code));
-    if (!detail.empty()) {
-        content += R"(,"detail":")";
-        append_escaped(content, detail);
-        content += '"';
-    }
-    content += "}\n";
+    std::string content = problem_details(code).detail(detail).json();
     return {code, http::body(std::move(content)), "application/problem+json"};
 }
 

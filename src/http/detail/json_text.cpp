@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Text is copied in runs; what needs an escape interrupts them.
+
+#include "json_text.hpp"
+
+#include <cstddef>
+
+namespace weir::http::detail {
+
+namespace {
+
+constexpr bool is_continuation(unsigned char byte) noexcept {
+    return (byte & 0xc0) == 0x80;
+}
+
+// How many bytes the character at the beginning has: 0 if it is no UTF-8.
+std::size_t character_size(std::string_view text) noexcept {
+    const auto at = [&](std::size_t index) {
+        return index < text.size() ? static_cast<unsigned char>(text[index])
+                                   : static_cast<unsigned char>(0);
+    };
+    const unsigned char first = at(0);
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first >= 0xc2 && first <= 0xdf) {
+        return is_continuation(at(1)) ? 2 : 0;
+    }
+    if (first >= 0xe0 && first <= 0xef) {
+        // No overlong forms, no surrogates.
+        const bool is_second = is_continuation(at(1)) && (first != 0xe0 || at(1) >= 0xa0) &&
+                               (first != 0xed || at(1) < 0xa0);
+        return is_second && is_continuation(at(2)) ? 3 : 0;
+    }
+    if (first >= 0xf0 && first <= 0xf4) {
+        const bool is_second = is_continuation(at(1)) && (first != 0xf0 || at(1) >= 0x90) &&
+                               (first != 0xf4 || at(1) < 0x90);
+        return is_second && is_continuation(at(2)) && is_continuation(at(3)) ? 4 : 0;
+    }
+    return 0;
+}
+
+}  // namespace
+
+void append_json_string(std::string& to, std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    to += '"';
+    while (!text.empty()) {
+        const auto code = static_cast<unsigned char>(text.front());
+        std::size_t taken = 1;
+        if (text.front() == '"' || text.front() == '\\') {
+            to += '\\';
+            to += text.front();
+        } else if (code < 0x20 || code == 0x7f) {
+            to += "\\u00";
+            to += digits[code >> 4];
+            to += digits[code & 15];
+        } else if (taken = character_size(text); taken != 0) {
+            to += text.substr(0, taken);
+        } else {
+            to += "\\ufffd";
+            taken = 1;
+        }
+        text.remove_prefix(taken);
+    }
+    to += '"';
+}
+
+}  // namespace weir::http::detail
