@@ -72,8 +72,9 @@ public:
     bool has_body() const noexcept {
         return head_.is_chunked || head_.content_length.value_or(0) > 0;
     }
-    // At least one byte of the body, or 0 at its end. Throws problem (413) for more than is allowed,
-    // protocol_error for bad framing, timed_out if the client is too slow, end_of_stream if it went.
+    // At least one byte of the body, or 0 at its end. Throws protocol_error, which answers the request if
+    // it is let through: 413 for more than is allowed, 400 for bad framing or a client that went away,
+    // 408 for one that is too slow.
     task<std::size_t> read(io::bytes into);
     // The rest of it.
     task<std::string> text();
