@@ -140,13 +140,14 @@ std::string address_range::text() const {
     return base + '/' + std::to_string(prefix_);
 }
 
-address_refused::address_refused(const io::address& address, address_class kind,
-                                 std::string_view host)
-    : error("http: the address filter refuses " + address.text() + " (" +
-            std::string(name_of(kind)) + ")" +
-            (host.empty() ? std::string() : ", to which " + detail::quoted(host) + " leads")),
-      address_(address),
-      kind_(kind) {}
+std::string refusal_text(const io::address& refused, std::string_view host) {
+    std::string text = "the address filter refuses " + refused.text() + " (" +
+                       std::string(name_of(classify(refused))) + ')';
+    if (!host.empty()) {
+        text += ", to which " + detail::quoted(host) + " leads";
+    }
+    return text;
+}
 
 // Only this object's: nobody else sees it change.
 address_filter::rules& address_filter::changed() {
@@ -219,7 +220,7 @@ bool address_filter::allows(const io::address& address, std::string_view host) c
 
 void address_filter::check(const io::address& address, std::string_view host) const {
     if (!allows(address, host)) {
-        throw address_refused(address, classify(address), host);
+        throw address_refused(refusal_text(address, host), std::string(host), address);
     }
 }
 

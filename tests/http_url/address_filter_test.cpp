@@ -489,10 +489,11 @@ TEST(AddressFilter, SaysWhatItRefuses) {
         FAIL() << "nothing was refused";
     } catch (const weir::http::address_refused& refused) {
         EXPECT_STREQ(refused.what(),
-                     "http: the address filter refuses 169.254.169.254:80 (link-local), to which "
+                     "the address filter refuses 169.254.169.254:80 (link-local), to which "
                      "'evil.example' leads");
         EXPECT_EQ(refused.address(), at("169.254.169.254"));
         EXPECT_EQ(refused.kind(), address_class::link_local);
+        EXPECT_EQ(refused.host(), "evil.example");
     }
     EXPECT_THROW(filter.check(at("::1")), weir::http::error);
 }

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir::http {
 
@@ -77,14 +78,19 @@ private:
 // A connection was not made, because a filter does not allow it.
 class address_refused : public error {
 public:
-    address_refused(const io::address& address, address_class kind, std::string_view host);
+    // `host`: the name that leads there; empty if the address was given as such.
+    address_refused(const std::string& text, std::string host, const io::address& refused)
+        : error(text), host_(std::move(host)), address_(refused) {}
+    const std::string& host() const noexcept { return host_; }
     const io::address& address() const noexcept { return address_; }
-    address_class kind() const noexcept { return kind_; }
+    address_class kind() const noexcept { return classify(address_); }
 
 private:
+    std::string host_;
     io::address address_;
-    address_class kind_;
 };
+// 'the address filter refuses 127.0.0.1:80 (loopback), to which 'evil.example' leads': for its text.
+std::string refusal_text(const io::address& refused, std::string_view host);
 
 // A value that is cheap to copy; a copy does not see later changes of the original.
 // block() beats allow() and allow_host(), and these beat the rule the filter starts from.
@@ -104,7 +110,7 @@ public:
 
     // `host`: the name that was resolved to that address; empty if it was given as an address.
     bool allows(const io::address& address, std::string_view host = {}) const noexcept;
-    // Throws address_refused if not.
+    // Throws address_refused if not, with refusal_text() as its text.
     void check(const io::address& address, std::string_view host = {}) const;
 
 private:
