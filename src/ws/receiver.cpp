@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// wslay's frame layer parses headers and takes masks off; its callback takes from what was fed. It gives
+// a frame in pieces, as they come, and each piece is checked and kept at once: a bad byte of text, or a
+// header that announces too much, is refused before the rest has arrived. wslay's event layer would do
+// more, but allocates what a header announces, and answers some violations without saying which.
+
+#include <weir/ws/detail/receiver.hpp>
+
+#include <wslay/wslay.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <span>
+#include <type_traits>
+
+namespace weir::ws::detail {
+
+namespace {
+
+bool is_control(std::uint8_t kind) noexcept {
+    return wslay_is_ctrl_frame(kind) != 0;
+}
+
+}  // namespace
+
+void receiver::free_context::operator()(wslay_frame_context* gone) const noexcept {
+    wslay_frame_context_free(gone);
+}
+
+receiver::receiver(role own, const connection_options& limits)
+    : max_message_(limits.max_message), max_frames_(limits.max_frames), own_(own) {
+    static_assert(std::is_same_v<decltype(&receiver::give_input), wslay_frame_recv_callback>);
+    const wslay_frame_callbacks callbacks{nullptr, &receiver::give_input, nullptr};
+    wslay_frame_context* made = nullptr;
+    if (wslay_frame_context_init(&made, &callbacks, this) != 0) {
+        throw std::bad_alloc();
+    }
+    frames_.reset(made);
+}
+
+receiver::~receiver() = default;
+
+// Gives what there is; -1 means that nothing is left.
+long receiver::give_input(std::uint8_t* into, std::size_t room, int /*flags*/, void* self) {
+    io::const_bytes& input = static_cast<receiver*>(self)->input_;
+    const std::size_t count = std::min(room, input.size());
+    if (count == 0) {
+        return -1;
+    }
+    std::memcpy(into, input.data(), count);
+    input = input.after(count);
+    return static_cast<long>(count);
+}
+
+receiver::event receiver::next() {
+    while (!has_ended_) {
+        wslay_frame_iocb part{};
+        const ssize_t count = wslay_frame_recv(frames_.get(), &part);
+        if (count == WSLAY_ERR_WANT_READ) {
+            if (input_.empty()) {
+                return {};
+            }
+            continue;  // it took a part of a header
+        }
+        if (count < 0) {
+            return violation(close_code::protocol_error,
+                             "a control frame in fragments or too long, or a bad length");
+        }
+        if (!in_frame_) {
+            if (const char* const wrong = begin_frame(part)) {
+                return violation(refusal_, wrong);
+            }
+        }
+        if (const event came =
+                take(io::const_bytes(std::as_bytes(std::span(part.data, part.data_length))));
+            came.what != kind::nothing) {
+            return came;
+        }
+    }
+    input_ = {};
+    return {};
+}
+
+// Null, or what is wrong with it.
+const char* receiver::begin_frame(const wslay_frame_iocb& header) noexcept {
+    refusal_ = close_code::protocol_error;
+    if (header.rsv != 0) {
+        return "reserved bits are set and no extension was agreed on";
+    }
+    if ((header.mask != 0) != (own_ == role::server)) {
+        return own_ == role::server ? "a frame of a client must be masked"
+                                    : "a frame of a server must not be masked";
+    }
+    in_frame_ = true;
+    is_final_ = header.fin != 0;
+    frame_kind_ = header.opcode;
+    frame_left_ = header.payload_length;
+    switch (header.opcode) {
+        case WSLAY_CONNECTION_CLOSE:
+        case WSLAY_PING:
+        case WSLAY_PONG:
+            control_size_ = 0;
+            return nullptr;
+        case WSLAY_TEXT_FRAME:
+        case WSLAY_BINARY_FRAME:
+            if (in_message_) {
+                return "a message began before the last one had ended";
+            }
+            in_message_ = true;
+            is_text_ = header.opcode == WSLAY_TEXT_FRAME;
+            message_frames_ = 0;
+            message_.clear();
+            text_check_.reset();
+            break;
+        case WSLAY_CONTINUATION_FRAME:
+            if (!in_message_) {
+                return "a continuation of nothing";
+            }
+            break;
+        default:
+            return "an unknown kind of frame";
+    }
+    if (++message_frames_ > max_frames_) {
+        refusal_ = close_code::policy_violation;
+        return "a message in too many frames";
+    }
+    if (header.payload_length > max_message_ - message_.size()) {
+        refusal_ = close_code::too_big;
+        return "the message is too big";
+    }
+    return nullptr;
+}
+
+receiver::event receiver::take(io::const_bytes piece) {
+    frame_left_ -= piece.size();
+    if (piece.empty()) {
+        // nothing to keep
+    } else if (is_control(frame_kind_)) {
+        std::memcpy(control_.data() + control_size_, piece.data(), piece.size());
+        control_size_ = static_cast<std::uint8_t>(control_size_ + piece.size());
+    } else {
+        if (is_text_ && !text_check_.feed(piece)) {
+            return violation(close_code::invalid_data, "the text is no UTF-8");
+        }
+        message_.append(piece.text());
+    }
+    return frame_left_ == 0 ? end_frame() : event{};
+}
+
+receiver::event receiver::end_frame() {
+    in_frame_ = false;
+    const std::string_view control(control_.data(), control_size_);
+    switch (frame_kind_) {
+        case WSLAY_CONNECTION_CLOSE:
+            return end_close();
+        case WSLAY_PING:
+            return {kind::ping, close_code::none, control};
+        case WSLAY_PONG:
+            return {kind::pong, close_code::none, control};
+        default:
+            break;
+    }
+    if (!is_final_) {
+        return {};
+    }
+    if (is_text_ && !text_check_.is_complete()) {
+        return violation(close_code::invalid_data, "the text ends within a character");
+    }
+    in_message_ = false;
+    return {kind::message, close_code::none, {}};
+}
+
+receiver::event receiver::end_close() {
+    if (control_size_ == 0) {
+        has_ended_ = true;
+        return {kind::close, close_code::none, {}};
+    }
+    if (control_size_ == 1) {
+        return violation(close_code::protocol_error, "half a close code");
+    }
+    const auto high = static_cast<unsigned char>(control_[0]);
+    const auto low = static_cast<unsigned char>(control_[1]);
+    const auto code = static_cast<close_code>(high << 8 | low);
+    const std::string_view reason(control_.data() + 2, control_size_ - std::size_t{2});
+    if (!may_be_sent(code)) {
+        return violation(close_code::protocol_error, "a close code that may not be sent");
+    }
+    if (!is_utf8(reason)) {
+        return violation(close_code::invalid_data, "the reason is no UTF-8");
+    }
+    has_ended_ = true;
+    return {kind::close, code, reason};
+}
+
+receiver::event receiver::violation(close_code code, std::string_view why) noexcept {
+    has_ended_ = true;
+    message_ = {};
+    return {kind::violation, code, why};
+}
+
+message receiver::take_message() noexcept {
+    message taken(std::move(message_), is_text_);
+    message_.clear();
+    return taken;
+}
+
+}  // namespace weir::ws::detail
