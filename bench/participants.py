@@ -5,9 +5,11 @@ prepare(build) gives the command to run, or raises Missing with a sentence for t
 that cannot be had is no reason not to measure the others.
 """
 import glob
+import json
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -165,6 +167,69 @@ class LoadedServer:
     def prepare(self, build):
         generator = build.cmake_program("bench_io_load", "liburing (Debian: liburing-dev)")
         return [str(generator), *self.program.prepare(build), *self.arguments, "--"]
+
+
+@dataclass(frozen=True)
+class WithArguments:
+    """A program and what comes before the arguments that run.py or a driver adds."""
+
+    program: object
+    arguments: list
+
+    def prepare(self, build):
+        return [*self.program.prepare(build), *self.arguments]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A program of the system's, given as it is called."""
+
+    path: str
+    debian: str
+    command: str
+
+    def prepare(self, build):
+        if not os.path.exists(self.path):
+            raise Missing(f"no {self.path} (Debian: {self.debian})")
+        return [self.command]
+
+
+@dataclass(frozen=True)
+class NodeScript:
+    script: str
+    module: str = ""
+
+    def prepare(self, build):
+        node = shutil.which("node")
+        if node is None:
+            raise Missing("no node (Debian: nodejs)")
+        if self.module and not os.path.isdir(f"/usr/share/nodejs/{self.module}"):
+            raise Missing(f"no {self.module} for node (Debian: node-{self.module})")
+        return [node, str(PEERS / self.script)]
+
+
+@dataclass(frozen=True)
+class HttpParticipant:
+    """Plays some of the parts of suite http: a part that cannot be had leaves the others."""
+
+    parts: dict  # of server, broadcast, client
+
+    def prepare(self, build):
+        tools = {
+            "load": str(build.cmake_program("bench_http_load", "liburing (Debian: liburing-dev)")),
+            "ws_load": str(build.cmake_program("bench_ws_load", "")),
+        }
+        found, problems = {}, []
+        for part, program in self.parts.items():
+            try:
+                found[part] = program.prepare(build)
+            except Missing as problem:
+                problems.append(str(problem))
+        if not found:
+            raise Missing("; ".join(problems))
+        for problem in problems:
+            print(f"  without a part: {problem}", file=sys.stderr)
+        return [sys.executable, str(ROOT / "bench" / "http" / "drive.py"), json.dumps({**found, **tools})]
 
 
 @dataclass(frozen=True)

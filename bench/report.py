@@ -112,6 +112,12 @@ def notes(suite, made, missing, failures, took):
     lines = []
     if any(result.get("unreliable") for row in made for result in row.cells.values()):
         lines.append("~  the process never got 95 % of a core: do not trust this number")
+    for row in made:
+        shares = [f"{who} {r['busy']:.0%}/{r['load_busy']:.0%}" for who, r in row.cells.items() if "busy" in r]
+        if shares:
+            lines.append(f"{row.workload}: busy, what is measured/what loads it: {', '.join(shares)}")
+            times = [f"{who} {r['cpu_ns'] / 1000:.2f}" for who, r in row.cells.items() if "cpu_ns" in r]
+            lines.append(f"{row.workload}: CPU time of what is measured, µs each: {', '.join(times)}")
     lines += [f"missing: {who}: {why}" for who, why in missing.items()]
     lines += [f"failed: {who}, {name}: {why}" for (name, who), why in failures.items()]
     judged = [row for row in made if row.met is not None]

@@ -89,7 +89,11 @@ def choose(suite, workload, results):
     good = {n: r for n, r in results.items() if not r.get("unreliable")}
     rounds = {n: r["value"] for n, r in (good or results).items()}
     # The rounds go along, so that ratios can be taken between measurements of the same minute.
-    return {**next(iter((good or results).values())), "value": statistics.median(rounds.values()), "rounds": rounds}
+    chosen = {**next(iter((good or results).values())), "value": statistics.median(rounds.values()), "rounds": rounds}
+    for share in ("busy", "load_busy", "cpu_ns"):
+        if share in chosen:
+            chosen[share] = statistics.median(r[share] for r in (good or results).values())
+    return chosen
 
 
 def run_all(suite, commands, options):
@@ -125,7 +129,7 @@ def parse():
     parser.add_argument("--build-dir", default=ROOT / "build" / "bench", metavar="DIR")
     parser.add_argument("--only", default="", metavar="WHO,...", help="these participants only")
     parser.add_argument("--workloads", default="", metavar="NAME,...", help="these workloads only")
-    parser.add_argument("--rounds", type=int, help="default 3, quick 2; with medians 15, quick 7")
+    parser.add_argument("--rounds", type=int, help="default 3, quick 2; with medians 15, quick 7, or as the suite says")
     parser.add_argument("--reps", type=int, help="repetitions a round; default 3, quick 2; with medians 1")
     parser.add_argument("--check", action="store_true", help="exit status 1 where a bar is missed")
     options = parser.parse_args()
@@ -133,7 +137,8 @@ def parse():
     options.workloads = [name for name in options.workloads.split(",") if name]
     suite = SUITES[options.suite]
     quick, full = (7, 15) if suite.by_median else (2, 3)
-    options.rounds = options.rounds or (quick if options.quick else full)
+    rounds = suite.rounds or (quick, full)
+    options.rounds = options.rounds or rounds[0 if options.quick else 1]
     options.reps = options.reps or (1 if suite.by_median else quick if options.quick else full)
     unknown = [who for who in options.only if who not in suite.participants]
     unknown += [name for name in options.workloads if name not in {w.name for w in suite.workloads}]

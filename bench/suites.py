@@ -6,7 +6,17 @@ the protocol of harness.hpp.
 """
 from dataclasses import dataclass, field
 
-from participants import CargoProgram, CmakeProgram, GoProgram, LoadedServer, PythonScript
+from participants import (
+    CargoProgram,
+    CmakeProgram,
+    GoProgram,
+    HttpParticipant,
+    Installed,
+    LoadedServer,
+    NodeScript,
+    PythonScript,
+    WithArguments,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,20 @@ class Suite:
     # Where noise adds and takes away, as between two processes: the median of many short rounds, and
     # not the best of a few.
     by_median: bool = False
+    rounds: tuple = ()  # of a quick and of a full run, where the usual numbers do not fit
+
+
+def weir_http(driver):
+    return HttpParticipant(
+        {
+            part: WithArguments(CmakeProgram(f"bench_weir_http_{part}", needs="weir::http"), [driver])
+            for part in ("server", "broadcast", "client")
+        }
+    )
+
+
+def go_http(part):
+    return WithArguments(GoProgram("go_http", "bench_go_http", harness=""), [part])
 
 
 SUITES = {
@@ -97,5 +121,32 @@ SUITES = {
             "go": LoadedServer(GoProgram("go_server", "bench_go_server", harness="")),
         },
         by_median=True,
+    ),
+    "http": Suite(
+        title="Weir's HTTP and WebSocket and their peers, each on one core",
+        workloads=[
+            Workload("plain", "Server: plain text, 100 connections, requests a second", "req/s", higher_is_better=True),
+            Workload("plain_wrk", "Server: the same loaded by wrk", "req/s", higher_is_better=True),
+            Workload("broadcast", "Broadcast to 500 clients, deliveries a second", "msg/s", higher_is_better=True),
+            Workload("broadcast_1", "Broadcast, each when all have the last", "msg/s", higher_is_better=True),
+            Workload("client", "Client: requests a second, 64 under way", "req/s", higher_is_better=True),
+        ],
+        participants={
+            "weir": weir_http("uring"),
+            "weir_epoll": weir_http("epoll"),
+            "floor": HttpParticipant(
+                {
+                    "server": CmakeProgram("bench_http_floor_server"),
+                    "client": CmakeProgram("bench_http_floor_client", needs="libcurl (Debian: libcurl4-openssl-dev)"),
+                }
+            ),
+            "nginx": HttpParticipant({"server": Installed("/usr/sbin/nginx", "nginx-light", "nginx")}),
+            "beast": HttpParticipant({"server": CmakeProgram("bench_beast_server", needs="Boost 1.81 (Debian: libboost1.81-dev)")}),
+            "go": HttpParticipant({"server": go_http("server"), "client": go_http("client")}),
+            "node": HttpParticipant({"server": NodeScript("node_http.js"), "broadcast": NodeScript("node_ws.js", module="ws")}),
+            "aiohttp": HttpParticipant({"client": PythonScript("aiohttp_client.py", module="aiohttp")}),
+        },
+        by_median=True,
+        rounds=(3, 9),
     ),
 }

@@ -2,163 +2,49 @@
 //
 // The load of the echo workloads: on each connection one message is under way at a time, and what
 // comes back is compared with what was sent.
-//
-// On io_uring, and not as the servers' authors would write theirs: receives stay armed for good, all
-// sends of a batch go out in one call. The generator has to be cheaper than the cheapest server, or
-// it would measure itself.
 #pragma once
 
-#include "connecting.hpp"
-
-#include <liburing.h>
-
-#include <cstring>
-#include <memory>
+#include "ring_client.hpp"
 
 namespace load {
 
-class echo_client {
+inline constexpr std::size_t echo_message_size = 64;
+
+class echo_client : public ring_client<echo_client, 2 * echo_message_size> {
 public:
-    static constexpr std::size_t message_size = 64;
+    static constexpr std::size_t message_size = echo_message_size;
 
-    echo_client(std::uint16_t port, unsigned connections) : connections_(connections) {
-        set_up_ring();
-        set_up_buffers();
-        for (unsigned i = 0; i < connections; ++i) {
-            connections_[i].socket = connect_to(port);
-            arm(i);
-            send(i);
-        }
-    }
-    echo_client(const echo_client&) = delete;
-    echo_client& operator=(const echo_client&) = delete;
-    ~echo_client() {
-        io_uring_queue_exit(&ring_);
-        for (const connection& c : connections_)
-            close(c.socket);
+    echo_client(std::uint16_t port, unsigned connections)
+        : ring_client(port, connections), connections_(connections) {
+        for (unsigned i = 0; i < connections; ++i)
+            next(i);
     }
 
-    // Messages that came back in that time.
-    std::uint64_t run_for(double ns) {
-        const std::uint64_t before = messages_;
-        const double end = bench::clock_ns(CLOCK_MONOTONIC) + ns;
-        while (bench::clock_ns(CLOCK_MONOTONIC) < end)
-            turn();
-        return messages_ - before;
-    }
-    void run_until(std::uint64_t messages) {
-        while (messages_ < messages)
-            turn();
-    }
-
-private:
-    static constexpr unsigned buffers = 1024;  // a power of two
-    static constexpr std::size_t buffer_size = 128;
-    static constexpr std::uint64_t is_send = std::uint64_t{1} << 32;
-
-    struct connection {
-        int socket = -1;
-        unsigned char pattern = 0;
-        std::size_t arrived = 0;
-        char message[message_size];
-    };
-
-    static void check(int result, const char* what) {
-        if (result >= 0) return;
-        throw std::runtime_error(std::string(what) + ": " + std::strerror(-result));
-    }
-
-    void set_up_ring() {
-        io_uring_params parameters{};
-        parameters.flags =
-            IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE;
-        parameters.cq_entries = 32768;
-        check(io_uring_queue_init_params(1024, &ring_, &parameters), "io_uring_setup");
-        io_uring_register_ring_fd(&ring_);
-    }
-    void set_up_buffers() {
-        memory_ = std::make_unique<char[]>(buffers * buffer_size);
-        void* pages = nullptr;
-        bench::require(posix_memalign(&pages, 4096, buffers * sizeof(io_uring_buf)) == 0, "memory");
-        pool_ = static_cast<io_uring_buf_ring*>(pages);
-        io_uring_buf_reg registration{};
-        registration.ring_addr = reinterpret_cast<std::uintptr_t>(pool_);
-        registration.ring_entries = buffers;
-        check(io_uring_register_buf_ring(&ring_, &registration, 0), "io_uring_register_buf_ring");
-        io_uring_buf_ring_init(pool_);
-        for (unsigned i = 0; i < buffers; ++i)
-            give_back(i, static_cast<int>(i));
-        io_uring_buf_ring_advance(pool_, buffers);
-    }
-    void give_back(unsigned buffer, int place) {
-        io_uring_buf_ring_add(pool_, &memory_[buffer * buffer_size], buffer_size,
-                              static_cast<unsigned short>(buffer), buffers - 1, place);
-    }
-
-    io_uring_sqe* next_sqe() {
-        io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
-        while (sqe == nullptr) {
-            io_uring_submit(&ring_);
-            sqe = io_uring_get_sqe(&ring_);
-        }
-        return sqe;
-    }
-    void arm(unsigned index) {
-        io_uring_sqe* sqe = next_sqe();
-        io_uring_prep_recv_multishot(sqe, connections_[index].socket, nullptr, 0, 0);
-        sqe->flags |= IOSQE_BUFFER_SELECT;
-        sqe->buf_group = 0;
-        sqe->user_data = index;
-    }
-    void send(unsigned index) {
-        connection& c = connections_[index];
-        c.arrived = 0;
-        std::memset(c.message, ++c.pattern, message_size);
-        io_uring_sqe* sqe = next_sqe();
-        io_uring_prep_send(sqe, c.socket, c.message, message_size, MSG_NOSIGNAL | MSG_WAITALL);
-        sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
-        sqe->user_data = index | is_send;
-    }
-
-    void turn() {
-        io_uring_submit_and_wait(&ring_, 1);
-        unsigned head = 0;
-        unsigned count = 0;
-        int returned = 0;
-        io_uring_cqe* cqe = nullptr;
-        io_uring_for_each_cqe(&ring_, head, cqe) {
-            ++count;
-            if ((cqe->user_data & is_send) != 0) {
-                check(cqe->res, "send");
-                continue;
-            }
-            const auto index = static_cast<unsigned>(cqe->user_data);
-            if ((cqe->flags & IORING_CQE_F_MORE) == 0) arm(index);
-            if (cqe->res == -ENOBUFS) continue;
-            check(cqe->res, "recv");
-            if (cqe->res == 0) throw std::runtime_error("the server closed a connection");
-            const unsigned buffer = cqe->flags >> IORING_CQE_BUFFER_SHIFT;
-            arrived(index, &memory_[buffer * buffer_size], static_cast<std::size_t>(cqe->res));
-            give_back(buffer, returned++);
-        }
-        io_uring_buf_ring_advance(pool_, returned);
-        io_uring_cq_advance(&ring_, count);
-    }
     void arrived(unsigned index, const char* data, std::size_t size) {
         connection& c = connections_[index];
         bench::require(c.arrived + size <= message_size, "more came back than was sent");
         bench::require(std::memcmp(c.message + c.arrived, data, size) == 0, "another echo");
         c.arrived += size;
         if (c.arrived < message_size) return;
-        ++messages_;
-        send(index);
+        count_one();
+        next(index);
+    }
+
+private:
+    struct connection {
+        unsigned char pattern = 0;
+        std::size_t arrived = 0;
+        char message[message_size];
+    };
+
+    void next(unsigned index) {
+        connection& c = connections_[index];
+        c.arrived = 0;
+        std::memset(c.message, ++c.pattern, message_size);
+        send(index, c.message, message_size);
     }
 
     std::vector<connection> connections_;
-    io_uring ring_{};
-    io_uring_buf_ring* pool_ = nullptr;
-    std::unique_ptr<char[]> memory_;
-    std::uint64_t messages_ = 0;
 };
 
 }  // namespace load
