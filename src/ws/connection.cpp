@@ -102,8 +102,12 @@ bool connection::try_send_binary(io::const_bytes data) {
     return core_->try_send(core_->make(detail::opcode::binary, data));
 }
 
-bool connection::post(const frame& shared) noexcept {
+posted connection::post(const frame& shared) noexcept {
     return core_->post(shared);
+}
+
+outbox_room connection::room() const noexcept {
+    return core_->room();
 }
 
 task<> connection::close(close_code code, std::string_view reason) {

@@ -127,20 +127,25 @@ bool connection_core::try_send(frame ready) {
     return true;
 }
 
-bool connection_core::post(const frame& shared) noexcept {
+posted connection_core::post(const frame& shared) noexcept {
     if (!can_send() || !shared) {
-        return false;
+        return posted::refused;
     }
     try {
+        const std::uint64_t dropped = out_.dropped();
         if (make_room(shared.size())) {
             enqueue(own(shared));
-            return true;
+            return dropped == out_.dropped() ? posted::queued : posted::queued_dropping;
         }
         refuse(close_code::policy_violation, "too slow to take what is sent", false);
     } catch (const std::exception& error) {
         lose(error.what());  // out of memory
     }
-    return false;
+    return posted::refused;
+}
+
+outbox_room connection_core::room() const noexcept {
+    return can_send() ? out_.room() : outbox_room{0, 0};
 }
 
 task<std::optional<message>> connection_core::receive() {

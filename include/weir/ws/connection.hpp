@@ -23,6 +23,7 @@
 #include <weir/ws/frame.hpp>
 #include <weir/ws/message.hpp>
 #include <weir/ws/options.hpp>
+#include <weir/ws/posted.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -69,9 +70,10 @@ public:
     bool try_send(std::string_view text);
     bool try_send_binary(io::const_bytes data);
     // For broadcasts: never waits, never throws; costs a reference to the frame (a client makes a masked
-    // copy). Where the outbox is full the policy decides; see overflow. False: the connection is closed,
-    // or was now because it did not keep up.
-    bool post(const frame& shared) noexcept;
+    // copy). Where the outbox is full the policy decides; see overflow.
+    posted post(const frame& shared) noexcept;
+    // What fits into the outbox now; nothing when the connection is closed.
+    outbox_room room() const noexcept;
 
     // Says good-bye behind what waits to be sent, and waits for the peer's answer, or the end of
     // close_timeout. Nothing can be sent any more; what the peer still sends is discarded. Throws

@@ -37,7 +37,8 @@ public:
     task<std::optional<message>> receive();
     task<> send(frame ready);
     bool try_send(frame ready);
-    bool post(const frame& shared) noexcept;
+    posted post(const frame& shared) noexcept;
+    outbox_room room() const noexcept;
     task<> close(frame said);
     task<> wait_closed();
     task<clock::duration> ping();

@@ -9,6 +9,7 @@
 #include <weir/ws/frame.hpp>
 #include <weir/ws/options.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +27,11 @@ public:
         return waiting_.empty() ||
                (waiting_.size() < max_messages_ && waiting_bytes_ + size <= max_bytes_);
     }
+    outbox_room room() const noexcept {
+        return {max_messages_ - std::min(max_messages_, waiting_.size()),
+                max_bytes_ - std::min(max_bytes_, waiting_bytes_)};
+    }
+    std::uint64_t dropped() const noexcept { return dropped_; }
     void push(frame last) {
         const std::size_t size = last.size();
         waiting_.push(std::move(last));
