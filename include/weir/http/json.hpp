@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// JSON in and out, with Boost.JSON.
+//
+//     const boost::json::value asked = co_await http::read_json(request);
+//     const auto title = http::member<std::string>(asked, "title");       // or 422, naming it
+//     return http::json({{"id", 7}, {"title", title}}, http::status::created);
+//
+// Types of one's own are read and written by Boost.JSON's tag_invoke(value_to_tag<T>, ...) and
+// tag_invoke(value_from_tag, ...): co_await http::read_json<new_task>(request), http::json(a_task).
+#pragma once
+
+#include <weir/http/problem.hpp>
+#include <weir/http/request.hpp>
+#include <weir/http/response.hpp>
+#include <weir/task.hpp>
+
+#include <boost/json/value.hpp>
+#include <boost/json/value_from.hpp>
+#include <boost/json/value_to.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace weir::http {
+
+struct json_options {
+    std::uint64_t max_bytes =
+        std::numeric_limits<std::uint64_t>::max();  // or what the server allows
+    std::size_t max_depth = 32;
+    bool allow_duplicates = false;  // of keys in one object: the last one counts
+    bool any_content_type = false;  // or none
+};
+
+// The text as a value. Throws problem (400) saying where it is no JSON, and why: also for keys that are
+// there twice, for numbers too large for a double, and for what is nested too deeply.
+boost::json::value parse_json(std::string_view text, const json_options& options = {});
+// The body as a value. Besides: problem (415) unless the Content-Type is application/json or one that
+// ends in +json, in UTF-8; problem (413) if it is too long.
+task<boost::json::value> read_json(request& from, json_options options = {});
+
+// As text. Numbers that are none (NaN, infinity) become null, as in JavaScript: JSON has no word for them.
+std::string to_json(const boost::json::value& value);
+response json(const boost::json::value& value, http::status code = http::status::ok);
+template <class T>
+    requires(!std::convertible_to<const T&, boost::json::value> &&
+             boost::json::has_value_from<T>::value)
+response json(const T& value, http::status code = http::status::ok) {
+    return json(boost::json::value_from(value), code);
+}
+
+namespace detail {
+
+// What is expected, in words.
+template <class T>
+std::string expected_json() {
+    if constexpr (std::same_as<T, bool>) {
+        return "true or false";
+    } else if constexpr (std::integral<T>) {
+        return "an integer from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+               std::to_string(std::numeric_limits<T>::max());
+    } else if constexpr (std::floating_point<T>) {
+        return "a number";
+    } else if constexpr (std::convertible_to<T, std::string_view>) {
+        return "a text";
+    } else {
+        return "of another form";
+    }
+}
+
+[[noreturn]] void throw_no_object();
+[[noreturn]] void throw_missing_member(std::string_view name);
+// 422. The name is empty for the whole. Inside a handler of what the conversion threw: a problem
+// goes on as it is, also others that have to do with neither JSON nor bad values (bad_alloc).
+[[noreturn]] void throw_unfit(std::string_view name, std::string_view expected);
+const boost::json::value* find_member(const boost::json::value& of, std::string_view name);
+
+template <class T>
+T convert_json(const boost::json::value& value, std::string_view name) {
+    if constexpr (std::same_as<T, boost::json::value>) {
+        return value;
+    } else {
+        try {
+            return boost::json::value_to<T>(value);
+        } catch (...) {
+            throw_unfit(name, expected_json<T>());
+        }
+    }
+}
+
+}  // namespace detail
+
+// The value as a T. Throws problem (422) if it is not fit for one.
+template <class T>
+T json_to(const boost::json::value& value) {
+    return detail::convert_json<T>(value, {});
+}
+
+// A member of an object. Throws problem (422) naming it if it is missing or not fit for a T.
+template <class T>
+T member(const boost::json::value& of, std::string_view name) {
+    const boost::json::value* const found = detail::find_member(of, name);
+    if (found == nullptr) {
+        detail::throw_missing_member(name);
+    }
+    return detail::convert_json<T>(*found, name);
+}
+// None if it is missing or null.
+template <class T>
+std::optional<T> optional_member(const boost::json::value& of, std::string_view name) {
+    const boost::json::value* const found = detail::find_member(of, name);
+    if (found == nullptr || found->is_null()) {
+        return std::nullopt;
+    }
+    return detail::convert_json<T>(*found, name);
+}
+
+// The body as a T: as read_json() and json_to().
+template <class T>
+task<T> read_json(request& from, json_options options = {}) {
+    const boost::json::value value = co_await read_json(from, options);
+    co_return json_to<T>(value);
+}
+
+}  // namespace weir::http
