@@ -40,6 +40,8 @@ function(weir_install_layers)
         "${PROJECT_BINARY_DIR}/weir-config-version.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/coroutine_probe.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/coroutine_probe.cpp"
+        "${PROJECT_SOURCE_DIR}/cmake/weir_embed_assets.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/weir_embed_script.cmake"
         DESTINATION "${package_dir}" COMPONENT core)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/cmake/modules"
         DESTINATION "${package_dir}" COMPONENT core)

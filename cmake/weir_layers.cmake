@@ -14,6 +14,9 @@
 # missing is left out and the rest still builds. The layers made are in the global property
 # WEIR_LAYERS.
 
+# For whoever takes Weir in with FetchContent; the installed package brings it as well.
+include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
+
 function(weir_add_layer name)
     cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "SOURCES;HEADERS;LAYERS;LINK;PACKAGES;DEBIAN")
 

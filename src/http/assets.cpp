@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Assets are sorted by their paths once; a request is a binary search, a plan, and a view of what lies
+// in the program.
+
+#include <weir/error.hpp>
+#include <weir/http/assets.hpp>
+#include <weir/http/detail/representation.hpp>
+#include <weir/http/detail/served_path.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::http {
+
+namespace {
+
+using detail::answer_plan;
+
+class asset_site {
+public:
+    asset_site(std::span<const asset> all, const assets_options& options)
+        : all_(all.begin(), all.end()),
+          prefix_(options.prefix),
+          index_(options.index),
+          cache_control_(options.cache_control),
+          max_ranges_(options.max_ranges) {
+        detail::check_cache_control(options.cache_control, "assets_options");
+        std::sort(all_.begin(), all_.end(),
+                  [](const asset& a, const asset& b) { return a.path < b.path; });
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            check(all_[i], i > 0 ? &all_[i - 1] : nullptr);
+        }
+        if (!options.fallback.empty()) {
+            fallback_ = find(options.fallback);
+            if (fallback_ == nullptr) {
+                throw invalid_argument("assets_options: fallback = '" +
+                                       std::string(options.fallback) +
+                                       "' is not the path of an asset");
+            }
+        }
+    }
+
+    // Only moved: the fallback is one of its own list.
+    asset_site(asset_site&&) noexcept = default;
+
+    response operator()(const request& asked) const {
+        if (!detail::reads(asked)) {
+            return detail::refuse_method(asked);
+        }
+        const std::optional<std::string_view> sent = detail::rest_of_path(asked, prefix_);
+        if (sent) {
+            // What is embedded is meant to be seen: no dots are hidden.
+            if (const auto path = detail::served_path_of(*sent, false)) {
+                if (const asset* const found = find_served(*path)) {
+                    return answer(asked, *found);
+                }
+                if (is_folder(*path)) {
+                    return detail::redirect_to_folder(asked);
+                }
+            }
+            if (fallback_ != nullptr) {
+                return answer(asked, *fallback_);
+            }
+        }
+        return response::problem(status::not_found);
+    }
+
+private:
+    static void check(const asset& each, const asset* before) {
+        if (before != nullptr && before->path == each.path) {
+            throw invalid_argument("assets: there are two of the path '" + std::string(each.path) +
+                                   "'");
+        }
+        if (!each.etag.empty() && !detail::is_etag(each.etag)) {
+            throw invalid_argument("assets: the etag of '" + std::string(each.path) + "' is " +
+                                   std::string(each.etag) + ", which has no quotes around it");
+        }
+    }
+
+    const asset* find(std::string_view path) const noexcept {
+        const auto found = std::lower_bound(
+            all_.begin(), all_.end(), path,
+            [](const asset& a, std::string_view wanted) { return a.path < wanted; });
+        return found != all_.end() && found->path == path ? &*found : nullptr;
+    }
+    const asset* find_served(const detail::served_path& path) const {
+        if (!path.is_directory) {
+            return find(path.text);
+        }
+        if (index_.empty()) {
+            return nullptr;
+        }
+        return find(path.text.empty() ? index_ : path.text + '/' + index_);
+    }
+    // Named without its slash: links in its index would lead elsewhere.
+    bool is_folder(const detail::served_path& path) const {
+        return !path.is_directory && !index_.empty() && find(path.text + '/' + index_) != nullptr;
+    }
+
+    response answer(const request& asked, const asset& what) const {
+        detail::representation about;
+        about.known.etag = what.etag;
+        about.size = what.content.size();
+        about.content_type =
+            what.content_type.empty() ? detail::content_type_of(what.path) : what.content_type;
+        about.cache_control = cache_control_;
+        about.max_ranges = max_ranges_;
+        answer_plan plan = detail::answer_with_validators(asked, about, {});
+        if (plan.is_complete()) {
+            return std::move(plan.answer);
+        }
+        if (plan.pieces.size() == 1) {
+            const detail::byte_range part = plan.pieces.front().bytes;
+            plan.answer.set_body(body::fixed(what.content.substr(part.first, part.size)));
+        } else {
+            // Parts do not overlap: together they are hardly larger than the asset.
+            plan.answer.set_body(body::stream(
+                [content = what.content, pieces = std::move(plan.pieces)](body_writer& out) {
+                    return write_pieces(out, content, pieces);
+                },
+                plan.size));
+        }
+        return std::move(plan.answer);
+    }
+    static task<> write_pieces(body_writer& out, std::string_view content,
+                               const std::vector<detail::body_piece>& pieces) {
+        for (const detail::body_piece& each : pieces) {
+            co_await out.write(each.text);
+            co_await out.write(content.substr(each.bytes.first, each.bytes.size));
+        }
+    }
+
+    std::vector<asset> all_;
+    std::string prefix_;
+    std::string index_;
+    std::string cache_control_;
+    std::size_t max_ranges_;
+    const asset* fallback_ = nullptr;
+};
+
+}  // namespace
+
+handler assets(std::span<const asset> all, assets_options options) {
+    return asset_site(all, options);
+}
+
+}  // namespace weir::http
