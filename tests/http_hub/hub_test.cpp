@@ -175,11 +175,23 @@ WEIR_TEST(Hub, TokensAreTextsOfOneForm) {
     const ws::position last{~0ULL, ~0ULL};
     EXPECT_EQ(ws::position::parse(last.text()), last);
     EXPECT_EQ(ws::position::parse("0000000000000001-0"), (ws::position{1, 0}));
-    for (const char* bad :
-         {"", "-", "1", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdef-x",
-          "0123456789abcdef- 1", "0123456789abcdef--1", "0123456789abcdef-01",
-          "0123456789abcdef-1 ", "0123456789abcdef-18446744073709551616", "0123456789abcdeg-1",
-          "-123456789abcdef-1", "0x23456789abcdef-1", "0123456789abcdef_1", "+123456789abcdef-1"}) {
+    const char* const wrong[] = {"",
+                                 "-",
+                                 "1",
+                                 "0123456789abcdef",
+                                 "0123456789abcdef-",
+                                 "0123456789abcdef-x",
+                                 "0123456789abcdef- 1",
+                                 "0123456789abcdef--1",
+                                 "0123456789abcdef-01",
+                                 "0123456789abcdef-1 ",
+                                 "0123456789abcdef-18446744073709551616",
+                                 "0123456789abcdeg-1",
+                                 "-123456789abcdef-1",
+                                 "0x23456789abcdef-1",
+                                 "0123456789abcdef_1",
+                                 "+123456789abcdef-1"};
+    for (const char* const bad : wrong) {
         EXPECT_FALSE(ws::position::parse(bad)) << bad;
     }
     co_return;
@@ -287,7 +299,8 @@ WEIR_TEST(Hub, ChangesDuringADelivery) {
 }
 
 WEIR_TEST(Hub, PublishingInsideAReplayComesBehindIt) {
-    for (const std::size_t kept : {1u, 2u, 100u}) {
+    const std::size_t sizes[] = {1, 2, 100};
+    for (const std::size_t kept : sizes) {
         ws::hub hub({.keep_messages = kept});
         ear other;
         auto listening = hub.join(other, "a");
