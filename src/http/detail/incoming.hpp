@@ -192,7 +192,12 @@ private:
         cancel_scope limit(weir::detail::after(
             began, options_.body_timeout +
                        std::min<clock::duration>(earned, std::chrono::hours(24)) - waited_));
-        const std::optional<std::size_t> count = co_await limit.run(stream_.read(into));
+        std::optional<std::size_t> count;
+        try {
+            count = co_await limit.run(stream_.read(into));
+        } catch (const std::exception&) {
+            count = 0;  // it went away, or does not speak TLS any more: no failure of the handler's
+        }
         if (!count.has_value()) {
             throw protocol_error(status::request_timeout,
                                  "the body took longer than the server waits");
