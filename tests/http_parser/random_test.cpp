@@ -210,7 +210,7 @@ void expect_same(const parsed_request& read, const model& meant) {
 }
 
 TEST(HttpParserRandom, ReadsWhatWasMeantHoweverItIsCut) {
-    for (std::uint64_t seed = 1; seed <= 1500 && !HasFailure(); ++seed) {
+    for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         dice random(seed);
         std::vector<model> meant;
@@ -236,7 +236,7 @@ TEST(HttpParserRandom, ReadsWhatWasMeantHoweverItIsCut) {
 // One byte changed, dropped or doubled: whatever that means now, the cuts do not matter.
 TEST(HttpParserRandom, DamageIsJudgedTheSameHoweverItIsCut) {
     std::size_t refused = 0;
-    for (std::uint64_t seed = 1; seed <= 3000 && !HasFailure(); ++seed) {
+    for (std::uint64_t seed = 1; seed <= 800 && !HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         dice random(seed);
         std::string text = written(random, random_request(random));
@@ -269,7 +269,7 @@ TEST(HttpParserRandom, DamageIsJudgedTheSameHoweverItIsCut) {
             EXPECT_EQ(whole.requests[i].body, pieces.requests[i].body);
         }
     }
-    EXPECT_GT(refused, 500u);  // the damage is damage
+    EXPECT_GT(refused, 100u);  // the damage is damage
 }
 
 }  // namespace
