@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The answer to a client's request: its head is there, its body comes as it is read.
+//
+//     auto answer = co_await client.get("http://127.0.0.1:8080/big");
+//     answer.raise_for_status();
+//     std::array<char, 4096> piece;
+//     for (std::size_t count = 0; (count = co_await answer.read(piece)) > 0;) { ... }
+//
+// What is not read stops the server from sending: some 100 KiB are held here, no more. Destroying the
+// answer before its end closes the connection; read it, or discard() it, to have the connection used
+// again.
+#pragma once
+
+#include <weir/awaitable.hpp>
+#include <weir/http/headers.hpp>
+#include <weir/http/status.hpp>
+#include <weir/http/url.hpp>
+#include <weir/io/buffer.hpp>
+#include <weir/task.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::http {
+
+namespace detail {
+
+class transfer;
+
+class [[nodiscard]] body_read final : public operation {
+public:
+    body_read(transfer* from, io::bytes into) noexcept : from_(from), into_(into) {}
+    body_read(body_read&& unawaited) noexcept : from_(unawaited.from_), into_(unawaited.into_) {}
+    ~body_read();
+
+    bool ready() noexcept override;
+    bool start() noexcept override;
+    bool cancel() noexcept override;
+    const char* name() const noexcept override { return "http.read"; }
+    std::size_t resume();
+
+private:
+    friend class transfer;
+    bool advance() noexcept;  // true: there is a result
+    void more() noexcept;     // the transfer has more, or has ended
+
+    transfer* from_;
+    io::bytes into_;
+    std::size_t count_ = 0;
+    std::exception_ptr error_;
+};
+
+struct transfer_release {
+    void operator()(transfer* gone) const noexcept;
+};
+using transfer_owner = std::unique_ptr<transfer, transfer_release>;
+
+}  // namespace detail
+
+class client_response {
+public:
+    static constexpr std::size_t default_text_limit = 16 * 1024 * 1024;
+
+    client_response(client_response&&) noexcept = default;
+    client_response& operator=(client_response&&) noexcept = default;
+
+    http::status status() const noexcept;
+    bool is_success() const noexcept { return http::is_success(status()); }
+    const http::headers& headers() const noexcept;
+    std::string_view header(std::string_view name) const noexcept { return headers().get(name); }
+    // 10, 11 or 20.
+    int version() const noexcept;
+    // Where it came from, after redirects.
+    const http::url& url() const noexcept;
+    // How many were followed.
+    int redirects() const noexcept;
+    // Throws status_error if the status is 400 or above.
+    void raise_for_status() const;
+
+    // co_await read(into): at least a byte of the body, decompressed; 0 at its end. Cancelled, it has
+    // taken nothing. Throws transport_error if the body is cut short, request_timed_out, and
+    // limit_exceeded.
+    detail::body_read read(io::bytes into) noexcept;
+    // What is left of the body. Throws limit_exceeded if that is more.
+    task<std::string> text(std::size_t limit = default_text_limit);
+    // Reads to the end, so that the connection can be used again. More than so much is not worth it: the
+    // connection is closed instead.
+    task<> discard(std::size_t worth = 256 * 1024);
+
+    // For the client.
+    explicit client_response(detail::transfer_owner from) noexcept : from_(std::move(from)) {}
+
+private:
+    detail::transfer_owner from_;
+};
+
+}  // namespace weir::http

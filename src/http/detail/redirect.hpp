@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Which answers lead elsewhere, and what is asked for there.
+#pragma once
+
+#include "transfer.hpp"
+
+#include <weir/http/client.hpp>
+
+#include <optional>
+
+namespace weir::http::detail {
+
+// None: the answer is the caller's. Throws redirect_error if it must not be followed, though redirects
+// of its kind are.
+std::optional<http::url> redirect_target(const transfer& answered, const client_request& wanted,
+                                         redirects followed, const client_options& options);
+// Makes the request the one that the redirect asks for. The transfer that was redirected has ended.
+void follow(client_request& wanted, transfer& answered, const http::url& target);
+
+}  // namespace weir::http::detail

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// The life of a transfer. libcurl's callbacks (transfer_callbacks.cpp) fill in the head and the body; here
+// is what begins and ends it. Three things end it: libcurl, one of its time limits, or its owner, and
+// whichever comes first takes the easy handle out of libcurl at once.
+//
+// The time limits are one timer of the loop. It is set for the earliest of them and looks, when it
+// fires, whether bytes have come or gone since; so a byte costs a look at the clock and no timer.
+
+#include "transfer.hpp"
+
+#include "client_core.hpp"
+#include "upload.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace weir::http::detail {
+
+transfer::transfer() : easy_(curl_easy_init()) {
+    if (easy_ == nullptr) {
+        throw std::bad_alloc();
+    }
+}
+
+transfer::~transfer() {
+    curl_easy_cleanup(easy_);
+}
+
+void transfer::prepare(std::shared_ptr<client_core> core) {
+    core_ = std::move(core);
+    if (!is_configured_) {
+        configure();
+        is_configured_ = true;
+    }
+}
+
+void transfer::set_route(host_place host, const std::vector<io::address>& found) {
+    connects_to_address_ = found.empty();
+    if (!found.empty()) {
+        core_->hosts().tell(host.host(), found, resolve_list_);
+    }
+    route_ = std::move(host);
+}
+
+void transfer::start(client_request& wanted, const deadlines& limits, host_place place,
+                     upload* sending) {
+    url_ = wanted.url();
+    what_.assign(wanted.method_name());
+    what_ += ' ';
+    what_ += url_.text();
+    sending_ = sending;
+    if (sending == nullptr) {
+        sent_ = std::move(wanted.body());
+    }
+    limits_ = limits;
+    error_text_[0] = '\0';
+    curl_easy_setopt(easy_, CURLOPT_URL, url_.text().c_str());
+    set_method(wanted);
+    set_headers(wanted);
+    curl_easy_setopt(easy_, CURLOPT_RESOLVE, resolve_list_.get());
+    const auto connect = std::chrono::ceil<std::chrono::milliseconds>(limits_.connect).count();
+    curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
+                     static_cast<long>(std::clamp<std::int64_t>(connect, 1, 86'400'000)));
+    last_activity_ = core_->home()->now();
+    place_ = std::move(place);
+    is_under_way_ = true;
+    core_->began(*this);
+    set_timer();
+    try {
+        core_->add(easy_);
+    } catch (...) {
+        conclude();
+        throw;
+    }
+}
+
+void transfer::reset() noexcept {
+    waiter_ = nullptr;
+    reader_ = nullptr;
+    if (is_under_way_) {
+        core_->remove(easy_);
+        conclude();
+    }
+    // Nothing of libcurl's may refer to it any more. If it was not connected, what libcurl knows about the
+    // host is uncertain.
+    if (!resolve_list_.empty()) {
+        curl_easy_setopt(easy_, CURLOPT_RESOLVE, nullptr);
+        resolve_list_.clear();
+        if (!is_connected_) {
+            host_table::forget(route_.host());
+        }
+    }
+    route_ = host_place();
+    constexpr std::size_t worth_keeping = 64 * 1024;
+    if (body_.capacity() > worth_keeping) {
+        std::string().swap(body_);
+    }
+    body_.clear();
+    taken_ = 0;
+    sent_ = {};
+    fields_.clear();
+    header_bytes_ = 0;
+    decoder_.reset();
+    error_ = nullptr;
+    sending_ = nullptr;
+    status_ = http::status::ok;
+    version_ = redirects_ = 0;
+    connect_by_ = clock::time_point::max();
+    is_connected_ = has_head_ = has_ended_ = is_dropping_ = false;
+    receives_no_more_ = sends_no_more_ = false;
+    core_ = nullptr;  // which its releaser still holds
+}
+
+void transfer::abandon(std::exception_ptr why) noexcept {
+    if (!is_under_way_) {
+        fail(std::move(why));
+        return;
+    }
+    core_->remove(easy_);
+    fail(std::move(why));
+    conclude();
+}
+
+void transfer::client_closes() noexcept {
+    try {
+        abandon(std::make_exception_ptr(transport_error(transport_error::kind::client_closed,
+                                                        what_ + ": the client was closed")));
+    } catch (...) {
+        abandon(std::current_exception());
+    }
+}
+
+void transfer::ended(CURLcode result) noexcept {
+    if (result != CURLE_OK && error_ == nullptr) {
+        try {
+            error_ = failure(result);
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+    }
+    conclude();
+}
+
+void transfer::fail(std::exception_ptr why) noexcept {
+    if (error_ == nullptr) {
+        error_ = std::move(why);
+    }
+}
+
+void transfer::conclude() noexcept {
+    is_under_way_ = false;
+    has_ended_ = true;
+    if (is_armed()) {
+        core_->home()->disarm(*this);
+    }
+    core_->concluded(*this);
+    const host_place left = std::move(place_);
+    wake();
+}
+
+void transfer::wake() noexcept {
+    if (waiter_ != nullptr) {
+        waiter_->changed();
+    }
+    if (reader_ != nullptr) {
+        reader_->more();
+    }
+}
+
+void transfer::rethrow() const {
+    if (error_ != nullptr) {
+        std::rethrow_exception(error_);
+    }
+}
+
+transfer_wait transfer::drop_body(std::size_t worth) noexcept {
+    is_dropping_ = true;
+    worth_dropping_ = worth;
+    body_.clear();
+    taken_ = 0;
+    resume_receiving();
+    return {*this, transfer_wait::until::end};
+}
+
+void transfer::resume_receiving() noexcept {
+    if (receives_no_more_ && is_under_way_) {
+        receives_no_more_ = false;
+        last_activity_ = core_->home()->now();
+        core_->pause(easy_, sends_no_more_ ? CURLPAUSE_SEND : CURLPAUSE_CONT);
+    }
+}
+
+void transfer::upload_has_more() noexcept {
+    if (sends_no_more_ && is_under_way_) {
+        sends_no_more_ = false;
+        last_activity_ = core_->home()->now();
+        core_->pause(easy_, receives_no_more_ ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+    }
+}
+
+// ---- time ----------------------------------------------------------------------------------------
+
+void transfer::set_timer() noexcept {
+    loop& home = *core_->home();
+    const clock::time_point stalled = weir::detail::after(last_activity_, limits_.stall);
+    const clock::time_point next = std::min({limits_.total, connect_by_, stalled});
+    if (is_armed()) {
+        if (deadline() <= next.time_since_epoch().count()) {
+            return;
+        }
+        home.disarm(*this);
+    }
+    if (next != clock::time_point::max()) {
+        home.arm(*this, next);
+    }
+}
+
+void transfer::fire() noexcept {
+    const clock::time_point now = core_->home()->now();
+    // Who is not ready for more does not wait for the peer.
+    if (receives_no_more_ || sends_no_more_) {
+        last_activity_ = now;
+    }
+    using limit = request_timed_out::limit;
+    const char* text = nullptr;
+    limit which = limit::total;
+    if (now >= limits_.total) {
+        text = ": timed out as a whole";
+    } else if (now >= connect_by_) {
+        which = limit::connect;
+        text = ": timed out while connecting";
+    } else if (now >= weir::detail::after(last_activity_, limits_.stall)) {
+        which = limit::stall;
+        text = is_connected_ ? ": timed out, since nothing came or went for too long"
+                             : ": timed out while waiting for a connection";
+    }
+    if (text == nullptr) {
+        set_timer();
+        return;
+    }
+    try {
+        abandon(std::make_exception_ptr(request_timed_out(which, what_ + text)));
+    } catch (...) {
+        abandon(std::current_exception());
+    }
+}
+
+// ---- waiting -------------------------------------------------------------------------------------
+
+bool transfer_wait::ready() noexcept {
+    return of_.has_ended_ || (what_ == until::head && of_.has_head_) ||
+           (what_ == until::sent && (of_.sending_ == nullptr || of_.sending_->is_taken()));
+}
+
+bool transfer_wait::start() noexcept {
+    of_.waiter_ = this;
+    return true;
+}
+
+bool transfer_wait::cancel() noexcept {
+    of_.waiter_ = nullptr;
+    return true;
+}
+
+void transfer_wait::changed() noexcept {
+    if (ready()) {
+        of_.waiter_ = nullptr;
+        complete();
+    }
+}
+
+}  // namespace weir::http::detail

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// What libcurl calls. Nothing here throws into it, and nothing calls it back: what goes wrong is noted,
+// the transfer aborted by the return value, and the rest left to transfer::ended.
+
+#include "client_core.hpp"
+#include "transfer.hpp"
+#include "upload.hpp"
+
+#include <weir/io/error.hpp>
+
+#include <charconv>
+
+namespace weir::http::detail {
+
+std::size_t transfer::on_header(char* data, std::size_t, std::size_t size, void* self) noexcept {
+    auto& own = *static_cast<transfer*>(self);
+    try {
+        return own.header_line({data, size}) ? size : 0;
+    } catch (...) {
+        own.fail(std::current_exception());
+        return 0;
+    }
+}
+
+bool transfer::header_line(std::string_view line) {
+    last_activity_ = core_->home()->now();
+    if (has_head_) {
+        return true;  // trailers
+    }
+    const client_options& options = core_->settings().plain;
+    header_bytes_ += line.size();
+    if (header_bytes_ > options.max_header_bytes || fields_.size() >= options.max_header_count) {
+        const bool too_many = header_bytes_ <= options.max_header_bytes;
+        throw limit_exceeded(
+            what_ + ": the answer's head has more than " +
+            std::to_string(too_many ? options.max_header_count : options.max_header_bytes) +
+            (too_many ? " fields" : " bytes"));
+    }
+    while (line.ends_with('\n') || line.ends_with('\r')) {
+        line.remove_suffix(1);
+    }
+    if (line.empty()) {
+        head_is_complete();
+        return true;
+    }
+    if (line.starts_with("HTTP/")) {
+        begin_head(line);
+        return true;
+    }
+    if (line.front() == ' ' || line.front() == '\t') {
+        continue_last(line);
+        return true;
+    }
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+        throw transport_error(transport_error::kind::protocol,
+                              what_ + ": the answer's head has a line that is no header field");
+    }
+    std::string_view value = line.substr(colon + 1);
+    const std::size_t begin = value.find_first_not_of(" \t");
+    value = begin == std::string_view::npos ? std::string_view() : value.substr(begin);
+    value = value.substr(0, value.find_last_not_of(" \t") + 1);
+    if (!is_field_value(value)) {
+        throw transport_error(transport_error::kind::protocol,
+                              what_ + ": the answer's header '" +
+                                  std::string(line.substr(0, colon)) +
+                                  "' has control characters in it");
+    }
+    fields_.add_checked(line.substr(0, colon), value);
+    return true;
+}
+
+// Also after a head of the hundreds, such as 100 Continue.
+void transfer::begin_head(std::string_view line) {
+    fields_.clear();
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned code = 0;
+    const char* const end = line.data() + line.size();
+    const char* at = std::from_chars(line.data() + 5, end, major).ptr;
+    if (at != end && *at == '.') {
+        at = std::from_chars(at + 1, end, minor).ptr;
+    }
+    if (at != end) {
+        std::from_chars(at + 1, end, code);
+    }
+    version_ = static_cast<int>(major * 10 + minor);
+    status_ = static_cast<http::status>(code);
+}
+
+// Obsolete folding: as if there was a blank in place of the line's end.
+void transfer::continue_last(std::string_view more) {
+    http::headers joined;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+        const auto [name, value] = fields_[i];
+        if (i + 1 < fields_.size()) {
+            joined.add_checked(name, value);
+            continue;
+        }
+        const std::size_t begin = more.find_first_not_of(" \t");
+        std::string whole(value);
+        if (begin != std::string_view::npos) {
+            whole += whole.empty() ? "" : " ";
+            whole += more.substr(begin, more.find_last_not_of(" \t") + 1 - begin);
+        }
+        joined.add(name, whole);
+    }
+    fields_ = std::move(joined);
+}
+
+void transfer::head_is_complete() {
+    const unsigned code = number_of(status_);
+    if (code < 200 && status_ != http::status::switching_protocols) {
+        return;
+    }
+    const client_settings& settings = core_->settings();
+    if (decodes_ &&
+        decoder_.begin(fields_.joined("Content-Encoding"), settings.plain.max_decompressed)) {
+        fields_.remove("Content-Encoding");
+        fields_.remove("Content-Length");
+    }
+    has_head_ = true;
+    wake();
+}
+
+std::size_t transfer::on_body(char* data, std::size_t, std::size_t size, void* self) noexcept {
+    auto& own = *static_cast<transfer*>(self);
+    try {
+        own.last_activity_ = own.core_->home()->now();
+        if (own.is_dropping_) {
+            if (size > own.worth_dropping_) {
+                return 0;
+            }
+            own.worth_dropping_ -= size;
+            return size;
+        }
+        // While a stream is being sent nobody reads.
+        if (own.body_.size() - own.taken_ >= (own.sending_ != nullptr ? enough_early : enough)) {
+            if (own.sending_ != nullptr) {
+                throw transport_error(transport_error::kind::protocol,
+                                      own.what_ +
+                                          ": the server sends more than 1 MiB of its answer "
+                                          "before it has read the request");
+            }
+            own.receives_no_more_ = true;
+            return CURL_WRITEFUNC_PAUSE;
+        }
+        if (own.taken_ > 0) {
+            own.body_.erase(0, std::exchange(own.taken_, 0));
+        }
+        own.body_.append(data, size);
+        own.wake();
+        return size;
+    } catch (...) {
+        own.fail(std::current_exception());
+        return 0;
+    }
+}
+
+std::size_t transfer::on_read(char* into, std::size_t, std::size_t size, void* self) noexcept {
+    auto& own = *static_cast<transfer*>(self);
+    own.last_activity_ = own.core_->home()->now();
+    if (own.sending_ == nullptr) {
+        return CURL_READFUNC_ABORT;
+    }
+    const std::size_t count = own.sending_->take(into, size);
+    own.sends_no_more_ = count == CURL_READFUNC_PAUSE;
+    if (own.sending_->is_taken()) {
+        own.wake();
+    }
+    return count;
+}
+
+// libcurl wants to send the body again, on another connection, since the one it took had been closed.
+int transfer::on_seek(void*, curl_off_t, int) noexcept {
+    return CURL_SEEKFUNC_CANTSEEK;
+}
+
+curl_socket_t transfer::on_open(void* self, curlsocktype purpose, curl_sockaddr* where) noexcept {
+    auto& own = *static_cast<transfer*>(self);
+    if (purpose != CURLSOCKTYPE_IPCXN) {
+        return CURL_SOCKET_BAD;
+    }
+    if (own.connect_by_ == clock::time_point::max()) {
+        own.last_activity_ = own.core_->home()->now();
+        own.connect_by_ = weir::detail::after(own.last_activity_, own.limits_.connect);
+        own.set_timer();
+    }
+    try {
+        own.check_address(io::address::from(&where->addr, where->addrlen));
+    } catch (...) {
+        own.fail(std::current_exception());
+        return CURL_SOCKET_BAD;
+    }
+    return own.core_->own_socket(*where);
+}
+
+// Decides, whatever was checked before: this is the address that is connected to.
+void transfer::check_address(const io::address& where) const {
+    std::string_view name;
+    if (!connects_to_address_) {
+        name = route_.host().name;
+        name = name.substr(0, name.rfind(':'));
+    }
+    if (core_->filter().has_value() && !core_->filter()->allows(where, name)) {
+        throw address_refused(what_ + ": " + refusal_text(where, name), std::string(name), where);
+    }
+}
+
+int transfer::on_connected(void* self, char*, char*, int, int) noexcept {
+    auto& own = *static_cast<transfer*>(self);
+    own.is_connected_ = true;
+    own.connect_by_ = clock::time_point::max();
+    own.last_activity_ = own.core_->home()->now();
+    return CURL_PREREQFUNC_OK;
+}
+
+// Before libcurl looks for the addresses of a host that it was not told of. For an address it has no need
+// to ask anybody; for a name it would start a thread: never.
+int transfer::on_resolve(void*, void*, void* self) noexcept {
+    return static_cast<transfer*>(self)->connects_to_address_ ? 0 : 1;
+}
+
+}  // namespace weir::http::detail

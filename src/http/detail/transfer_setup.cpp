@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// From requests to libcurl's options, and from its results to errors. Options that belong to the client
+// are set once in the life of an easy handle; those of a request are set anew each time, all of them.
+
+#include "client_core.hpp"
+#include "transfer.hpp"
+#include "upload.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace weir::http::detail {
+
+namespace {
+
+long milliseconds(clock::duration given) noexcept {
+    const auto count = std::chrono::ceil<std::chrono::milliseconds>(given).count();
+    return static_cast<long>(std::clamp<std::int64_t>(count, 1, 86'400'000));
+}
+
+}  // namespace
+
+void transfer::configure() {
+    const client_settings& settings = core_->settings();
+    const client_options& options = settings.plain;
+    const auto set = [this](CURLoption which, auto value) {
+        if (curl_easy_setopt(easy_, which, value) == CURLE_OUT_OF_MEMORY) {
+            throw std::bad_alloc();
+        }
+    };
+    set(CURLOPT_PRIVATE, static_cast<void*>(this));
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_NOPROGRESS, 1L);
+    set(CURLOPT_ERRORBUFFER, error_text_);
+    set(CURLOPT_HEADERFUNCTION, &on_header);
+    set(CURLOPT_HEADERDATA, this);
+    set(CURLOPT_WRITEFUNCTION, &on_body);
+    set(CURLOPT_WRITEDATA, this);
+    set(CURLOPT_READFUNCTION, &on_read);
+    set(CURLOPT_READDATA, this);
+    set(CURLOPT_SEEKFUNCTION, &on_seek);
+    set(CURLOPT_SEEKDATA, this);
+    set(CURLOPT_OPENSOCKETFUNCTION, &on_open);
+    set(CURLOPT_OPENSOCKETDATA, this);
+    set(CURLOPT_CLOSESOCKETFUNCTION, &client_core::close_socket);
+    set(CURLOPT_CLOSESOCKETDATA, static_cast<curl_multi*>(core_.get()));
+    set(CURLOPT_PREREQFUNCTION, &on_connected);
+    set(CURLOPT_PREREQDATA, this);
+    set(CURLOPT_RESOLVER_START_FUNCTION, &on_resolve);
+    set(CURLOPT_RESOLVER_START_DATA, this);
+
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_FOLLOWLOCATION, 0L);
+    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+    set(CURLOPT_PATH_AS_IS, 1L);
+    set(CURLOPT_HTTP_VERSION,
+        options.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
+    set(CURLOPT_PIPEWAIT, options.multiplex ? 1L : 0L);
+    set(CURLOPT_TCP_KEEPALIVE, 1L);
+    set(CURLOPT_MAXAGE_CONN, std::max(1L, milliseconds(options.idle_time) / 1000));
+    set(CURLOPT_USERAGENT, settings.user_agent.empty() ? nullptr : settings.user_agent.c_str());
+    set(CURLOPT_SHARE, core_->share());
+    if (options.cookies) {
+        set(CURLOPT_COOKIEFILE, "");
+    }
+    set(CURLOPT_PROXY,
+        settings.proxy.empty() ? "" : settings.proxy.without_credentials().text().c_str());
+    set(CURLOPT_NOPROXY, "");
+    if (settings.proxy.has_credentials()) {
+        set(CURLOPT_PROXYUSERNAME, settings.proxy.user().c_str());
+        set(CURLOPT_PROXYPASSWORD, settings.proxy.password().c_str());
+    }
+    configure_tls();
+}
+
+void transfer::configure_tls() {
+    const client_settings& settings = core_->settings();
+    const tls::client_options& options = settings.plain.tls;
+    const auto set = [this](CURLoption which, auto value) {
+        if (curl_easy_setopt(easy_, which, value) == CURLE_OUT_OF_MEMORY) {
+            throw std::bad_alloc();
+        }
+    };
+    const auto set_text = [&](CURLoption which, const std::string& text) {
+        if (!text.empty()) {
+            set(which, text.c_str());
+        }
+    };
+    const auto set_blob = [&](CURLoption which, const std::string& text) {
+        if (!text.empty()) {
+            curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
+            set(which, &blob);
+        }
+    };
+    const long lowest = options.min_version == tls::version::tls13 ? CURL_SSLVERSION_TLSv1_3
+                                                                   : CURL_SSLVERSION_TLSv1_2;
+    const long highest = options.max_version == tls::version::tls13 ? CURL_SSLVERSION_MAX_TLSv1_3
+                                                                    : CURL_SSLVERSION_MAX_TLSv1_2;
+    set(CURLOPT_SSLVERSION, lowest | highest);
+    set(CURLOPT_PROXY_SSLVERSION, lowest | highest);
+    for (const CURLoption each : {CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER}) {
+        set(each, options.verify ? 1L : 0L);
+    }
+    for (const CURLoption each : {CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST}) {
+        set(each, options.verify ? 2L : 0L);
+    }
+    if (!settings.ca_file.empty() || !settings.ca_dir.empty() || !settings.ca_pem.empty()) {
+        // Those alone, and not the system's as well.
+        for (const CURLoption each :
+             {CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH}) {
+            set(each, static_cast<char*>(nullptr));
+        }
+    }
+    set_text(CURLOPT_CAINFO, settings.ca_file);
+    set_text(CURLOPT_CAPATH, settings.ca_dir);
+    set_blob(CURLOPT_CAINFO_BLOB, settings.ca_pem);
+    set_text(CURLOPT_PROXY_CAINFO, settings.ca_file);
+    set_text(CURLOPT_PROXY_CAPATH, settings.ca_dir);
+    set_blob(CURLOPT_PROXY_CAINFO_BLOB, settings.ca_pem);
+    set_text(CURLOPT_SSLCERT, settings.certificate_file);
+    set_text(CURLOPT_SSLKEY, settings.key_file);
+    set_blob(CURLOPT_SSLCERT_BLOB, settings.certificate_pem);
+    set_blob(CURLOPT_SSLKEY_BLOB, settings.key_pem);
+    set_text(CURLOPT_KEYPASSWD, settings.key_password);
+}
+
+void transfer::set_method(const client_request& wanted) {
+    const http::method method = wanted.method();
+    curl_easy_setopt(easy_, CURLOPT_UPLOAD, 0L);
+    curl_easy_setopt(easy_, CURLOPT_NOBODY, 0L);
+    curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
+    const bool is_known = method == http::method::get || method == http::method::head;
+    curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST,
+                     is_known ? nullptr : wanted.method_name().c_str());
+    if (method == http::method::head) {
+        curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+    } else if (sending_ != nullptr) {
+        curl_easy_setopt(easy_, CURLOPT_UPLOAD, 1L);
+        const std::optional<std::uint64_t> size = sending_->size();
+        curl_easy_setopt(easy_, CURLOPT_INFILESIZE_LARGE,
+                         size.has_value() ? static_cast<curl_off_t>(*size) : curl_off_t{-1});
+    } else if (!sent_.empty() || method == http::method::post || method == http::method::put ||
+               method == http::method::patch) {
+        const std::string_view text = sent_.text();
+        curl_easy_setopt(easy_, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(text.size()));
+        curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, text.empty() ? "" : text.data());
+    }
+}
+
+void transfer::set_headers(const client_request& wanted) {
+    const client_settings& settings = core_->settings();
+    header_list_.clear();
+    const auto add = [this](std::string_view name, std::string_view value) {
+        if (value.empty()) {
+            header_list_.add({name, ";"});
+        } else {
+            header_list_.add({name, ": ", value});
+        }
+    };
+    for (const auto& [name, value] : wanted.headers()) {
+        add(name, value);
+    }
+    for (const auto& [name, value] : settings.default_headers) {
+        if (!wanted.headers().contains(name)) {
+            add(name, value);
+        }
+    }
+    const auto has = [&](std::string_view name) {
+        return wanted.headers().contains(name) || settings.default_headers.contains(name);
+    };
+    decodes_ = settings.plain.decompress && !has("Accept-Encoding");
+    if (decodes_) {
+        header_list_.add({"Accept-Encoding: gzip, deflate, br"});
+    }
+    // What libcurl would add of its own accord.
+    for (const std::string_view each : {"Expect", "Content-Type"}) {
+        if (!has(each)) {
+            header_list_.add({each, ":"});
+        }
+    }
+    curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, header_list_.get());
+}
+
+std::exception_ptr transfer::failure(CURLcode result) const {
+    using kind = transport_error::kind;
+    const char* const known = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(result);
+    const std::string text = what_ + ": " + known;
+    kind why = kind::other;
+    switch (result) {
+        case CURLE_OUT_OF_MEMORY:
+            return std::make_exception_ptr(std::bad_alloc());
+        case CURLE_OPERATION_TIMEDOUT:
+            return std::make_exception_ptr(request_timed_out(
+                request_timed_out::limit::connect, what_ + ": timed out while connecting"));
+        case CURLE_COULDNT_CONNECT:
+        case CURLE_COULDNT_RESOLVE_HOST:
+            why = settings_use_proxy() ? kind::proxy : kind::connect;
+            break;
+        case CURLE_COULDNT_RESOLVE_PROXY:
+        case CURLE_PROXY:
+            why = kind::proxy;
+            break;
+        case CURLE_SSL_CONNECT_ERROR:
+        case CURLE_PEER_FAILED_VERIFICATION:
+        case CURLE_SSL_CERTPROBLEM:
+        case CURLE_SSL_CIPHER:
+        case CURLE_SSL_CACERT_BADFILE:
+        case CURLE_SSL_ISSUER_ERROR:
+        case CURLE_SSL_INVALIDCERTSTATUS:
+        case CURLE_SSL_CLIENTCERT:
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            why = kind::tls;
+            break;
+        case CURLE_GOT_NOTHING:
+        case CURLE_SEND_ERROR:
+        case CURLE_SEND_FAIL_REWIND:
+        case CURLE_RECV_ERROR:
+        case CURLE_PARTIAL_FILE:
+            why = is_connected_ ? kind::closed : settings_use_proxy() ? kind::proxy : kind::closed;
+            break;
+        case CURLE_WEIRD_SERVER_REPLY:
+        case CURLE_UNSUPPORTED_PROTOCOL:
+        case CURLE_HTTP2:
+        case CURLE_HTTP2_STREAM:
+            why = kind::protocol;
+            break;
+        default:
+            break;
+    }
+    return std::make_exception_ptr(transport_error(why, text));
+}
+
+bool transfer::settings_use_proxy() const noexcept {
+    return !core_->settings().proxy.empty();
+}
+
+}  // namespace weir::http::detail
