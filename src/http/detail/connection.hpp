@@ -103,13 +103,17 @@ private:
         const framing how = framing_of(answer, circumstances(keeps));
         keeps = keeps && how != framing::until_close;
         append_head(outgoing_.text(), answer, how, circumstances(keeps));
-        if (!is_head && how != framing::none) {
+        if (!is_head && how != framing::none && !outgoing_.gathers(answer.body())) {
             const bool is_whole = co_await send_body(answer, how);
             if (!is_whole) {
                 co_return false;
             }
         }
         co_await outgoing_.send();
+        outgoing_.rest();
+        if (keeps && incoming_.is_body_done()) {
+            co_return true;
+        }
         if (keeps) {
             co_return co_await incoming_.skip_body();
         }
@@ -127,13 +131,9 @@ private:
         }
         response answer = to_response(failure);
         if (answer.code() == status::internal_server_error) {
-            loop::current().tell({report_kind::suppressed_error,
-                                  "the handler of " + std::string(request_.method_name()) + " " +
-                                      std::string(request_.path()) +
-                                      " failed: " + describe(failure),
-                                  failure,
-                                  {},
-                                  {}});
+            tell("the handler of " + std::string(request_.method_name()) + " " +
+                     std::string(request_.path()) + " failed: ",
+                 failure);
         }
         co_return answer;
     }
@@ -159,12 +159,8 @@ private:
         }
         ++stats_.broken_off;
         is_answering_ = false;
-        loop::current().tell({report_kind::suppressed_error,
-                              "the body of the answer to " + std::string(request_.path()) +
-                                  " was broken off: " + describe(failure),
-                              failure,
-                              {},
-                              {}});
+        tell("the body of the answer to " + std::string(request_.path()) + " was broken off: ",
+             failure);
         co_return false;
     }
 
@@ -184,6 +180,10 @@ private:
         }
     }
 
+    static void tell(const std::string& what, const std::exception_ptr& failure) {
+        loop::current().tell(
+            {report_kind::suppressed_error, what + describe(failure), failure, {}, {}});
+    }
     answer_circumstances circumstances(bool keep_alive) const noexcept {
         return {.minor_version = request_.minor_version(),
                 .keep_alive = keep_alive,

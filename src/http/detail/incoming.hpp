@@ -138,11 +138,9 @@ public:
                parser_.direct_bytes() <= most_to_skip;
     }
 
-    // The rest of the body, if it is not too long; false if it is.
+    bool is_body_done() const noexcept { return parser_.is_body_done(); }
+    // Drops the rest of the body, if it is not too long; false if it is.
     task<bool> skip_body() {
-        if (parser_.is_body_done()) {
-            co_return true;
-        }
         std::array<std::byte, 4096> nowhere;
         std::size_t skipped = 0;
         try {

@@ -46,19 +46,24 @@ public:
             sent += count;
         }
         text_.clear();
-        if (text_.capacity() > 4 * gathered) {
-            text_.shrink_to_fit();
+    }
+    // Until the next request: an idle connection is to be small.
+    void rest() noexcept {
+        if (text_.capacity() > kept) {
+            text_ = std::string();
         }
     }
 
-    // A body that is there: small ones go with the head.
-    task<> send_text(std::string_view content) {
-        if (content.size() <= gathered) {
-            text_.append(content);
-            co_return;
+    // A small text goes out with its head. False: the body is of another kind.
+    bool gathers(const body& content) {
+        if (content.is_stream() || content.text().size() > gathered) {
+            return false;
         }
-        co_await send_along(content, {});
+        text_.append(content.text());
+        return true;
     }
+    // A large one follows it, without a copy.
+    task<> send_text(std::string_view content) { return send_along(content, {}); }
 
     // A streamed body.
     void begin(framing how, std::optional<std::uint64_t> size) noexcept {
@@ -108,6 +113,7 @@ public:
 private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
     static constexpr std::size_t gathered = 16 << 10;
+    static constexpr std::size_t kept = 4 << 10;
     static constexpr std::size_t piece = 64 << 10;  // what the timeout is for
 
     [[noreturn]] static void throw_too_slow() {
