@@ -168,8 +168,9 @@ task<> run_connection(established begun, handler_function handler, connection_op
 }
 
 task<> serve(established begun, handler_function handler, connection_options options) {
+    task<> running = run_connection(std::move(begun), std::move(handler), options);
     try {
-        co_await run_connection(std::move(begun), std::move(handler), options);
+        co_await std::move(running);
     } catch (const closed&) {
         // The peer has gone: that is no error of the server.
     }

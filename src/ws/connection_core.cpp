@@ -105,7 +105,7 @@ task<> connection_core::send(frame ready) {
         co_return;
     }
     if (options_.when_full == overflow::close) {
-        refuse(close_code::policy_violation, "too slow to take what is sent", false);
+        send_away("too slow to take what is sent");
         throw_closed();
     }
     const mutex::guard turn = co_await send_turn_.lock();
@@ -137,7 +137,7 @@ posted connection_core::post(const frame& shared) noexcept {
             enqueue(own(shared));
             return dropped == out_.dropped() ? posted::queued : posted::queued_dropping;
         }
-        refuse(close_code::policy_violation, "too slow to take what is sent", false);
+        send_away("too slow to take what is sent");
     } catch (const std::exception& error) {
         lose(error.what());  // out of memory
     }
@@ -188,7 +188,7 @@ task<> connection_core::wait_closed() {
 }
 
 task<> connection_core::close(frame said) {
-    if (can_send() && !is_closed_by_peer_) {
+    if (can_send() && !end_) {
         is_closed_by_us_ = true;
         begin_close(std::move(said));
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How a connection comes to its end. There are four ways. begin_close: we say good-bye and wait for the
-// peer's answer. peer_closed: the peer did; our answer waits until the handler has taken what came before
-// and asks for more, since it may want to answer that. refuse: the peer broke the rules and is told so.
-// lose: nothing more can be said. close_deadline_ makes sure that the others end there at last.
+// peer's answer. peer_closed and peer_failed: the peer said its last word; our answer waits until the
+// handler has taken what came before and asks for more, since it may want to answer that. send_away: the
+// peer is too slow. lose: nothing more can be said. close_deadline_ makes sure that the others end there
+// at last.
 //
 // The first of them decides what the handler is told: end_.
 
@@ -41,7 +42,7 @@ void connection_core::begin_close(frame said) {
         return;
     }
     is_closing_ = true;
-    answer_close_at_ = never;
+    answer_at_ = never;
     close_deadline_ = weir::detail::after(now(), options_.close_timeout);
     out_.set_close(std::move(said));
     wake_writer();
@@ -50,15 +51,13 @@ void connection_core::begin_close(frame said) {
     changed_.set();
 }
 
-void connection_core::refuse(close_code code, std::string_view why, bool is_violation) {
+void connection_core::send_away(std::string_view why) {
     is_refused_ = true;
     out_.discard();
-    begin_close(make_close(code, why));
-    wake_writer();
-    end_with({code, std::string(why),
-              (is_violation ? "the peer broke the protocol: " : "the peer was sent away: ") +
-                  described(code, why),
-              false, is_violation});
+    begin_close(make_close(close_code::policy_violation, why));
+    end_with({close_code::policy_violation, std::string(why),
+              "the peer was sent away: " + described(close_code::policy_violation, why), false,
+              false});
 }
 
 void connection_core::lose(std::string why) {
@@ -85,23 +84,36 @@ void connection_core::write_failed(std::string why) {
 }
 
 void connection_core::peer_closed(close_code code, std::string_view reason) {
-    is_closed_by_peer_ = true;
-    peer_code_ = code;
     end_with({code, std::string(reason),
               "the peer closed the connection: " + described(code, reason), is_regular(code),
               false});
-    if (!takes_messages_ || receivers_ > 0) {
+    answer_with(make_close(code, {}));
+}
+
+void connection_core::peer_failed(close_code code, std::string_view why) {
+    is_refused_ = true;
+    end_with({code, std::string(why), "the peer broke the protocol: " + described(code, why), false,
+              true});
+    answer_with(make_close(code, why));
+}
+
+// Nothing more will come. Unless the handler waits for more already, it may have to say something about
+// what came before.
+void connection_core::answer_with(frame said) {
+    answer_ = std::move(said);
+    const bool is_at_work = takes_messages_ && receivers_ == 0;
+    if (inbox_.empty() && !is_at_work) {
         answer_close();
-    } else if (!is_closing_) {
-        answer_close_at_ = weir::detail::after(now(), options_.close_timeout);
+    } else {
+        answer_at_ = weir::detail::after(now(), options_.close_timeout);
         changed_.set();
     }
     wake_writer();  // it may have waited for this
 }
 
 void connection_core::answer_close() {
-    if (is_closed_by_peer_ && !is_closing_) {
-        begin_close(make_close(peer_code_, {}));
+    if (answer_) {
+        begin_close(std::exchange(answer_, {}));
     }
 }
 

@@ -116,7 +116,7 @@ void connection_core::take_control(const receiver::event& came) {
             peer_closed(came.code, came.text);
             break;
         case receiver::kind::violation:
-            refuse(came.code, came.text, true);
+            peer_failed(came.code, came.text);
             break;
         default:
             break;
@@ -226,11 +226,11 @@ connection_core::time connection_core::check_times(time now) {
         lose("the peer took nothing of what was sent to it within the write_timeout");
         return never;
     }
-    if (now >= answer_close_at_) {
+    if (now >= answer_at_) {
         answer_close();
     }
     const time ping_time = check_ping(now);
-    return std::min({close_deadline_, write_deadline, answer_close_at_, ping_time});
+    return std::min({close_deadline_, write_deadline, answer_at_, ping_time});
 }
 
 connection_core::time connection_core::check_ping(time now) {

@@ -55,9 +55,11 @@ inline task<> echo(ws::connection& peer) {
 
 // A frame as anybody might send it.
 struct raw {
-    unsigned kind = 1;
-    std::string content{};
-    bool fin = true;
+    raw(unsigned which, std::string data = {}, bool is_final = true)  // NOLINT: a kind is a frame
+        : kind(which), content(std::move(data)), fin(is_final) {}
+    unsigned kind;
+    std::string content;
+    bool fin;
     unsigned reserved = 0;
     bool masked = true;
     int length_size = -1;                         // 0, 2 or 8 bytes; -1: as it should be

@@ -73,7 +73,7 @@ private:
     // How it can end. The first decides what the handler is told.
     void end_with(end how);
     void begin_close(frame said);
-    void refuse(close_code code, std::string_view why, bool is_violation);
+    void send_away(std::string_view why);
     void lose(std::string why);
     void write_failed(std::string why);
 
@@ -82,6 +82,8 @@ private:
     void accept_message(message came);
     void take_control(const receiver::event& came);
     void peer_closed(close_code code, std::string_view reason);
+    void peer_failed(close_code code, std::string_view why);
+    void answer_with(frame said);
     void answer_close();
     void take_pong(std::string_view payload);
     std::uint64_t send_ping();
@@ -112,7 +114,8 @@ private:
     std::optional<end> end_;
     std::string broken_by_;  // an error of a write, if that came first
     time close_deadline_ = never;
-    time answer_close_at_ = never;  // the peer closed while the handler was at work
+    frame answer_;            // to the peer's last word, while the handler is at work
+    time answer_at_ = never;  // but not longer than that
     time writing_since_ = never;
     time next_ping_ = never;
     time ping_deadline_ = never;
@@ -129,10 +132,8 @@ private:
     bool is_paused_ = false;        // the reader, by a full inbox
     bool is_closing_ = false;       // our close frame is on its way: nothing can be sent any more
     bool is_closed_by_us_ = false;  // ... because the handler wanted it, or has ended
-    bool is_closed_by_peer_ = false;
-    bool is_refused_ = false;  // the peer is told to go: its bytes are not looked at
-    bool is_broken_ = false;   // nothing can be written
-    close_code peer_code_ = close_code::none;
+    bool is_refused_ = false;       // the peer is told to go: its bytes are not looked at
+    bool is_broken_ = false;        // nothing can be written
 };
 
 }  // namespace weir::ws::detail

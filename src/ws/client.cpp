@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// A client's handshake. The request is written out when it is asked for; then the stream is made, and the
+// answer read byte by byte as it comes, up to a limit, and checked to the letter: a server that does not
+// mean WebSocket must not be taken for one. What it sent behind the answer belongs to the connection.
+
+#include "detail/handshake.hpp"
+
+#include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
+#include <weir/io/tcp.hpp>
+#include <weir/io/tls.hpp>
+#include <weir/scope.hpp>
+#include <weir/ws/client.hpp>
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+
+namespace weir::ws::detail {
+
+namespace {
+
+std::string basic_credentials(const http::url& from) {
+    const std::string plain = from.user() + ":" + from.password();
+    std::string coded((plain.size() + 2) / 3 * 4 + 1, '\0');
+    const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(coded.data()),
+                                       reinterpret_cast<const unsigned char*>(plain.data()),
+                                       static_cast<int>(plain.size()));
+    coded.resize(static_cast<std::size_t>(length));
+    return "Basic " + coded;
+}
+
+std::string joined(std::span<const std::string_view> protocols) {
+    std::string all;
+    for (const std::string_view each : protocols) {
+        if (!http::is_token(each)) {
+            throw invalid_argument("ws: the protocol '" + std::string(each) +
+                                   "' is no token of HTTP");
+        }
+        all.append(all.empty() ? "" : ", ").append(each);
+    }
+    return all;
+}
+
+// Does the list, as we wrote it, have the word?
+bool has_word(std::string_view list, std::string_view word) {
+    const std::string padded = ", " + std::string(list) + ", ";
+    return !word.empty() && padded.find(", " + std::string(word) + ", ") != std::string::npos;
+}
+
+bool is_ours(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 7> names{"Host",
+                                                    "Upgrade",
+                                                    "Connection",
+                                                    "Sec-WebSocket-Key",
+                                                    "Sec-WebSocket-Version",
+                                                    "Sec-WebSocket-Extensions",
+                                                    "Sec-WebSocket-Protocol"};
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view each) { return http::same_name(each, name); });
+}
+
+http::headers request_fields(const http::url& where, const connect_options& options,
+                             std::string_view key, std::string_view protocols) {
+    http::headers fields;
+    fields.add("Host", where.authority());
+    fields.add("Upgrade", "websocket");
+    fields.add("Connection", "Upgrade");
+    fields.add("Sec-WebSocket-Key", key);
+    fields.add("Sec-WebSocket-Version", "13");
+    if (!protocols.empty()) {
+        fields.add("Sec-WebSocket-Protocol", protocols);
+    }
+    if (!options.origin.empty()) {
+        fields.add("Origin", options.origin);
+    }
+    if (where.has_credentials()) {
+        fields.add("Authorization", basic_credentials(where));
+    }
+    for (const http::header_field& each : options.headers) {
+        if (is_ours(each.name)) {
+            throw invalid_argument("ws: the header " + std::string(each.name) +
+                                   " belongs to the handshake");
+        }
+        fields.add(each.name, each.value);
+    }
+    return fields;
+}
+
+struct answer {
+    http::status code{};
+    std::string reason;
+    http::headers fields;
+};
+
+[[noreturn]] void fail(const client_plan& plan, const std::string& why, http::status code = {}) {
+    throw handshake_error("connect to " + http::without_password(plan.where.text()) + ": " + why,
+                          code);
+}
+
+// The head without its empty line. Throws invalid_argument for what is no HTTP/1.1.
+answer parsed(std::string_view head) {
+    constexpr std::string_view version = "HTTP/1.1 ";
+    const auto is_digit = [](char each) { return each >= '0' && each <= '9'; };
+    const std::size_t line_end = std::min(head.find("\r\n"), head.size());
+    std::string_view line = head.substr(0, line_end);
+    if (!line.starts_with(version) || line.size() < version.size() + 3 ||
+        !std::all_of(line.begin() + 9, line.begin() + 12, is_digit) ||
+        (line.size() > 12 && line[12] != ' ')) {
+        throw invalid_argument("the answer is no HTTP/1.1");
+    }
+    answer found;
+    found.code =
+        static_cast<http::status>((line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0'));
+    found.reason = line.substr(12);
+    for (std::size_t begin = line_end + 2; begin < head.size();) {
+        const std::size_t end = std::min(head.find("\r\n", begin), head.size());
+        line = head.substr(begin, end - begin);
+        begin = end + 2;
+        const std::size_t colon = std::min(line.find(':'), line.size());
+        std::string_view value = colon < line.size() ? line.substr(colon + 1) : std::string_view();
+        while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) {
+            value.remove_prefix(1);
+        }
+        while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) {
+            value.remove_suffix(1);
+        }
+        if (colon == line.size()) {
+            throw invalid_argument("the answer has a line that is no header");
+        }
+        found.fields.add(line.substr(0, colon), value);  // checks both
+        if (found.fields.size() > 100) {
+            throw invalid_argument("the answer has more than 100 headers");
+        }
+    }
+    return found;
+}
+
+void check_answer(const client_plan& plan, const answer& came) {
+    const http::headers& fields = came.fields;
+    if (came.code != http::status::switching_protocols) {
+        fail(plan,
+             "the server answered " + std::to_string(http::number_of(came.code)) + came.reason,
+             came.code);
+    }
+    if (!http::same_name(fields.joined("Upgrade"), "websocket") ||
+        !fields.lists("Connection", "upgrade")) {
+        fail(plan, "the server upgraded to something else", came.code);
+    }
+    if (fields.count("Sec-WebSocket-Accept") != 1 ||
+        fields.get("Sec-WebSocket-Accept") != plan.accept) {
+        fail(plan, "the server did not answer to our key", came.code);
+    }
+    if (fields.contains("Sec-WebSocket-Extensions")) {
+        fail(plan, "the server uses extensions that nobody asked for", came.code);
+    }
+    const std::size_t protocols = fields.count("Sec-WebSocket-Protocol");
+    if (protocols > 1 ||
+        (protocols == 1 && !has_word(plan.protocols, fields.get("Sec-WebSocket-Protocol")))) {
+        fail(plan, "the server chose a protocol that was not offered", came.code);
+    }
+}
+
+task<io::any_stream> reach(const client_plan& plan) {
+    tcp::connect_options options;
+    options.timeout = plan.timeout;
+    options.resolver = plan.resolver;
+    const std::string host(plan.where.host());
+    io::socket plain = co_await tcp::connect(host, plan.where.port(), options);
+    if (!plan.where.is_secure()) {
+        co_return io::any_stream(std::move(plain));
+    }
+    static const tls::context trusted = tls::context::client();
+    const tls::context& context = plan.tls != nullptr ? *plan.tls : trusted;
+    tls::stream<io::socket> secret = co_await tls::connect(std::move(plain), context, host);
+    co_return io::any_stream(std::move(secret));
+}
+
+task<established> establish(const client_plan& plan, io::any_stream over) {
+    if (!over) {
+        over = co_await reach(plan);
+    }
+    established begun = co_await shake_hands(plan, std::move(over));
+    co_return begun;
+}
+
+}  // namespace
+
+client_plan plan(std::string_view url, const connect_options& options) {
+    check(options.connection);
+    if (options.timeout <= clock::duration::zero()) {
+        weir::detail::throw_bad_option("ws", "timeout", options.timeout, "longer than 0");
+    }
+    if (options.max_header_bytes == 0) {
+        weir::detail::throw_bad_option("ws", "max_header_bytes", 0, "at least 1");
+    }
+    http::url where = http::url::parse(url).without_fragment();
+    if (where.scheme() != "ws" && where.scheme() != "wss") {
+        throw invalid_argument("'" + http::without_password(url) + "' is not ws:// or wss://");
+    }
+    const std::string key = make_key();
+    client_plan made{.where = std::move(where),
+                     .request = {},
+                     .accept = accept_for(key),
+                     .protocols = joined(options.protocols),
+                     .timeout = options.timeout,
+                     .tls = options.tls,
+                     .resolver = options.resolver,
+                     .max_header_bytes = options.max_header_bytes,
+                     .connection = options.connection};
+    made.request = "GET " + std::string(made.where.target()) + " HTTP/1.1\r\n";
+    for (const auto& [name, value] : request_fields(made.where, options, key, made.protocols)) {
+        made.request.append(name).append(": ").append(value).append("\r\n");
+    }
+    made.request += "\r\n";
+    return made;
+}
+
+task<established> shake_hands(const client_plan& plan, io::any_stream over) {
+    constexpr std::string_view end_of_head = "\r\n\r\n";
+    established begun;
+    begun.role = role::client;
+    begun.stream = std::move(over);
+    co_await begun.stream.write(plan.request);
+    std::string head;
+    std::size_t end = std::string::npos;
+    std::array<char, 1024> buffer;
+    while (end == std::string::npos) {
+        const std::size_t count = co_await begun.stream.read(buffer);
+        if (count == 0) {
+            fail(plan, "the server ended the connection without an answer");
+        }
+        const std::size_t from = head.size() < 3 ? 0 : head.size() - 3;
+        head.append(buffer.data(), count);
+        end = head.find(end_of_head, from);
+        if (std::min(end, head.size()) > plan.max_header_bytes) {
+            fail(plan, "the answer is longer than max_header_bytes, " +
+                           std::to_string(plan.max_header_bytes));
+        }
+    }
+    answer came;
+    try {
+        came = parsed(std::string_view(head).substr(0, end));
+    } catch (const invalid_argument& error) {
+        fail(plan, error.what());
+    }
+    check_answer(plan, came);
+    begun.protocol = came.fields.get("Sec-WebSocket-Protocol");
+    begun.received = head.substr(end + end_of_head.size());
+    co_return begun;
+}
+
+task<> run_client(client_plan plan, io::any_stream over, handler_function body) {
+    cancel_scope limit(plan.timeout);
+    std::optional<established> begun = co_await limit.run(establish(plan, std::move(over)));
+    if (!begun) {
+        throw timed_out("connect to " + http::without_password(plan.where.text()) +
+                        ": no WebSocket within the timeout");
+    }
+    task<> running = run_connection(std::move(*begun), std::move(body), plan.connection);
+    co_await std::move(running);
+}
+
+}  // namespace weir::ws::detail
