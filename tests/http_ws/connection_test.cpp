@@ -143,7 +143,8 @@ WEIR_TEST(Ws, CodesAndReasonsArrive) {
         EXPECT_EQ(peer.code(), close_code(4001));
         WEIR_EXPECT_THROW(peer.send("more"), ws::closed);
         EXPECT_FALSE(peer.try_send("more"));
-        EXPECT_FALSE(peer.post(ws::frame::text("more")));
+        EXPECT_EQ(peer.post(ws::frame::text("more")), ws::posted::refused);
+        EXPECT_EQ(peer.room().messages, 0u);
         const std::optional<ws::message> none = co_await peer.receive();  // as it should be
         EXPECT_FALSE(none);
         co_await peer.close();
