@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: MIT
+// Files: what is sent of a folder, what never is, and what happens to those that change meanwhile.
+
+#include "serving.hpp"
+#include "support/io.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/date.hpp>
+#include <weir/http/detail/open_beneath.hpp>
+#include <weir/http/files.hpp>
+#include <weir/http/router.hpp>
+#include <weir/io/error.hpp>
+#include <weir/spawn.hpp>
+#include <weir/testing/testing.hpp>
+#include <weir/time.hpp>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <thread>
+
+namespace {
+
+namespace http = weir::http;
+namespace fs = std::filesystem;
+using weir_test::ask;
+using weir_test::fields;
+using weir_test::seen;
+
+void write_file(const fs::path& name, std::string_view content) {
+    std::ofstream(name, std::ios::binary) << content;
+}
+
+// root/ is served; secret.txt lies beside it.
+class place {
+public:
+    place() {
+        std::string name = (fs::temp_directory_path() / "weir-served-XXXXXX").string();
+        top = ::mkdtemp(name.data());
+        root = top / "root";
+        fs::create_directories(root / "sub" / "deep");
+        fs::create_directories(root / ".git");
+        fs::create_directories(root / ".well-known");
+        write_file(top / "secret.txt", "SECRET");
+        write_file(root / "a.txt", "0123456789");
+        write_file(root / "index.html", "<p>start");
+        write_file(root / "sub" / "index.html", "<p>sub");
+        write_file(root / "sub" / "b.css", "p {}");
+        write_file(root / "empty.txt", "");
+        write_file(root / ".git" / "config", "SECRET");
+        write_file(root / ".hidden", "SECRET");
+        write_file(root / ".well-known" / "x", "known");
+        fs::create_symlink("sub/b.css", root / "inside.css");
+        fs::create_symlink("../index.html", root / "sub" / "up.html");
+        fs::create_symlink("../secret.txt", root / "outside.txt");
+        fs::create_symlink(root / "a.txt", root / "absolute.txt");
+        fs::create_symlink("..", root / "out");
+        fs::create_symlink("sub/../../secret.txt", root / "round.txt");
+        fs::create_symlink("loop", root / "loop");
+        fs::create_symlink("sub", root / "folder");
+    }
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    ~place() { fs::remove_all(top); }
+
+    fs::path top;
+    fs::path root;
+};
+
+std::string random_bytes(std::mt19937& random, std::size_t count) {
+    std::string bytes(count, '\0');
+    for (char& each : bytes) {
+        each = static_cast<char>(random());
+    }
+    return bytes;
+}
+
+WEIR_IO_TEST(Files, AreSent) {
+    const place here;
+    http::handler app = http::files(here.root);
+    const seen text = co_await ask(app, "/a.txt");
+    EXPECT_EQ(text.code, 200u);
+    EXPECT_EQ(text.body, "0123456789");
+    EXPECT_FALSE(text.was_streamed);
+    EXPECT_EQ(text["Content-Type"], "text/plain; charset=utf-8");
+    EXPECT_EQ(text["Accept-Ranges"], "bytes");
+    EXPECT_EQ(text["Cache-Control"], "no-cache");
+    EXPECT_EQ(text["X-Content-Type-Options"], "nosniff");
+    EXPECT_FALSE(text.headers.contains("Vary"));
+    EXPECT_TRUE(http::parse_date(text["Last-Modified"]).has_value());
+    EXPECT_TRUE(text["ETag"].starts_with("W/\"")) << "it may change within the same moment";
+    const seen start = co_await ask(app, "/");
+    EXPECT_EQ(start.body, "<p>start");
+    const seen sub = co_await ask(app, "/sub/");
+    EXPECT_EQ(sub.body, "<p>sub");
+    const seen redirect = co_await ask(app, "/sub?x=1");
+    EXPECT_EQ(redirect.code, 301u);
+    EXPECT_EQ(redirect["Location"], "./sub/?x=1");
+    const seen empty = co_await ask(app, "/empty.txt", fields("Range", "bytes=0-"));
+    EXPECT_EQ(empty.code, 200u);
+    EXPECT_EQ(empty.announced, 0u);
+    const seen known = co_await ask(app, "/.well-known/x");
+    EXPECT_EQ(known.body, "known");
+    for (const char* each :
+         {"/nothing", "/a.txt/", "/a.txt/x", "/sub/deep/", "/.git/config", "/.hidden", "/%2ehidden",
+          "/sub/../a.txt", "/a%00.txt", "/a.txt%00", "/%", "//a.txt", "/sub//b.css"}) {
+        const seen missing = co_await ask(app, each);
+        EXPECT_EQ(missing.code, 404u) << each;
+    }
+    const std::string long_name = "/" + std::string(300, 'a');
+    const seen too_long = co_await ask(app, long_name);
+    EXPECT_EQ(too_long.code, 404u);
+    const seen head = co_await ask(app, "/a.txt", {}, http::method::head);
+    EXPECT_EQ(head.code, 200u);
+    EXPECT_EQ(head.announced, 10u);
+    EXPECT_EQ(head["ETag"], text["ETag"]);
+    const seen post = co_await ask(app, "/a.txt", {}, http::method::post);
+    EXPECT_EQ(post.code, 405u);
+    EXPECT_EQ(post["Allow"], "GET, HEAD");
+
+    http::handler all = http::files(here.root, {.index = "", .hidden = true, .cache_control = ""});
+    const seen hidden = co_await ask(all, "/.hidden");
+    EXPECT_EQ(hidden.body, "SECRET");
+    EXPECT_FALSE(hidden.headers.contains("Cache-Control"));
+    const seen folder = co_await ask(all, "/sub");
+    EXPECT_EQ(folder.code, 404u);
+
+    http::router routes;
+    routes.get("/u/{who}/static/{path...}", http::files(here.root));
+    http::handler routed = std::move(routes);
+    const seen below = co_await ask(routed, "/u/me/static/sub/b.css");
+    EXPECT_EQ(below.body, "p {}");
+    const seen top = co_await ask(routed, "/u/me/static/");
+    EXPECT_EQ(top.body, "<p>start");
+    const seen escaped = co_await ask(routed, "/u/me/static/sub%2fb.css");
+    EXPECT_EQ(escaped.code, 404u);
+}
+
+WEIR_IO_TEST(Files, ConditionsAndStrongTags) {
+    // These have lain there for longer than a second.
+    http::handler app = http::files(WEIR_TEST_SITE);
+    const seen first = co_await ask(app, "/docs/plain.css");
+    const std::string etag(first["ETag"]);
+    EXPECT_TRUE(etag.starts_with('"')) << etag;
+    EXPECT_EQ(etag.size(), 18u);
+    const seen again = co_await ask(app, "/docs/plain.css");
+    EXPECT_EQ(again["ETag"], etag);
+    const seen other = co_await ask(app, "/index.html");
+    EXPECT_NE(other["ETag"], etag);
+    const std::string changed(first["Last-Modified"]);
+
+    const seen same = co_await ask(app, "/docs/plain.css", fields("If-None-Match", etag));
+    EXPECT_EQ(same.code, 304u);
+    EXPECT_EQ(same["ETag"], etag);
+    EXPECT_FALSE(same.headers.contains("Last-Modified"));
+    const seen dated = co_await ask(app, "/docs/plain.css", fields("If-Modified-Since", changed));
+    EXPECT_EQ(dated.code, 304u);
+    const seen strict = co_await ask(app, "/docs/plain.css", fields("If-Match", etag));
+    EXPECT_EQ(strict.code, 200u);
+    const seen failed = co_await ask(app, "/docs/plain.css", fields("If-Match", "\"x\""));
+    EXPECT_EQ(failed.code, 412u);
+    const seen unmodified = co_await ask(
+        app, "/docs/plain.css", fields("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"));
+    EXPECT_EQ(unmodified.code, 412u);
+    const seen part =
+        co_await ask(app, "/docs/plain.css", fields("Range", "bytes=4-8", "If-Range", etag));
+    EXPECT_EQ(part.code, 206u);
+    EXPECT_EQ(part.body, "color");
+    const seen by_date =
+        co_await ask(app, "/docs/plain.css", fields("Range", "bytes=4-8", "If-Range", changed));
+    EXPECT_EQ(by_date.code, 206u);
+    const seen old =
+        co_await ask(app, "/docs/plain.css", fields("Range", "bytes=4-8", "If-Range", "\"x\""));
+    EXPECT_EQ(old.code, 200u);
+
+    // Another content of the same size and date has another tag: the inode's date cannot be set back.
+    const place here;
+    http::handler young = http::files(here.root);
+    const seen before = co_await ask(young, "/a.txt");
+    const auto date = fs::last_write_time(here.root / "a.txt");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // two ticks of the kernel
+    write_file(here.root / "a.txt", "abcdefghij");
+    fs::last_write_time(here.root / "a.txt", date);
+    const seen after = co_await ask(young, "/a.txt", fields("If-None-Match", before["ETag"]));
+    EXPECT_EQ(after.code, 200u);
+    EXPECT_EQ(after["Last-Modified"], before["Last-Modified"]);
+    // A file from the future was changed now.
+    fs::last_write_time(here.root / "a.txt", date + std::chrono::hours(1000));
+    const seen ahead = co_await ask(young, "/a.txt");
+    const auto said = http::parse_date(ahead["Last-Modified"]);
+    WEIR_ASSERT_TRUE(said.has_value());
+    EXPECT_LE(*said, std::chrono::system_clock::now());
+}
+
+WEIR_IO_TEST(Files, LargeOnesInPiecesAndRangesOfThem) {
+    const place here;
+    std::mt19937 random(3);
+    const std::string content = random_bytes(random, 300'001);
+    write_file(here.root / "large.bin", content);
+    http::handler app = http::files(here.root, {.piece_size = 10'000});
+    const seen whole = co_await ask(app, "/large.bin");
+    EXPECT_TRUE(whole.was_streamed);
+    EXPECT_TRUE(whole.body == content);
+    EXPECT_EQ(whole["Content-Type"], "application/octet-stream");
+    const seen head = co_await ask(app, "/large.bin", {}, http::method::head);
+    EXPECT_EQ(head.announced, content.size());
+    for (int round = 0; round < 40; ++round) {
+        const std::size_t first = random() % content.size();
+        const std::size_t size = 1 + random() % (round % 2 == 0 ? 100 : 100'000);
+        std::string range = "bytes=";
+        range += std::to_string(first) + "-" + std::to_string(first + size - 1);
+        const seen part = co_await ask(app, "/large.bin", fields("Range", range));
+        WEIR_ASSERT_EQ(part.code, 206u);
+        WEIR_ASSERT_TRUE(part.body == content.substr(first, size)) << range;
+    }
+    for (const char* several : {"bytes=0-9,-5", "bytes=0-99999, 200000-"}) {
+        const seen parts = co_await ask(app, "/large.bin", fields("Range", several));
+        EXPECT_EQ(parts.code, 206u);
+        EXPECT_EQ(parts.was_streamed, several[8] == '9' && several[9] == '9');
+        EXPECT_TRUE(parts.body.find(content.substr(0, 10)) != std::string::npos);
+        EXPECT_TRUE(parts.body.find(content.substr(content.size() - 5)) != std::string::npos);
+    }
+    const seen behind = co_await ask(app, "/large.bin", fields("Range", "bytes=300001-"));
+    EXPECT_EQ(behind.code, 416u);
+    EXPECT_EQ(behind["Content-Range"], "bytes */300001");
+}
+
+// Does something to the file when a part of it has been sent.
+class meddler final : public http::body_writer {
+public:
+    explicit meddler(std::function<void()> what) : what_(std::move(what)) {}
+    weir::task<> write(weir::io::const_bytes data) override {
+        sent += data.size();
+        if (what_ && !data.empty()) {
+            std::exchange(what_, nullptr)();
+        }
+        co_await weir::yield();
+    }
+    weir::task<> flush() override { co_return; }
+
+    std::size_t sent = 0;
+
+private:
+    std::function<void()> what_;
+};
+
+WEIR_IO_TEST(Files, ThatChangeWhileTheyAreSent) {
+    const place here;
+    const fs::path name = here.root / "large.bin";
+    http::handler app = http::files(here.root, {.piece_size = 4096});
+    const std::string content(40'960, 'x');
+    const auto send_while = [&](std::function<void()> what) -> weir::task<std::string> {
+        fs::remove(name);
+        write_file(name, content);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        http::request asked(http::method::get, "/large.bin");
+        http::response answer = co_await app(asked);
+        meddler out(std::move(what));
+        try {
+            co_await answer.body().as_stream()->write(out);
+        } catch (const http::error& error) {
+            EXPECT_LT(out.sent, content.size());
+            std::string text = error.what();
+            text.erase(0, here.root.string().size());
+            co_return text;
+        }
+        co_return std::to_string(out.sent);
+    };
+    const auto shrink = [&] { fs::resize_file(name, 20'000); };
+    const std::string shrunk = co_await send_while(shrink);
+    EXPECT_EQ(shrunk, "/large.bin was cut while it was sent");
+    const auto rewrite = [&] { write_file(name, std::string(40'960, 'y')); };
+    const std::string rewritten = co_await send_while(rewrite);
+    EXPECT_EQ(rewritten, "/large.bin was changed while it was sent");
+    const auto replace = [&] {
+        write_file(here.root / "new", "z");
+        fs::rename(here.root / "new", name);  // the old one is still there for who has it open
+    };
+    const std::string replaced = co_await send_while(replace);
+    EXPECT_EQ(replaced, "40960");
+    const auto append = [&] { std::ofstream(name, std::ios::app) << "more"; };
+    const std::string appended = co_await send_while(append);
+    EXPECT_EQ(appended, "40960");
+}
+
+WEIR_IO_TEST(Files, OnlyRegularOnes) {
+    const place here;
+    const std::string pipe = here.root / "pipe";
+    WEIR_ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    fs::create_symlink("/dev/zero", here.root / "zero");
+    const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    std::strncpy(name.sun_path, (here.root / "socket").c_str(), sizeof name.sun_path - 1);
+    EXPECT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    http::handler app = http::files(here.root, {.follow = http::links::anywhere});
+    for (const char* each : {"/pipe", "/zero", "/socket", "/sub/deep/"}) {
+        const seen refused = co_await ask(app, each);
+        EXPECT_EQ(refused.code, 404u) << each;
+    }
+    ::close(listener);
+    // Nobody has opened the pipe, not even for a moment: a writer would have been let in.
+    EXPECT_EQ(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK), -1);
+    EXPECT_EQ(errno, ENXIO);
+    if (::geteuid() != 0) {
+        fs::permissions(here.root / "a.txt", fs::perms::none);
+        const seen forbidden = co_await ask(app, "/a.txt");
+        EXPECT_EQ(forbidden.code, 403u);
+    }
+}
+
+WEIR_IO_TEST(Files, SymbolicLinks) {
+    const place here;
+    struct row {
+        const char* path;
+        unsigned none, inside, anywhere;
+    };
+    static constexpr row table[] = {
+        {"/inside.css", 404, 200, 200},     {"/sub/up.html", 404, 200, 200},
+        {"/folder/b.css", 404, 200, 200},   {"/absolute.txt", 404, 404, 200},
+        {"/outside.txt", 404, 404, 200},    {"/round.txt", 404, 404, 200},
+        {"/out/secret.txt", 404, 404, 200}, {"/loop", 404, 404, 404},
+        {"/a.txt", 200, 200, 200},
+    };
+    http::handler none = http::files(here.root, {.follow = http::links::none});
+    http::handler inside = http::files(here.root);
+    http::handler anywhere = http::files(here.root, {.follow = http::links::anywhere});
+    for (const row& each : table) {
+        const seen by_none = co_await ask(none, each.path);
+        EXPECT_EQ(by_none.code, each.none) << each.path;
+        const seen by_inside = co_await ask(inside, each.path);
+        EXPECT_EQ(by_inside.code, each.inside) << each.path;
+        const seen by_anywhere = co_await ask(anywhere, each.path);
+        EXPECT_EQ(by_anywhere.code, each.anywhere) << each.path;
+    }
+    // The folder itself may be a link, and be changed over.
+    fs::create_directory(here.top / "next");
+    write_file(here.top / "next" / "a.txt", "next");
+    fs::create_symlink("root", here.top / "current");
+    http::handler current = http::files(here.top / "current");
+    const seen old = co_await ask(current, "/a.txt");
+    EXPECT_EQ(old.body, "0123456789");
+    fs::create_symlink("next", here.top / "new");
+    fs::rename(here.top / "new", here.top / "current");
+    const seen fresh = co_await ask(current, "/a.txt");
+    EXPECT_EQ(fresh.body, "next");
+}
+
+// Thousands of paths, built of everything that ever led out of a folder somewhere. Both ways of opening
+// are asked, and must agree.
+WEIR_IO_TEST(Files, NoPathLeadsOut) {
+    const place here;
+    http::handler app = http::files(here.root);
+    http::handler strict = http::files(here.root, {.follow = http::links::none});
+    static constexpr std::string_view parts[] = {"..",
+                                                 ".",
+                                                 "%2e%2e",
+                                                 "%2E.",
+                                                 ".%2e",
+                                                 "%252e%252e",
+                                                 "..%2f",
+                                                 "%2f",
+                                                 "%5c..",
+                                                 "..\\",
+                                                 "%00",
+                                                 "secret.txt",
+                                                 "outside.txt",
+                                                 "absolute.txt",
+                                                 "out",
+                                                 "round.txt",
+                                                 "loop",
+                                                 "folder",
+                                                 "sub",
+                                                 "deep",
+                                                 "a.txt",
+                                                 "up.html",
+                                                 "index.html",
+                                                 "inside.css",
+                                                 ".git",
+                                                 "config",
+                                                 ".hidden",
+                                                 "root",
+                                                 "%c0%ae%c0%ae",
+                                                 "..;",
+                                                 "...",
+                                                 "%u002e",
+                                                 "proc",
+                                                 "self",
+                                                 "",
+                                                 " ",
+                                                 "%20",
+                                                 "~",
+                                                 "secret.txt%00",
+                                                 "secret%2etxt",
+                                                 "b.css",
+                                                 "+",
+                                                 "..%00",
+                                                 "%2e%2e%2f%2e%2e%2f"};
+    static constexpr std::string_view slashes[] = {"/",   "/",  "/",   "/",   "//",
+                                                   "%2f", "\\", "/./", "/../"};
+    std::mt19937 random(99);
+    int found = 0;
+    for (int round = 0; round < 3000; ++round) {
+        std::string target = "/";
+        for (unsigned count = 1 + random() % 4; count > 0; --count) {
+            target += parts[random() % std::size(parts)];
+            if (count > 1 || random() % 4 == 0) {
+                target += slashes[random() % std::size(slashes)];
+            }
+        }
+        const seen answer = co_await ask(app, target);
+        WEIR_ASSERT_TRUE(answer.body.find("SECRET") == std::string::npos) << target;
+        WEIR_ASSERT_TRUE(answer.code == 200 || answer.code == 301 || answer.code == 404) << target;
+        found += answer.code == 200 ? 1 : 0;
+        const seen without_links = co_await ask(strict, target);
+        WEIR_ASSERT_TRUE(without_links.code == answer.code || without_links.code == 404) << target;
+        // Below the check of paths: what the system would be asked, dots and all.
+        const std::string path = target.substr(target.find_first_not_of('/') == std::string::npos
+                                                   ? target.size()
+                                                   : target.find_first_not_of('/'));
+        if (path.find('\0') == std::string::npos) {
+            for (const http::links follow : {http::links::none, http::links::inside}) {
+                const auto kernel = http::detail::open_beneath(here.root, path, follow, false);
+                const auto steps = http::detail::open_step_by_step(here.root, path, follow);
+                std::string text(100, '\0');
+                if (kernel.what == http::detail::found::file) {
+                    const auto size = ::read(kernel.file.get(), text.data(), text.size());
+                    text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+                    WEIR_ASSERT_TRUE(path.find(".git") != std::string::npos ||
+                                     path.find(".hidden") != std::string::npos ||
+                                     text.find("SECRET") == std::string::npos)
+                        << path;
+                }
+                if (!path.ends_with('/')) {
+                    WEIR_ASSERT_EQ(static_cast<int>(kernel.what), static_cast<int>(steps.what))
+                        << path << ": " << std::strerror(kernel.error) << ", "
+                        << std::strerror(steps.error);
+                    WEIR_ASSERT_TRUE(kernel.facts == steps.facts) << path;
+                }
+            }
+        }
+    }
+    EXPECT_GT(found, 20);
+}
+
+// A folder that is exchanged for a link to the outside, over and over, while its files are asked for.
+WEIR_IO_TEST(Files, NoRaceLeadsOut) {
+    const place here;
+    write_file(here.root / "sub" / "secret.txt", "public");
+    fs::create_symlink(here.top, here.root / "evil");
+    fs::create_symlink("..", here.root / "evil2");
+    std::atomic<bool> is_over = false;
+    std::thread attacker([&] {
+        const std::string sub = here.root / "sub";
+        while (!is_over) {
+            for (const char* each : {"evil", "evil2"}) {
+                const std::string evil = here.root / each;
+                ::renameat2(AT_FDCWD, sub.c_str(), AT_FDCWD, evil.c_str(), RENAME_EXCHANGE);
+                ::renameat2(AT_FDCWD, sub.c_str(), AT_FDCWD, evil.c_str(), RENAME_EXCHANGE);
+            }
+        }
+    });
+    http::handler app = http::files(here.root);
+    int sent = 0;
+    std::string leaked;
+    for (int round = 0; round < 2000; ++round) {
+        const seen answer = co_await ask(app, "/sub/secret.txt");
+        sent += answer.code == 200 ? 1 : 0;
+        leaked += answer.body.find("SECRET") != std::string::npos ? "by openat2 " : "";
+        const auto steps =
+            http::detail::open_step_by_step(here.root, "sub/secret.txt", http::links::inside);
+        if (steps.what == http::detail::found::file) {
+            std::array<char, 6> text{};
+            const ssize_t size = ::read(steps.file.get(), text.data(), text.size());
+            leaked += size == 6 && std::string_view(text.data(), 6) == "SECRET" ? "by steps " : "";
+        }
+    }
+    is_over = true;
+    attacker.join();
+    EXPECT_EQ(leaked, "");
+    EXPECT_GT(sent, 0);
+}
+
+WEIR_IO_TEST(Files, CompressedBeforehand) {
+    const place here;
+    const fs::path root = here.root;
+    for (const char* each : {"sub/b.css.gz", "sub/b.css.br", "a.txt.gz", "index.html.br"}) {
+        write_file(root / each, std::string("packed ") + each);
+    }
+    // Out of date: older than what it was made of.
+    fs::last_write_time(root / "index.html.br",
+                        fs::last_write_time(root / "index.html") - std::chrono::seconds(5));
+    http::handler app = http::files(root, {.precompressed = true});
+    const seen best = co_await ask(app, "/sub/b.css", fields("Accept-Encoding", "gzip, br"));
+    EXPECT_EQ(best.body, "packed sub/b.css.br");
+    EXPECT_EQ(best["Content-Encoding"], "br");
+    EXPECT_EQ(best["Content-Type"], "text/css; charset=utf-8");
+    EXPECT_EQ(best["Vary"], "Accept-Encoding");
+    const seen other = co_await ask(app, "/sub/b.css", fields("Accept-Encoding", "gzip"));
+    EXPECT_EQ(other.body, "packed sub/b.css.gz");
+    EXPECT_NE(other["ETag"], best["ETag"]);
+    const seen next = co_await ask(app, "/a.txt", fields("Accept-Encoding", "br, gzip;q=0.5"));
+    EXPECT_EQ(next["Content-Encoding"], "gzip");
+    const seen plain = co_await ask(app, "/sub/b.css");
+    EXPECT_EQ(plain.body, "p {}");
+    EXPECT_EQ(plain["Vary"], "Accept-Encoding");
+    EXPECT_FALSE(plain.headers.contains("Content-Encoding"));
+    const seen stale = co_await ask(app, "/", fields("Accept-Encoding", "br"));
+    EXPECT_EQ(stale.body, "<p>start");
+    const seen same = co_await ask(app, "/sub/b.css",
+                                   fields("Accept-Encoding", "br", "If-None-Match", best["ETag"]));
+    EXPECT_EQ(same.code, 304u);
+    EXPECT_EQ(same["Vary"], "Accept-Encoding");
+    const seen part =
+        co_await ask(app, "/sub/b.css", fields("Accept-Encoding", "br", "Range", "bytes=0-5"));
+    EXPECT_EQ(part.body, "packed");
+    EXPECT_EQ(part["Content-Encoding"], "br");
+}
+
+WEIR_IO_TEST(Files, CanBeStoppedAtAnyTime) {
+    const place here;
+    write_file(here.root / "large.bin", std::string(100'000, 'x'));
+    http::handler app = http::files(here.root, {.precompressed = true, .piece_size = 8192});
+    for (int steps = 0; steps < 40; ++steps) {
+        for (const char* target : {"/large.bin", "/a.txt", "/never-seen-before"}) {
+            std::string path = target;
+            path += steps % 3 == 0 && path.starts_with("/n") ? std::to_string(steps) : "";
+            const auto asking = weir::spawn(
+                ask, std::ref(app), path, fields("Accept-Encoding", "br, gzip"), http::method::get);
+            for (int i = 0; i < steps; ++i) {
+                co_await weir::yield();
+            }
+            asking.cancel();
+            co_await asking.wait();
+        }
+    }
+}
+
+WEIR_IO_TEST(Files, OutOfDescriptors) {
+    const place here;
+    http::handler app = http::files(here.root);
+    const seen before = co_await ask(app, "/a.txt");
+    EXPECT_EQ(before.code, 200u);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit none = limit;
+    none.rlim_cur = static_cast<rlim_t>(next);
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    const seen refused = co_await ask(app, "/a.txt");
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    EXPECT_EQ(refused.code, 503u);
+    EXPECT_EQ(refused["Retry-After"], "1");
+}
+
+TEST(FilesOptions, AreChecked) {
+    const place here;
+    const auto text_of = [&](std::string folder, const http::files_options& options) {
+        try {
+            http::files(std::move(folder), options);
+        } catch (const std::exception& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    const std::string root = here.root;
+    EXPECT_EQ(text_of(root + "/none", {}), "files of " + root + "/none: No such file or directory");
+    EXPECT_EQ(text_of(root + "/a.txt", {}), "files of " + root + "/a.txt: Not a directory");
+    EXPECT_EQ(text_of("", {}), "files: the name of the folder is empty, or has a zero in it");
+    EXPECT_EQ(text_of(root, {.index = "a/b"}),
+              "files_options: index = 'a/b' is not the name of a file");
+    EXPECT_EQ(text_of(root, {.piece_size = 5}),
+              "files_options: piece_size = 5 must be from 1 KiB to 64 MiB");
+    const http::file_type bad[] = {{"x", "a\nb"}};
+    EXPECT_EQ(text_of(root, {.types = bad}), "files_options: the type of 'x' cannot be a header");
+    EXPECT_EQ(text_of(root, {.cache_control = " "}).substr(0, 28), "files_options: cache_control");
+}
+
+WEIR_IO_TEST(Files, TypesOfOnesOwn) {
+    const place here;
+    write_file(here.root / "x.OWN", "x");
+    static constexpr http::file_type types[] = {{"own", "application/x-own"},
+                                                {"txt", "text/x-own"}};
+    http::handler app = http::files(here.root, {.types = types});
+    const seen own = co_await ask(app, "/x.OWN");
+    EXPECT_EQ(own["Content-Type"], "application/x-own");
+    const seen text = co_await ask(app, "/a.txt");
+    EXPECT_EQ(text["Content-Type"], "text/x-own");
+    const seen page = co_await ask(app, "/");
+    EXPECT_EQ(page["Content-Type"], "text/html; charset=utf-8");
+}
+
+}  // namespace
