@@ -73,6 +73,8 @@ int main(int argc, char** argv) {
         const double seconds = (bench::clock_ns(CLOCK_MONOTONIC) - began) * 1e-9;
         std::printf("{\"requests\": %llu, \"seconds\": %.6f}\n",
                     static_cast<unsigned long long>(count), seconds);
+        std::fflush(stdout);
+        usleep(100'000);  // until its times have been read
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());
         return 1;

@@ -69,6 +69,7 @@ func load(port string, concurrency int, warmUp, seconds float64) {
 	before, began := requests.Load(), time.Now()
 	time.Sleep(time.Duration(seconds * 1e9))
 	fmt.Printf("{\"requests\": %d, \"seconds\": %.6f}\n", requests.Load()-before, time.Since(began).Seconds())
+	time.Sleep(100 * time.Millisecond) // until its times have been read
 }
 
 func main() {
