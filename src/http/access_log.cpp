@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// An entry is an object that writes its record when it is destroyed: with the middleware's frame, be it
+// that the answer is there or that it was stopped; or with the body of the answer, if that is a stream.
+
+#include <weir/error.hpp>
+#include <weir/http/access_log.hpp>
+#include <weir/http/answered.hpp>
+#include <weir/http/principal.hpp>
+#include <weir/http/request_id.hpp>
+#include <weir/loop.hpp>
+#include <weir/report.hpp>
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace weir::http {
+
+namespace {
+
+void append_escaped(std::string& to, std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (const char each : text) {
+        const auto code = static_cast<unsigned char>(each);
+        if (each == '\n') {
+            to += "\\n";
+        } else if (each == '\r') {
+            to += "\\r";
+        } else if (each == '\t') {
+            to += "\\t";
+        } else if (each == '"' || each == '\\') {
+            to += '\\';
+            to += each;
+        } else if (code < 0x20 || code >= 0x7f) {
+            to += "\\x";
+            to += digits[code >> 4];
+            to += digits[code & 15];
+        } else {
+            to += each;
+        }
+    }
+}
+
+void append_quoted(std::string& to, std::string_view text) {
+    to += " \"";
+    append_escaped(to, text.empty() ? "-" : text);
+    to += '"';
+}
+
+// A word: what has blanks in it would look like two.
+void append_word(std::string& to, std::string_view text) {
+    const std::size_t from = to.size();
+    append_escaped(to, text.empty() ? "-" : text);
+    for (std::size_t at = to.find(' ', from); at != std::string::npos; at = to.find(' ', at)) {
+        to.replace(at, 1, "\\x20");
+    }
+}
+
+std::string text_of(const io::address& who) {
+    return who.is_ip() ? who.host() : who.kind() == io::address::family::local ? "unix:" : "-";
+}
+
+std::string date_of(std::chrono::system_clock::time_point when) {
+    constexpr std::array<const char*, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const std::time_t seconds =
+        std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(when));
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), "%02d/%s/%04d:%02d:%02d:%02d +0000", parts.tm_mday,
+                  months[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900,
+                  parts.tm_hour, parts.tm_min, parts.tm_sec);
+    return text.data();
+}
+
+void fill(access_record& record, const request& from) noexcept {
+    record.client = from.client_address();
+    record.method = from.method_name();
+    record.target = from.target();
+    record.route = from.route();
+    record.minor_version = from.minor_version();
+    record.referer = from.header("Referer");
+    record.user_agent = from.header("User-Agent");
+    if (const auto* const who = from.attached<principal>()) {
+        record.principal = who->name;
+    }
+    if (const auto* const id = from.attached<request_id>()) {
+        record.request_id = id->text;
+    }
+}
+
+void write(access_log::sink& to, access_record& record, clock::time_point began) noexcept {
+    try {
+        record.duration = now() - began;
+        to(record);
+    } catch (...) {
+        try {
+            loop::current().tell({report_kind::callback_error,
+                                  "the sink of access_log threw",
+                                  std::current_exception(),
+                                  {},
+                                  {}});
+        } catch (...) {
+        }
+    }
+}
+
+// Of a request that is there until the end.
+class entry {
+public:
+    entry(access_log::sink& to, const request& of) : to_(&to), of_(&of) {
+        record.time = std::chrono::system_clock::now();
+    }
+    entry(const entry&) = delete;
+    entry& operator=(const entry&) = delete;
+    ~entry() {
+        if (to_ != nullptr) {
+            fill(record, *of_);
+            write(*to_, record, began_);
+        }
+    }
+    void release() noexcept { to_ = nullptr; }
+    clock::time_point began() const noexcept { return began_; }
+
+    access_record record;
+
+private:
+    access_log::sink* to_;
+    const request* of_;
+    clock::time_point began_ = now();
+};
+
+// Of one that may have gone: with texts of its own.
+class lasting_entry {
+public:
+    lasting_entry(std::shared_ptr<access_log::sink> to, entry& from, const request& of)
+        : to_(std::move(to)), began_(from.began()), record_(from.record) {
+        fill(record_, of);
+        for (std::string_view* const each : texts()) {
+            text_ += *each;
+        }
+        std::string_view rest = text_;
+        for (std::string_view* const each : texts()) {
+            *each = rest.substr(0, each->size());
+            rest.remove_prefix(each->size());
+        }
+        record_.bytes = 0;
+        from.release();
+    }
+    lasting_entry(const lasting_entry&) = delete;
+    lasting_entry& operator=(const lasting_entry&) = delete;
+    ~lasting_entry() { write(*to_, record_, began_); }
+
+    void count(std::uint64_t bytes) noexcept { *record_.bytes += bytes; }
+
+private:
+    std::array<std::string_view*, 7> texts() noexcept {
+        return {&record_.principal, &record_.method,     &record_.target,    &record_.route,
+                &record_.referer,   &record_.user_agent, &record_.request_id};
+    }
+
+    std::shared_ptr<access_log::sink> to_;
+    clock::time_point began_;
+    access_record record_;
+    std::string text_;
+};
+
+class counting_writer final : public body_writer {
+public:
+    counting_writer(body_writer& to, lasting_entry& by) noexcept : to_(to), by_(by) {}
+    task<> write(io::const_bytes data) override {
+        by_.count(data.size());
+        return to_.write(data);
+    }
+    task<> flush() override { return to_.flush(); }
+
+private:
+    body_writer& to_;
+    lasting_entry& by_;
+};
+
+// The stream's own function, and the entry that ends with it.
+class counted_stream {
+public:
+    counted_stream(stream_function inner, std::unique_ptr<lasting_entry> by) noexcept
+        : inner_(std::move(inner)), by_(std::move(by)) {}
+    task<> operator()(body_writer& to) {
+        counting_writer counting(to, *by_);
+        co_await inner_(counting);
+    }
+
+private:
+    stream_function inner_;
+    std::unique_ptr<lasting_entry> by_;
+};
+
+}  // namespace
+
+std::string to_line(const access_record& record) {
+    std::string line = text_of(record.client) + " - ";
+    append_word(line, record.principal);
+    line += " [" + date_of(record.time) + "] \"";
+    append_escaped(line, record.method);
+    line += ' ';
+    append_escaped(line, record.target);
+    line += " HTTP/1." + std::to_string(record.minor_version) + "\" ";
+    line += record.code ? std::to_string(number_of(*record.code)) : "-";
+    line += ' ';
+    line += record.bytes ? std::to_string(*record.bytes) : "-";
+    append_quoted(line, record.referer);
+    append_quoted(line, record.user_agent);
+    const auto micro =
+        std::chrono::duration_cast<std::chrono::microseconds>(record.duration).count();
+    std::array<char, 40> seconds{};
+    std::snprintf(seconds.data(), seconds.size(), " %lld.%06lld",
+                  static_cast<long long>(micro / 1'000'000),
+                  static_cast<long long>(micro % 1'000'000));
+    return line + seconds.data();
+}
+
+task<response> access_log::operator()(request& asked, next inner) const {
+    entry made(*sink_, asked);
+    response answer = co_await answered(inner, asked);
+    made.record.code = answer.code();
+    const bool has_body = asked.method() != method::head && may_have_body(answer.code());
+    body::streamed* const stream = answer.body().as_stream();
+    if (stream == nullptr || !has_body) {
+        made.record.bytes = has_body ? answer.body().size() : 0;
+        co_return answer;
+    }
+    auto lasting = std::make_unique<lasting_entry>(sink_, made, asked);
+    stream->write = counted_stream(std::move(stream->write), std::move(lasting));
+    co_return answer;
+}
+
+}  // namespace weir::http
