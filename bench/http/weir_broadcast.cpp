@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// The broadcaster of suite http on Weir's hub, as a user writes it, with all limits, pings and the replay
+// buffer on: to 'go N' it answers with N messages of 100 bytes to every client.
+//
+//   bench_weir_http_broadcast uring|epoll
+#include <weir/http/router.hpp>
+#include <weir/http/server.hpp>
+#include <weir/io/listener.hpp>
+#include <weir/loop.hpp>
+#include <weir/ws/accept.hpp>
+#include <weir/ws/hub.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace {
+
+weir::task<> attend(weir::ws::hub& hub, weir::ws::connection& peer) {
+    const auto member = hub.join(peer, "all");
+    for (;;) {
+        const auto asked = co_await peer.receive();
+        if (!asked) {
+            co_return;
+        }
+        const std::string text(asked->text());
+        const int count = text.starts_with("go ") ? std::atoi(text.c_str() + 3) : 0;
+        for (int i = 0; i < count; ++i) {
+            std::string message = std::to_string(i);
+            message.insert(0, 8 - std::min<std::size_t>(8, message.size()), '0');
+            message.resize(100, 'x');
+            hub.publish("all", message);
+        }
+    }
+}
+
+weir::task<> serve() {
+    weir::ws::hub hub;
+    weir::http::router app;
+    app.get("/", [&hub](weir::http::request& request) {
+        return weir::ws::accept(request,
+                                [&hub](weir::ws::connection& peer) { return attend(hub, peer); });
+    });
+    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+    std::printf("%u\n", door.local_address().port());
+    std::fflush(stdout);
+    weir::http::handler handler = std::move(app);
+    co_await weir::http::serve(std::move(door), std::move(handler));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view driver = argc == 2 ? argv[1] : "";
+    if (driver != "uring" && driver != "epoll") {
+        std::fprintf(stderr, "usage: %s uring|epoll\n", argv[0]);
+        return 64;
+    }
+    weir::loop loop(
+        {.driver = driver == "uring" ? weir::driver_kind::uring : weir::driver_kind::epoll});
+    loop.run(serve());
+}
