@@ -48,7 +48,10 @@ public:
             return {};
         }
         if (is_done_) {
-            if (!is_gzip_ || from.empty() || from.data()[0] != std::byte{0x1f}) {
+            // Once it is no member it stays none, however the rest is cut into pieces.
+            drops_rest_ =
+                drops_rest_ || !is_gzip_ || (!from.empty() && from.data()[0] != std::byte{0x1f});
+            if (drops_rest_ || from.empty()) {
                 return {from.size(), 0};
             }
             inflateReset(&state_);
@@ -103,6 +106,7 @@ private:
     bool is_gzip_;
     bool is_open_ = false;
     bool is_done_ = false;
+    bool drops_rest_ = false;
 };
 
 class brotli_decompressor final : public decompressor {
