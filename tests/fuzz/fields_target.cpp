@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Headers that servers read, each with the whole input as its value.
+// Headers that servers and clients read, each with the whole input as its value.
 
 #include "fuzz.hpp"
 
@@ -9,6 +9,9 @@
 #include <weir/http/detail/ranges.hpp>
 #include <weir/http/detail/served_path.hpp>
 #include <weir/http/headers.hpp>
+#include <weir/http/link.hpp>
+#include <weir/http/media_type.hpp>
+#include <weir/http/retry_after.hpp>
 
 #include <algorithm>
 #include <array>
@@ -103,6 +106,34 @@ void check_paths(std::string_view input) {
     }
 }
 
+void check_media_types(std::string_view input) {
+    const auto type = weir::http::media_type::try_parse(input);
+    if (!type) {
+        return;
+    }
+    require(type->is(type->essence()) && type->is("*/*"), "it is what it is");
+    require(weir::http::is_token(type->type()) && weir::http::is_token(type->subtype()),
+            "both halves are tokens");
+    require(weir::http::media_type::try_parse(type->text()) == type, "a type is the same again");
+}
+
+void check_links(std::string_view input) {
+    const auto links = weir::http::parse_links(input, 5);
+    require(links.size() <= 5, "no more than wanted");
+    for (const auto& each : links) {
+        require(each.target.find('>') == std::string::npos, "the target ends at its bracket");
+        static_cast<void>(each.has_relation("next"));
+    }
+}
+
+void check_retry_after(std::string_view input) {
+    headers of;
+    of.add("Retry-After", input);
+    of.add("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
+    const auto wait = weir::http::retry_after(of);
+    require(!wait || *wait >= weir::clock::duration::zero(), "no waiting into the past");
+}
+
 }  // namespace
 
 WEIR_FUZZ_TARGET(fields) {
@@ -114,8 +145,11 @@ WEIR_FUZZ_TARGET(fields) {
     check_dates(input);
     check_tags(input);
     check_paths(input);
+    check_media_types(input);
+    check_links(input);
     if (weir::http::is_field_value(input)) {
         check_conditions_of(input);
+        check_retry_after(input);
         headers some;
         some.add("A", input);
         require(some.get("a") == input && some.joined("A") == input,
