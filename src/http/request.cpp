@@ -79,7 +79,8 @@ std::string_view request::param(std::string_view name) const noexcept {
 }
 
 task<std::size_t> request::read(io::bytes into) {
-    if (content_ != nullptr) {
+    // A body that was set stands for the one that came: it has been decoded.
+    if (own_body_ == nullptr && content_ != nullptr) {
         return content_->read(into);
     }
     return [](std::string* from, io::bytes to) -> task<std::size_t> {
@@ -119,7 +120,7 @@ void request::limit_body(std::uint64_t bytes) {
         throw problem(status::content_too_large,
                       "the body is larger than " + std::to_string(bytes) + " bytes");
     }
-    if (content_ != nullptr) {
+    if (own_body_ == nullptr && content_ != nullptr) {
         content_->limit(bytes);
     }
 }
@@ -134,6 +135,7 @@ detail::request_head& request::reset() {
     route_ = {};
     params_.clear();
     attached_.clear();
+    own_body_.reset();
     return head_;
 }
 
