@@ -63,14 +63,21 @@ public:
     virtual client_limit_stats stats() const = 0;
     virtual void write_metrics(metric_writer& to) const = 0;
 
+    // Of several limits, the tightest is told in the older form, which has room for one.
     void add_headers(headers& to, const allowance& left) const {
         const std::string remaining = std::to_string(left.remaining);
         const std::string reset = std::to_string(left.reset);
-        to.set("RateLimit-Limit", quota_text_);
-        to.set("RateLimit-Remaining", remaining);
-        to.set("RateLimit-Reset", reset);
-        to.set("RateLimit-Policy", policy_);
-        to.set("RateLimit", "\"" + name_ + "\";r=" + remaining + ";t=" + reset);
+        const std::string_view other = to.get("RateLimit-Remaining");
+        const bool is_tighter =
+            other.empty() || remaining.size() < other.size() ||
+            (remaining.size() == other.size() && remaining < other);  // both without zeros before
+        if (is_tighter) {
+            to.set("RateLimit-Limit", quota_text_);
+            to.set("RateLimit-Remaining", remaining);
+            to.set("RateLimit-Reset", reset);
+        }
+        to.add("RateLimit-Policy", policy_);
+        to.add("RateLimit", "\"" + name_ + "\";r=" + remaining + ";t=" + reset);
     }
 
 protected:

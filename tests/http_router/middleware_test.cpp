@@ -204,6 +204,22 @@ WEIR_TEST(ClientLimit, HeadersAlsoOnFailures) {
     EXPECT_EQ(answer.header("RateLimit-Remaining"), "0");
 }
 
+WEIR_TEST(ClientLimit, TheTightestIsTold) {
+    for (const bool is_inner : {true, false}) {
+        const http::client_limit wide({.rate = 1, .burst = 100, .name = "wide"});
+        const http::client_limit tight({.rate = 1, .burst = 20, .name = "tight"});
+        http::handler app =
+            http::with(is_inner ? wide : tight, http::with(is_inner ? tight : wide, says_ok()));
+        const response answer = co_await asks_from(app, "192.0.2.1");
+        EXPECT_EQ(answer.header("RateLimit-Limit"), "20");
+        EXPECT_EQ(answer.header("RateLimit-Remaining"), "19");
+        EXPECT_EQ(answer.headers().count("RateLimit-Remaining"), 1u);
+        EXPECT_EQ(answer.headers().joined("RateLimit"),
+                  is_inner ? "\"tight\";r=19;t=1, \"wide\";r=99;t=1"
+                           : "\"wide\";r=99;t=1, \"tight\";r=19;t=1");
+    }
+}
+
 WEIR_TEST(ClientLimit, MemoryIsBounded) {
     http::client_limit limit({.rate = 1, .max_clients = 2});
     http::handler app = http::with(limit, says_ok());

@@ -10,7 +10,8 @@
 //
 // What is too much is answered with 429, and with Retry-After in seconds. All answers say how much is
 // left: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (seconds until all of it is there again),
-// and the same as RateLimit-Policy and RateLimit, as the later drafts of the standard have it.
+// and the same as RateLimit-Policy and RateLimit, as the later drafts of the standard have it. Of several
+// limits, one after the other, the tightest is told; the later form has them all.
 //
 // Memory is bounded, on keyed_limiter's terms: while max_clients clients limit at once, new ones are
 // answered with 503.
