@@ -20,6 +20,7 @@
 #include <weir/io/listener.hpp>
 #include <weir/outcome.hpp>
 #include <weir/spawn.hpp>
+#include <weir/testing/assertions.hpp>
 #include <weir/time.hpp>
 
 #include <string>
