@@ -16,6 +16,7 @@
 #include <weir/flow/retry_loop.hpp>
 #include <weir/flow/timeout_policy.hpp>
 #include <weir/http/address_filter.hpp>
+#include <weir/http/client_error.hpp>
 #include <weir/http/host_policies.hpp>
 #include <weir/io/error.hpp>
 #include <weir/outcome.hpp>
@@ -36,8 +37,15 @@ constexpr clock::duration discard_time = std::chrono::seconds(1);
 
 // Neither the host nor the network is to blame.
 bool is_own_fault(const outcome_view& ended) {
+    if (const auto* lost = ended.error<transport_error>()) {
+        return lost->why() == transport_error::kind::client_closed;
+    }
+    if (const auto* answered = ended.error<status_error>()) {
+        return !is_retryable(answered->code());
+    }
     return ended.error<std::logic_error>() != nullptr ||
-           ended.error<address_refused>() != nullptr || ended.error<limit_exceeded>() != nullptr;
+           ended.error<address_refused>() != nullptr || ended.error<redirect_error>() != nullptr ||
+           ended.error<limit_exceeded>() != nullptr;
 }
 
 bool is_failure(const outcome_view& ended) {
@@ -47,9 +55,15 @@ bool is_failure(const outcome_view& ended) {
     return ended.has_error() && !is_own_fault(ended);
 }
 
-// The request has not reached anybody, so it can be repeated whatever it is.
+// Nobody has received the request.
 bool was_not_sent(const outcome_view& ended) {
-    return ended.error<resolve_error>() != nullptr;
+    const auto* lost = ended.error<transport_error>();
+    return ended.error<resolve_error>() != nullptr ||
+           (lost != nullptr && lost->why() == transport_error::kind::connect);
+}
+
+bool may_repeat(repeatable what, const outcome_view& ended) {
+    return what == repeatable::always || (what == repeatable::if_not_sent && was_not_sent(ended));
 }
 
 std::optional<clock::duration> asked_delay(const outcome_view& ended) {
@@ -141,7 +155,7 @@ public:
                 [this](const std::string& name) { return std::make_unique<host>(options, name); }) {
     }
 
-    task<> run(std::string name, bool may_repeat, detail::host_attempt& what) {
+    task<> run(std::string name, repeatable again, detail::host_attempt& what) {
         counted request(counts);
         auto in = hosts.try_get(name);
         if (!in) {
@@ -150,10 +164,10 @@ public:
         }
         const host_map::lease lease = std::move(in).pass();
         if (options.total_timeout == clock::duration::max()) {
-            co_await attempts(**lease, name, may_repeat, what, request);
+            co_await attempts(**lease, name, again, what, request);
             co_return;
         }
-        auto all = attempts(**lease, name, may_repeat, what, request);
+        auto all = attempts(**lease, name, again, what, request);
         const auto ended = co_await settle(timeout(options.total_timeout, std::move(all)));
         give(ended, name, options.total_timeout, request);
     }
@@ -181,7 +195,7 @@ private:
     };
 
     // Ends when there is an answer to give; throws what is to be thrown.
-    task<> attempts(host& to, const std::string& name, bool may_repeat, detail::host_attempt& what,
+    task<> attempts(host& to, const std::string& name, repeatable again, detail::host_attempt& what,
                     counted& request) {
         retry_loop tries(retries);
         const auto send = [&] {
@@ -201,8 +215,8 @@ private:
                 to.gate.leave_alone_until(now() + std::min(*asked, options.max_retry_after));
             }
             // With its circuit open the next attempt would be refused: what there is says more.
-            const bool is_worthwhile = (may_repeat || was_not_sent(ended)) &&
-                                       to.breaker.open_time_left() == clock::duration::zero();
+            const bool is_worthwhile =
+                may_repeat(again, ended) && to.breaker.open_time_left() == clock::duration::zero();
             if (!is_worthwhile || !tries.failed(ended)) {
                 give(ended, name, options.attempt_timeout, request);
                 request.ending = &counts.failed;
@@ -239,8 +253,8 @@ host_policies::host_policies(const host_policies_options& options)
     : core_(std::make_unique<core>(options)) {}
 host_policies::~host_policies() = default;
 
-task<> host_policies::attempt(std::string host, bool may_repeat, detail::host_attempt& what) {
-    return core_->run(std::move(host), may_repeat, what);
+task<> host_policies::attempt(std::string host, repeatable again, detail::host_attempt& what) {
+    return core_->run(std::move(host), again, what);
 }
 
 host_status host_policies::status_of(const url& to) {
@@ -282,8 +296,9 @@ std::string host_policies::key_of(const url& to) const {
     return std::string(host);
 }
 
-bool host_policies::may_repeat(method with) const noexcept {
-    return core_->options.retry_all_methods || is_idempotent(with);
+repeatable host_policies::repeatable_of(method with) const noexcept {
+    return core_->options.retry_all_methods || is_idempotent(with) ? repeatable::always
+                                                                   : repeatable::if_not_sent;
 }
 
 }  // namespace weir::http

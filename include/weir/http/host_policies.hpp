@@ -47,6 +47,13 @@ enum class host_key : std::uint8_t {
     origin,  // 'https://example.com:8443'
 };
 
+// What may be sent again when it has failed.
+enum class repeatable : std::uint8_t {
+    never,
+    if_not_sent,  // only if it is certain that nobody has received it
+    always,
+};
+
 struct host_policies_options {
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
@@ -164,11 +171,15 @@ public:
     // is thrown; weir::refused if the host is not to be asked now, timed_out at the total timeout.
     // Cancelling ends what is under way and leaves nothing behind.
     template <class Send>
-    auto run(const url& to, method with, Send&& send) {
+    auto run(const url& to, repeatable again, Send&& send) {
         WEIR_CHECK_CALLABLE(Send);
-        return repeat<weir::detail::held_t<Send>>(key_of(to), may_repeat(with),
-                                                  std::forward<Send>(send));
+        return repeat<weir::detail::held_t<Send>>(key_of(to), again, std::forward<Send>(send));
     }
+    template <class Send>
+    auto run(const url& to, method with, Send&& send) {
+        return run(to, repeatable_of(with), std::forward<Send>(send));
+    }
+    repeatable repeatable_of(method with) const noexcept;
 
     // Of a host that is not known: as it would be made.
     host_status status_of(const url& to);
@@ -181,14 +192,13 @@ private:
     class core;
 
     std::string key_of(const url& to) const;
-    bool may_repeat(method with) const noexcept;
-    task<> attempt(std::string host, bool may_repeat, detail::host_attempt& what);
+    task<> attempt(std::string host, repeatable again, detail::host_attempt& what);
 
     template <class Held, class Answer = typename weir::detail::call_value<
                               std::invoke_result_t<std::remove_reference_t<Held>&>>::type>
-    task<Answer> repeat(std::string host, bool may_repeat, Held send) {
+    task<Answer> repeat(std::string host, repeatable again, Held send) {
         detail::typed_attempt<std::remove_reference_t<Held>, Answer> what(send);
-        co_await attempt(std::move(host), may_repeat, what);
+        co_await attempt(std::move(host), again, what);
         co_return what.take();
     }
 
