@@ -143,9 +143,11 @@ system_clock::time_point clamped(std::chrono::sys_seconds moment) noexcept {
 }  // namespace
 
 std::array<char, 29> date_characters(system_clock::time_point when) noexcept {
-    const auto day = std::chrono::floor<std::chrono::days>(when);
+    // Nanoseconds would overflow at the first day of the clock, which is not a whole one.
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(when);
+    const auto day = std::chrono::floor<std::chrono::days>(seconds);
     const std::chrono::year_month_day date(day);
-    const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(when - day));
+    const std::chrono::hh_mm_ss time(seconds - day);
     std::array<char, 29> written{};
     char* at = written.data();
     const auto text = [&](std::string_view piece) {

@@ -322,9 +322,9 @@ TEST(AddressClass, SpellingsOfHosts) {
 TEST(AddressClass, AgreesWithANaiveModel) {
     std::mt19937 random(5);
     const address_filter filter = address_filter::public_only();
-    for (std::uint32_t i = 0; i < 1 << 17; ++i) {
-        // All of the first 16 bits, then anything.
-        const address v4 = v4_of(i < 1 << 16 ? i << 16 | (random() & 0xffff) : random());
+    for (std::uint32_t i = 0; i < 20'000; ++i) {
+        // All of the first 13 bits, then anything.
+        const address v4 = v4_of(i < 1 << 13 ? i << 19 | (random() & 0x7ffff) : random());
         ASSERT_EQ(filter.allows(v4), is_public_in_model(v4)) << v4;
     }
     // Around the edges of each range, a bit changed here and there.
@@ -343,7 +343,7 @@ TEST(AddressClass, AgreesWithANaiveModel) {
             }
         }
     }
-    for (int i = 0; i < 100'000; ++i) {
+    for (int i = 0; i < 10'000; ++i) {
         sockaddr_in6 raw{};
         raw.sin6_family = AF_INET6;
         for (auto& byte : raw.sin6_addr.s6_addr) {
@@ -405,7 +405,7 @@ TEST(AddressRange, ReadsAndContains) {
     EXPECT_TRUE(address_range::parse("0.0.0.0/0").contains(at("255.255.255.255")));
 
     std::mt19937 random(3);
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 5'000; ++i) {
         const int prefix = static_cast<int>(random() % 33);
         const std::uint32_t mask = prefix == 0 ? 0 : ~0u << (32 - prefix);
         const std::uint32_t base = static_cast<std::uint32_t>(random()) & mask;

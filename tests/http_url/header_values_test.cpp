@@ -43,7 +43,7 @@ constexpr const char* asctime_form = "%a %b %e %H:%M:%S %Y";
 TEST(Date, AgreesWithTheSystem) {
     std::mt19937_64 random(1);
     const auto now = at(1'800'000'000);
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 5'000; ++i) {
         // 1677 to 2262, what the clock can express.
         const auto when = static_cast<std::time_t>(random() % 18'400'000'000) - 9'200'000'000;
         ASSERT_EQ(format_date(at(when)), written(when, fixed));

@@ -393,7 +393,7 @@ TEST(Url, ReadsWhatItWrites) {
         "::1",  "80",    "ü",   "\\",  "[::1]", "x:y@", "\u3002", "１", "xn--", "é.", "%25",
         "|",    " ",     ";",   "=",   "&",     "\x01", "\xff",   "*",  "+",    "~",  "8"};
     int taken = 0;
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < 10'000; ++round) {
         std::string text = below(4) == 0 ? "" : "http://";
         const std::size_t count = 1 + below(8);
         for (std::size_t i = 0; i < count; ++i) {
@@ -419,7 +419,7 @@ TEST(Url, ReadsWhatItWrites) {
             ASSERT_EQ(url::parse(referred->text()), *referred);
         }
     }
-    EXPECT_GT(taken, 1000);
+    EXPECT_GT(taken, 500);
 }
 
 TEST(Percent, EncodesAndDecodes) {
