@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The audience of suite http's broadcasts, the same for everybody: a bare epoll client with many
-// WebSocket connections. The first of them asks ('go N'), and the time runs until every connection has N
-// messages of 100 bytes, each checked; then it asks again.
+// WebSocket connections. The first of them sends N messages of 100 bytes at once, which the server has to
+// give to all; the time runs until every connection has all of them, each checked. Then the next N.
 //
 //   bench_ws_load PORT CLIENTS MESSAGES WARM_UP_SECONDS SECONDS
 #include "../io/connecting.hpp"
@@ -49,18 +49,20 @@ void shake_hands(int socket) {
 }
 
 // A text frame of a client, masked with zeroes.
-void ask(int socket, const std::string& text) {
-    std::string bytes{'\x81', static_cast<char>(0x80 | text.size()), 0, 0, 0, 0};
-    bytes += text;
-    if (send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) fail("send");
+std::string masked_frame(const char* number) {
+    std::string bytes{'\x81', static_cast<char>(0x80 | payload), 0, 0, 0, 0};
+    bytes += number;
+    return bytes + std::string(payload - 8, 'x');
 }
 
 class audience {
 public:
     audience(std::uint16_t port, unsigned clients, unsigned messages)
         : epoll_(epoll_create1(EPOLL_CLOEXEC)), connections_(clients), expected_(messages) {
-        for (unsigned i = 0; i < messages; ++i)
+        for (unsigned i = 0; i < messages; ++i) {
             std::snprintf(expected_[i].data(), expected_[i].size(), "%08u", i);
+            said_ += masked_frame(expected_[i].data());
+        }
         for (connection& each : connections_) {
             each.socket = load::connect_to(port);
             shake_hands(each.socket);
@@ -70,13 +72,15 @@ public:
         }
     }
 
-    // One request, until all have everything; the number of deliveries.
+    // Until all have everything; the number of deliveries.
     std::uint64_t round() {
         const auto messages = static_cast<unsigned>(expected_.size());
         std::size_t waiting = connections_.size();
         for (connection& each : connections_)
             each.received = 0;
-        ask(connections_[0].socket, "go " + std::to_string(messages));
+        // 21 KB, which a socket's buffer holds.
+        const ssize_t sent = send(connections_[0].socket, said_.data(), said_.size(), MSG_NOSIGNAL);
+        if (sent != static_cast<ssize_t>(said_.size())) fail("send");
         while (waiting > 0) {
             epoll_event events[512];
             const int count = epoll_wait(epoll_, events, 512, 10'000);
@@ -112,6 +116,7 @@ private:
         std::memcpy(c.part, at, c.kept);
     }
 
+    std::string said_;
     int epoll_;
     std::vector<connection> connections_;
     std::vector<std::array<char, 12>> expected_;
