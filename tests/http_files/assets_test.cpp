@@ -182,7 +182,10 @@ WEIR_TEST(Assets, AFolderBecomesPartOfTheProgram) {
     EXPECT_NE(embedded[0].etag, embedded[2].etag);
     http::handler app = http::assets(embedded);
     const seen start = co_await ask(app, "/");
-    EXPECT_EQ(start.body, "<!doctype html>\n<title>Site</title>\n<p>Hello.</p>\n");
+    EXPECT_EQ(
+        start.body,
+        "<!doctype html>\n<title>Site</title>\n<link rel=\"stylesheet\" href=\"docs/plain.css\">\n"
+        "<p>Hello.</p>\n");
     const seen style = co_await ask(app, "/docs/plain.css");
     EXPECT_EQ(style["Content-Type"], "text/css; charset=utf-8");
     EXPECT_EQ(style["ETag"].size(), 34u);
