@@ -12,6 +12,7 @@
 #include <weir/http/polite_client.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/dns.hpp>
+#include <weir/io/error.hpp>
 #include <weir/io/listener.hpp>
 #include <weir/refusal.hpp>
 #include <weir/spawn.hpp>
@@ -38,8 +39,8 @@ class site {
 public:
     using handler = std::function<http::response(http::request&)>;
 
-    explicit site(io::address at, handler answer = {}) : answer_(std::move(answer)) {
-        io::listener door = io::listen(at);
+    explicit site(io::address at, handler answer = {}) : site(io::listen(at), std::move(answer)) {}
+    explicit site(io::listener door, handler answer = {}) : answer_(std::move(answer)) {
         address_ = door.local_address();
         running_ = weir::spawn(http::serve(std::move(door), [this](http::request& asked) {
             ++requests_;
@@ -64,11 +65,27 @@ private:
     int requests_ = 0;
 };
 
+// Two addresses with one port, which others may have at one of them.
+std::pair<io::listener, io::listener> twins(io::address one, io::address two) {
+    for (int attempt = 0;; ++attempt) {
+        io::listener first = io::listen(one.with_port(0));
+        try {
+            io::listener second = io::listen(two.with_port(first.local_address().port()));
+            return {std::move(first), std::move(second)};
+        } catch (const weir::io_error&) {
+            if (attempt == 20) {
+                throw;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 WEIR_IO_TEST(AddressFilterEndToEnd, NoSpellingReachesLoopback) {
-    site four(io::address::loopback(0));
-    site six(io::address::loopback_v6(four.address().port()));
+    auto doors = twins(io::address::loopback(0), io::address::loopback_v6(0));
+    site four(std::move(doors.first));
+    site six(std::move(doors.second));
     http::client open;
     http::client careful({}, address_filter::public_only());
     const std::vector<std::string> spellings = {"127.0.0.1",
@@ -144,8 +161,9 @@ WEIR_IO_TEST(AddressFilterEndToEnd, ExceptionsAndRedirects) {
 
 // 127.0.0.2 stands for a public address, which tests do not connect to.
 WEIR_IO_TEST(AddressFilterEndToEnd, RebindingNeverConnects) {
-    site outside(io::address::parse("127.0.0.2:0"));
-    site inside(io::address::loopback(outside.address().port()));
+    auto doors = twins(io::address::parse("127.0.0.2:0"), io::address::loopback(0));
+    site outside(std::move(doors.first));
+    site inside(std::move(doors.second));
     int asked = 0;
     std::mt19937 random(1);
     const auto handler = [&](const weir_test::dns_question& question) {
@@ -209,7 +227,6 @@ WEIR_IO_TEST(AddressFilterEndToEnd, RebindingNeverConnects) {
 
 WEIR_IO_TEST(PoliteClient, RetriesFetchesAndBreaks) {
     int tries = 0;
-    std::vector<std::string> bodies;
     site moody(io::address::loopback(0), [&](http::request& asked) {
         ++tries;
         if (asked.path() == "/down") {
@@ -288,4 +305,53 @@ WEIR_IO_TEST(PoliteClient, SendsBodiesAgain) {
                       http::transport_error);
     EXPECT_EQ(polite.policies().stats().attempts - before, 3u);
     WEIR_EXPECT_THROW(polite.fetch("http://127.0.0.1:1/", 10), http::transport_error);
+}
+
+// A body that breaks off is fetched again; a stop at any moment leaves nothing behind.
+WEIR_IO_TEST(PoliteClient, CoversBodiesAndStops) {
+    int asked = 0;
+    weir::loop::current().on_report([](const weir::report&) {});  // of answers that break off
+    site unsteady(io::address::loopback(0), [&](http::request&) {
+        const bool breaks_off = ++asked % 3 != 0;
+        return http::response::stream(
+            "text/plain",
+            [breaks_off](http::body_writer& to) -> weir::task<> {
+                co_await to.write(std::string_view("half "));
+                co_await to.flush();
+                co_await weir::sleep(1ms);
+                if (breaks_off) {
+                    throw std::runtime_error("breaks off");
+                }
+                co_await to.write(std::string_view("whole"));
+            },
+            10);
+    });
+    http::client client;
+    http::polite_client polite(client, {.rate = host_policies_options::unlimited,
+                                        .max_concurrent = 2,
+                                        .backoff = {.initial = 1ms, .maximum = 2ms},
+                                        .consecutive_failures = 0});
+    const auto page = co_await polite.fetch(unsteady.url("127.0.0.1"));
+    EXPECT_EQ(page.body(), "half whole");
+    EXPECT_EQ(asked, 3);
+
+    for (int i = 0; i < 40; ++i) {
+        std::vector<weir::handle<http::fetched>> running;
+        for (int k = 0; k < 3; ++k) {
+            running.push_back(weir::spawn(polite.fetch(unsteady.url("127.0.0.1"))));
+        }
+        co_await weir::sleep(i * 150us);
+        for (auto& each : running) {
+            each.cancel();
+        }
+        for (auto& each : running) {
+            co_await each.wait();
+        }
+        WEIR_ASSERT_EQ(polite.policies().stats().in_flight, 0u);
+        WEIR_ASSERT_EQ(client.stats().active, 0u);
+    }
+    const auto stats = polite.policies().stats();
+    EXPECT_EQ(stats.requests, stats.answered + stats.failed + stats.stopped);
+    EXPECT_GT(stats.stopped, 0u);
+    co_await unsteady.stop();
 }
