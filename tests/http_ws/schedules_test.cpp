@@ -382,7 +382,7 @@ TEST(WsProperty, StopsAnywhere) {
         }
         EXPECT_EQ(net.stats().open, 0u);
     };
-    schedules::expect_under(600, body);
+    schedules::expect_under(400, body);
 }
 
 }  // namespace
