@@ -4,6 +4,7 @@
 #include "detail/json_builder.hpp"
 
 #include <weir/http/json.hpp>
+#include <weir/http/media_type.hpp>
 
 #include <boost/json/serialize.hpp>
 #include <boost/system/system_error.hpp>
@@ -52,38 +53,10 @@ std::string reason_of(const bj::error_code& error, const detail::json_builder& b
     return error.message();
 }
 
-constexpr std::string_view blanks = " \t";
-
-std::string_view trimmed(std::string_view text) noexcept {
-    const std::size_t first = text.find_first_not_of(blanks);
-    return first == std::string_view::npos
-               ? std::string_view()
-               : text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-bool is_json_type(std::string_view content_type) noexcept {
-    const std::size_t semicolon = content_type.find(';');
-    const std::string_view type = trimmed(content_type.substr(0, semicolon));
-    const std::size_t slash = type.find('/');
-    const bool has_suffix = type.size() > 5 && slash != std::string_view::npos && slash > 0 &&
-                            slash + 6 < type.size() &&
-                            same_name(type.substr(type.size() - 5), "+json");
-    if (!same_name(type, "application/json") && !has_suffix) {
-        return false;
-    }
-    std::string_view rest =
-        semicolon == std::string_view::npos ? "" : content_type.substr(semicolon + 1);
-    while (!rest.empty()) {
-        const std::string_view parameter = trimmed(rest.substr(0, rest.find(';')));
-        rest.remove_prefix(std::min(rest.size(), rest.substr(0, rest.find(';')).size() + 1));
-        if (same_name(parameter.substr(0, 8), "charset=")) {
-            const std::string_view set = parameter.substr(8);
-            if (!same_name(set, "utf-8") && !same_name(set, "\"utf-8\"")) {
-                return false;
-            }
-        }
-    }
-    return true;
+bool is_json_type(std::string_view content_type) {
+    const std::optional<media_type> type = media_type::try_parse(content_type);
+    return type && type->is_json() &&
+           same_name(type->parameter("charset").value_or("utf-8"), "utf-8");
 }
 
 bool has_strange_numbers(const bj::value& value) noexcept {
@@ -123,7 +96,7 @@ bj::value parse_json(std::string_view text, const json_options& options) {
     rules.max_depth = options.max_depth;
     bj::basic_parser<detail::json_builder> parser(rules, options.allow_duplicates);
     bj::error_code error;
-    std::size_t taken = parser.write_some(false, text.data(), text.size(), error);
+    const std::size_t taken = parser.write_some(false, text.data(), text.size(), error);
     if (!error && taken < text.size()) {
         error = bj::error::extra_data;
     }
