@@ -12,6 +12,7 @@
 #include <weir/http/link.hpp>
 #include <weir/http/media_type.hpp>
 #include <weir/http/retry_after.hpp>
+#include <weir/http/trusted_proxies.hpp>
 
 #include <algorithm>
 #include <array>
@@ -134,6 +135,36 @@ void check_retry_after(std::string_view input) {
     require(!wait || *wait >= weir::clock::duration::zero(), "no waiting into the past");
 }
 
+// Whatever a client writes, it is not taken for somebody else: a proxy adds who it was behind it.
+void check_forwarded(std::string_view input) {
+    using weir::http::forwarded_header;
+    const auto proxy = weir::io::address::parse("10.0.0.1", 1);
+    const auto client = weir::io::address::parse("203.0.113.7", 0);
+    for (const auto which : {forwarded_header::x_forwarded_for, forwarded_header::forwarded}) {
+        const bool is_list = which == forwarded_header::x_forwarded_for;
+        const char* const name = is_list ? "X-Forwarded-For" : "Forwarded";
+        const std::string_view added = is_list ? "203.0.113.7" : "for=203.0.113.7";
+        weir::http::trusted_proxies proxies(which);
+        proxies.trust("10.0.0.0/8");
+
+        headers one_line;
+        one_line.add(name, std::string(input) + ", " + std::string(added));
+        const auto found = proxies.client_of(proxy, one_line);
+        // A quote that it leaves open spoils its line, and then nobody is known but the proxy.
+        require(found == client || (!is_list && found == proxy), "nobody else");
+
+        headers two_lines;
+        two_lines.add(name, input);
+        two_lines.add(name, added);
+        require(proxies.client_of(proxy, two_lines) == client, "nobody else by a line of its own");
+
+        headers alone;
+        alone.add(name, input);
+        require(proxies.client_of(client, alone) == client, "who is not trusted is not believed");
+        static_cast<void>(proxies.client_of(proxy, alone));
+    }
+}
+
 }  // namespace
 
 WEIR_FUZZ_TARGET(fields) {
@@ -150,6 +181,7 @@ WEIR_FUZZ_TARGET(fields) {
     if (weir::http::is_field_value(input)) {
         check_conditions_of(input);
         check_retry_after(input);
+        check_forwarded(input);
         headers some;
         some.add("A", input);
         require(some.get("a") == input && some.joined("A") == input,

@@ -116,6 +116,7 @@ std::vector<attack> framing_attacks() {
 std::vector<attack> line_attacks() {
     const std::string end = "Host: a\r\n\r\n";
     return {
+        {"GET / HTTP/1.1\n", 400},
         {"GET / HTTP/1.1\nHost: a\n\n", 400},
         {"GET / HTTP/1.1\nHost: a\r\n\r\n", 400},
         {"GET / HTTP/1.1\r\nHost: a\n\r\n", 400},
@@ -227,7 +228,9 @@ std::vector<attack> chunk_attacks() {
         {chunked("1\na\n0\n\n"), 400},
         {chunked("1\r\na\n0\r\n\r\n"), 400},
         {chunked("1\r\na\r0\r\n\r\n"), 400},
+        {chunked("1\r\na\rX0\r\n\r\n"), 400},
         {chunked("1\ra\r\n0\r\n\r\n"), 400},
+        {chunked("1\rXa\r\n0\r\n\r\n"), 400},
         {chunked("1\r\r\na\r\n0\r\n\r\n"), 400},
         {chunked("1\r\nab\r\n0\r\n\r\n"), 400},
         {chunked("1\r\na0\r\n\r\n"), 400},
@@ -256,6 +259,7 @@ std::vector<attack> chunk_attacks() {
         {chunked("0\r\nA: a\r\n b\r\n\r\n"), 400},
         {chunked("0\r\nA: a\0\r\n\r\n"s), 400},
         {chunked("0\r\nContent-Length: 3\r\n\r\n"), 400},
+        {chunked("0\r\nA: b\r\nContent-Length: 3\r\n\r\n"), 400},
         {chunked("0\r\ntransfer-encoding: chunked\r\n\r\n"), 400},
         {chunked("0\r\nHOST: b\r\n\r\n"), 400},
         {chunked("0\r\nA: " + std::string(16384, 'a')), 431},

@@ -80,6 +80,12 @@ TEST(HttpParser, ForgetsTheRequestBefore) {
     EXPECT_EQ(head.content_length, std::nullopt);
     EXPECT_EQ(head.fields.size(), 1u);
     EXPECT_EQ(parser.direct_bytes(), 0u);
+    const std::string third = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    ASSERT_EQ(parser.parse_head(third, head), third.size());
+    EXPECT_TRUE(head.is_chunked && !parser.is_body_done());
+    parser.reset();
+    ASSERT_EQ(parser.parse_head(second, head), second.size());
+    EXPECT_FALSE(head.is_chunked || !parser.is_body_done());
 }
 
 TEST(HttpParser, TargetsHaveFourForms) {
