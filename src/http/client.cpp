@@ -180,29 +180,29 @@ task<client_response> client::send(client_request wanted) {
 }
 
 task<client_response> client::get(std::string_view url) {
-    return send(client_request(method::get, url));
+    return send(client_request(method::get, core_->parse(url)));
 }
 
 task<client_response> client::head(std::string_view url) {
-    return send(client_request(method::head, url));
+    return send(client_request(method::head, core_->parse(url)));
 }
 
 task<client_response> client::post(std::string_view url, http::body content,
                                    std::string_view content_type) {
-    client_request wanted(method::post, url);
+    client_request wanted(method::post, core_->parse(url));
     wanted.set_body(std::move(content), content_type);
     return send(std::move(wanted));
 }
 
 task<client_response> client::put(std::string_view url, http::body content,
                                   std::string_view content_type) {
-    client_request wanted(method::put, url);
+    client_request wanted(method::put, core_->parse(url));
     wanted.set_body(std::move(content), content_type);
     return send(std::move(wanted));
 }
 
 task<client_response> client::delete_(std::string_view url) {
-    return send(client_request(method::delete_, url));
+    return send(client_request(method::delete_, core_->parse(url)));
 }
 
 http::headers& client::default_headers() noexcept {

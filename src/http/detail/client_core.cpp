@@ -109,6 +109,19 @@ dns::resolver& client_core::resolver() {
     return settings_.plain.resolver != nullptr ? *settings_.plain.resolver : dns::loop_resolver();
 }
 
+const http::url& client_core::parse(std::string_view text) {
+    constexpr std::size_t enough = 256;
+    const auto found = parsed_.find(text);
+    if (found != parsed_.end()) {
+        return found->second;
+    }
+    http::url fresh = http::url::parse(text);
+    if (parsed_.size() >= enough) {
+        parsed_.clear();
+    }
+    return parsed_.emplace(text, std::move(fresh)).first->second;
+}
+
 transfer_owner client_core::new_transfer() {
     std::unique_ptr<transfer> made;
     if (spare_.empty()) {

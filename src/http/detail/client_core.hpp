@@ -8,9 +8,12 @@
 
 #include <weir/http/client.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace weir::http::detail {
@@ -27,6 +30,10 @@ struct client_settings {
     http::headers default_headers;
 };
 
+struct text_hash : std::hash<std::string_view> {
+    using is_transparent = void;
+};
+
 class client_core final : public curl_multi, public std::enable_shared_from_this<client_core> {
 public:
     client_core(const client_options& options, std::optional<address_filter> filter);
@@ -36,6 +43,7 @@ public:
     client_settings& settings() noexcept { return settings_; }
     using curl_multi::add;
     using curl_multi::bind_to_loop;
+    using curl_multi::called_at;
     using curl_multi::close_socket;
     using curl_multi::home;
     using curl_multi::own_socket;
@@ -46,6 +54,8 @@ public:
     host_table& hosts() noexcept { return hosts_; }
     CURLSH* share() const noexcept { return share_; }
     dns::resolver& resolver();
+    // As url::parse, and remembers it: most clients ask for the same few again and again.
+    const http::url& parse(std::string_view text);
 
     // Ready for transfer::start. Throws std::bad_alloc.
     transfer_owner new_transfer();
@@ -66,6 +76,7 @@ private:
     host_table hosts_;
     CURLSH* share_ = nullptr;
     std::vector<std::unique_ptr<transfer>> spare_;
+    std::unordered_map<std::string, http::url, text_hash, std::equal_to<>> parsed_;
     transfer* active_ = nullptr;  // the first of them
     std::size_t active_count_ = 0;
     std::uint64_t requests_ = 0;

@@ -101,6 +101,7 @@ void curl_multi::shut_down() noexcept {
     if (home_ == nullptr) {
         return;
     }
+    enter();
     curl_multi_cleanup(std::exchange(multi_, nullptr));
     settle();
     if (is_armed()) {
@@ -114,21 +115,32 @@ void curl_multi::shut_down() noexcept {
     driver_ = nullptr;
 }
 
+// settle() follows.
+void curl_multi::enter() noexcept {
+    is_calling_ = true;
+    called_at_ = home_->now();
+}
+
 void curl_multi::add(CURL* easy) {
+    enter();
     if (curl_multi_add_handle(multi_, easy) != CURLM_OK) {
+        settle();
         throw std::bad_alloc();
     }
     int running = 0;
+    due_ = clock::time_point::max();
     curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
     settle();
 }
 
 void curl_multi::remove(CURL* easy) noexcept {
+    enter();
     curl_multi_remove_handle(multi_, easy);
     settle();
 }
 
 void curl_multi::pause(CURL* easy, int what) noexcept {
+    enter();
     curl_easy_pause(easy, what);
     settle();
 }
@@ -247,7 +259,9 @@ void curl_multi::direction::fd_ready() noexcept {
         owner.ready_.push_back(of);
     }
     of->ready |= this == &of->reading ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
-    owner.wake_up(owner.home_->now());
+    if (!owner.is_calling_) {
+        owner.wake_up(owner.home_->now());
+    }
 }
 
 int curl_multi::on_timer(CURLM*, long milliseconds, void* self) noexcept {
@@ -256,9 +270,10 @@ int curl_multi::on_timer(CURLM*, long milliseconds, void* self) noexcept {
         owner.due_ = clock::time_point::max();
         return 0;
     }
-    owner.due_ = weir::detail::after(owner.home_->now(), std::chrono::milliseconds(milliseconds));
-    owner.wake_up(owner.due_);
-    return 0;
+    owner.due_ = milliseconds == 0 ? owner.called_at_
+                                   : weir::detail::after(owner.home_->now(),
+                                                         std::chrono::milliseconds(milliseconds));
+    return 0;  // settle() sets the timer
 }
 
 // A timer that is armed for earlier stays so: at worst it comes for nothing.
@@ -273,6 +288,7 @@ void curl_multi::wake_up(clock::time_point when) noexcept {
 }
 
 void curl_multi::fire() noexcept {
+    enter();
     int running = 0;
     // More may become ready meanwhile, which is for the next time.
     const std::size_t count = ready_.size();
@@ -287,7 +303,7 @@ void curl_multi::fire() noexcept {
         curl_multi_socket_action(multi_, each.fd, what, &running);
     }
     ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
-    if (due_ <= home_->now()) {
+    if (due_ <= called_at_) {
         due_ = clock::time_point::max();
         curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
     }
@@ -311,6 +327,7 @@ void curl_multi::settle() noexcept {
         update(*each, readiness::writable, each->writing);
     }
     changed_.clear();
+    is_calling_ = false;
     const clock::time_point next = ready_.empty() ? due_ : home_->now();
     if (next != clock::time_point::max()) {
         wake_up(next);

@@ -36,6 +36,8 @@ protected:
     void bind_to_loop();
     // The loop, and null when there is none.
     loop* home() const noexcept { return home_; }
+    // The time when libcurl was last called: close enough for its callbacks.
+    clock::time_point called_at() const noexcept { return called_at_; }
 
     // What can be sent at once is sent. Throws std::bad_alloc.
     void add(CURL* easy);
@@ -85,6 +87,7 @@ private:
     void forget_watches(watched_socket& of) noexcept;
     void update(watched_socket& of, readiness which, direction& watched) noexcept;
     void wake_up(clock::time_point when) noexcept;
+    void enter() noexcept;
     void fire() noexcept override;
     // After every call of libcurl: what has ended, what is to be watched.
     void settle() noexcept;
@@ -97,7 +100,9 @@ private:
     std::vector<watched_socket*> changed_;
     std::vector<watched_socket*> ready_;
     clock::time_point due_ = clock::time_point::max();  // when libcurl wants to be called
+    clock::time_point called_at_{};
     std::uint64_t opened_ = 0;
+    bool is_calling_ = false;  // libcurl has not returned
 };
 
 }  // namespace weir::http::detail

@@ -16,14 +16,17 @@
 
 namespace weir::http::detail {
 
-transfer::transfer() : easy_(curl_easy_init()) {
-    if (easy_ == nullptr) {
+transfer::transfer() : location_(curl_url()), easy_(curl_easy_init()) {
+    if (easy_ == nullptr || location_ == nullptr) {
+        curl_easy_cleanup(easy_);
+        curl_url_cleanup(location_);
         throw std::bad_alloc();
     }
 }
 
 transfer::~transfer() {
     curl_easy_cleanup(easy_);
+    curl_url_cleanup(location_);
 }
 
 void transfer::prepare(std::shared_ptr<client_core> core) {
@@ -36,6 +39,7 @@ void transfer::prepare(std::shared_ptr<client_core> core) {
 
 void transfer::set_route(host_place host, const std::vector<io::address>& found) {
     connects_to_address_ = found.empty();
+    has_several_addresses_ = found.size() > 1;
     if (!found.empty()) {
         core_->hosts().tell(host.host(), found, resolve_list_);
     }
@@ -44,23 +48,20 @@ void transfer::set_route(host_place host, const std::vector<io::address>& found)
 
 void transfer::start(client_request& wanted, const deadlines& limits, host_place place,
                      upload* sending) {
-    url_ = wanted.url();
-    what_.assign(wanted.method_name());
-    what_ += ' ';
-    what_ += url_.text();
+    set_url(wanted.url());
+    method_name_.assign(wanted.method_name());
     sending_ = sending;
     if (sending == nullptr) {
         sent_ = std::move(wanted.body());
     }
     limits_ = limits;
     error_text_[0] = '\0';
-    curl_easy_setopt(easy_, CURLOPT_URL, url_.text().c_str());
     set_method(wanted);
     set_headers(wanted);
-    curl_easy_setopt(easy_, CURLOPT_RESOLVE, resolve_list_.get());
-    const auto connect = std::chrono::ceil<std::chrono::milliseconds>(limits_.connect).count();
-    curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
-                     static_cast<long>(std::clamp<std::int64_t>(connect, 1, 86'400'000)));
+    if (!resolve_list_.empty()) {
+        curl_easy_setopt(easy_, CURLOPT_RESOLVE, resolve_list_.get());
+    }
+    set_connect_limit();
     last_activity_ = core_->home()->now();
     place_ = std::move(place);
     is_under_way_ = true;
@@ -124,7 +125,7 @@ void transfer::abandon(std::exception_ptr why) noexcept {
 void transfer::client_closes() noexcept {
     try {
         abandon(std::make_exception_ptr(transport_error(transport_error::kind::client_closed,
-                                                        what_ + ": the client was closed")));
+                                                        what() + ": the client was closed")));
     } catch (...) {
         abandon(std::current_exception());
     }
@@ -239,7 +240,7 @@ void transfer::fire() noexcept {
         return;
     }
     try {
-        abandon(std::make_exception_ptr(request_timed_out(which, what_ + text)));
+        abandon(std::make_exception_ptr(request_timed_out(which, what() + text)));
     } catch (...) {
         abandon(std::current_exception());
     }

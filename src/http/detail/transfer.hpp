@@ -93,7 +93,8 @@ public:
     int version() const noexcept { return version_; }
     const http::headers& fields() const noexcept { return fields_; }
     const http::url& url() const noexcept { return url_; }
-    std::string_view what() const noexcept { return what_; }
+    // 'GET http://host/': what errors begin with.
+    std::string what() const { return method_name_ + ' ' + url_.text(); }
     int redirects() const noexcept { return redirects_; }
     void set_redirects(int count) noexcept { redirects_ = count; }
 
@@ -131,8 +132,10 @@ private:
 
     void configure();
     void configure_tls();
+    void set_url(const http::url& wanted);
     void set_method(const client_request& wanted);
     void set_headers(const client_request& wanted);
+    void set_connect_limit();
     bool header_line(std::string_view line);
     void begin_head(std::string_view line);
     void continue_last(std::string_view more);
@@ -148,6 +151,7 @@ private:
     bool settings_use_proxy() const noexcept;
     std::size_t take_decoded(io::bytes into);
 
+    CURLU* location_;
     CURL* easy_;
     std::shared_ptr<client_core> core_;
     host_place place_;  // while it is under way
@@ -155,9 +159,10 @@ private:
     upload* sending_ = nullptr;
 
     http::url url_;
-    std::string what_;  // 'GET http://host/': what errors begin with
+    std::string method_name_;
     http::body sent_;
     curl_list header_list_;
+    std::string lines_;
     curl_list resolve_list_;
     char error_text_[CURL_ERROR_SIZE] = {};
 
@@ -179,8 +184,14 @@ private:
     transfer_wait* waiter_ = nullptr;
     http::detail::body_read* reader_ = nullptr;
 
+    // What the easy handle has from its last use.
+    enum class shape : unsigned char { none, get, head, text, stream } shape_ = shape::none;
+    long connect_limit_ = 0;
+    bool has_headers_ = false;
+    bool has_plain_headers_ = false;
     bool is_configured_ = false;
     bool connects_to_address_ = false;
+    bool has_several_addresses_ = false;
     bool decodes_ = false;
     bool is_under_way_ = false;
     bool is_connected_ = false;

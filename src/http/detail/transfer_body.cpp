@@ -45,10 +45,10 @@ std::size_t transfer::take_decoded(io::bytes into) {
             }
         }
     } catch (const limit_exceeded& error) {
-        abandon(std::make_exception_ptr(limit_exceeded(what_ + ": " + error.what())));
+        abandon(std::make_exception_ptr(limit_exceeded(what() + ": " + error.what())));
     } catch (const std::runtime_error& error) {
         abandon(std::make_exception_ptr(
-            transport_error(transport_error::kind::protocol, what_ + ": " + error.what())));
+            transport_error(transport_error::kind::protocol, what() + ": " + error.what())));
     }
     body_.clear();
     taken_ = 0;

@@ -23,7 +23,7 @@ std::size_t transfer::on_header(char* data, std::size_t, std::size_t size, void*
 }
 
 bool transfer::header_line(std::string_view line) {
-    last_activity_ = core_->home()->now();
+    last_activity_ = core_->called_at();
     if (has_head_) {
         return true;  // trailers
     }
@@ -32,7 +32,7 @@ bool transfer::header_line(std::string_view line) {
     if (header_bytes_ > options.max_header_bytes || fields_.size() >= options.max_header_count) {
         const bool too_many = header_bytes_ <= options.max_header_bytes;
         throw limit_exceeded(
-            what_ + ": the answer's head has more than " +
+            what() + ": the answer's head has more than " +
             std::to_string(too_many ? options.max_header_count : options.max_header_bytes) +
             (too_many ? " fields" : " bytes"));
     }
@@ -54,7 +54,7 @@ bool transfer::header_line(std::string_view line) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
         throw transport_error(transport_error::kind::protocol,
-                              what_ + ": the answer's head has a line that is no header field");
+                              what() + ": the answer's head has a line that is no header field");
     }
     std::string_view value = line.substr(colon + 1);
     const std::size_t begin = value.find_first_not_of(" \t");
@@ -62,7 +62,7 @@ bool transfer::header_line(std::string_view line) {
     value = value.substr(0, value.find_last_not_of(" \t") + 1);
     if (!is_field_value(value)) {
         throw transport_error(transport_error::kind::protocol,
-                              what_ + ": the answer's header '" +
+                              what() + ": the answer's header '" +
                                   std::string(line.substr(0, colon)) +
                                   "' has control characters in it");
     }
@@ -114,8 +114,10 @@ void transfer::head_is_complete() {
         return;
     }
     const client_settings& settings = core_->settings();
-    if (decodes_ &&
-        decoder_.begin(fields_.joined("Content-Encoding"), settings.plain.max_decompressed)) {
+    const std::optional<std::string_view> coding =
+        decodes_ ? fields_.find("Content-Encoding") : std::nullopt;
+    if (coding.has_value() && fields_.count("Content-Encoding") == 1 &&
+        decoder_.begin(*coding, settings.plain.max_decompressed)) {
         fields_.remove("Content-Encoding");
         fields_.remove("Content-Length");
     }
@@ -126,7 +128,7 @@ void transfer::head_is_complete() {
 std::size_t transfer::on_body(char* data, std::size_t, std::size_t size, void* self) noexcept {
     auto& own = *static_cast<transfer*>(self);
     try {
-        own.last_activity_ = own.core_->home()->now();
+        own.last_activity_ = own.core_->called_at();
         if (own.is_dropping_) {
             if (size > own.worth_dropping_) {
                 return 0;
@@ -138,7 +140,7 @@ std::size_t transfer::on_body(char* data, std::size_t, std::size_t size, void* s
         if (own.body_.size() - own.taken_ >= (own.sending_ != nullptr ? enough_early : enough)) {
             if (own.sending_ != nullptr) {
                 throw transport_error(transport_error::kind::protocol,
-                                      own.what_ +
+                                      own.what() +
                                           ": the server sends more than 1 MiB of its answer "
                                           "before it has read the request");
             }
@@ -159,7 +161,7 @@ std::size_t transfer::on_body(char* data, std::size_t, std::size_t size, void* s
 
 std::size_t transfer::on_read(char* into, std::size_t, std::size_t size, void* self) noexcept {
     auto& own = *static_cast<transfer*>(self);
-    own.last_activity_ = own.core_->home()->now();
+    own.last_activity_ = own.core_->called_at();
     if (own.sending_ == nullptr) {
         return CURL_READFUNC_ABORT;
     }
@@ -182,7 +184,7 @@ curl_socket_t transfer::on_open(void* self, curlsocktype purpose, curl_sockaddr*
         return CURL_SOCKET_BAD;
     }
     if (own.connect_by_ == clock::time_point::max()) {
-        own.last_activity_ = own.core_->home()->now();
+        own.last_activity_ = own.core_->called_at();
         own.connect_by_ = weir::detail::after(own.last_activity_, own.limits_.connect);
         own.set_timer();
     }
@@ -203,7 +205,7 @@ void transfer::check_address(const io::address& where) const {
         name = name.substr(0, name.rfind(':'));
     }
     if (core_->filter().has_value() && !core_->filter()->allows(where, name)) {
-        throw address_refused(what_ + ": " + refusal_text(where, name), std::string(name), where);
+        throw address_refused(what() + ": " + refusal_text(where, name), std::string(name), where);
     }
 }
 
@@ -211,7 +213,7 @@ int transfer::on_connected(void* self, char*, char*, int, int) noexcept {
     auto& own = *static_cast<transfer*>(self);
     own.is_connected_ = true;
     own.connect_by_ = clock::time_point::max();
-    own.last_activity_ = own.core_->home()->now();
+    own.last_activity_ = own.core_->called_at();
     return CURL_PREREQFUNC_OK;
 }
 

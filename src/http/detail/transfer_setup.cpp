@@ -18,6 +18,19 @@ long milliseconds(clock::duration given) noexcept {
     return static_cast<long>(std::clamp<std::int64_t>(count, 1, 86'400'000));
 }
 
+// Those that change what it does, or that it would add itself.
+bool is_known_to_curl(std::string_view name) noexcept {
+    for (const std::string_view each :
+         {"Host", "Accept", "Content-Type", "Content-Length", "Transfer-Encoding", "Expect",
+          "Connection", "TE", "Authorization", "Cookie", "Referer", "Range", "Content-Range",
+          "Upgrade", "Alt-Used", "Date"}) {
+        if (same_name(name, each)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 void transfer::configure() {
@@ -53,14 +66,12 @@ void transfer::configure() {
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     set(CURLOPT_PATH_AS_IS, 1L);
     set(CURLOPT_HTTP_VERSION,
         options.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
     set(CURLOPT_PIPEWAIT, options.multiplex ? 1L : 0L);
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_MAXAGE_CONN, std::max(1L, milliseconds(options.idle_time) / 1000));
-    set(CURLOPT_USERAGENT, settings.user_agent.empty() ? nullptr : settings.user_agent.c_str());
     set(CURLOPT_SHARE, core_->share());
     if (options.cookies) {
         set(CURLOPT_COOKIEFILE, "");
@@ -126,23 +137,50 @@ void transfer::configure_tls() {
     set_text(CURLOPT_KEYPASSWD, settings.key_password);
 }
 
+// Given as a text, libcurl would take it apart for each request. It keeps the text of the last one, and
+// has to be told to forget it.
+void transfer::set_url(const http::url& wanted) {
+    if (url_ == wanted) {
+        return;
+    }
+    url_ = http::url();
+    if (curl_url_set(location_, CURLUPART_URL, wanted.text().c_str(), CURLU_PATH_AS_IS) !=
+        CURLUE_OK) {
+        throw std::bad_alloc();  // a url is what libcurl takes for one
+    }
+    curl_easy_setopt(easy_, CURLOPT_URL, nullptr);
+    curl_easy_setopt(easy_, CURLOPT_CURLU, location_);
+    url_ = wanted;
+}
+
+// Setting an option copies texts and costs as much as a small system call: what is set already stays.
 void transfer::set_method(const client_request& wanted) {
     const http::method method = wanted.method();
+    const bool has_text = !sent_.empty() || method == http::method::post ||
+                          method == http::method::put || method == http::method::patch;
+    const shape wants = method == http::method::head ? shape::head
+                        : sending_ != nullptr        ? shape::stream
+                        : has_text                   ? shape::text
+                                                     : shape::get;
+    if (wants == shape_ && wants == shape::get && method == http::method::get) {
+        return;
+    }
     curl_easy_setopt(easy_, CURLOPT_UPLOAD, 0L);
     curl_easy_setopt(easy_, CURLOPT_NOBODY, 0L);
     curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
     const bool is_known = method == http::method::get || method == http::method::head;
     curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST,
                      is_known ? nullptr : wanted.method_name().c_str());
-    if (method == http::method::head) {
+    // None, unless it is a plain GET: then the next may leave all of this as it is.
+    shape_ = wants == shape::get && is_known ? shape::get : shape::none;
+    if (wants == shape::head) {
         curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
-    } else if (sending_ != nullptr) {
+    } else if (wants == shape::stream) {
         curl_easy_setopt(easy_, CURLOPT_UPLOAD, 1L);
         const std::optional<std::uint64_t> size = sending_->size();
         curl_easy_setopt(easy_, CURLOPT_INFILESIZE_LARGE,
                          size.has_value() ? static_cast<curl_off_t>(*size) : curl_off_t{-1});
-    } else if (!sent_.empty() || method == http::method::post || method == http::method::put ||
-               method == http::method::patch) {
+    } else if (wants == shape::text) {
         const std::string_view text = sent_.text();
         curl_easy_setopt(easy_, CURLOPT_POST, 1L);
         curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(text.size()));
@@ -150,16 +188,41 @@ void transfer::set_method(const client_request& wanted) {
     }
 }
 
+// libcurl looks through the list for each name that it knows, and formats each entry byte by byte: fields
+// that it need not know go into one entry, as lines of it. Names and values are checked, so that a field
+// is one line and no more.
 void transfer::set_headers(const client_request& wanted) {
     const client_settings& settings = core_->settings();
+    const bool is_plain =
+        shape_ == shape::get && wanted.headers().empty() && settings.default_headers.empty();
+    if (is_plain && has_plain_headers_) {
+        return;
+    }
+    has_plain_headers_ = is_plain;
+    const auto has = [&](std::string_view name) {
+        return wanted.headers().contains(name) || settings.default_headers.contains(name);
+    };
     header_list_.clear();
+    lines_.clear();
     const auto add = [this](std::string_view name, std::string_view value) {
         if (value.empty()) {
             header_list_.add({name, ";"});
-        } else {
+        } else if (is_known_to_curl(name)) {
             header_list_.add({name, ": ", value});
+        } else {
+            lines_ += lines_.empty() ? "" : "\r\n";
+            lines_ += name;
+            lines_ += ": ";
+            lines_ += value;
         }
     };
+    if (!settings.user_agent.empty() && !has("User-Agent")) {
+        add("User-Agent", settings.user_agent);
+    }
+    decodes_ = settings.plain.decompress && !has("Accept-Encoding");
+    if (decodes_) {
+        add("Accept-Encoding", "gzip, deflate, br");
+    }
     for (const auto& [name, value] : wanted.headers()) {
         add(name, value);
     }
@@ -168,33 +231,44 @@ void transfer::set_headers(const client_request& wanted) {
             add(name, value);
         }
     }
-    const auto has = [&](std::string_view name) {
-        return wanted.headers().contains(name) || settings.default_headers.contains(name);
-    };
-    decodes_ = settings.plain.decompress && !has("Accept-Encoding");
-    if (decodes_) {
-        header_list_.add({"Accept-Encoding: gzip, deflate, br"});
-    }
-    // What libcurl would add of its own accord.
-    for (const std::string_view each : {"Expect", "Content-Type"}) {
-        if (!has(each)) {
-            header_list_.add({each, ":"});
+    if (shape_ != shape::get) {
+        // What libcurl would add to a body of its own accord.
+        for (const std::string_view each : {"Expect", "Content-Type"}) {
+            if (!has(each)) {
+                header_list_.add({each, ":"});
+            }
         }
     }
-    curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, header_list_.get());
+    if (!lines_.empty()) {
+        header_list_.add({lines_});
+    }
+    if (has_headers_ || !header_list_.empty()) {
+        has_headers_ = !header_list_.empty();
+        curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, header_list_.get());
+    }
+}
+
+// The limit is kept by our timer. libcurl has to know it to give the first of several addresses only a part
+// of the time.
+void transfer::set_connect_limit() {
+    const long limit = has_several_addresses_ ? milliseconds(limits_.connect) : 0;
+    if (limit != connect_limit_) {
+        connect_limit_ = limit;
+        curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, limit);
+    }
 }
 
 std::exception_ptr transfer::failure(CURLcode result) const {
     using kind = transport_error::kind;
     const char* const known = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(result);
-    const std::string text = what_ + ": " + known;
+    const std::string text = what() + ": " + known;
     kind why = kind::other;
     switch (result) {
         case CURLE_OUT_OF_MEMORY:
             return std::make_exception_ptr(std::bad_alloc());
         case CURLE_OPERATION_TIMEDOUT:
             return std::make_exception_ptr(request_timed_out(
-                request_timed_out::limit::connect, what_ + ": timed out while connecting"));
+                request_timed_out::limit::connect, what() + ": timed out while connecting"));
         case CURLE_COULDNT_CONNECT:
         case CURLE_COULDNT_RESOLVE_HOST:
             why = settings_use_proxy() ? kind::proxy : kind::connect;
