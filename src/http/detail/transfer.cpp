@@ -132,9 +132,11 @@ void transfer::client_closes() noexcept {
 }
 
 void transfer::ended(CURLcode result) noexcept {
-    if (result != CURLE_OK && error_ == nullptr) {
+    // It is content with half a head.
+    const bool is_good = result == CURLE_OK && has_head_;
+    if (!is_good && error_ == nullptr) {
         try {
-            error_ = failure(result);
+            error_ = failure(result == CURLE_OK ? CURLE_GOT_NOTHING : result);
         } catch (...) {
             error_ = std::current_exception();
         }

@@ -140,6 +140,7 @@ private:
     void begin_head(std::string_view line);
     void continue_last(std::string_view more);
     void head_is_complete();
+    void check_framing() const;
     void fail(std::exception_ptr why) noexcept;
     void conclude() noexcept;
     void wake() noexcept;

@@ -113,6 +113,7 @@ void transfer::head_is_complete() {
     if (code < 200 && status_ != http::status::switching_protocols) {
         return;
     }
+    check_framing();
     const client_settings& settings = core_->settings();
     const std::optional<std::string_view> coding =
         decodes_ ? fields_.find("Content-Encoding") : std::nullopt;
@@ -123,6 +124,29 @@ void transfer::head_is_complete() {
     }
     has_head_ = true;
     wake();
+}
+
+// Where the body ends must be beyond doubt, or the next answer on the connection may be anybody's. libcurl
+// takes the last of several lengths.
+void transfer::check_framing() const {
+    std::optional<std::string_view> length;
+    for (const auto& [name, value] : fields_) {
+        if (!same_name(name, "Content-Length")) {
+            continue;
+        }
+        const bool is_number =
+            !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
+        if (!is_number || value != length.value_or(value)) {
+            throw transport_error(transport_error::kind::protocol,
+                                  what() + ": the answer has no clear Content-Length");
+        }
+        length = value;
+    }
+    if (length.has_value() && fields_.contains("Transfer-Encoding")) {
+        throw transport_error(
+            transport_error::kind::protocol,
+            what() + ": the answer has both Content-Length and Transfer-Encoding");
+    }
 }
 
 std::size_t transfer::on_body(char* data, std::size_t, std::size_t size, void* self) noexcept {
