@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What SQLite complains of.
+#pragma once
+
+#include <weir/db/error.hpp>
+
+#include <string>
+
+namespace weir::sqlite {
+
+// code() is SQLite's extended result code: 2067 is SQLITE_CONSTRAINT_UNIQUE. The message has SQLite's own
+// words and the SQL, without its parameters.
+class error : public db::error {
+public:
+    error(int code, const std::string& what);
+    int code() const noexcept { return code_; }
+    int primary_code() const noexcept { return code_ & 0xff; }
+    bool is_constraint() const noexcept { return primary_code() == 19; }
+    bool is_busy() const noexcept { return primary_code() == 5 || primary_code() == 6; }
+    bool is_full() const noexcept { return primary_code() == 13; }
+    // Stopped on request.
+    bool is_interrupted() const noexcept { return primary_code() == 9; }
+
+private:
+    int code_;
+};
+
+}  // namespace weir::sqlite

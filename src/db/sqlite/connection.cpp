@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+// Prepares, binds and steps. Statements are kept, the least recently used one goes first. A stop reaches
+// SQLite through its progress handler, which asks a flag every some thousand steps: so only the statement
+// that is meant ends, whatever this connection does next.
+
+#include "connection.hpp"
+
+#include <weir/error.hpp>
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+namespace weir::sqlite::detail {
+
+namespace {
+
+constexpr std::size_t longest_sql_shown = 200;
+
+std::string shown(std::string_view sql) {
+    std::string text;
+    text.append("'").append(sql.substr(0, longest_sql_shown));
+    return text.append(sql.size() > longest_sql_shown ? "...'" : "'");
+}
+
+int progress(void* flag) {
+    const auto* const stop = *static_cast<const std::atomic<bool>* const*>(flag);
+    return stop != nullptr && stop->load(std::memory_order_relaxed) ? 1 : 0;
+}
+
+// Callers must not end a transaction that others share. What was prepared is not asked about again: our
+// own statements have a text that nobody else's has.
+int authorize(void* is_own, int action, const char*, const char*, const char*, const char*) {
+    const bool is_refused = action == SQLITE_TRANSACTION && !*static_cast<const bool*>(is_own);
+    return is_refused ? SQLITE_DENY : SQLITE_OK;
+}
+
+value column_of(sqlite3_stmt* statement, int column) {
+    switch (sqlite3_column_type(statement, column)) {
+        case SQLITE_INTEGER:
+            return std::int64_t{sqlite3_column_int64(statement, column)};
+        case SQLITE_FLOAT:
+            return sqlite3_column_double(statement, column);
+        case SQLITE_TEXT: {
+            const auto* const text = sqlite3_column_text(statement, column);
+            const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
+            return std::string(reinterpret_cast<const char*>(text), size);
+        }
+        case SQLITE_BLOB: {
+            const auto* const data =
+                static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
+            const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
+            return size == 0 ? blob() : blob(data, data + size);
+        }
+        default:
+            return {};
+    }
+}
+
+}  // namespace
+
+// Makes a statement ready for its next use, however this one ends.
+class connection::use {
+public:
+    explicit use(sqlite3_stmt* statement) noexcept : statement_(statement) {}
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+    ~use() {
+        sqlite3_reset(statement_);
+        sqlite3_clear_bindings(statement_);
+    }
+
+private:
+    sqlite3_stmt* statement_;
+};
+
+connection::connection(const std::string& path, const open_options& options, access kind)
+    : most_kept_(std::max<std::size_t>(1, options.kept_statements)) {
+    if (path.find('\0') != std::string::npos) {
+        throw invalid_argument("sqlite::open: the path has a zero byte in it");
+    }
+    const bool is_reader = kind == access::read || options.read_only;
+    const int flags = SQLITE_OPEN_NOMUTEX |
+                      (is_reader ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                      (!is_reader && options.create ? SQLITE_OPEN_CREATE : 0);
+    const int opened = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+    if (opened != SQLITE_OK) {
+        const error failure(opened, "open " + path + ": " + sqlite3_errstr(opened));
+        sqlite3_close(handle_);
+        throw failure;
+    }
+    try {
+        sqlite3_extended_result_codes(handle_, 1);
+        const auto wait =
+            std::chrono::duration_cast<std::chrono::milliseconds>(options.busy_timeout).count();
+        sqlite3_busy_timeout(handle_, static_cast<int>(std::min<std::int64_t>(wait, INT_MAX)));
+        if (!is_reader) {
+            script("PRAGMA journal_mode = WAL");
+        }
+        script(options.sync == durability::full     ? "PRAGMA synchronous = FULL"
+               : options.sync == durability::normal ? "PRAGMA synchronous = NORMAL"
+                                                    : "PRAGMA synchronous = OFF");
+        script(options.foreign_keys ? "PRAGMA foreign_keys = ON" : "PRAGMA foreign_keys = OFF");
+        // What is no database says so at the first look at it.
+        script("SELECT 1 FROM sqlite_schema LIMIT 1");
+        constexpr int steps = 2000;
+        sqlite3_progress_handler(handle_, steps, &progress, &stop_);
+        sqlite3_set_authorizer(handle_, &authorize, &is_own_);
+    } catch (const error& failure) {
+        const error named(failure.code(), "open " + path + ": " + failure.what());
+        sqlite3_close(handle_);
+        throw named;
+    } catch (...) {
+        sqlite3_close(handle_);
+        throw;
+    }
+}
+
+connection::~connection() {
+    for (const kept& each : statements_) {
+        sqlite3_finalize(each.statement);
+    }
+    sqlite3_close(handle_);
+}
+
+sqlite3_stmt* connection::prepare(std::string_view sql) {
+    if (const auto found = by_sql_.find(sql); found != by_sql_.end()) {
+        statements_.splice(statements_.begin(), statements_, found->second);
+        return found->second->statement;
+    }
+    if (sql.size() > INT_MAX) {
+        throw error(SQLITE_TOOBIG, "the SQL is too long");
+    }
+    sqlite3_stmt* made = nullptr;
+    const char* rest = nullptr;
+    const int result = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()),
+                                          SQLITE_PREPARE_PERSISTENT, &made, &rest);
+    if (result != SQLITE_OK) {
+        fail(sql, result);
+    }
+    const std::string_view left(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
+    if (made == nullptr || left.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
+        sqlite3_finalize(made);
+        throw error(SQLITE_MISUSE, made == nullptr
+                                       ? "there is no statement in " + shown(sql)
+                                       : "there is more than one statement in " + shown(sql));
+    }
+    try {
+        statements_.push_front({std::string(sql), made});
+    } catch (...) {
+        sqlite3_finalize(made);
+        throw;
+    }
+    by_sql_.emplace(statements_.front().sql, statements_.begin());
+    if (statements_.size() > most_kept_) {
+        sqlite3_finalize(statements_.back().statement);
+        by_sql_.erase(statements_.back().sql);
+        statements_.pop_back();
+    }
+    return made;
+}
+
+void connection::bind(sqlite3_stmt* statement, std::string_view sql,
+                      std::span<const value> parameters) {
+    const int wanted = sqlite3_bind_parameter_count(statement);
+    if (static_cast<std::size_t>(wanted) != parameters.size()) {
+        throw error(SQLITE_RANGE, std::to_string(parameters.size()) +
+                                      " parameters were given and " + std::to_string(wanted) +
+                                      " are wanted by " + shown(sql));
+    }
+    for (int i = 1; i <= wanted; ++i) {
+        const value& given = parameters[static_cast<std::size_t>(i - 1)];
+        int result = SQLITE_OK;
+        if (const std::int64_t* const number = given.integer()) {
+            result = sqlite3_bind_int64(statement, i, *number);
+        } else if (const double* const real = given.real()) {
+            result = sqlite3_bind_double(statement, i, *real);
+        } else if (const std::string* const text = given.text()) {
+            result = sqlite3_bind_text64(statement, i, text->data(), text->size(), SQLITE_STATIC,
+                                         SQLITE_UTF8);
+        } else if (const blob* const bytes = given.bytes()) {
+            // A null pointer would be a null, which an empty blob is not.
+            result = bytes->empty() ? sqlite3_bind_zeroblob(statement, i, 0)
+                                    : sqlite3_bind_blob64(statement, i, bytes->data(),
+                                                          bytes->size(), SQLITE_STATIC);
+        } else {
+            result = sqlite3_bind_null(statement, i);
+        }
+        if (result != SQLITE_OK) {
+            fail(sql, result);
+        }
+    }
+}
+
+changed connection::run(std::string_view sql, std::span<const value> parameters) {
+    sqlite3_stmt* const statement = prepare(sql);
+    const use here(statement);
+    bind(statement, sql, parameters);
+    const std::int64_t before = sqlite3_total_changes64(handle_);
+    int step = SQLITE_ROW;
+    while (step == SQLITE_ROW) {
+        step = sqlite3_step(statement);  // what RETURNING gives is of no interest here
+    }
+    if (step != SQLITE_DONE) {
+        fail(sql, step);
+    }
+    const bool has_changed = sqlite3_total_changes64(handle_) != before;
+    return {has_changed ? std::int64_t{sqlite3_changes64(handle_)} : 0,
+            std::int64_t{sqlite3_last_insert_rowid(handle_)}};
+}
+
+void connection::each(std::string_view sql, std::span<const value> parameters,
+                      const std::function<void(std::vector<std::string>)>& begin,
+                      const std::function<bool(std::span<const value>)>& visit) {
+    sqlite3_stmt* const statement = prepare(sql);
+    const use here(statement);
+    bind(statement, sql, parameters);
+    // The first step may prepare anew, after a change of the schema: only then are the columns right.
+    int step = sqlite3_step(statement);
+    const int count = sqlite3_column_count(statement);
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+        const char* const name = sqlite3_column_name(statement, i);
+        names.emplace_back(name != nullptr ? name : "");
+    }
+    begin(std::move(names));
+    std::vector<value> values(static_cast<std::size_t>(count));
+    for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
+        for (int i = 0; i < count; ++i) {
+            values[static_cast<std::size_t>(i)] = column_of(statement, i);
+        }
+        if (!visit(values)) {
+            return;
+        }
+    }
+    if (step != SQLITE_DONE) {
+        fail(sql, step);
+    }
+}
+
+void connection::script(std::string_view sql) {
+    const std::string text(sql);
+    const int result = sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr);
+    if (result != SQLITE_OK) {
+        fail(sql, result);
+    }
+}
+
+void connection::own(std::string_view sql) {
+    is_own_ = true;
+    try {
+        run(std::string(sql) + " -- weir", {});
+        is_own_ = false;
+    } catch (...) {
+        is_own_ = false;
+        throw;
+    }
+}
+
+void connection::roll_back() noexcept {
+    if (is_in_transaction()) {
+        try {
+            own("ROLLBACK");
+        } catch (const std::exception&) {
+            // It ends with the connection at the latest; the next BEGIN says so.
+        }
+    }
+}
+
+void connection::undo_to_save() {
+    own("ROLLBACK TO weir");
+    forget_save();
+}
+
+bool connection::is_in_transaction() const noexcept {
+    return sqlite3_get_autocommit(handle_) == 0;
+}
+
+void connection::fail(std::string_view sql, int code) const {
+    // The words belong to the last error; the code may be of another call.
+    const char* const words =
+        sqlite3_extended_errcode(handle_) == code ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+    throw error(code, std::string(words) + ", in " + shown(sql));
+}
+
+}  // namespace weir::sqlite::detail
+
+namespace weir::sqlite {
+
+namespace {
+
+db::retry_advice advice_for(int code) noexcept {
+    switch (code & 0xff) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+        case SQLITE_FULL:
+        case SQLITE_INTERRUPT:
+            return db::retry_advice::yes;
+        default:
+            return db::retry_advice::no;
+    }
+}
+
+}  // namespace
+
+error::error(int code, const std::string& what) : db::error(what, advice_for(code)), code_(code) {}
+
+changed session::run(std::string_view sql, std::span<const value> parameters) {
+    return on_->run(sql, parameters);
+}
+
+rows session::fetch(std::string_view sql, std::span<const value> parameters) {
+    rows all;
+    on_->each(
+        sql, parameters, [&](std::vector<std::string> names) { all = rows(std::move(names)); },
+        [&](std::span<const value> values) {
+            for (const value& each : values) {
+                all.add(each);
+            }
+            return true;
+        });
+    return all;
+}
+
+void session::each(std::string_view sql, std::span<const value> parameters,
+                   const std::function<bool(const row&)>& visit) {
+    std::vector<std::string> names;
+    on_->each(
+        sql, parameters, [&](std::vector<std::string> given) { names = std::move(given); },
+        [&](std::span<const value> values) {
+            rows one(names);
+            for (const value& each : values) {
+                one.add(each);
+            }
+            return visit(one[0]);
+        });
+}
+
+void session::script(std::string_view sql) {
+    on_->script(sql);
+}
+
+}  // namespace weir::sqlite

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// A connection to SQLite and its prepared statements; used by one thread at a time.
+#pragma once
+
+#include <weir/db/sqlite/database.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace weir::sqlite::detail {
+
+enum class access : unsigned char { write, read };
+
+class connection {
+public:
+    connection(const std::string& path, const open_options& options, access kind);
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection();
+
+    changed run(std::string_view sql, std::span<const value> parameters);
+    void each(std::string_view sql, std::span<const value> parameters,
+              const std::function<void(std::vector<std::string>)>& begin,
+              const std::function<bool(std::span<const value>)>& visit);
+    void script(std::string_view sql);
+
+    // Of the lane's own; statements of callers may not begin or end any.
+    void begin_writing() { own("BEGIN IMMEDIATE"); }
+    void begin_reading() { own("BEGIN"); }
+    void commit() { own("COMMIT"); }
+    void roll_back() noexcept;  // if one is open
+    void save() { own("SAVEPOINT weir"); }
+    void undo_to_save();
+    void forget_save() { own("RELEASE weir"); }
+    void allow_transactions(bool are_allowed) noexcept { is_own_ = are_allowed; }
+    // Whether a transaction is open: SQLite ends one by itself after some errors.
+    bool is_in_transaction() const noexcept;
+    // Statements fail with SQLITE_INTERRUPT as soon as the flag is set; null: none.
+    void watch(const std::atomic<bool>* stop) noexcept { stop_ = stop; }
+
+private:
+    class use;
+    void own(std::string_view sql);
+    sqlite3_stmt* prepare(std::string_view sql);
+    void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
+    [[noreturn]] void fail(std::string_view sql, int code) const;
+
+    struct kept {
+        std::string sql;
+        sqlite3_stmt* statement;
+    };
+    sqlite3* handle_ = nullptr;
+    std::list<kept> statements_;  // the one used last is the first
+    std::unordered_map<std::string_view, std::list<kept>::iterator> by_sql_;
+    std::size_t most_kept_;
+    const std::atomic<bool>* stop_ = nullptr;
+    bool is_own_ = false;  // the statement that is being prepared
+};
+
+}  // namespace weir::sqlite::detail

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The line before the writer, or before the readers, and their threads.
+#pragma once
+
+#include "connection.hpp"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace weir::sqlite::detail {
+
+class lane {
+public:
+    // Opens the connections here, so that their errors come at once.
+    lane(const std::string& path, const open_options& options, access kind, std::size_t threads);
+    lane(const lane&) = delete;
+    lane& operator=(const lane&) = delete;
+    ~lane();
+
+    // True: it will be performed. False: it has failed already, and says why.
+    bool enter(call_base& asked) noexcept;
+    // False if it has been taken already.
+    bool withdraw(call_base& asked) noexcept;
+    // The transaction ends here; undone if it was not committed.
+    void release(owner of) noexcept;
+
+    // Later calls fail; what waits is still done (true) or fails as well (false).
+    void close(bool finishes) noexcept;
+    void join() noexcept;
+    void add_to(database_stats& all) const;
+
+private:
+    struct queue {
+        void push(call_base& last) noexcept;
+        void remove(call_base& one) noexcept;
+        call_base* pop() noexcept;
+        call_base* first = nullptr;
+        call_base* last = nullptr;
+        std::size_t size = 0;
+    };
+
+    void work(connection& on) noexcept;
+    // What to do next, taken out of the line; none: the holder's transaction ends. False: all is done.
+    bool take(std::vector<call_base*>& batch);
+    void perform(connection& on, std::span<call_base* const> batch) noexcept;
+    bool together(connection& on, std::span<call_base* const> batch) noexcept;
+    void inside(connection& on, call_base& one) noexcept;
+    void snapshot(connection& on, call_base& one) noexcept;
+    static void call(connection& on, call_base& one) noexcept;
+    void finish(call_base& one, bool was_written) noexcept;
+    static std::exception_ptr closed();
+
+    const access kind_;
+    const std::size_t max_batch_;
+    const std::size_t max_queue_;
+    std::vector<std::unique_ptr<connection>> connections_;
+
+    mutable std::mutex guard_;
+    std::condition_variable wakes_;
+    queue waiting_;
+    queue of_holder_;
+    owner holder_;  // whose transaction is open; none: the default
+    bool holder_is_gone_ = false;
+    bool is_closed_ = false;
+    bool ends_now_ = false;
+    database_stats counts_;
+    bool is_begun_ = false;  // the holder's transaction; the writer's own affair
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace weir::sqlite::detail
