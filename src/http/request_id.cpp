@@ -44,10 +44,10 @@ std::string request_ids::make() {
 
 task<response> request_ids::operator()(request& asked, next inner) const {
     const std::string_view given = asked.header(header_name);
-    const request_id& id =
-        asked.attach(request_id{takes_given_ && is_sane(given) ? std::string(given) : make()});
+    const std::string id = takes_given_ && is_sane(given) ? std::string(given) : make();
+    asked.attach(request_id{id});
     response answer = co_await answered(inner, asked);
-    answer.headers().set(header_name, id.text);
+    answer.headers().set(header_name, id);
     co_return answer;
 }
 

@@ -6,18 +6,13 @@
 #include <support/peers.hpp>
 
 #include <weir/cancel.hpp>
-#include <weir/http/access_log.hpp>
-#include <weir/http/bearer_auth.hpp>
-#include <weir/http/body_limit.hpp>
-#include <weir/http/client_limit.hpp>
-#include <weir/http/cors.hpp>
-#include <weir/http/deadline.hpp>
 #include <weir/http/json.hpp>
-#include <weir/http/request_id.hpp>
+#include <weir/http/middleware.hpp>
 #include <weir/http/router.hpp>
 #include <weir/http/server.hpp>
-#include <weir/http/trusted_proxies.hpp>
 #include <weir/io/listener.hpp>
+#include <weir/io/read.hpp>
+#include <weir/io/socket.hpp>
 #include <weir/outcome.hpp>
 #include <weir/spawn.hpp>
 #include <weir/testing/assertions.hpp>
@@ -174,6 +169,23 @@ WEIR_IO_TEST(EndToEnd, AllMiddlewareTogether) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         EXPECT_TRUE(lines[i].starts_with(wanted[i])) << lines[i] << " instead of " << wanted[i];
     }
+}
+
+WEIR_IO_TEST(EndToEnd, DeadlineOfASlowBody) {
+    http::router app;
+    app.use(http::deadline(30ms));
+    app.post("/", [](http::request& asked) -> weir::task<http::response> {
+        std::string text = co_await asked.text();
+        co_return http::response::text(std::move(text));
+    });
+    served own(std::move(app));
+    weir::io::socket client =
+        co_await weir::io::connect(weir::io::address::parse("127.0.0.1:" + own.port));
+    co_await client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123");
+    const std::string answer = co_await weir::io::read_all(client, 10'000);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+    EXPECT_TRUE(has(answer, "Connection: close\r\n")) << answer;
+    co_await own.end();
 }
 
 WEIR_IO_TEST(EndToEnd, BehindNginx) {

@@ -230,7 +230,7 @@ TEST(Json, AnyTextIsReadOrRefused) {
     std::mt19937 random(3);
     const std::string_view letters = "{}[]\",:0123456789eE+-.\\untrfalse \n\x80\xc3\xa9";
     int taken = 0;
-    for (int round = 0; round < 30'000; ++round) {
+    for (int round = 0; round < 8'000; ++round) {
         std::string text = R"({"a":[1,2.5,{"b":"c\u00e9"}],"d":null,"e":true})";
         for (unsigned change = random() % 4; change > 0; --change) {
             const std::size_t at = random() % text.size();
@@ -250,7 +250,7 @@ TEST(Json, AnyTextIsReadOrRefused) {
             EXPECT_EQ(error.code(), status::bad_request);
         }
     }
-    EXPECT_GT(taken, 5000);
+    EXPECT_GT(taken, 1500);
 }
 
 }  // namespace

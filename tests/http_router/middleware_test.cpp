@@ -369,7 +369,7 @@ TEST(TrustedProxies, StandardHeader) {
     // Whatever is sent before what the proxy adds: the client is who the proxy says, or the proxy.
     std::mt19937 random(5);
     const std::string_view letters = "for=,;\" \\[]:.0169x";
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < 10'000; ++round) {
         std::string line;
         for (unsigned size = random() % 24; size > 0; --size) {
             line += letters[random() % letters.size()];

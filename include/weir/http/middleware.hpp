@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// All middleware there is. Each has a header of its own; what a middleware is stands in handler.hpp.
+#pragma once
+
+#include <weir/http/access_log.hpp>
+#include <weir/http/answered.hpp>
+#include <weir/http/bearer_auth.hpp>
+#include <weir/http/body_limit.hpp>
+#include <weir/http/client_limit.hpp>
+#include <weir/http/compression.hpp>
+#include <weir/http/cors.hpp>
+#include <weir/http/deadline.hpp>
+#include <weir/http/request_id.hpp>
+#include <weir/http/trusted_proxies.hpp>
