@@ -87,12 +87,16 @@ int main(int argc, char** argv) {
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(concurrency));
     std::size_t bytes = 0;
+    // What everybody sends. As options libcurl would format both twice for every request.
+    curl_slist* headers = curl_slist_append(nullptr, "User-Agent: floor");
+    headers = curl_slist_append(headers, "Accept-Encoding: gzip");
     for (int i = 0; i < concurrency; ++i) {
         CURL* each = curl_easy_init();
         curl_easy_setopt(each, CURLOPT_URL, url.c_str());
         curl_easy_setopt(each, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(each, CURLOPT_WRITEDATA, &bytes);
         curl_easy_setopt(each, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+        curl_easy_setopt(each, CURLOPT_HTTPHEADER, headers);
         curl_easy_setopt(each, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(each, CURLOPT_PROXY, "");
         curl_multi_add_handle(multi, each);

@@ -46,7 +46,6 @@ func load(port string, concurrency int, warmUp, seconds float64) {
 	client := &http.Client{Transport: &http.Transport{
 		MaxIdleConns:        concurrency,
 		MaxIdleConnsPerHost: concurrency,
-		DisableCompression:  true,
 	}}
 	var requests atomic.Int64
 	for i := 0; i < concurrency; i++ {
