@@ -403,6 +403,43 @@ WEIR_TEST(Compression, StreamsThatFailOrAreStopped) {
     }
 }
 
+// Stopped at each of its suspensions, it leaves nothing behind, and gives its place to the next.
+WEIR_TEST(Compression, StoppedAnywhere) {
+    const auto text = std::make_shared<const std::string>(100'000, 'x');
+    http::handler app = compressed(
+        [&](http::request& asked) {
+            http::body content = http::body::shared(text);
+            if (asked.path() == "/stream") {
+                content = http::body::stream([](http::body_writer& out) -> weir::task<> {
+                    for (int i = 0; i < 5; ++i) {
+                        co_await out.write("some text");
+                        co_await out.flush();
+                        co_await weir::sleep(std::chrono::milliseconds(1));
+                    }
+                });
+            }
+            return http::response(http::status::ok, "text/plain", std::move(content));
+        },
+        {.max_streams = 1});
+    for (const char* path : {"/stream", "/text"}) {
+        for (int steps = 0; steps < 20; ++steps) {
+            const auto asking = weir::spawn(
+                ask, std::ref(app), std::string(path),
+                fields("Accept-Encoding", steps % 2 == 0 ? "gzip" : "br"), http::method::get);
+            for (int i = 0; i < steps; ++i) {
+                co_await weir::yield();
+                if (path[1] == 's') {
+                    co_await weir::testing::advance(std::chrono::microseconds(300));
+                }
+            }
+            asking.cancel();
+            co_await asking.wait();
+        }
+        const seen whole = co_await ask(app, path, fields("Accept-Encoding", "gzip"));
+        EXPECT_EQ(whole["Content-Encoding"], "gzip") << "the place was lost";
+    }
+}
+
 // ---- requests ------------------------------------------------------------------------------------
 
 weir::task<http::response> echo(http::request& asked) {

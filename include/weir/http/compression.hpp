@@ -29,8 +29,8 @@ struct compression_options {
     int gzip_level = 5;           // 1 to 9; of deflate too
     int brotli_level = 4;         // 0 to 11; from 10 on it takes a hundred times as long
     std::size_t min_size = 1000;  // smaller bodies are sent as they are
-    // So many streams at once, each of which takes up to 300 KiB (gzip) or 1 MiB (brotli); the next are
-    // sent as they are.
+    // So many streams at once, each of which takes 0.3 MiB (gzip) or 1.7 MiB (brotli, more from level 9
+    // on); the next are sent as they are.
     std::size_t max_streams = 100;
     encoded_requests requests = encoded_requests::refuse;
     // With decode: a body that is larger when decompressed is a problem with status 413.
