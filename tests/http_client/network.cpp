@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+// Streams, limits on connections, names and addresses, proxies, TLS and HTTP/2; nginx is the origin where
+// it can be.
+
+#include "../io_dns/fake_server.hpp"
+#include "../io_dns/support.hpp"
+#include "tiny_server.hpp"
+#include <support/io.hpp>
+#include <support/peers/nginx.hpp>
+
+#include <weir/gather.hpp>
+#include <weir/http/client.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/tcp.hpp>
+#include <weir/io/tls_certificate.hpp>
+#include <weir/time.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weir::http::address_filter;
+using weir::http::client;
+using weir::http::client_request;
+using weir::http::client_response;
+using weir::http::method;
+using weir::http::status;
+using weir_test::ok_answer;
+using weir_test::seen_request;
+using weir_test::tiny_server;
+using kind = weir::http::transport_error::kind;
+using socket = weir::io::socket;
+
+weir::task<bool> say(socket& peer, std::string text) {
+    co_await peer.write(text);
+    co_return true;
+}
+
+std::string pattern(std::size_t size) {
+    std::string made(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) {
+        made[i] = static_cast<char>('a' + (i * 31 + i / 977) % 26);
+    }
+    return made;
+}
+
+WEIR_IO_TEST(HttpClientNetwork, WhoDoesNotReadStopsTheServer) {
+    constexpr std::size_t size = 20'000'000;
+    const std::string content = pattern(size);
+    std::size_t sent = 0;
+    tiny_server server([&](seen_request&, socket& peer) -> weir::task<bool> {
+        co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(size) +
+                            "\r\n\r\n");
+        for (sent = 0; sent < size;) {
+            const std::size_t count = std::min<std::size_t>(100'000, size - sent);
+            co_await peer.write(std::string_view(content).substr(sent, count));
+            sent += count;
+        }
+        co_return true;
+    });
+    client fetcher;
+    client_request wanted(method::get, server.url());
+    wanted.set_stall_timeout(40ms);  // ours, not the server's
+    client_response answer = co_await fetcher.send(std::move(wanted));
+    std::size_t before = 0;
+    do {
+        before = sent;
+        co_await weir::sleep(60ms);
+    } while (sent != before);
+    EXPECT_LT(sent, size);
+    std::string got;
+    got.reserve(size);
+    std::vector<char> piece(70'000);
+    for (;;) {
+        const std::size_t count = co_await answer.read(piece);
+        if (count == 0) {
+            break;
+        }
+        got.append(piece.data(), count);
+    }
+    EXPECT_TRUE(got == content);
+    co_await server.stop();
+}
+
+WEIR_IO_TEST(HttpClientNetwork, BodiesAreStreamedUp) {
+    weir_test::nginx origin(
+        "client_max_body_size 0; location /put { root www; dav_methods PUT; create_full_put_path "
+        "on; }"
+        "location /refuse { return 403 'no'; }",
+        {.http = "client_body_buffer_size 16k;"});
+    client fetcher;
+    const std::string content = pattern(3'000'000);
+    for (const bool size_known : {true, false}) {
+        std::size_t pieces = 0;
+        auto write = [&](weir::http::body_writer& out) -> weir::task<> {
+            for (std::size_t at = 0; at < content.size(); at += 150'000) {
+                co_await out.write(std::string_view(content).substr(at, 150'000));
+                if (at % 900'000 == 0) {
+                    co_await weir::sleep(2ms);
+                }
+                ++pieces;
+            }
+        };
+        client_request wanted(method::put, origin.url(size_known ? "/put/a" : "/put/b"));
+        std::optional<std::uint64_t> size;
+        if (size_known) {
+            size = content.size();
+        }
+        wanted.set_body(weir::http::body::stream(write, size));
+        client_response answer = co_await fetcher.send(std::move(wanted));
+        EXPECT_EQ(answer.status(), status::created);
+        EXPECT_EQ(pieces, 20U);
+        const std::string kept = origin.folder().read(size_known ? "www/put/a" : "www/put/b");
+        EXPECT_TRUE(kept == content) << kept.size();
+        co_await answer.discard();
+    }
+    // An answer that comes early ends the stream; the stream's own errors come out as they are.
+    bool was_stopped = false;
+    bool began = false;
+    auto endless = [&](weir::http::body_writer& out) -> weir::task<> {
+        struct note {
+            bool& at;
+            ~note() { at = true; }
+        } const mark{was_stopped};
+        began = true;
+        for (;;) {
+            co_await out.write(std::string(10'000, 'x'));
+        }
+    };
+    client_request refused(method::post, origin.url("/refuse"));
+    refused.set_body(weir::http::body::stream(endless));
+    try {
+        client_response answer = co_await fetcher.send(std::move(refused));
+        EXPECT_EQ(answer.status(), status::forbidden);
+    } catch (const weir::http::transport_error& error) {
+        EXPECT_EQ(error.why(), kind::closed);  // nginx resets such a connection
+    }
+    EXPECT_EQ(was_stopped, began);  // nginx may be so quick that it never did
+    auto failing = [](weir::http::body_writer& out) -> weir::task<> {
+        co_await out.write("some");
+        throw std::logic_error("of the stream");
+    };
+    client_request broken(method::put, origin.url("/put/c"));
+    broken.set_body(weir::http::body::stream(failing));
+    try {
+        client_response answer = co_await fetcher.send(std::move(broken));
+        ADD_FAILURE();
+    } catch (const std::logic_error& error) {
+        EXPECT_STREQ(error.what(), "of the stream");
+    }
+    client_request lying(method::put, origin.url("/put/d"));
+    lying.set_body(weir::http::body::stream(
+        [](weir::http::body_writer& out) -> weir::task<> { co_await out.write("123"); }, 5));
+    try {
+        client_response answer = co_await fetcher.send(std::move(lying));
+        ADD_FAILURE();
+    } catch (const weir::invalid_state& error) {
+        EXPECT_NE(std::string(error.what()).find("2 bytes before its size"), std::string::npos);
+    }
+    EXPECT_EQ(fetcher.stats().active, 0U);
+}
+
+WEIR_IO_TEST(HttpClientNetwork, ContinueIsWaitedForWhenAsked) {
+    bool body_came_first = false;
+    tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        std::array<char, 100> some{};
+        const bool early = co_await weir::timeout_or(
+            30ms,
+            [&]() -> weir::task<bool> {
+                const std::size_t count = co_await peer.read(some);
+                co_return count > 0;
+            },
+            false);
+        body_came_first = early;
+        EXPECT_EQ(seen.header("Expect"), "100-continue");
+        co_await peer.write("HTTP/1.1 100 Continue\r\n\r\n");
+        const std::size_t count = co_await peer.read(some);
+        co_await peer.write(ok_answer(std::string_view(some.data(), count)));
+        co_return true;
+    });
+    client fetcher;
+    client_request wanted(method::post, server.url());
+    wanted.set_body(std::string("body")).set_header("Expect", "100-continue");
+    client_response answer = co_await fetcher.send(std::move(wanted));
+    const std::string text = co_await answer.text();
+    EXPECT_EQ(text, "body");
+    EXPECT_FALSE(body_came_first);
+    co_await server.stop();
+}
+
+WEIR_IO_TEST(HttpClientNetwork, ConnectionsAreLimitedAndShared) {
+    int now = 0;
+    int most = 0;
+    tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        most = std::max(most, ++now);
+        co_await weir::sleep(seen.target() == "/slow" ? 60ms : 2ms);
+        --now;
+        co_await peer.write(ok_answer(seen.target()));
+        co_return true;
+    });
+    client fetcher({.max_connections = 5, .max_per_host = 3});
+    std::vector<weir::task<std::string>> work;
+    const auto one = [&](int number, const char* host) -> weir::task<std::string> {
+        client_response answer =
+            co_await fetcher.get(server.url("/" + std::to_string(number), host));
+        std::string text = co_await answer.text();
+        co_return text;
+    };
+    for (int i = 0; i < 60; ++i) {
+        const char* const host = i % 3 == 0 ? "127.0.0.1" : i % 3 == 1 ? "127.0.0.2" : "localhost";
+        work.push_back(one(i, i % 3 == 1 ? "127.0.0.1" : host));
+    }
+    const std::vector<std::string> texts = co_await weir::gather(std::move(work));
+    for (int i = 0; i < 60; ++i) {
+        EXPECT_EQ(texts[static_cast<std::size_t>(i)], "/" + std::to_string(i));
+    }
+    EXPECT_LE(most, 5);
+    EXPECT_GE(most, 4);                   // both hosts at a time
+    EXPECT_LE(server.connections(), 40);  // an idle one goes when another host needs its place
+    EXPECT_LE(fetcher.stats().open, 5U);
+
+    // Who waits in line is not connecting, and leaves when it must.
+    client narrow({.max_connections = 1, .connect_timeout = 20ms});
+    weir::handle<std::string> slow = weir::spawn([&]() -> weir::task<std::string> {
+        client_response answer = co_await narrow.get(server.url("/slow"));
+        std::string text = co_await answer.text();
+        co_return text;
+    });
+    co_await weir::yield();
+    client_request hasty(method::get, server.url("/hasty"));
+    hasty.set_timeout(10ms);
+    try {
+        client_response answer = co_await narrow.send(std::move(hasty));
+        ADD_FAILURE();
+    } catch (const weir::http::request_timed_out& error) {
+        EXPECT_EQ(error.which(), weir::http::request_timed_out::limit::total) << error.what();
+    }
+    client_response patient = co_await narrow.get(server.url("/patient"));
+    const std::string text = co_await patient.text();
+    EXPECT_EQ(text, "/patient");
+    co_await slow.wait();
+    co_await server.stop();
+}
+
+WEIR_IO_TEST(HttpClientNetwork, FiltersAddresses) {
+    tiny_server server([](seen_request& seen, socket& peer) {
+        if (seen.target() == "/away") {
+            return say(peer,
+                       "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest\r\n"
+                       "Content-Length: 0\r\n\r\n");
+        }
+        return say(peer, ok_answer("reached"));
+    });
+    // A name that is public at first and then is not; one that is both; and one that is public.
+    int asked = 0;
+    const auto answers = [&](const weir_test::dns_question& question) {
+        weir_test::dns_reply reply(question);
+        if (question.type == weir_test::type_a) {
+            if (question.name == "rebinds.test") {
+                reply.address(question.name, ++asked == 1 ? "93.184.216.34" : "127.0.0.1", 0);
+            } else if (question.name == "mixed.test") {
+                reply.address(question.name, "93.184.216.34");
+                reply.address(question.name, "127.0.0.1");
+            } else if (question.name == "inside.test") {
+                reply.address(question.name, "127.0.0.1");
+            }
+        } else if (question.name == "mapped.test") {
+            reply.address(question.name, "::ffff:127.0.0.1");
+        }
+        return std::vector<weir_test::packet>{{reply.text()}};
+    };
+    auto body = [&](weir_test::fake_server& names) -> weir::task<> {
+        const weir::io::address at = names.address();
+        weir::dns::resolver resolver(weir_test::alone(at));
+        client guarded({.connect_timeout = 50ms, .resolver = &resolver},
+                       address_filter::public_only());
+        const std::string port = ":" + std::to_string(server.address().port());
+        for (const std::string& host :
+             {std::string("127.0.0.1"), std::string("localhost"), std::string("[::1]"),
+              std::string("0x7f.1"), std::string("2130706433"), std::string("[::ffff:127.0.0.1]"),
+              std::string("mixed.test"), std::string("inside.test"), std::string("mapped.test"),
+              std::string("0.0.0.0")}) {
+            try {
+                client_response answer = co_await guarded.get("http://" + host + port + "/x");
+                ADD_FAILURE() << host << " was reached";
+            } catch (const weir::http::address_refused& error) {
+                EXPECT_TRUE(std::string(error.what()).starts_with("GET http://")) << error.what();
+                EXPECT_NE(std::string(error.what()).find(error.address().text()),
+                          std::string::npos);
+            }
+        }
+        // The first answer passes and leads nowhere; the second is refused.
+        for (int i = 0; i < 2; ++i) {
+            try {
+                client_response answer = co_await guarded.get("http://rebinds.test" + port + "/");
+                ADD_FAILURE() << "was reached";
+            } catch (const weir::http::address_refused& error) {
+                EXPECT_EQ(i, 1);
+                EXPECT_EQ(error.host(), "rebinds.test");
+            } catch (const weir::http::request_timed_out&) {
+                EXPECT_EQ(i, 0);
+            } catch (const weir::http::transport_error&) {
+                EXPECT_EQ(i, 0);
+            }
+        }
+        EXPECT_EQ(asked, 2);
+        EXPECT_EQ(server.connections(), 0);
+
+        address_filter one = address_filter::public_only();
+        one.allow("127.0.0.1");
+        client allowed({.resolver = &resolver}, one);
+        client_response answer = co_await allowed.get("http://inside.test" + port + "/");
+        const std::string text = co_await answer.text();
+        EXPECT_EQ(text, "reached");
+        try {
+            client_response away = co_await allowed.get("http://inside.test" + port + "/away");
+            ADD_FAILURE();
+        } catch (const weir::http::address_refused& error) {
+            EXPECT_EQ(error.address().host(), "169.254.169.254");
+        }
+        client proxied({.proxy = server.url(), .resolver = &resolver},
+                       address_filter::public_only());
+        try {
+            client_response away = co_await proxied.get("http://93.184.216.34/");
+            ADD_FAILURE();
+        } catch (const weir::http::address_refused& error) {
+            EXPECT_EQ(error.address().host(), "127.0.0.1");
+        }
+        client behind({.proxy = server.url(), .resolver = &resolver}, one);
+        try {
+            client_response away = co_await behind.get("http://10.0.0.1/");
+            ADD_FAILURE();
+        } catch (const weir::http::address_refused& error) {
+            EXPECT_EQ(error.address().host(), "10.0.0.1");
+        }
+        // What was looked up is what is connected to, also when it changes.
+        client plain({.resolver = &resolver});
+        client_response moved = co_await plain.get("http://rebinds.test" + port + "/");
+        const std::string reached = co_await moved.text();
+        EXPECT_EQ(reached, "reached");
+    };
+    co_await weir_test::with_server(answers, body);
+    co_await server.stop();
+}
+
+WEIR_IO_TEST(HttpClientNetwork, GoesThroughProxies) {
+    std::vector<std::string> seen_by_proxy;
+    tiny_server target([](seen_request& seen, socket& peer) {
+        return say(peer, ok_answer("target " + seen.target()));
+    });
+    tiny_server proxy([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        seen_by_proxy.push_back(seen.head);
+        if (seen.target() == "http://forbidden.test/") {
+            co_await peer.write("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
+            co_return true;
+        }
+        co_await peer.write(ok_answer("proxied " + seen.target()));
+        co_return true;
+    });
+    const std::string proxy_url =
+        "http://ann:pw@localhost:" + std::to_string(proxy.address().port());
+    client fetcher({.proxy = proxy_url});
+    client_response answer = co_await fetcher.get("http://not-resolved.test/x");
+    const std::string text = co_await answer.text();
+    EXPECT_EQ(text, "proxied http://not-resolved.test/x");
+    EXPECT_NE(seen_by_proxy.back().find("Proxy-Authorization: Basic YW5uOnB3\r\n"),
+              std::string::npos)
+        << seen_by_proxy.back();
+    client_response refused = co_await fetcher.get("http://forbidden.test/");
+    EXPECT_EQ(refused.status(), static_cast<status>(407));
+    // The environment is not asked.
+    ::setenv("http_proxy", proxy.url().c_str(), 1);
+    client direct;
+    client_response straight = co_await direct.get(target.url("/direct"));
+    const std::string got = co_await straight.text();
+    EXPECT_EQ(got, "target /direct");
+    ::unsetenv("http_proxy");
+    try {
+        client broken({.proxy = "http://127.0.0.1:1"});
+        client_response none = co_await broken.get("http://any.test/");
+        ADD_FAILURE();
+    } catch (const weir::http::transport_error& error) {
+        EXPECT_EQ(error.why(), kind::proxy) << error.what();
+    }
+    co_await target.stop();
+    co_await proxy.stop();
+}
+
+WEIR_IO_TEST(HttpClientNetwork, CookiesByChoice) {
+    std::string cookies;
+    tiny_server server([&](seen_request& seen, socket& peer) {
+        cookies = seen.header("Cookie");
+        return say(peer, ok_answer("", "Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2; Path=/x\r\n"));
+    });
+    for (const bool keeps : {true, false}) {
+        client fetcher({.cookies = keeps});
+        for (const char* const target : {"/", "/y", "/x/z"}) {
+            client_response answer = co_await fetcher.get(server.url(target));
+            co_await answer.discard();
+            const std::string expected = !keeps || target == std::string("/") ? ""
+                                         : target == std::string("/y")        ? "a=1"
+                                                                              : "b=2; a=1";
+            EXPECT_EQ(cookies, expected) << target;
+        }
+    }
+    co_await server.stop();
+}
+
+WEIR_IO_TEST(HttpClientNetwork, TlsAndHttp2) {
+    const weir::tls::certificate_authority authority("Test");
+    const weir::tls::certificate site = authority.issue({.names = "localhost,127.0.0.1"});
+    weir_test::nginx origin(
+        "ssl_certificate site.pem; ssl_certificate_key site.key;"
+        "location / { return 200 '$server_protocol $ssl_session_reused'; }"
+        "location /big { root www; }",
+        {.listen = "ssl http2",
+         .files = {{"site.pem", site.certificate_pem}, {"site.key", site.key_pem}}});
+    const std::string big = pattern(2'000'000);
+    std::filesystem::create_directories(origin.folder() / "www/big");
+    origin.write("www/big/file", big);
+    const std::string& pem = authority.certificate_pem();
+    client two({.tls = {.ca_pem = pem}});
+    client_response answer = co_await two.get(origin.url());
+    EXPECT_EQ(answer.version(), 20);
+    std::string text = co_await answer.text();
+    EXPECT_EQ(text, "HTTP/2.0 .");
+    client one({.http2 = false, .tls = {.ca_pem = pem}});
+    client_response old = co_await one.get(origin.url());
+    EXPECT_EQ(old.version(), 11);
+    co_await old.discard();
+
+    const auto fetch = [&](client& by) -> weir::task<std::string> {
+        client_response file = co_await by.get(origin.url("/big/file"));
+        std::string got = co_await file.text();
+        co_return got;
+    };
+    client shared({.multiplex = true, .tls = {.ca_pem = pem}});
+    for (client* by : {&two, &one, &shared}) {
+        std::vector<weir::task<std::string>> work;
+        for (int i = 0; i < 12; ++i) {
+            work.push_back(fetch(*by));
+        }
+        const std::vector<std::string> files = co_await weir::gather(std::move(work));
+        for (const std::string& each : files) {
+            EXPECT_TRUE(each == big) << each.size();
+        }
+    }
+    EXPECT_EQ(shared.stats().connections, 1U);
+
+    client stranger;
+    for (client* by : {&stranger}) {
+        try {
+            client_response none = co_await by->get(origin.url());
+            ADD_FAILURE();
+        } catch (const weir::http::transport_error& error) {
+            EXPECT_EQ(error.why(), kind::tls) << error.what();
+        }
+    }
+    std::string other_name = origin.url();
+    other_name.replace(8, 9, "127.0.0.2");
+    try {
+        client_response none = co_await two.get(other_name);
+        ADD_FAILURE();
+    } catch (const weir::http::transport_error& error) {
+        EXPECT_TRUE(error.why() == kind::tls || error.why() == kind::connect) << error.what();
+    }
+    client careless({.tls = {.verify = false}});
+    client_response trusting = co_await careless.get(origin.url());
+    EXPECT_EQ(trusting.status(), status::ok);
+}
+
+}  // namespace
