@@ -68,8 +68,7 @@ void hub_core::join(const subscriber_ref& to, std::string_view name, membership&
     made.caught_up_.at = {in.epoch, in.current()};
 }
 
-hub_core::replay hub_core::plan(const topic& in, const position& seen,
-                                outbox_room room) const noexcept {
+hub_core::replay hub_core::plan(const topic& in, const position& seen, outbox_room room) {
     const std::uint64_t newest = in.current();
     replay made;
     made.found.at = {in.epoch, newest};
@@ -87,7 +86,7 @@ hub_core::replay hub_core::plan(const topic& in, const position& seen,
             break;
         }
         made.bytes = bytes;
-        made.first = at;
+        made.newest_first.push_back(at->message);
         ++made.found.replayed;
     }
     made.found.missed = unseen - made.found.replayed;
@@ -117,27 +116,20 @@ void hub_core::join(const subscriber_ref& to, std::string_view name, const posit
             hello = greet(greeter, missed.found);
         }
     }
-    // A member's post() may change the log.
-    std::vector<frame> frames;
-    frames.reserve(missed.found.replayed + 1);
     if (hello) {
-        frames.push_back(std::move(hello));
+        missed.newest_first.push_back(std::move(hello));
     }
-    const kept_message* at = missed.first;
-    for (std::uint64_t count = missed.found.replayed; count > 0; --count) {
-        frames.push_back(at->message);
-        at = at->in_topic.newer;
+    if (is_closed_) {
+        return;  // by the greeting
     }
 
     add_member(in, to, made);
     made.caught_up_ = missed.found;
     counts_.missed += missed.found.missed;
     counts_.replayed += missed.found.replayed;
-    for (const frame& each : frames) {
-        if (made.topic_ == nullptr) {
-            break;  // it left, or the hub has gone
-        }
-        if (post(in, to, each) == posted::refused && made.topic_ != nullptr) {
+    const auto& frames = missed.newest_first;
+    for (auto each = frames.rbegin(); each != frames.rend() && made.topic_ != nullptr; ++each) {
+        if (post(in, to, *each) == posted::refused && made.topic_ != nullptr) {
             remove(in, made.index_);
             ++counts_.removed;
         }

@@ -173,6 +173,7 @@ void hub_core::close_holes(topic& in) noexcept {
 }
 
 void hub_core::close() noexcept {
+    is_closed_ = true;
     for (auto& [name, each] : topics_) {
         ++each.pins;  // stays until the hub itself goes
         each.is_delivering = true;

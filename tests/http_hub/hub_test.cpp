@@ -13,6 +13,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -308,18 +309,21 @@ WEIR_TEST(Hub, PublishingInsideAReplayComesBehindIt) {
         hub.publish("a", numbered("m"));
         ear client;
         client.on_post = [&](const std::string&) {
-            if (hub.at("a").number < 4) {
+            if (hub.at("a").number < 5) {
                 hub.publish("a", numbered("m"));
             }
         };
+        bool greeted = false;
         const auto greet = [&](const ws::catch_up& found) {
-            hub.publish("b", "x");
+            if (!std::exchange(greeted, true)) {
+                hub.publish("a", numbered("m"));  // may push out what is to be replayed
+            }
             return "hello" + std::to_string(found.replayed);
         };
         auto member = hub.join(client, "a", ws::position(), greet);
         const std::string replayed = kept == 1 ? "hello1 m2" : "hello2 m1 m2";
-        EXPECT_EQ(client.all(), replayed + " m3 m4");
-        EXPECT_EQ(other.all(), "m1 m2 m3 m4");
+        EXPECT_EQ(client.all(), replayed + " m3 m4 m5");
+        EXPECT_EQ(other.all(), "m1 m2 m3 m4 m5");
     }
     co_return;
 }
@@ -349,6 +353,15 @@ WEIR_TEST(Hub, DestroyedAtAnyMoment) {
     two = hub->join(first, "a", "");  // inside a replay
     EXPECT_FALSE(two.is_member());
     EXPECT_EQ(first.all(), "x y");
+
+    hub = std::make_unique<ws::hub>();
+    const auto greet = [&](const ws::catch_up&) {
+        hub.reset();
+        return "hello";
+    };
+    two = hub->join(second, "a", "", greet);
+    EXPECT_FALSE(two.is_member());
+    EXPECT_EQ(second.all(), "");
     co_return;
 }
 

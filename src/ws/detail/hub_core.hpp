@@ -79,7 +79,7 @@ private:
     struct replay {
         catch_up found;
         std::size_t bytes = 0;
-        const kept_message* first = nullptr;
+        std::vector<frame> newest_first;  // shared with the log, which may change meanwhile
     };
 
     // Neither 0 nor 1, which mean something else.
@@ -90,7 +90,7 @@ private:
     void add_member(topic& to, const subscriber_ref& who, membership& made);
     void remove(topic& from, std::size_t index) noexcept;
     void close_holes(topic& in) noexcept;
-    replay plan(const topic& in, const position& seen, outbox_room room) const noexcept;
+    static replay plan(const topic& in, const position& seen, outbox_room room);
     static posted post(const topic& in, const subscriber_ref& to, const frame& message) noexcept;
     static void tell(const topic& in, const std::exception_ptr& error) noexcept;
     void deliver(topic& to, const frame& message) noexcept;
@@ -104,6 +104,7 @@ private:
     topic* idle_oldest_ = nullptr;
     topic* idle_newest_ = nullptr;
     std::size_t members_ = 0;
+    bool is_closed_ = false;  // the hub has gone, and a call is under way
     hub_stats counts_{};
 };
 
