@@ -37,7 +37,7 @@ struct ear {
         if (on_post) {
             on_post(heard.back());
         }
-        return ws::posted::queued;
+        return is_open ? ws::posted::queued : ws::posted::refused;
     }
     ws::outbox_room room() const { return left; }
     std::string all() const {
@@ -296,6 +296,50 @@ WEIR_TEST(Hub, ChangesDuringADelivery) {
     hub.publish("a", numbered("four"));
     EXPECT_EQ(ears[0].heard.back(), "four4");
     EXPECT_EQ(ears[2].heard.back(), "two2");
+    co_return;
+}
+
+WEIR_TEST(Hub, WhoJoinsDuringADeliveryGetsWhatWaitsOnce) {
+    ws::hub hub;
+    ear first;
+    ear second;
+    ws::membership two;
+    auto one = hub.join(first, "a");
+    first.on_post = [&](const std::string& word) {
+        if (word == "m1") {
+            hub.publish("a", numbered("m"));
+            hub.publish("a", numbered("m"));
+            two = hub.join(second, "a", ws::position());
+            EXPECT_EQ(second.all(), "m1");
+            EXPECT_EQ(two.caught_up().at.number, 1u);
+        }
+        if (word == "m3") {  // leaves, and says so
+            one.leave();
+            first.is_open = false;
+        }
+    };
+    hub.publish("a", numbered("m"));
+    EXPECT_EQ(first.all(), "m1 m2 m3");
+    EXPECT_EQ(second.all(), "m1 m2 m3");
+    EXPECT_EQ(hub.stats().members, 1u);
+    EXPECT_EQ(hub.stats().removed, 0u);
+    co_return;
+}
+
+WEIR_TEST(Hub, ATopicInUseMakesNoRoomForOthers) {
+    ws::hub hub({.max_topics = 2});
+    hub.publish("a", numbered("m"));
+    ear client;
+    const auto greet = [&](const ws::catch_up&) {
+        hub.publish("b", "x");
+        hub.publish("c", "x");
+        return "hello";
+    };
+    auto member = hub.join(client, "a", "", greet);
+    EXPECT_EQ(client.all(), "hello m1");
+    EXPECT_EQ(hub.at("b"), ws::position());
+    EXPECT_EQ(hub.at("a").number, 1u);
+    EXPECT_EQ(hub.stats().topics, 2u);
     co_return;
 }
 
