@@ -3,6 +3,7 @@
 
 #include "detail/connection_core.hpp"
 
+#include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
 #include <weir/group.hpp>
@@ -10,6 +11,7 @@
 #include <weir/ws/detail/utf8.hpp>
 #include <weir/ws/serve.hpp>
 
+#include <algorithm>
 #include <exception>
 
 namespace weir::ws {
@@ -167,13 +169,30 @@ task<> run_connection(established begun, handler_function handler, connection_op
     }
 }
 
+namespace {
+
+// ws::closed, or a group of nothing else: from several tasks of a handler.
+bool is_closed(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const closed&) {
+        return true;
+    } catch (const error_group& several) {
+        return std::all_of(several.errors().begin(), several.errors().end(), is_closed);
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
 task<> serve(established begun, handler_function handler, connection_options options) {
     task<> running = run_connection(std::move(begun), std::move(handler), options);
-    try {
-        co_await std::move(running);
-    } catch (const closed&) {
-        // The peer has gone: that is no error of the server.
+    const outcome<> ended = co_await settle(std::move(running));
+    if (ended.has_error() && is_closed(ended.error())) {
+        co_return;  // the peer has gone: that is no error of the server
     }
+    ended.value();
 }
 
 }  // namespace detail

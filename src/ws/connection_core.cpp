@@ -138,8 +138,9 @@ posted connection_core::post(const frame& shared) noexcept {
             return dropped == out_.dropped() ? posted::queued : posted::queued_dropping;
         }
         send_away("too slow to take what is sent");
-    } catch (const std::exception& error) {
-        lose(error.what());  // out of memory
+    } catch (...) {
+        is_broken_ = true;  // out of memory: the reader will notice
+        stream_.close();
     }
     return posted::refused;
 }

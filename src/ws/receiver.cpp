@@ -9,6 +9,7 @@
 #include <wslay/wslay.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <span>
@@ -16,49 +17,93 @@
 
 namespace weir::ws::detail {
 
+// A context of wslay, which has a buffer of 4 KiB.
+struct frame_parser {
+    frame_parser() {
+        static_assert(std::is_same_v<decltype(&frame_parser::give), wslay_frame_recv_callback>);
+        const wslay_frame_callbacks callbacks{nullptr, &frame_parser::give, nullptr};
+        if (wslay_frame_context_init(&context, &callbacks, this) != 0) {
+            throw std::bad_alloc();
+        }
+    }
+    frame_parser(const frame_parser&) = delete;
+    frame_parser& operator=(const frame_parser&) = delete;
+    ~frame_parser() { wslay_frame_context_free(context); }
+
+    // Gives what there is; -1 means that nothing is left.
+    static ssize_t give(std::uint8_t* into, std::size_t room, int /*flags*/, void* self) {
+        receiver& to = *static_cast<frame_parser*>(self)->user;
+        const std::size_t count = std::min(room, to.input_.size());
+        if (count == 0) {
+            return -1;
+        }
+        std::memcpy(into, to.input_.data(), count);
+        to.input_ = to.input_.after(count);
+        to.unparsed_ += count;
+        return static_cast<ssize_t>(count);
+    }
+
+    wslay_frame_context* context = nullptr;
+    receiver* user = nullptr;
+};
+
 namespace {
+
+// Between frames a context knows nothing, so the connections of a thread share a few.
+class parser_store {
+public:
+    std::unique_ptr<frame_parser> take() {
+        return count_ == 0 ? std::make_unique<frame_parser>() : std::move(kept_[--count_]);
+    }
+    void give_back(std::unique_ptr<frame_parser> unused) noexcept {
+        if (count_ < kept_.size()) {
+            kept_[count_++] = std::move(unused);
+        }
+    }
+
+private:
+    std::array<std::unique_ptr<frame_parser>, 16> kept_;
+    std::size_t count_ = 0;
+};
+thread_local parser_store parsers;
 
 bool is_control(std::uint8_t kind) noexcept {
     return wslay_is_ctrl_frame(kind) != 0;
 }
 
+// As wslay has checked, lengths have their shortest form.
+std::size_t header_size(const wslay_frame_iocb& header) noexcept {
+    const std::size_t length_size = header.payload_length < 126      ? 0
+                                    : header.payload_length < 65'536 ? 2
+                                                                     : 8;
+    return 2 + length_size + (header.mask != 0 ? 4 : 0);
+}
+
 }  // namespace
 
-void receiver::free_context::operator()(wslay_frame_context* gone) const noexcept {
-    wslay_frame_context_free(gone);
-}
-
 receiver::receiver(role own, const connection_options& limits)
-    : max_message_(limits.max_message), max_frames_(limits.max_frames), own_(own) {
-    static_assert(std::is_same_v<decltype(&receiver::give_input), wslay_frame_recv_callback>);
-    const wslay_frame_callbacks callbacks{nullptr, &receiver::give_input, nullptr};
-    wslay_frame_context* made = nullptr;
-    if (wslay_frame_context_init(&made, &callbacks, this) != 0) {
-        throw std::bad_alloc();
-    }
-    frames_.reset(made);
-}
+    : max_message_(limits.max_message), max_frames_(limits.max_frames), own_(own) {}
 
 receiver::~receiver() = default;
 
-// Gives what there is; -1 means that nothing is left.
-long receiver::give_input(std::uint8_t* into, std::size_t room, int /*flags*/, void* self) {
-    io::const_bytes& input = static_cast<receiver*>(self)->input_;
-    const std::size_t count = std::min(room, input.size());
-    if (count == 0) {
-        return -1;
+// All that was fed has been looked at. Without half a frame the parser can go.
+void receiver::rest() noexcept {
+    if (!in_frame_ && unparsed_ == 0) {
+        parsers.give_back(std::move(frames_));
     }
-    std::memcpy(into, input.data(), count);
-    input = input.after(count);
-    return static_cast<long>(count);
 }
 
 receiver::event receiver::next() {
-    while (!has_ended_) {
+    if (frames_ == nullptr && !has_ended_ && !input_.empty()) {
+        frames_ = parsers.take();
+        frames_->user = this;
+    }
+    while (!has_ended_ && frames_ != nullptr) {
         wslay_frame_iocb part{};
-        const ssize_t count = wslay_frame_recv(frames_.get(), &part);
+        const ssize_t count = wslay_frame_recv(frames_->context, &part);
         if (count == WSLAY_ERR_WANT_READ) {
             if (input_.empty()) {
+                rest();
                 return {};
             }
             continue;  // it took a part of a header
@@ -78,6 +123,7 @@ receiver::event receiver::next() {
             return came;
         }
     }
+    frames_.reset();  // nothing more is looked at
     input_ = {};
     return {};
 }
@@ -96,6 +142,7 @@ const char* receiver::begin_frame(const wslay_frame_iocb& header) noexcept {
     is_final_ = header.fin != 0;
     frame_kind_ = header.opcode;
     frame_left_ = header.payload_length;
+    unparsed_ -= header_size(header);
     switch (header.opcode) {
         case WSLAY_CONNECTION_CLOSE:
         case WSLAY_PING:
@@ -134,6 +181,7 @@ const char* receiver::begin_frame(const wslay_frame_iocb& header) noexcept {
 
 receiver::event receiver::take(io::const_bytes piece) {
     frame_left_ -= piece.size();
+    unparsed_ -= piece.size();
     if (piece.empty()) {
         // nothing to keep
     } else if (is_control(frame_kind_)) {

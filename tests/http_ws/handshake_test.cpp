@@ -339,6 +339,16 @@ WEIR_TEST(WsHandshake, ServerAndClientAgree) {
     }
     {
         auto [stream, server] = connect();
+        co_await stream.write("GET /chat HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n");
+        const std::string answer = co_await io::read_all(stream, 2000);
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 426 ")) << answer;
+        EXPECT_NE(answer.find("\r\nConnection: Upgrade, close\r\n"), std::string::npos) << answer;
+        EXPECT_NE(answer.find("\r\nUpgrade: websocket\r\n"), std::string::npos) << answer;
+        stream.close();
+        co_await server;
+    }
+    {
+        auto [stream, server] = connect();
         auto body = [](ws::connection&) -> task<> { co_return; };
         auto refused = ws::with_connection(std::move(stream), "ws://server/other", body);
         WEIR_EXPECT_THROW_WITH(std::move(refused), ws::handshake_error, "404");

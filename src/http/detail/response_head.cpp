@@ -86,6 +86,9 @@ void append_head(std::string& to, const response& answer, framing how,
     }
     if (answer.is_upgrade()) {
         append_field(to, "Connection", "Upgrade");
+    } else if (answer.code() == status::upgrade_required) {
+        // Its Upgrade says which protocols there are, and Connection must name that header.
+        append_field(to, "Connection", given.keep_alive ? "Upgrade" : "Upgrade, close");
     } else if (!given.keep_alive) {
         append_field(to, "Connection", "close");
     } else if (given.minor_version == 0) {

@@ -6,7 +6,8 @@
 //     for (auto came = in.next(); came.what != receiver::kind::nothing; came = in.next()) { ... }
 //
 // wslay takes the frames apart; this puts messages together and refuses what RFC 6455 and the limits
-// forbid. Memory grows with what has arrived, never with what a header announces.
+// forbid. Memory grows with what has arrived, never with what a header announces; between frames there
+// is next to none.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -21,10 +22,11 @@
 #include <string>
 #include <string_view>
 
-struct wslay_frame_context;
 struct wslay_frame_iocb;
 
 namespace weir::ws::detail {
+
+struct frame_parser;
 
 class receiver {
 public:
@@ -54,23 +56,22 @@ public:
     message take_message() noexcept;
 
 private:
-    struct free_context {
-        void operator()(wslay_frame_context* gone) const noexcept;
-    };
-    static long give_input(std::uint8_t* into, std::size_t room, int flags, void* self);
+    friend struct frame_parser;
+    void rest() noexcept;
     const char* begin_frame(const wslay_frame_iocb& header) noexcept;
     event take(io::const_bytes piece);
     event end_frame();
     event end_close();
     event violation(close_code code, std::string_view why) noexcept;
 
-    std::unique_ptr<wslay_frame_context, free_context> frames_;
+    std::unique_ptr<frame_parser> frames_;  // while a frame is under way
     io::const_bytes input_;
     std::size_t max_message_;
     std::size_t max_frames_;
     std::string message_;
     utf8_check text_check_;
     std::uint64_t frame_left_ = 0;
+    std::size_t unparsed_ = 0;  // bytes that the parser has taken and not given back as frames
     std::size_t message_frames_ = 0;
     std::array<char, 125> control_{};
     std::uint8_t control_size_ = 0;
