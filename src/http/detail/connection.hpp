@@ -9,6 +9,7 @@
 #include "response_head.hpp"
 
 #include <weir/error.hpp>
+#include <weir/http/answered.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/server.hpp>
 #include <weir/loop.hpp>
@@ -90,7 +91,7 @@ private:
 
     // False: the connection has to end.
     task<bool> answer_one(bool may_go_on) {
-        response answer = co_await ask();
+        response answer = co_await answered(next(app_), request_);
         if (answer.is_upgrade()) {
             co_await hand_over(answer);
             co_return false;
@@ -121,23 +122,6 @@ private:
         co_return false;
     }
 
-    // The handler's answer, or one that says that it failed.
-    task<response> ask() {
-        std::exception_ptr failure;
-        try {
-            co_return co_await app_(request_);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        response answer = to_response(failure);
-        if (answer.code() == status::internal_server_error) {
-            tell("the handler of " + std::string(request_.method_name()) + " " +
-                     std::string(request_.path()) + " failed: ",
-                 failure);
-        }
-        co_return answer;
-    }
-
     // False: it was broken off, and the client must see that.
     task<bool> send_body(response& answer, framing how) {
         body::streamed* const stream = answer.body().as_stream();
@@ -159,8 +143,12 @@ private:
         }
         ++stats_.broken_off;
         is_answering_ = false;
-        tell("the body of the answer to " + std::string(request_.path()) + " was broken off: ",
-             failure);
+        loop::current().tell({report_kind::suppressed_error,
+                              "the body of the answer to " + std::string(request_.path()) +
+                                  " was broken off: " + describe(failure),
+                              failure,
+                              {},
+                              {}});
         co_return false;
     }
 
@@ -180,10 +168,6 @@ private:
         }
     }
 
-    static void tell(const std::string& what, const std::exception_ptr& failure) {
-        loop::current().tell(
-            {report_kind::suppressed_error, what + describe(failure), failure, {}, {}});
-    }
     answer_circumstances circumstances(bool keep_alive) const noexcept {
         return {.minor_version = request_.minor_version(),
                 .keep_alive = keep_alive,
