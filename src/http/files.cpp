@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A request is a path, a descriptor, a plan, and then the bytes that the plan names. The path is looked
-// up on the loop if the kernel has all of it in memory, which it says without waiting; else on a thread.
+// up, and the file read, on the loop if the kernel has all of it in memory, which it says without waiting;
+// else on a thread or by io_uring. Small files are kept in memory, and compared with what is there.
+
+#include "detail/file_cache.hpp"
+#include "detail/file_source.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/detail/content_coding.hpp>
@@ -10,7 +14,6 @@
 #include <weir/http/files.hpp>
 #include <weir/io/blocking.hpp>
 #include <weir/io/error.hpp>
-#include <weir/io/file.hpp>
 
 #include <algorithm>
 #include <array>
@@ -32,8 +35,6 @@ using detail::file_facts;
 using detail::found;
 using detail::found_file;
 
-constexpr std::int64_t second = 1'000'000'000;
-
 std::int64_t wall_clock() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::system_clock::now().time_since_epoch())
@@ -43,67 +44,6 @@ std::int64_t wall_clock() {
 std::chrono::sys_seconds whole_seconds(std::int64_t nanoseconds) {
     return std::chrono::floor<std::chrono::seconds>(
         std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(nanoseconds)));
-}
-
-// Hashed: clients need not know inode numbers. Weak while the file is so young that it may change again
-// without another time stamp: those are some milliseconds apart.
-std::string etag_of(const file_facts& facts, std::int64_t now) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (std::uint64_t part : {facts.inode, facts.size, static_cast<std::uint64_t>(facts.modified),
-                               static_cast<std::uint64_t>(facts.changed)}) {
-        hash ^= part;
-        hash ^= hash >> 32;
-        hash *= 0x9e3779b97f4a7c15;
-        hash ^= hash >> 29;
-    }
-    std::string tag = facts.changed + second > now ? "W/\"" : "\"";
-    for (int shift = 60; shift >= 0; shift -= 4) {
-        tag += "0123456789abcdef"[(hash >> shift) & 15];
-    }
-    return tag + '"';
-}
-
-// Is what was read from it still what it was? What was added behind does not matter, nor does the
-// inode's date: a new version that took the name left the old one as it was.
-bool still_holds(const file_facts& before, const file_facts& after) noexcept {
-    return after.size > before.size ||
-           (after.size == before.size && after.modified == before.modified);
-}
-
-// An open file that is to be sent.
-struct source {
-    io::file file;
-    file_facts facts;
-    std::string name;
-
-    void check() const {
-        if (!still_holds(facts, detail::facts_of(file.fd(), name))) {
-            throw error(name + " was changed while it was sent");
-        }
-    }
-};
-
-// The connection is broken off rather than ended well with bytes of two versions.
-task<> send_pieces(body_writer& out, const source& from, const std::vector<body_piece>& pieces,
-                   std::size_t piece_size) {
-    std::string buffer;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        const body_piece& each = pieces[i];
-        co_await out.write(each.text);
-        for (std::uint64_t done = 0; done < each.bytes.size;) {
-            const std::uint64_t left = each.bytes.size - done;
-            buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, piece_size)));
-            const std::size_t count = co_await from.file.read_at(buffer, each.bytes.first + done);
-            if (count < buffer.size()) {
-                throw error(from.name + " was cut while it was sent");
-            }
-            done += count;
-            if (done == each.bytes.size && i + 2 >= pieces.size()) {
-                from.check();  // before what would complete the answer
-            }
-            co_await out.write(buffer);
-        }
-    }
 }
 
 class file_site {
@@ -117,7 +57,8 @@ public:
           hides_dots_(!options.hidden),
           precompressed_(options.precompressed),
           max_ranges_(options.max_ranges),
-          piece_size_(options.piece_size) {
+          piece_size_(options.piece_size),
+          cache_(options.cache_size) {
         detail::check_cache_control(options.cache_control, "files_options");
         if (index_.find('/') != std::string::npos || index_ == "." || index_ == "..") {
             throw invalid_argument("files_options: index = '" + index_ +
@@ -196,13 +137,31 @@ private:
         return std::find(expected.begin(), expected.end(), error) != expected.end();
     }
 
-    task<found_file> open(std::string path) const {
-        found_file result = detail::open_beneath(folder_, path, follow_, true);
-        if (result.error == EAGAIN) {
-            result = co_await run_blocking(detail::open_beneath, folder_, path, follow_, false);
+    // A file that is open, or that is in the cache.
+    struct known_file {
+        found_file there;
+        detail::file_cache::text content;
+    };
+
+    task<known_file> open(std::string path) {
+        known_file result;
+        if (const auto* const kept = cache_.find(path)) {
+            file_facts now;
+            if (detail::look_at(folder_ + '/' + path, now) && now == kept->facts) {
+                result.content = kept->content;
+                result.there.what = found::file;
+                result.there.facts = now;
+                co_return result;
+            }
+            cache_.forget(path);
         }
-        if (!is_refusal(result.error)) {
-            throw io_error(result.error, "open " + folder_ + '/' + path);
+        result.there = detail::open_beneath(folder_, path, follow_, true);
+        if (result.there.error == EAGAIN) {
+            result.there =
+                co_await run_blocking(detail::open_beneath, folder_, path, follow_, false);
+        }
+        if (!is_refusal(result.there.error)) {
+            throw io_error(result.there.error, "open " + folder_ + '/' + path);
         }
         co_return result;
     }
@@ -210,24 +169,26 @@ private:
     // None: it changed while it was read, and is to be asked again.
     task<std::optional<response>> answer_from(const request& asked,
                                               const detail::served_path& path) {
-        found_file there = co_await open(path.text);
-        if (there.what == found::directory && !path.is_directory && !index_.empty()) {
+        known_file chosen = co_await open(path.text);
+        const found what = chosen.there.what;
+        if (what == found::directory && !path.is_directory && !index_.empty()) {
             co_return detail::redirect_to_folder(asked);
         }
-        if (there.what != found::file) {
-            co_return refusal(there.error);
+        if (what != found::file) {
+            co_return refusal(chosen.there.error);
         }
         std::string name = path.text;
         coding encoded = coding::identity;
         if (precompressed_) {
-            encoded = co_await replace_by_encoded(asked, there, name);
+            encoded = co_await replace_by_encoded(asked, chosen, name);
         }
 
+        const file_facts facts = chosen.there.facts;
         const std::int64_t now = wall_clock();
-        const std::string etag = etag_of(there.facts, now);
+        const std::string etag = detail::etag_of(facts, now);
         detail::representation about;
-        about.known = {etag, whole_seconds(there.facts.modified)};
-        about.size = there.facts.size;
+        about.known = {etag, whole_seconds(facts.modified)};
+        about.size = facts.size;
         about.content_type = type_of(path.text);
         about.cache_control = cache_control_;
         about.max_ranges = max_ranges_;
@@ -239,50 +200,51 @@ private:
         if (plan.is_complete()) {
             co_return std::move(plan.answer);
         }
-        source from{io::file(there.file.release(), folder_ + '/' + name), there.facts,
-                    folder_ + '/' + name};
+        if (chosen.content != nullptr) {
+            plan.answer.set_body(body_of(std::move(chosen.content), plan));
+            co_return std::move(plan.answer);
+        }
+        detail::file_source from(chosen.there.file.release(), folder_ + '/' + name, facts);
         if (plan.size > piece_size_ || asked.method() == method::head) {
             auto write = [from = std::move(from), pieces = std::move(plan.pieces),
                           piece_size = piece_size_](body_writer& out) {
-                return send_pieces(out, from, pieces, piece_size);
+                return from.send(out, pieces, piece_size);
             };
             plan.answer.set_body(body::stream(std::move(write), plan.size));
             co_return std::move(plan.answer);
         }
-        std::optional<std::string> content = co_await read_pieces(from, plan);
+        std::optional<std::string> content = co_await from.read(plan.pieces, plan.size);
         if (!content) {
             co_return std::nullopt;
         }
-        plan.answer.set_body(std::move(*content));
+        // One that is young may be another one soon and look the same.
+        const bool is_whole = plan.answer.code() == status::ok;
+        if (is_whole && !detail::is_young(facts, now)) {
+            auto shared = std::make_shared<const std::string>(std::move(*content));
+            cache_.keep(std::move(name), facts, shared);
+            plan.answer.set_body(body::shared(std::move(shared)));
+        } else {
+            plan.answer.set_body(std::move(*content));
+        }
         co_return std::move(plan.answer);
     }
 
-    static task<std::optional<std::string>> read_pieces(const source& from,
-                                                        const answer_plan& plan) {
-        std::string whole(static_cast<std::size_t>(plan.size), '\0');
-        std::size_t at = 0;
+    static body body_of(detail::file_cache::text content, const answer_plan& plan) {
+        if (plan.size == content->size() && plan.pieces.size() == 1) {
+            return body::shared(std::move(content));
+        }
+        std::string parts;
+        parts.reserve(static_cast<std::size_t>(plan.size));
         for (const body_piece& each : plan.pieces) {
-            std::copy(each.text.begin(), each.text.end(),
-                      whole.begin() + static_cast<std::ptrdiff_t>(at));
-            at += each.text.size();
-            const auto size = static_cast<std::size_t>(each.bytes.size);
-            if (size > 0) {
-                const io::bytes part = io::bytes(whole).after(at).first(size);
-                const std::size_t count = co_await from.file.read_at(part, each.bytes.first);
-                if (count < size) {
-                    co_return std::nullopt;
-                }
-                at += size;
-            }
+            parts += each.text;
+            parts.append(*content, static_cast<std::size_t>(each.bytes.first),
+                         static_cast<std::size_t>(each.bytes.size));
         }
-        if (!still_holds(from.facts, detail::facts_of(from.file.fd(), from.name))) {
-            co_return std::nullopt;
-        }
-        co_return whole;
+        return parts;
     }
 
     // The sibling that the client prefers of those that are there and not out of date.
-    task<coding> replace_by_encoded(const request& asked, found_file& original, std::string& name) {
+    task<coding> replace_by_encoded(const request& asked, known_file& original, std::string& name) {
         std::vector<coding> offered = {coding::brotli, coding::gzip};
         const std::string wanted = asked.headers().joined("Accept-Encoding");
         while (!offered.empty()) {
@@ -292,9 +254,10 @@ private:
             }
             std::erase(offered, choice);
             std::string sibling = name + (choice == coding::gzip ? ".gz" : ".br");
-            found_file there = co_await open(sibling);
-            if (there.what == found::file && there.facts.modified >= original.facts.modified) {
-                original = std::move(there);
+            known_file other = co_await open(sibling);
+            if (other.there.what == found::file &&
+                other.there.facts.modified >= original.there.facts.modified) {
+                original = std::move(other);
                 name = std::move(sibling);
                 co_return choice;
             }
@@ -322,6 +285,7 @@ private:
     std::size_t max_ranges_;
     std::size_t piece_size_;
     std::vector<std::pair<std::string, std::string>> types_;
+    detail::file_cache cache_;
 };
 
 }  // namespace

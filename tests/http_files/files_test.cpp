@@ -209,6 +209,11 @@ WEIR_IO_TEST(Files, LargeOnesInPiecesAndRangesOfThem) {
     const std::string content = random_bytes(random, 300'001);
     write_file(here.root / "large.bin", content);
     http::handler app = http::files(here.root, {.piece_size = 10'000});
+    // Out of the system's memory, so that it has to be read from the disk.
+    const int fd = ::open((here.root / "large.bin").c_str(), O_RDONLY);
+    ::fsync(fd);
+    ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(fd);
     const seen whole = co_await ask(app, "/large.bin");
     EXPECT_TRUE(whole.was_streamed);
     EXPECT_TRUE(whole.body == content);
@@ -490,6 +495,46 @@ WEIR_IO_TEST(Files, NoRaceLeadsOut) {
     attacker.join();
     EXPECT_EQ(leaked, "");
     EXPECT_GT(sent, 0);
+}
+
+// The second time it comes from memory, and only as long as the file is the same.
+WEIR_IO_TEST(Files, AreKeptInMemory) {
+    http::handler site = http::files(WEIR_TEST_SITE);
+    http::request asked(http::method::get, "/docs/plain.css");
+    const http::response first = co_await site(asked);
+    const http::response second = co_await site(asked);
+    EXPECT_EQ(second.body().text(), "p { color: green }\n");
+    EXPECT_EQ(second.body().text().data(), first.body().text().data());
+    EXPECT_EQ(second.header("ETag"), first.header("ETag"));
+    const seen part = co_await ask(site, "/docs/plain.css", fields("Range", "bytes=4-8"));
+    EXPECT_EQ(part.body, "color");
+    const seen parts = co_await ask(site, "/docs/plain.css", fields("Range", "bytes=0-0,4-8"));
+    EXPECT_NE(parts.body.find("\r\n\r\ncolor\r\n--"), std::string::npos);
+    const seen head = co_await ask(site, "/docs/plain.css", {}, http::method::head);
+    EXPECT_EQ(head.announced, 19u);
+    const seen same =
+        co_await ask(site, "/docs/plain.css", fields("If-None-Match", first.header("ETag")));
+    EXPECT_EQ(same.code, 304u);
+
+    const place here;
+    http::handler app = http::files(here.root);
+    http::request text(http::method::get, "/a.txt");
+    co_await weir::sleep(std::chrono::milliseconds(1100));  // until it is no longer young
+    const http::response old = co_await app(text);
+    const http::response kept = co_await app(text);
+    EXPECT_EQ(kept.body().text().data(), old.body().text().data());
+    write_file(here.root / "a.txt", "abcdefghij");  // of the same size
+    const http::response changed = co_await app(text);
+    EXPECT_EQ(changed.body().text(), "abcdefghij");
+    EXPECT_EQ(kept.body().text(), "0123456789");  // still what it was
+    const seen before = co_await ask(app, "/sub/b.css");
+    EXPECT_EQ(before.body, "p {}");
+    fs::remove(here.root / "sub" / "b.css");
+    const seen removed = co_await ask(app, "/sub/b.css");
+    EXPECT_EQ(removed.code, 404u);
+    fs::rename(here.root / "empty.txt", here.root / "index.html");
+    const seen replaced = co_await ask(app, "/");
+    EXPECT_EQ(replaced.body, "");
 }
 
 WEIR_IO_TEST(Files, CompressedBeforehand) {

@@ -36,7 +36,10 @@ struct files_options {
     std::string_view cache_control = "no-cache";  // ask whether it has changed; empty: no header
     std::size_t max_ranges = 16;                  // in one request; 0: none at all
     // Up to so many bytes are read at once and sent with the head, more in pieces of that size.
-    std::size_t piece_size = 128 << 10;
+    std::size_t piece_size = 64 << 10;
+    // Small files that were sent lately are kept in so many bytes of memory. Each time it is looked
+    // whether they have changed. 0: none.
+    std::size_t cache_size = 4 << 20;
     std::span<const file_type> types{};  // before those that are known anyway
 };
 

@@ -13,6 +13,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -44,8 +45,9 @@ std::int64_t nanoseconds(const timespec& time) noexcept {
 }
 
 file_facts facts_in(const struct stat& about) noexcept {
-    return {static_cast<std::uint64_t>(about.st_ino), static_cast<std::uint64_t>(about.st_size),
-            nanoseconds(about.st_mtim), nanoseconds(about.st_ctim)};
+    return {static_cast<std::uint64_t>(about.st_dev), static_cast<std::uint64_t>(about.st_ino),
+            static_cast<std::uint64_t>(about.st_size), nanoseconds(about.st_mtim),
+            nanoseconds(about.st_ctim)};
 }
 
 int open_again(int path_fd, int more_flags) noexcept {
@@ -246,6 +248,28 @@ file_facts facts_of(int fd, const std::string& name) {
         throw io_error(errno, "stat " + name);
     }
     return facts_in(about);
+}
+
+bool look_at(const std::string& name, file_facts& facts) noexcept {
+    struct stat about{};
+    if (::stat(name.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) {
+        return false;
+    }
+    facts = facts_in(about);
+    return true;
+}
+
+std::size_t read_cached(int fd, io::bytes into, std::uint64_t offset) noexcept {
+    std::size_t got = 0;
+    while (got < into.size()) {
+        const iovec part{into.data() + got, into.size() - got};
+        const ssize_t count = ::preadv2(fd, &part, 1, static_cast<off_t>(offset + got), RWF_NOWAIT);
+        if (count <= 0) {
+            break;  // not in memory, the end, or an error that an ordinary read will tell
+        }
+        got += static_cast<std::size_t>(count);
+    }
+    return got;
 }
 
 }  // namespace weir::http::detail

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <weir/http/files.hpp>
+#include <weir/io/buffer.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -30,6 +32,7 @@ private:
 
 // What tells one state of a file from another. Times are in nanoseconds since 1970.
 struct file_facts {
+    std::uint64_t device = 0;
     std::uint64_t inode = 0;
     std::uint64_t size = 0;
     std::int64_t modified = 0;
@@ -57,5 +60,10 @@ found_file open_step_by_step(const std::string& folder, const std::string& path,
 
 // Throws io_error.
 file_facts facts_of(int fd, const std::string& name);
+// Of whatever regular file has that name, wherever links lead to; false: there is none.
+bool look_at(const std::string& name, file_facts& facts) noexcept;
+
+// As much as the system has in memory, without waiting for a disk.
+std::size_t read_cached(int fd, io::bytes into, std::uint64_t offset) noexcept;
 
 }  // namespace weir::http::detail
