@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <functional>
 #include <limits>
 
 namespace weir::http {
@@ -66,6 +66,23 @@ std::string quoted(std::string_view text) {
     return shown + (text.size() > longest ? "...'" : "'");
 }
 
+void check(std::string_view name, std::string_view value) {
+    if (!is_token(name)) {
+        throw invalid_argument("headers: " + quoted(name) +
+                               " is no name of a header: letters, digits and !#$%&'*+-.^_`|~ are");
+    }
+    if (!is_field_value(value)) {
+        throw invalid_argument("headers: " + std::string(name) + " cannot be " + quoted(value) +
+                               ": no control characters, and no blanks at the ends");
+    }
+}
+
+// A view into the text moves when that grows.
+bool is_within(const std::string& text, std::string_view view) noexcept {
+    const std::less_equal<const char*> is_before;
+    return is_before(text.data(), view.data()) && is_before(view.data(), text.data() + text.size());
+}
+
 }  // namespace
 
 bool same_name(std::string_view left, std::string_view right) noexcept {
@@ -91,41 +108,39 @@ bool is_field_value(std::string_view text) noexcept {
 }
 
 void headers::add(std::string_view name, std::string_view value) {
-    if (!is_token(name)) {
-        throw invalid_argument("headers: " + quoted(name) +
-                               " is no name of a header: letters, digits and !#$%&'*+-.^_`|~ are");
-    }
-    if (!is_field_value(value)) {
-        throw invalid_argument("headers: " + std::string(name) + " cannot be " + quoted(value) +
-                               ": no control characters, and no blanks at the ends");
-    }
+    check(name, value);
     add_checked(name, value);
 }
 
 void headers::add_checked(std::string_view name, std::string_view value) {
-    if (text_.size() + name.size() + value.size() > std::numeric_limits<std::uint32_t>::max()) {
+    const std::size_t size = name.size() + value.size();
+    if (text_.size() + size > std::numeric_limits<std::uint32_t>::max()) {
         throw invalid_argument("headers: more than 4 GiB");
+    }
+    if (text_.capacity() - text_.size() < size) [[unlikely]] {
+        if (is_within(text_, name) || is_within(text_, value)) {
+            const std::string kept_name(name);
+            const std::string kept_value(value);
+            text_.reserve(text_.size() + size);
+            add_checked(kept_name, kept_value);
+            return;
+        }
+        text_.reserve(text_.size() + size);
     }
     const auto at = static_cast<std::uint32_t>(text_.size());
     entries_.push_back(
         {at, static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())});
-    try {
-        text_.reserve(text_.size() + name.size() + value.size());
-    } catch (...) {
-        entries_.pop_back();
-        throw;
-    }
-    text_.append(name).append(value);
+    text_.append(name).append(value);  // there is room
 }
 
 void headers::set(std::string_view name, std::string_view value) {
-    // Both may be views into our own text, which add() may move.
-    const std::string kept_name(name);
-    const std::string kept_value(value);
-    headers checked;
-    checked.add(kept_name, kept_value);
-    remove(kept_name);
-    add_checked(kept_name, kept_value);
+    check(name, value);
+    // The new one first, then the old ones go: what throws changes nothing.
+    add_checked(name, value);
+    const entry kept = entries_.back();
+    std::erase_if(entries_, [&](const entry& each) {
+        return each.at != kept.at && same_name(field(each).name, field(kept).name);
+    });
 }
 
 void headers::set_default(std::string_view name, std::string_view value) {
