@@ -68,6 +68,7 @@ public:
 
     body() noexcept = default;
     body(std::string text) noexcept : held_(std::move(text)) {}  // NOLINT: a text is a body
+    body(const char* text) : held_(std::string(text)) {}         // NOLINT: the same
     static body fixed(std::string_view forever) { return body(held(forever)); }
     static body shared(std::shared_ptr<const std::string> text) {
         return body(held(std::move(text)));
