@@ -36,12 +36,13 @@ using moments = std::vector<std::chrono::milliseconds>;
 
 class answer {
 public:
-    explicit answer(http::status code, http::headers fields = {}, int* discarded = nullptr)
-        : code_(code), fields_(std::move(fields)), discarded_(discarded) {}
+    explicit answer(http::status code, http::headers fields = {}, int* discarded = nullptr,
+                    weir::clock::duration rest = 1ms)
+        : code_(code), fields_(std::move(fields)), discarded_(discarded), rest_(rest) {}
     http::status status() const noexcept { return code_; }
     const http::headers& headers() const noexcept { return fields_; }
     weir::task<> discard() {
-        co_await weir::sleep(1ms);
+        co_await weir::sleep(rest_);
         if (discarded_ != nullptr) {
             ++*discarded_;
         }
@@ -51,6 +52,7 @@ private:
     http::status code_;
     http::headers fields_;
     int* discarded_;
+    weir::clock::duration rest_;
 };
 
 class lost : public std::runtime_error {
@@ -71,6 +73,7 @@ struct server {
     int running = 0;
     int most = 0;
     int discarded = 0;
+    weir::clock::duration rest = 1ms;
 
     // 0: the connection is lost; 1: the address is refused; 2: too large; 3: no such host.
     weir::task<answer> serve() {
@@ -99,7 +102,7 @@ struct server {
         if (!next.retry_after.empty()) {
             fields.set("Retry-After", next.retry_after);
         }
-        co_return answer(static_cast<http::status>(next.code), std::move(fields), &discarded);
+        co_return answer(static_cast<http::status>(next.code), std::move(fields), &discarded, rest);
     }
 
 private:
@@ -206,6 +209,16 @@ WEIR_TEST(HostPolicies, RetriesWhatMayPass) {
         EXPECT_EQ(stats.answered, 1u);
         EXPECT_EQ(stats.failed + stats.refused + stats.stopped + stats.in_flight, 0u);
     }
+}
+
+// The rest of an answer that nobody wants may never come.
+WEIR_TEST(HostPolicies, DoesNotWaitForUnwantedBodies) {
+    host_policies hosts(plain());
+    server from{.script = {{503}}, .rest = 1h};
+    const auto got = co_await get(hosts, from);
+    EXPECT_EQ(got, http::status::ok);
+    EXPECT_EQ(from.asked, (moments{0ms, 1110ms}));
+    EXPECT_EQ(from.discarded, 0);
 }
 
 WEIR_TEST(HostPolicies, GivesUpWithTheLastFailure) {

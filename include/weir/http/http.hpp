@@ -6,11 +6,15 @@
 #include <weir/http/assets.hpp>
 #include <weir/http/client.hpp>
 #include <weir/http/compression.hpp>
+#include <weir/http/date.hpp>
 #include <weir/http/files.hpp>
 #include <weir/http/handler.hpp>
+#include <weir/http/link.hpp>
+#include <weir/http/media_type.hpp>
 #include <weir/http/middleware.hpp>
 #include <weir/http/polite_client.hpp>
 #include <weir/http/problem.hpp>
+#include <weir/http/query.hpp>
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 #include <weir/http/router.hpp>
