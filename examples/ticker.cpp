@@ -39,9 +39,10 @@ public:
     http::router routes() {
         http::router app;
         app.get("/ticks", [this](http::request& request) {
-            // A price that is old is worth nothing: a slow subscriber gets the newest eight.
+            // Old prices are worth little: a subscriber that is slow, or comes back, gets the newest
+            // hundred at most.
             ws::accept_options options;
-            options.connection.outbox_messages = 8;
+            options.connection.outbox_messages = 100;
             options.connection.when_full = ws::overflow::drop_oldest;
             const std::string since = request.query("since").value_or("");
             return ws::accept(
@@ -80,7 +81,7 @@ public:
                   << heard.at("missed") << " are gone\n";
     }
     weir::task<> read(ws::connection& peer, int count) {
-        for (; count > 0; --count) {
+        for (int i = 1; i <= count; ++i) {
             const auto said = co_await peer.receive();
             const boost::json::value tick = http::parse_json(said.value().text());
             const auto number = http::member<std::uint64_t>(tick, "number");
@@ -89,7 +90,10 @@ public:
             }
             last_ = number;
             token_ = http::member<std::string>(tick, "token");
-            std::cout << "  tick " << number << ": " << tick.at("cents") << '\n';
+            if (i <= 3 || i == count) {
+                std::cout << (i > 4 ? "  ...\n" : "") << "  tick " << number << ": "
+                          << tick.at("cents") << '\n';
+            }
         }
     }
 
@@ -124,7 +128,7 @@ weir::task<> scene() {
         for (int i = 0; i < 1000; ++i) {
             prices.step();
         }
-        co_await reader.read(peer, 8);
+        co_await reader.read(peer, 100);
     };
     co_await ws::with_connection(reader.url(), go_on);
     serving.cancel();
