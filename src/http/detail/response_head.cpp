@@ -12,14 +12,48 @@ namespace weir::http::detail {
 
 namespace {
 
-void append_number(std::string& to, std::uint64_t number) {
-    char digits[20];
-    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-    to.append(digits, end);
-}
+// Writes into room that was made at once: a head has a dozen pieces, and every append would look
+// whether they fit.
+class head_writer {
+public:
+    head_writer(std::string& to, std::size_t room) : to_(to) {
+        const std::size_t before = to.size();
+        to.resize(before + room);
+        at_ = to.data() + before;
+    }
+    head_writer(const head_writer&) = delete;
+    head_writer& operator=(const head_writer&) = delete;
+    ~head_writer() { to_.resize(static_cast<std::size_t>(at_ - to_.data())); }
 
-void append_field(std::string& to, std::string_view name, std::string_view value) {
-    to.append(name).append(": ").append(value).append("\r\n");
+    template <std::size_t Size>
+    void literal(const char (&text)[Size]) noexcept {
+        std::memcpy(at_, text, Size - 1);
+        at_ += Size - 1;
+    }
+    void text(std::string_view given) noexcept {
+        std::memcpy(at_, given.data(), given.size());
+        at_ += given.size();
+    }
+    void number(std::uint64_t given) noexcept { at_ = std::to_chars(at_, at_ + 20, given).ptr; }
+    void field(std::string_view name, std::string_view value) noexcept {
+        text(name);
+        literal(": ");
+        text(value);
+        literal("\r\n");
+    }
+
+private:
+    std::string& to_;
+    char* at_;
+};
+
+// At most, with what the server says itself.
+std::size_t size_of_head(const response& answer, const answer_circumstances& given) noexcept {
+    std::size_t size = 256 + given.server_name.size() + answer.content_type().size();
+    for (const header_field& each : answer.headers()) {
+        size += each.name.size() + each.value.size() + 4;
+    }
+    return size;
 }
 
 // 'Date: Sun, 06 Nov 1994 08:49:37 GMT', as RFC 9110 has it.
@@ -67,42 +101,49 @@ framing framing_of(const response& answer, const answer_circumstances& given) no
 
 void append_head(std::string& to, const response& answer, framing how,
                  const answer_circumstances& given) {
-    const std::string_view reason = reason_of(answer.code());
-    to.append("HTTP/1.1 ");
-    append_number(to, number_of(answer.code()));
-    to.append(" ").append(reason).append("\r\n");
+    head_writer out(to, size_of_head(answer, given));
+    if (answer.code() == status::ok) {
+        out.literal("HTTP/1.1 200 OK\r\n");
+    } else {
+        out.literal("HTTP/1.1 ");
+        out.number(number_of(answer.code()));
+        out.literal(" ");
+        out.text(reason_of(answer.code()));
+        out.literal("\r\n");
+    }
     if (given.send_date && !answer.headers().contains("Date")) {
-        to.append(date_line());
+        out.text(date_line());
     }
     if (!given.server_name.empty()) {
-        append_field(to, "Server", given.server_name);
+        out.field("Server", given.server_name);
     }
     if (how == framing::length) {
-        to.append("Content-Length: ");
-        append_number(to, answer.body().size().value_or(0));
-        to.append("\r\n");
+        out.literal("Content-Length: ");
+        out.number(answer.body().size().value_or(0));
+        out.literal("\r\n");
     } else if (how == framing::chunked) {
-        to.append("Transfer-Encoding: chunked\r\n");
+        out.literal("Transfer-Encoding: chunked\r\n");
     }
     if (answer.is_upgrade()) {
-        append_field(to, "Connection", "Upgrade");
+        out.literal("Connection: Upgrade\r\n");
     } else if (answer.code() == status::upgrade_required) {
         // Its Upgrade says which protocols there are, and Connection must name that header.
-        append_field(to, "Connection", given.keep_alive ? "Upgrade" : "Upgrade, close");
+        out.field("Connection", given.keep_alive ? "Upgrade" : "Upgrade, close");
     } else if (!given.keep_alive) {
-        append_field(to, "Connection", "close");
+        out.literal("Connection: close\r\n");
     } else if (given.minor_version == 0) {
-        append_field(to, "Connection", "keep-alive");
+        out.literal("Connection: keep-alive\r\n");
     }
-    if (!answer.headers().contains("Content-Type") && !answer.content_type().empty()) {
-        append_field(to, "Content-Type", answer.content_type());
+    const std::string_view type = answer.content_type();
+    if (!type.empty() && !answer.headers().contains("Content-Type")) {
+        out.field("Content-Type", type);
     }
     for (const header_field& each : answer.headers()) {
         if (!is_about_the_connection(each.name)) {
-            append_field(to, each.name, each.value);
+            out.field(each.name, each.value);
         }
     }
-    to.append("\r\n");
+    out.literal("\r\n");
 }
 
 }  // namespace weir::http::detail
