@@ -186,18 +186,21 @@ address_filter& address_filter::allow_host(std::string_view name) {
 }
 
 bool address_filter::blocks(const io::address& address) const noexcept {
-    const auto contains = [&](const address_range& each) { return each.contains(address); };
-    return rules_ && std::any_of(rules_->blocked.begin(), rules_->blocked.end(), contains);
+    if (!rules_ || rules_->blocked.empty()) {
+        return false;
+    }
+    const std::optional<io::address> inner = inner_address(address, classify(address));
+    return std::any_of(rules_->blocked.begin(), rules_->blocked.end(),
+                       [&](const address_range& each) {
+                           return each.contains(address) || (inner && each.contains(*inner));
+                       });
 }
 
 bool address_filter::allows_address(const io::address& address) const noexcept {
     const address_class kind = classify(address);
-    const std::optional<io::address> inner = inner_address(address, kind);
-    if (blocks(address) || (inner && blocks(*inner))) {
-        return false;
-    }
     const auto contains = [&](const address_range& each) { return each.contains(address); };
     if (rules_ && std::any_of(rules_->allowed.begin(), rules_->allowed.end(), contains)) {
+        const std::optional<io::address> inner = inner_address(address, kind);
         return !inner || allows_address(*inner);
     }
     return !is_public_only_ || kind == address_class::public_;
@@ -214,8 +217,8 @@ bool address_filter::allows_host(std::string_view host) const noexcept {
 }
 
 bool address_filter::allows(const io::address& address, std::string_view host) const noexcept {
-    return address.kind() != io::address::family::none &&
-           (allows_address(address) || (!blocks(address) && allows_host(host)));
+    return address.kind() != io::address::family::none && !blocks(address) &&
+           (allows_address(address) || allows_host(host));
 }
 
 void address_filter::check(const io::address& address, std::string_view host) const {

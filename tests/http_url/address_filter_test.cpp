@@ -470,8 +470,11 @@ TEST(AddressFilter, LooksIntoTranslatedAddresses) {
     EXPECT_FALSE(filter.allows(at("64:ff9b:1::8.8.8.8")));
     filter.allow("10.0.0.0/8");
     EXPECT_TRUE(filter.allows(at("64:ff9b::10.0.0.1")));
-    filter.block("10.9.0.0/16");
+    filter.block("10.9.0.0/16").allow_host("trusted.example");
     EXPECT_FALSE(filter.allows(at("64:ff9b::10.9.0.1")));
+    EXPECT_FALSE(filter.allows(at("64:ff9b::10.9.0.1"), "trusted.example"));
+    EXPECT_FALSE(filter.allows(at("::ffff:10.9.0.1"), "trusted.example"));
+    EXPECT_TRUE(filter.allows(at("64:ff9b::127.0.0.1"), "trusted.example"));
     auto open = address_filter::any();
     open.block("10.0.0.0/8").block("::1");
     EXPECT_FALSE(open.allows(at("64:ff9b::10.0.0.1")));
