@@ -246,6 +246,7 @@ std::vector<attack> chunk_attacks() {
         {chunked("1;a\nb\r\na\r\n0\r\n\r\n"), 400},
         {chunked("1;a\rb\r\na\r\n0\r\n\r\n"), 400},
         {chunked("1;a=\"\r\n\"\r\na\r\n0\r\n\r\n"), 400},
+        {chunked("1;a=\x80\r\na\r\n0\r\n\r\n"), 400},
         {chunked("1;a\0b\r\na\r\n0\r\n\r\n"s), 400},
         {chunked("1;" + std::string(16385, 'a')), 413},
         {chunked("0\r\n\n"), 400},

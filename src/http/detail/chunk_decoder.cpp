@@ -152,7 +152,9 @@ void chunk_decoder::take_extension(char next) {
         state_ = state::size_end;
         return;
     }
-    if (!is_text(next)) refuse("a control character in a chunk extension");
+    if (!is_text(next) || static_cast<unsigned char>(next) >= 0x80) {
+        refuse("a chunk extension has other than visible ASCII characters");
+    }
     if (++extension_bytes_ > limits_.extension_bytes) {
         throw protocol_error(status::content_too_large, "the chunk extensions are too large");
     }
