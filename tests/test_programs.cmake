@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # A time stamp in the precompiled header would make each one new to ccache.
     target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # The library is optimised in full; tests are compiled far more often than they are run.
     target_compile_options(weir_test_base INTERFACE -O1)
 endif()
