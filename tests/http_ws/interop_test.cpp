@@ -9,10 +9,12 @@
 #include <weir/http/server.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/io/tls_certificate.hpp>
+#include <weir/testing/io/fault_proxy.hpp>
 #include <weir/ws/accept.hpp>
 #include <weir/ws/client.hpp>
 
 #include <array>
+#include <random>
 
 namespace {
 
@@ -161,6 +163,55 @@ WEIR_IO_TEST(WsReal, DrainsManyAtOnce) {
     co_await weir::with_group(all);
     co_await server.wait();
     EXPECT_EQ(told, 50);
+}
+
+// A client is stopped at any point, on a bad line: nothing is left, here or there.
+WEIR_IO_TEST(WsReal, ClientsAreStoppedOnABadLine) {
+    io::listener door = io::listen(io::address::loopback(0));
+    const io::address target = door.local_address();
+    auto server = weir::spawn(http::serve(std::move(door), echo_app()));
+    weir::testing::fault_proxy proxy(target, {}, 11);
+    const std::string url = "ws://" + proxy.address().text() + "/";
+    std::mt19937 random(5);
+    auto client = [&](ws::connection& peer) -> task<> {
+        for (int count = 0; count < 5; ++count) {
+            co_await peer.send(std::string(random() % 20'000, 'x'));
+            const std::optional<ws::message> came = co_await peer.receive();
+            if (!came) {
+                co_return;
+            }
+            co_await peer.ping();
+        }
+    };
+    const ws::connect_options options{.timeout = 300ms, .connection = {.close_timeout = 20ms}};
+    auto once = [&](unsigned patience) -> task<> {
+        auto talking = weir::spawn(ws::with_connection(url, client, options));
+        co_await weir::sleep(std::chrono::microseconds(patience));
+        talking.cancel();
+        co_await talking.wait();
+        if (talking.failed()) {
+            try {
+                std::rethrow_exception(talking.error());
+            } catch (const ws::closed&) {
+            } catch (const ws::handshake_error&) {
+            } catch (const weir::io_error&) {
+            }
+        }
+    };
+    int round = 0;
+    for (const weir::testing::proxy_faults& line :
+         {weir::testing::proxy_faults{}, weir::testing::proxy_faults{.latency = 1ms, .jitter = 1ms},
+          weir::testing::proxy_faults{.drip = 7, .drip_every = 50us},
+          weir::testing::proxy_faults{.resets = 0.1}, weir::testing::proxy_faults{.refusals = 0.5},
+          weir::testing::proxy_faults{.half_open = true}}) {
+        proxy.set(line);
+        for (int count = 0; count < 15; ++count) {
+            co_await once(random() % (1U << (4 + round++ % 10)));
+        }
+    }
+    co_await proxy.stop();
+    server.cancel();
+    co_await server.wait();
 }
 
 constexpr const char* node_client = R"(

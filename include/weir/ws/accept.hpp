@@ -37,8 +37,9 @@ http::response accept(const http::request& asked, handler_function handler,
                       const accept_options& options);
 }
 
-// The handler is copied or moved into the answer, as it runs after the request has gone: what it needs
-// from that it must own. Throws invalid_argument for bad options.
+// The handler is copied or moved into the answer and kept until the connection has ended, so a coroutine
+// lambda may use its captures. It runs when the request has gone: what it needs from that it must own.
+// Throws invalid_argument for bad options.
 template <class Handler>
     requires detail::handles_connection<std::decay_t<Handler>>
 http::response accept(const http::request& asked, Handler&& handler,
