@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Assets are sorted by their paths once; a request is a binary search, a plan, and a view of what lies
-// in the program.
+// Assets are sorted by their paths once, and compressed where that helps; a request is a binary search, a
+// plan, and a view of what lies in the program.
+
+#include "detail/compressor.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/assets.hpp>
+#include <weir/http/detail/content_coding.hpp>
 #include <weir/http/detail/representation.hpp>
 #include <weir/http/detail/served_path.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +22,71 @@ namespace weir::http {
 namespace {
 
 using detail::answer_plan;
+using detail::coding;
+
+// Other bytes, another tag: '"5d41-br"'.
+std::string etag_of_variant(std::string_view etag, coding which) {
+    if (etag.empty()) {
+        return {};
+    }
+    std::string made(etag.substr(0, etag.size() - 1));
+    made += '-';
+    made += detail::name_of(which);
+    return made + '"';
+}
+
+// An asset in one of its codings.
+struct variant {
+    coding which = coding::identity;
+    std::string etag;
+    std::shared_ptr<const std::string> content;
+};
+
+struct prepared {
+    explicit prepared(const asset& given) : what(given) {
+        if (what.content_type.empty()) {
+            what.content_type = detail::content_type_of(what.path);
+        }
+    }
+
+    // Keeps what has become smaller by a tenth at least.
+    void compress() {
+        constexpr std::size_t small = 500;
+        if (what.content.size() < small || !detail::is_compressible(what.content_type)) {
+            return;
+        }
+        for (const coding each : {coding::brotli, coding::gzip}) {
+            auto made = std::make_shared<std::string>();
+            detail::make_compressor(each, {.gzip = 6, .brotli = 6}, what.content.size())
+                ->run(what.content, detail::compressor::then::end, *made);
+            if (made->size() < what.content.size() - what.content.size() / 10) {
+                made->shrink_to_fit();
+                variants.push_back({each, etag_of_variant(what.etag, each), std::move(made)});
+            }
+        }
+    }
+    // Null: as it is.
+    const variant* choose(const request& asked) const {
+        if (variants.empty()) {
+            return nullptr;
+        }
+        std::vector<coding> offered;
+        for (const variant& each : variants) {
+            offered.push_back(each.which);
+        }
+        const coding choice =
+            detail::choose_coding(asked.headers().joined("Accept-Encoding"), offered).which;
+        for (const variant& each : variants) {
+            if (each.which == choice) {
+                return &each;
+            }
+        }
+        return nullptr;
+    }
+
+    asset what;
+    std::vector<variant> variants;
+};
 
 class asset_site {
 public:
@@ -28,9 +98,12 @@ public:
           max_ranges_(options.max_ranges) {
         detail::check_cache_control(options.cache_control, "assets_options");
         std::sort(all_.begin(), all_.end(),
-                  [](const asset& a, const asset& b) { return a.path < b.path; });
+                  [](const prepared& a, const prepared& b) { return a.what.path < b.what.path; });
         for (std::size_t i = 0; i < all_.size(); ++i) {
-            check(all_[i], i > 0 ? &all_[i - 1] : nullptr);
+            check(all_[i].what, i > 0 ? &all_[i - 1].what : nullptr);
+            if (options.compressed) {
+                all_[i].compress();
+            }
         }
         if (!options.fallback.empty()) {
             fallback_ = find(options.fallback);
@@ -53,7 +126,7 @@ public:
         if (sent) {
             // What is embedded is meant to be seen: no dots are hidden.
             if (const auto path = detail::served_path_of(*sent, false)) {
-                if (const asset* const found = find_served(*path)) {
+                if (const prepared* const found = find_served(*path)) {
                     return answer(asked, *found);
                 }
                 if (is_folder(*path)) {
@@ -79,13 +152,13 @@ private:
         }
     }
 
-    const asset* find(std::string_view path) const noexcept {
+    const prepared* find(std::string_view path) const noexcept {
         const auto found = std::lower_bound(
             all_.begin(), all_.end(), path,
-            [](const asset& a, std::string_view wanted) { return a.path < wanted; });
-        return found != all_.end() && found->path == path ? &*found : nullptr;
+            [](const prepared& each, std::string_view wanted) { return each.what.path < wanted; });
+        return found != all_.end() && found->what.path == path ? &*found : nullptr;
     }
-    const asset* find_served(const detail::served_path& path) const {
+    const prepared* find_served(const detail::served_path& path) const {
         if (!path.is_directory) {
             return find(path.text);
         }
@@ -99,25 +172,32 @@ private:
         return !path.is_directory && !index_.empty() && find(path.text + '/' + index_) != nullptr;
     }
 
-    response answer(const request& asked, const asset& what) const {
+    response answer(const request& asked, const prepared& found) const {
+        const variant* const packed = found.choose(asked);
+        const std::string_view content = packed != nullptr ? *packed->content : found.what.content;
         detail::representation about;
-        about.known.etag = what.etag;
-        about.size = what.content.size();
-        about.content_type =
-            what.content_type.empty() ? detail::content_type_of(what.path) : what.content_type;
+        about.known.etag = packed != nullptr ? packed->etag : found.what.etag;
+        about.size = content.size();
+        about.content_type = found.what.content_type;
+        about.content_encoding = packed != nullptr ? detail::name_of(packed->which) : "";
+        about.varies_by_encoding = !found.variants.empty();
         about.cache_control = cache_control_;
         about.max_ranges = max_ranges_;
         answer_plan plan = detail::answer_with_validators(asked, about, {});
         if (plan.is_complete()) {
             return std::move(plan.answer);
         }
-        if (plan.pieces.size() == 1) {
+        const bool is_whole = plan.answer.code() == status::ok;
+        if (packed != nullptr && is_whole) {
+            plan.answer.set_body(body::shared(packed->content));
+        } else if (packed == nullptr && plan.pieces.size() == 1) {
             const detail::byte_range part = plan.pieces.front().bytes;
-            plan.answer.set_body(body::fixed(what.content.substr(part.first, part.size)));
+            plan.answer.set_body(body::fixed(content.substr(part.first, part.size)));
         } else {
             // Parts do not overlap: together they are hardly larger than the asset.
+            auto keeps = packed != nullptr ? packed->content : nullptr;
             plan.answer.set_body(body::stream(
-                [content = what.content, pieces = std::move(plan.pieces)](body_writer& out) {
+                [content, keeps, pieces = std::move(plan.pieces)](body_writer& out) {
                     return write_pieces(out, content, pieces);
                 },
                 plan.size));
@@ -132,12 +212,12 @@ private:
         }
     }
 
-    std::vector<asset> all_;
+    std::vector<prepared> all_;
     std::string prefix_;
     std::string index_;
     std::string cache_control_;
     std::size_t max_ranges_;
-    const asset* fallback_ = nullptr;
+    const prepared* fallback_ = nullptr;
 };
 
 }  // namespace

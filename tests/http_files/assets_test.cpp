@@ -173,6 +173,45 @@ WEIR_TEST(Assets, Options) {
               "assets: the etag of 'a' is c, which has no quotes around it");
 }
 
+WEIR_TEST(Assets, AreCompressedOnce) {
+    static const std::string text(5000, 'x');
+    std::vector<http::asset> list;
+    list.push_back({"text.txt", {}, text, "\"t\""});
+    list.push_back({"image.png", {}, text, "\"i\""});
+    http::handler app = http::assets(list);
+    http::request asked(http::method::get, "/text.txt");
+    asked.headers().set("Accept-Encoding", "gzip, br");
+    const http::response first = co_await app(asked);
+    const http::response second = co_await app(asked);
+    EXPECT_EQ(first.header("Content-Encoding"), "br");
+    EXPECT_EQ(first.header("ETag"), "\"t-br\"");  // strong: always the same bytes
+    EXPECT_EQ(first.header("Vary"), "Accept-Encoding");
+    EXPECT_LT(first.body().text().size(), 100u);
+    EXPECT_EQ(first.body().text().data(), second.body().text().data());
+    const seen zipped = co_await ask(app, "/text.txt", fields("Accept-Encoding", "gzip"));
+    EXPECT_EQ(zipped["Content-Encoding"], "gzip");
+    EXPECT_EQ(zipped["ETag"], "\"t-gzip\"");
+    const seen part = co_await ask(
+        app, "/text.txt",
+        fields("Accept-Encoding", "gzip", "Range", "bytes=0-1", "If-Range", "\"t-gzip\""));
+    EXPECT_EQ(part.body, "\x1f\x8b");
+    const seen same = co_await ask(app, "/text.txt",
+                                   fields("Accept-Encoding", "br", "If-None-Match", "\"t-br\""));
+    EXPECT_EQ(same.code, 304u);
+    EXPECT_EQ(same["Vary"], "Accept-Encoding");
+    const seen other = co_await ask(app, "/text.txt", fields("If-None-Match", "\"t-br\""));
+    EXPECT_EQ(other.code, 200u);
+    EXPECT_EQ(other.body, text);
+    EXPECT_EQ(other["ETag"], "\"t\"");
+    EXPECT_EQ(other["Vary"], "Accept-Encoding");
+    const seen image = co_await ask(app, "/image.png", fields("Accept-Encoding", "gzip"));
+    EXPECT_EQ(image.body, text);
+    EXPECT_FALSE(image.headers.contains("Vary"));
+    http::handler plain = http::assets(list, {.compressed = false});
+    const seen as_it_is = co_await ask(plain, "/text.txt", fields("Accept-Encoding", "gzip"));
+    EXPECT_EQ(as_it_is.body, text);
+}
+
 WEIR_TEST(Assets, AFolderBecomesPartOfTheProgram) {
     const auto embedded = embedded_site();
     WEIR_ASSERT_EQ(embedded.size(), 3u);

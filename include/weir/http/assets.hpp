@@ -9,7 +9,7 @@
 //     routes.get("/{path...}", weir::http::assets(web()));
 //
 // They are sent from where they lie, without a copy, with ETags made of what is in them, conditions and
-// ranges.
+// ranges. Texts are compressed once, when the handler is made, and sent so to whom that suits.
 #pragma once
 
 #include <weir/http/handler.hpp>
@@ -36,6 +36,8 @@ struct assets_options {
     std::string_view fallback{};
     std::string_view cache_control = "no-cache";  // ask whether it has changed; empty: no header
     std::size_t max_ranges = 16;                  // in one request; 0: none at all
+    // Texts and the like are kept compressed, too, by brotli and gzip: some 100 ms a MiB at the start.
+    bool compressed = true;
 };
 
 // Throws invalid_argument for two assets of one path, for an etag without quotes, and if there is no
