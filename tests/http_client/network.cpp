@@ -193,6 +193,58 @@ WEIR_IO_TEST(HttpClientNetwork, ContinueIsWaitedForWhenAsked) {
     co_await server.stop();
 }
 
+// A kept connection may be closed in the moment in which it is used again. What can be repeated without harm
+// is, on another connection; a POST is not.
+WEIR_IO_TEST(HttpClientNetwork, NothingIsSentTwiceUnlessItMayBe) {
+    std::vector<std::string> seen_requests;
+    tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        seen_requests.push_back(seen.head.substr(0, seen.head.find(' ')) + " " + seen.body);
+        if (seen_requests.size() % 2 == 0) {
+            co_return false;  // read, and no answer
+        }
+        co_await peer.write(ok_answer("fine"));
+        co_return true;
+    });
+    client fetcher;
+    const auto outcome = [&](client_request wanted) -> weir::task<std::string> {
+        seen_requests.clear();
+        client_response first = co_await fetcher.get(server.url("/first"));
+        co_await first.discard();
+        try {
+            client_response second = co_await fetcher.send(std::move(wanted));
+            std::string text = co_await second.text();
+            co_return text;
+        } catch (const weir::http::transport_error& error) {
+            EXPECT_EQ(error.why(), kind::closed);
+            co_return "closed";
+        }
+    };
+    std::string got = co_await outcome(client_request(method::get, server.url("/again")));
+    EXPECT_EQ(got, "fine");
+    EXPECT_EQ(seen_requests.size(), 3U);
+    client_request put(method::put, server.url("/again"));
+    put.set_body(std::string("data"));
+    got = co_await outcome(std::move(put));
+    EXPECT_EQ(got, "fine");
+    EXPECT_EQ(seen_requests.back(), "PUT data");
+    client_request post(method::post, server.url("/once"));
+    post.set_body(std::string("data"));
+    got = co_await outcome(std::move(post));
+    EXPECT_EQ(got, "closed");
+    EXPECT_EQ(seen_requests.size(), 2U);
+    client_request keyed(method::post, server.url("/keyed"));
+    keyed.set_body(std::string("data")).set_header("Idempotency-Key", "k1");
+    got = co_await outcome(std::move(keyed));
+    EXPECT_EQ(got, "fine");
+    client_request streamed(method::put, server.url("/stream"));
+    streamed.set_body(weir::http::body::stream(
+        [](weir::http::body_writer& out) -> weir::task<> { co_await out.write("data"); }, 4));
+    got = co_await outcome(std::move(streamed));
+    EXPECT_EQ(got, "closed");
+    EXPECT_EQ(seen_requests.size(), 2U);
+    co_await server.stop();
+}
+
 WEIR_IO_TEST(HttpClientNetwork, ConnectionsAreLimitedAndShared) {
     int now = 0;
     int most = 0;

@@ -65,6 +65,7 @@ private:
         co_await weir::with_group([&](weir::task_group& group) -> weir::task<> {
             for (;;) {
                 weir::io::socket peer = co_await listener_.accept();
+                peer.set_no_delay(true);
                 ++connections_;
                 group.spawn(talk(std::move(peer)));
             }

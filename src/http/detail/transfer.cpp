@@ -50,6 +50,7 @@ void transfer::start(client_request& wanted, const deadlines& limits, host_place
                      upload* sending) {
     set_url(wanted.url());
     method_name_.assign(wanted.method_name());
+    is_repeatable_ = is_idempotent(wanted.method()) || wanted.headers().contains("Idempotency-Key");
     sending_ = sending;
     if (sending == nullptr) {
         sent_ = std::move(wanted.body());
@@ -107,7 +108,7 @@ void transfer::reset() noexcept {
     status_ = http::status::ok;
     version_ = redirects_ = 0;
     connect_by_ = clock::time_point::max();
-    is_connected_ = has_head_ = has_ended_ = is_dropping_ = false;
+    is_connected_ = has_head_ = has_ended_ = is_dropping_ = is_superseded_ = false;
     receives_no_more_ = sends_no_more_ = false;
     core_ = nullptr;  // which its releaser still holds
 }
@@ -133,7 +134,7 @@ void transfer::client_closes() noexcept {
 
 void transfer::ended(CURLcode result) noexcept {
     // It is content with half a head.
-    const bool is_good = result == CURLE_OK && has_head_;
+    const bool is_good = (result == CURLE_OK && has_head_) || is_superseded_;
     if (!is_good && error_ == nullptr) {
         try {
             error_ = failure(result == CURLE_OK ? CURLE_GOT_NOTHING : result);

@@ -141,6 +141,7 @@ private:
     void continue_last(std::string_view more);
     void head_is_complete();
     void check_framing() const;
+    bool may_begin_anew() noexcept;
     void fail(std::exception_ptr why) noexcept;
     void conclude() noexcept;
     void wake() noexcept;
@@ -194,6 +195,8 @@ private:
     bool connects_to_address_ = false;
     bool has_several_addresses_ = false;
     bool decodes_ = false;
+    bool is_repeatable_ = false;
+    bool is_superseded_ = false;
     bool is_under_way_ = false;
     bool is_connected_ = false;
     bool has_head_ = false;

@@ -233,12 +233,36 @@ void transfer::check_address(const io::address& where) const {
     }
 }
 
+// Called a second time when libcurl begins anew: the connection it had taken from the pool turned out to be
+// dead, or an answer (417) asked for it. An answer that is there is the answer; and what must not be sent
+// twice is not.
 int transfer::on_connected(void* self, char*, char*, int, int) noexcept {
     auto& own = *static_cast<transfer*>(self);
-    own.is_connected_ = true;
+    if (std::exchange(own.is_connected_, true) && !own.may_begin_anew()) {
+        return CURL_PREREQFUNC_ABORT;
+    }
     own.connect_by_ = clock::time_point::max();
     own.last_activity_ = own.core_->called_at();
     return CURL_PREREQFUNC_OK;
+}
+
+bool transfer::may_begin_anew() noexcept {
+    if (has_head_) {
+        is_superseded_ = true;
+        return false;
+    }
+    if (is_repeatable_ && (sending_ == nullptr || !sending_->has_begun())) {
+        return true;
+    }
+    try {
+        fail(std::make_exception_ptr(transport_error(
+            transport_error::kind::closed,
+            what() + ": the connection was closed before there was an answer, and the request "
+                     "cannot be sent again")));
+    } catch (...) {
+        fail(std::current_exception());
+    }
+    return false;
 }
 
 // Before libcurl looks for the addresses of a host that it was not told of. For an address it has no need

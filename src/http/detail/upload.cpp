@@ -63,6 +63,7 @@ std::size_t upload::take(char* into, std::size_t size) noexcept {
     }
     std::memcpy(into, buffer_.data() + taken_, count);
     taken_ += count;
+    has_begun_ = true;
     if (buffer_.size() - taken_ < enough / 2 && !has_room_.is_set()) {
         has_room_.set();
     }

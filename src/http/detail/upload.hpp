@@ -26,6 +26,8 @@ public:
 
     // The function, to its end. What it throws ends the transfer, which throws it then.
     task<> run(transfer& of);
+    // Some of it is, and it cannot be had again.
+    bool has_begun() const noexcept { return has_begun_; }
     // All of it is libcurl's now.
     bool is_taken() const noexcept { return has_ended_ && taken_ == buffer_.size(); }
     std::optional<std::uint64_t> size() const noexcept { return source_.size; }
@@ -45,6 +47,7 @@ private:
     std::string buffer_;
     std::size_t taken_ = 0;
     event has_room_;
+    bool has_begun_ = false;
     bool has_ended_ = false;
 };
 
