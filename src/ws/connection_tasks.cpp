@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The tasks behind a connection. The reader feeds what comes to the receiver, and after the peer's last
 // word only discards, until the peer ends the stream. The writer writes whatever waits, as much as it can
-// at once, and ends our direction when both have said good-bye: as the RFC wants it, the server first. The
-// watch looks at the times: it sends pings, and gives the connection up when the peer does not answer,
-// does not take what is written, or does not close. It has no timer for each write: it wakes up at least
-// every write_timeout, and no write that began after that can be due earlier.
+// at once, and ends our direction when both have said good-bye: as the RFC wants it, the server first, the
+// client when the server has. The watch looks at the times: it sends pings, and gives the connection up
+// when the peer does not answer, does not take what is written, or does not close. It has no timer for each
+// write: it wakes up at least every write_timeout, and no write that began after that can be due earlier.
 
 #include "detail/connection_core.hpp"
 
@@ -56,6 +56,7 @@ public:
         if (--of_.running_ == 0) {
             of_.finished_.set();
         }
+        of_.wake_writer();  // it may wait for the reader's end
     }
 
 private:
@@ -146,7 +147,11 @@ task<> connection_core::write() {
             wake_.clear();
             co_await wake_.wait();
         }
-        if (!is_broken_ && (role_ == role::server || is_refused_)) {
+        while (role_ == role::client && !is_refused_ && !is_broken_ && running_ > 1) {
+            wake_.clear();
+            co_await wake_.wait();
+        }
+        if (!is_broken_) {
             writing_since_ = now();
             co_await stream_.close_write();
             writing_since_ = never;

@@ -116,6 +116,39 @@ WEIR_TEST(Ws, TheEndOfTheHandlerIsTheEnd) {
     }
 }
 
+// A stream that remembers how its writing ended: TLS would say so to the peer.
+struct watched_stream {
+    simulated_stream inner;
+    std::vector<std::string>* notes;
+    const char* name;
+
+    auto read(io::bytes into) { return inner.read(into); }
+    auto write(io::const_bytes data) { return inner.write(data); }
+    auto write(std::span<const io::const_bytes> parts) { return inner.write(parts); }
+    auto close_write() {
+        notes->push_back(name);
+        return inner.close_write();
+    }
+    void close() noexcept { inner.close(); }
+};
+
+WEIR_TEST(Ws, TheServerEndsTheStreamFirst) {
+    for (const bool by_server : {false, true}) {
+        simulated_network net({.link = {.latency = 5ms}});
+        auto [near, far] = net.pair();
+        std::vector<std::string> notes;
+        watched_stream at_client{std::move(near), &notes, "client"};
+        watched_stream at_server{std::move(far), &notes, "server"};
+        auto first = weir::spawn(
+            ws::serve(io::any_stream(std::move(at_server)), by_server ? nothing : listen));
+        auto second = weir::spawn(be_client(std::move(at_client), by_server ? listen : nothing));
+        co_await first;
+        co_await second;
+        EXPECT_EQ(notes, (std::vector<std::string>{"server", "client"}));
+        EXPECT_EQ(net.stats().open, 0u);
+    }
+}
+
 WEIR_TEST(Ws, CodesAndReasonsArrive) {
     simulated_network net({.link = {.latency = 5ms}});
     auto [near, far] = net.pair();

@@ -29,9 +29,8 @@ using weir::testing::simulated_network;
 using weir::testing::simulated_stream;
 
 // The other end of ws::serve.
-template <class Handler>
-task<> be_client(simulated_stream stream, Handler&& handler,
-                 const ws::connection_options& options = {}) {
+template <io::byte_stream Stream, class Handler>
+task<> be_client(Stream stream, Handler&& handler, const ws::connection_options& options = {}) {
     ws::established begun;
     begun.stream = io::any_stream(std::move(stream));
     begun.role = ws::role::client;
