@@ -25,6 +25,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,31 @@ TEST(AccessLog, Line) {
               "\"a\\\"b\\\\c\\x1b[31m\\x00\\x7f\\xc3\\xa9\\t\" 12.345678");
     record.client = io::address::local("/run/x");
     EXPECT_TRUE(http::to_line(record).starts_with("unix: - "));
+
+    // Whatever is sent, a line is one line of printable characters with three quoted texts.
+    std::mt19937 random(11);
+    for (int round = 0; round < 3'000; ++round) {
+        std::string texts[5];
+        for (std::string& each : texts) {
+            for (unsigned size = random() % 12; size > 0; --size) {
+                each += random() % 3 == 0 ? "\"\\ \n"[random() % 4] : static_cast<char>(random());
+            }
+        }
+        record.method = texts[0];
+        record.target = texts[1];
+        record.principal = texts[2];
+        record.referer = texts[3];
+        record.user_agent = texts[4];
+        const std::string line = http::to_line(record);
+        int quotes = 0;
+        bool is_escaped = false;
+        for (const char each : line) {
+            ASSERT_TRUE(each >= ' ' && each <= '~') << line;
+            quotes += each == '"' && !is_escaped ? 1 : 0;
+            is_escaped = each == '\\' && !is_escaped;
+        }
+        ASSERT_EQ(quotes, 6) << line;
+    }
 }
 
 WEIR_TEST(AccessLog, RecordsAnswersAndFailures) {
