@@ -131,9 +131,11 @@ private:
                 return response::problem(status::not_found);
         }
     }
+    // EINVAL: a name that the file system does not allow, such as a FAT.
     static bool is_refusal(int error) noexcept {
-        constexpr std::array expected = {0,     ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP,  EXDEV,
-                                         ENXIO, EACCES, EPERM,   EMFILE,       ENFILE, ENOMEM};
+        constexpr std::array expected = {0,      ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP,
+                                         EXDEV,  ENXIO,  EINVAL,  EACCES,       EPERM,
+                                         EMFILE, ENFILE, ENOMEM};
         return std::find(expected.begin(), expected.end(), error) != expected.end();
     }
 
