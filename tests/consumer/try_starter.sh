@@ -78,6 +78,46 @@ CPP
     "$work/io/build/uses_io"
 }
 
+# A page that becomes part of the program, with what the package brings for it.
+build_with_http() {
+    if [[ -z $(find "$work/prefix" -name weir-http-targets.cmake) ]]; then
+        echo "weir::http was not built: nothing to try"
+        return
+    fi
+    mkdir -p "$work/http/web"
+    echo "<p>embedded" >"$work/http/web/index.html"
+    cat >"$work/http/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(uses_http LANGUAGES CXX)
+find_package(weir REQUIRED COMPONENTS http)
+add_executable(uses_http main.cpp)
+target_link_libraries(uses_http PRIVATE weir::http)
+weir_embed_assets(uses_http web)
+CMAKE
+    cat >"$work/http/main.cpp" <<'CPP'
+#include "web.hpp"
+
+#include <weir/run.hpp>
+
+#include <cstdio>
+
+weir::task<> ask() {
+    weir::http::handler site = weir::http::assets(web());
+    weir::http::request asked(weir::http::method::get, "/");
+    const weir::http::response answer = co_await site(asked);
+    std::printf("%s", std::string(answer.body().text()).c_str());
+}
+
+int main() {
+    return weir::run_main(ask());
+}
+CPP
+    cmake -S "$work/http" -B "$work/http/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix"
+    cmake --build "$work/http/build"
+    [[ $("$work/http/build/uses_http") == "<p>embedded" ]]
+}
+
 "configure_with_$way"
 cmake --build "$work/build"
 "$work/build/starter"
@@ -85,4 +125,5 @@ ctest --test-dir "$work/build" --output-on-failure --no-tests=error
 if [[ $way == installed_package ]]; then
     check_message_for_missing_component
     build_with_io
+    build_with_http
 fi
