@@ -44,6 +44,9 @@ private:
     unsigned small_reads_ = 0;
 };
 
+// A write that takes longer had to wait for the peer, not just for its turn on the loop.
+constexpr clock::duration patience = std::chrono::milliseconds(100);
+
 }  // namespace
 
 // Counts a task's end, however it comes.
@@ -81,7 +84,7 @@ task<> connection_core::read() {
                     inbox_room_.clear();
                     co_await inbox_room_.wait();
                     is_paused_ = false;
-                    ++reads_;  // the silence was not the peer's
+                    ++life_signs_;  // the silence was not the peer's
                 }
                 if (!discards()) {
                     accept_message(std::move(whole));
@@ -91,7 +94,7 @@ task<> connection_core::read() {
             if (count == 0) {
                 break;
             }
-            ++reads_;
+            ++life_signs_;
             in_.feed(buffer.filled(count));
         }
         if (!end_) {
@@ -135,6 +138,9 @@ task<> connection_core::write() {
                     co_await stream_.write(parts.front());
                 } else {
                     co_await stream_.write(parts);
+                }
+                if (out_.batch_is_large() && now() - writing_since_ > patience) {
+                    ++life_signs_;  // there was no room, and the peer made some
                 }
                 writing_since_ = never;
                 out_.written();
@@ -242,7 +248,7 @@ connection_core::time connection_core::check_ping(time now) {
     if (next_ping_ == never || end_ || !can_send()) {
         return never;
     }
-    if (reads_ != reads_at_ping_) {
+    if (life_signs_ != signs_at_ping_) {
         ping_deadline_ =
             never;  // anything that comes is an answer: the pong may be behind much else
     } else if (ping_deadline_ != never && (is_paused_ || out_.has_ping())) {
@@ -257,7 +263,7 @@ connection_core::time connection_core::check_ping(time now) {
         next_ping_ = weir::detail::after(now, options_.ping_interval);
         if (ping_deadline_ == never) {
             ping_deadline_ = weir::detail::after(now, options_.ping_timeout);
-            reads_at_ping_ = reads_;
+            signs_at_ping_ = life_signs_;
         }
     }
     return std::min(next_ping_, ping_deadline_);

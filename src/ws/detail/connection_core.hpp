@@ -121,8 +121,8 @@ private:
     time ping_deadline_ = never;
     time pinged_at_{};
     clock::duration round_trip_{};
-    std::uint64_t reads_ = 0;
-    std::uint64_t reads_at_ping_ = 0;  // the one that waits for an answer
+    std::uint64_t life_signs_ = 0;     // reads, and writes that had to wait for room
+    std::uint64_t signs_at_ping_ = 0;  // the one that waits for an answer
     std::uint64_t last_ping_ = 0;
     std::uint64_t last_pong_ = 0;
     std::uint64_t received_messages_ = 0;

@@ -57,6 +57,8 @@ public:
     // one. False: nothing waits. The parts are valid until written() says that they have been.
     bool next_batch();
     std::span<const io::const_bytes> parts() const noexcept { return parts_; }
+    // More than a socket takes without being asked twice?
+    bool batch_is_large() const noexcept { return batch_size_ >= large; }
     void written() noexcept;
 
     void add_to(connection_stats& stats) const noexcept;
