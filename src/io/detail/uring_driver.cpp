@@ -34,7 +34,6 @@ std::unique_ptr<driver> make_uring_driver() {
 #include <unistd.h>
 
 #include <cerrno>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -174,32 +173,27 @@ public:
     void wake() noexcept override { signal(event_); }
 
     void watch(int fd, readiness direction, fd_watch& watcher) override {
-        const auto [place, is_new] = watches_.try_emplace({fd, direction}, nullptr);
-        if (!is_new) {
+        if (watches_.has(fd, direction)) {
             throw invalid_state("a task waits for this direction of file descriptor " +
                                 std::to_string(fd) + " already");
         }
         if (const int error = why_not_watchable(fd); error != 0) {
-            watches_.erase(place);
             throw std::system_error(error, std::system_category(), "watch");
         }
-        place->second = all_watches_.add(watcher, fd, direction);
+        watch_entry& added = watches_.add(watcher, fd, direction);
         io_uring_sqe& entry = ring_.next_entry();
         io_uring_prep_poll_add(&entry, fd, poll_mask(direction));
-        entry.user_data = uring_ring::tag(place->second, completion::watch);
+        entry.user_data = uring_ring::tag(&added, completion::watch);
         ring_.operation_began();
     }
 
     bool unwatch(int fd, readiness direction) noexcept override {
-        const auto found = watches_.find({fd, direction});
-        if (found == watches_.end()) {
+        if (!watches_.has(fd, direction)) {
             return false;
         }
-        watch_entry* const forgotten = found->second;
-        watches_.erase(found);
-        forgotten->watcher = nullptr;
+        watch_entry& forgotten = watches_.forget(fd, direction);
         io_uring_sqe& entry = ring_.next_entry();
-        io_uring_prep_cancel64(&entry, uring_ring::tag(forgotten, completion::watch), 0);
+        io_uring_prep_cancel64(&entry, uring_ring::tag(&forgotten, completion::watch), 0);
         entry.user_data = uring_ring::tag(nullptr, completion::nothing);
         return true;
     }
@@ -234,12 +228,7 @@ private:
 
     void watch_ended(watch_entry& ended) noexcept {
         ring_.operation_ended();
-        fd_watch* const watcher = ended.watcher;
-        if (watcher != nullptr) {
-            watches_.erase({ended.fd, ended.direction});
-        }
-        all_watches_.remove(ended);
-        if (watcher != nullptr) {
+        if (fd_watch* const watcher = watches_.remove(ended)) {
             watcher->fd_ready();
         }
     }
@@ -275,8 +264,7 @@ private:
     bool is_wake_armed_ = false;
     ring_engine* engine_ = nullptr;
     weir::detail::wait_pacing pacing_;
-    std::map<std::pair<int, readiness>, watch_entry*> watches_;  // those that somebody waits for
-    watch_list all_watches_;
+    watch_list watches_;
 };
 
 }  // namespace

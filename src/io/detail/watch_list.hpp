@@ -6,48 +6,78 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <vector>
 
 namespace weir::io::detail {
 
-// A watch is one poll. It is freed by its completion, also when nobody waits for it any more.
+// A watch is one poll. It is used again after its completion, also when nobody waits for it any more.
 struct watch_entry {
     fd_watch* watcher;  // null: forgotten
     int fd;
     readiness direction;
-    watch_entry* next = nullptr;
-    watch_entry* before = nullptr;
+    watch_entry* next_spare = nullptr;
 };
 
-// Owns them, so that none is lost whose completion nobody is there to see.
+// Owns them, so that none is lost whose completion nobody is there to see. Who watches again and again,
+// as a client of HTTP does, allocates nothing.
 class watch_list {
 public:
     watch_list() noexcept = default;
     watch_list(const watch_list&) = delete;
     watch_list& operator=(const watch_list&) = delete;
-    ~watch_list() {
-        while (head_ != nullptr) {
-            remove(*head_);
-        }
-    }
 
-    watch_entry* add(fd_watch& watcher, int fd, readiness direction) {
-        auto* const added = new watch_entry{&watcher, fd, direction, head_};
-        if (head_ != nullptr) {
-            head_->before = added;
-        }
-        return head_ = added;
+    bool has(int fd, readiness direction) const noexcept {
+        return fd >= 0 && static_cast<std::size_t>(fd) < by_fd_.size() &&
+               by_fd_[static_cast<std::size_t>(fd)][index_of(direction)] != nullptr;
     }
-    void remove(watch_entry& ended) noexcept {
-        (ended.before != nullptr ? ended.before->next : head_) = ended.next;
-        if (ended.next != nullptr) {
-            ended.next->before = ended.before;
+    // Of a descriptor that there is, and for a direction that has none.
+    watch_entry& add(fd_watch& watcher, int fd, readiness direction) {
+        if (static_cast<std::size_t>(fd) >= by_fd_.size()) {
+            by_fd_.resize(static_cast<std::size_t>(fd) + 1);
         }
-        delete &ended;
+        if (spare_ == nullptr) {
+            all_.push_back(std::make_unique<watch_entry>());
+            spare_ = all_.back().get();
+        }
+        watch_entry& added = *spare_;
+        spare_ = added.next_spare;
+        added = {&watcher, fd, direction};
+        place(added) = &added;
+        return added;
+    }
+    // Its completion comes nevertheless.
+    watch_entry& forget(int fd, readiness direction) noexcept {
+        watch_entry& forgotten = *by_fd_[static_cast<std::size_t>(fd)][index_of(direction)];
+        place(forgotten) = nullptr;
+        forgotten.watcher = nullptr;
+        return forgotten;
+    }
+    // Its completion has come; gives who waits for it, if somebody does.
+    fd_watch* remove(watch_entry& ended) noexcept {
+        fd_watch* const watcher = ended.watcher;
+        if (watcher != nullptr) {
+            place(ended) = nullptr;
+        }
+        ended.next_spare = spare_;
+        spare_ = &ended;
+        return watcher;
     }
 
 private:
-    watch_entry* head_ = nullptr;
+    static std::size_t index_of(readiness direction) noexcept {
+        return direction == readiness::readable ? 0 : 1;
+    }
+    watch_entry*& place(const watch_entry& of) noexcept {
+        return by_fd_[static_cast<std::size_t>(of.fd)][index_of(of.direction)];
+    }
+
+    std::vector<std::array<watch_entry*, 2>> by_fd_;  // those that somebody waits for
+    std::vector<std::unique_ptr<watch_entry>> all_;
+    watch_entry* spare_ = nullptr;
 };
 
 // What epoll says at once, and a poll by io_uring would not: that the descriptor is bad, or of a kind
