@@ -38,9 +38,10 @@ struct compression_options {
 };
 
 // Leaves alone: 206 and other parts, answers with a Content-Encoding or a digest, and those whose
-// Cache-Control has no-transform. Adds Vary: Accept-Encoding wherever the answer might have been another one, and makes the
-// ETag of what it compresses weak: the same content, in other bytes. Bodies over 64 KiB and streams lose
-// their Content-Length. HEAD says what GET would. Throws invalid_argument for levels that do not exist.
+// Cache-Control has no-transform. Adds Vary: Accept-Encoding wherever the answer might have been another
+// one, and makes the ETag of what it compresses weak: the same content, in other bytes. Bodies over 64
+// KiB and streams lose their Content-Length. HEAD says what GET would. Throws invalid_argument for levels
+// that do not exist.
 //
 // Secrets and what a stranger has put into the same answer should not be compressed together over TLS:
 // the size tells (BREACH). Answer such requests with no-transform.

@@ -20,7 +20,8 @@ struct served_path {
 
 // Decodes 'css/main.css' as it was sent, without a slash at its front. None for what names nothing below
 // a folder: a bad escape, an escaped slash or zero byte, a segment that is empty, '.' or '..', more than
-// 4000 bytes. With hides_dots also for a segment that begins with a dot, but '.well-known' at the front (RFC 8615).
+// 4000 bytes. With hides_dots also for a segment that begins with a dot, but '.well-known' at the front
+// (RFC 8615).
 std::optional<served_path> served_path_of(std::string_view sent, bool hides_dots);
 
 // What is left of the request's path behind the prefix, or, if that is empty, behind what its route has
