@@ -94,8 +94,9 @@ task<> send_stream(transfer& under_way, upload& sending) {
     under_way.forget_upload();
 }
 
+// Null if it was given up for a connection that had died, and is to be tried with a fresh one.
 task<transfer_owner> attempt(client_core& core, client_request& wanted,
-                             const transfer::deadlines& limits) {
+                             const transfer::deadlines& limits, bool fresh) {
     const http::url& url = wanted.url();
     host_place place(core.hosts(), url.host(), url.port());
     if (!place.try_enter()) {
@@ -122,6 +123,9 @@ task<transfer_owner> attempt(client_core& core, client_request& wanted,
     }
     transfer_owner made = core.new_transfer();
     made->set_route(std::move(route), found);
+    if (fresh) {
+        made->set_fresh();
+    }
     if (wanted.body().is_stream()) {
         upload sending(*wanted.body().as_stream());
         made->start(wanted, limits, std::move(place), &sending);
@@ -130,7 +134,12 @@ task<transfer_owner> attempt(client_core& core, client_request& wanted,
         made->start(wanted, limits, std::move(place), nullptr);
         co_await made->head();
     }
-    if (!made->has_head()) {
+    if (made->may_try_fresh()) {
+        if (!wanted.body().is_stream()) {
+            wanted.set_body(made->take_sent());
+        }
+        made.reset();
+    } else if (!made->has_head()) {
         made->rethrow();
     }
     co_return made;
@@ -146,7 +155,10 @@ task<client_response> exchange(std::shared_ptr<client_core> core, client_request
     limits.stall = own.stall.value_or(options.stall_timeout);
     const redirects followed = own.followed.value_or(options.redirects);
     for (int hops = 0;; ++hops) {
-        transfer_owner answered = co_await attempt(*core, wanted, limits);
+        transfer_owner answered = co_await attempt(*core, wanted, limits, false);
+        if (answered == nullptr) {
+            answered = co_await attempt(*core, wanted, limits, true);
+        }
         answered->set_redirects(hops);
         const std::optional<http::url> target =
             detail::redirect_target(*answered, wanted, followed, options);

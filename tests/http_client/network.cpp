@@ -245,6 +245,41 @@ WEIR_IO_TEST(HttpClientNetwork, NothingIsSentTwiceUnlessItMayBe) {
     co_await server.stop();
 }
 
+// Kept connections that have ended, were reset, or have an answer on them that nobody asked for.
+WEIR_IO_TEST(HttpClientNetwork, SpoiltConnectionsAreNotUsed) {
+    bool resets = false;
+    tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        co_await peer.write(ok_answer(seen.target()));
+        co_await weir::sleep(3ms);
+        if (resets) {
+            const linger at_once{.l_onoff = 1, .l_linger = 0};
+            ::setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+            co_return false;
+        }
+        co_await peer.write(ok_answer("stale"));
+        co_return true;
+    });
+    client fetcher({.max_per_host = 20});
+    const auto one = [&](std::string target) -> weir::task<std::string> {
+        client_response answer = co_await fetcher.post(server.url(target), std::string("x"));
+        std::string text = co_await answer.text();
+        co_return text;
+    };
+    for (int round = 0; round < 2; ++round) {
+        std::vector<weir::task<std::string>> many;
+        for (int i = 0; i < 12; ++i) {
+            many.push_back(one("/many"));
+        }
+        co_await weir::gather(std::move(many));
+        co_await weir::sleep(20ms);
+        const std::string text = co_await one("/own" + std::to_string(round));
+        EXPECT_EQ(text, "/own" + std::to_string(round));
+        co_await weir::sleep(20ms);
+        resets = true;
+    }
+    co_await server.stop();
+}
+
 WEIR_IO_TEST(HttpClientNetwork, ConnectionsAreLimitedAndShared) {
     int now = 0;
     int most = 0;

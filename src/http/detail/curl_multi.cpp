@@ -11,11 +11,13 @@
 #include "curl_multi.hpp"
 
 #include <weir/error.hpp>
+#include <weir/io/address.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <string>
 
@@ -56,6 +58,13 @@ std::uint64_t cookie_of(int fd) noexcept {
     socklen_t size = sizeof cookie;
     ::getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size);
     return cookie;
+}
+
+std::uint16_t port_of(int fd) noexcept {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    ::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size);
+    return io::address::from(reinterpret_cast<const sockaddr*>(&name), size).port();
 }
 
 }  // namespace
@@ -108,6 +117,7 @@ void curl_multi::shut_down() noexcept {
         home_->disarm(*this);
     }
     ready_.clear();
+    ports_.clear();
     sockets_.clear();
     listed_in_->remove(*this);
     listed_in_ = nullptr;
@@ -155,6 +165,7 @@ curl_socket_t curl_multi::own_socket(const curl_sockaddr& wanted) noexcept {
         watched_socket& entry = this->socket(fd);
         forget_watches(entry);
         entry.cookie = cookie_of(fd);
+        ports_[static_cast<std::size_t>(fd)] = 0;
         note_change(entry);
     } catch (...) {
         ::close(fd);
@@ -190,13 +201,31 @@ int curl_multi::close_socket(void* self, curl_socket_t fd) noexcept {
     watched_socket& gone = *owner.sockets_[static_cast<std::size_t>(fd)];
     gone.reading.is_wanted = gone.writing.is_wanted = false;
     gone.cookie = 0;
+    owner.ports_[static_cast<std::size_t>(fd)] = 0;
     owner.forget_watches(gone);
     return ::close(fd);
+}
+
+bool curl_multi::is_readable(int local_port) noexcept {
+    for (std::size_t fd = 0; fd < ports_.size(); ++fd) {
+        if (ports_[fd] == 0 && sockets_[fd] != nullptr && sockets_[fd]->cookie != 0) {
+            ports_[fd] = port_of(static_cast<int>(fd));
+        }
+        if (ports_[fd] == local_port) {
+            char first = 0;
+            if (::recv(static_cast<int>(fd), &first, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+                errno != EAGAIN) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 curl_multi::watched_socket& curl_multi::socket(int fd) {
     const auto index = static_cast<std::size_t>(fd);
     if (index >= sockets_.size()) {
+        ports_.resize(index + 1);
         sockets_.resize(index + 1);
     }
     if (sockets_[index] == nullptr) {

@@ -50,6 +50,10 @@ protected:
     curl_socket_t own_socket(const curl_sockaddr& wanted) noexcept;
     static int close_socket(void* self, curl_socket_t fd) noexcept;
 
+    // For libcurl's callbacks too: can anything be read from the connection that has this port of ours?
+    // libcurl does not tell which descriptor it uses. If several have that port: from any of them.
+    bool is_readable(int local_port) noexcept;
+
     virtual void opened(CURLM* multi) noexcept = 0;
     // It is removed already.
     virtual void transfer_ended(CURL* easy, CURLcode result) noexcept = 0;
@@ -97,6 +101,7 @@ private:
     registry* listed_in_ = nullptr;
     fd_driver* driver_ = nullptr;
     std::vector<std::unique_ptr<watched_socket>> sockets_;  // by descriptor
+    std::vector<std::uint16_t> ports_;                      // ours, by descriptor; 0: not known
     std::vector<watched_socket*> changed_;
     std::vector<watched_socket*> ready_;
     clock::time_point due_ = clock::time_point::max();  // when libcurl wants to be called

@@ -46,6 +46,17 @@ void transfer::set_route(host_place host, const std::vector<io::address>& found)
     route_ = std::move(host);
 }
 
+void transfer::set_fresh() noexcept {
+    is_fresh_ = true;
+    curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
+}
+
+// libcurl gives up after five dead connections; there may be more of them.
+bool transfer::may_try_fresh() const noexcept {
+    return !has_head_ && is_connected_ && !has_opened_ && !is_fresh_ && failed_by_end_ &&
+           version_ == 0 && may_begin_anew();
+}
+
 void transfer::start(client_request& wanted, const deadlines& limits, host_place place,
                      upload* sending) {
     set_url(wanted.url());
@@ -93,6 +104,9 @@ void transfer::reset() noexcept {
         }
     }
     route_ = host_place();
+    if (std::exchange(is_fresh_, false)) {
+        curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 0L);
+    }
     constexpr std::size_t worth_keeping = 64 * 1024;
     if (body_.capacity() > worth_keeping) {
         std::string().swap(body_);
@@ -108,7 +122,8 @@ void transfer::reset() noexcept {
     status_ = http::status::ok;
     version_ = redirects_ = 0;
     connect_by_ = clock::time_point::max();
-    is_connected_ = has_head_ = has_ended_ = is_dropping_ = is_superseded_ = false;
+    is_connected_ = has_head_ = has_ended_ = is_dropping_ = is_superseded_ = has_opened_ =
+        failed_by_end_ = false;
     receives_no_more_ = sends_no_more_ = false;
     core_ = nullptr;  // which its releaser still holds
 }
@@ -134,6 +149,8 @@ void transfer::client_closes() noexcept {
 
 void transfer::ended(CURLcode result) noexcept {
     // It is content with half a head.
+    failed_by_end_ = result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
+                     result == CURLE_GOT_NOTHING || result == CURLE_ABORTED_BY_CALLBACK;
     const bool is_good = (result == CURLE_OK && has_head_) || is_superseded_;
     if (!is_good && error_ == nullptr) {
         try {

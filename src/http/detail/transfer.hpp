@@ -67,6 +67,10 @@ public:
     // What libcurl is to be told of the addresses of the host that it will connect to, which need not be
     // the one in the URL. None: it is an address itself.
     void set_route(host_place host, const std::vector<io::address>& found);
+    // On a connection of its own.
+    void set_fresh() noexcept;
+    // It failed because a kept connection was dead, and nothing stands against another attempt.
+    bool may_try_fresh() const noexcept;
     // Takes the body, unless it is a stream, and a place among the requests to the host. Throws
     // std::bad_alloc.
     void start(client_request& wanted, const deadlines& limits, host_place place, upload* sending);
@@ -141,7 +145,9 @@ private:
     void continue_last(std::string_view more);
     void head_is_complete();
     void check_framing() const;
-    bool may_begin_anew() noexcept;
+    bool may_begin_anew() const noexcept;
+    bool is_spoilt(int local_port) const noexcept;
+    void fail_closed() noexcept;
     void fail(std::exception_ptr why) noexcept;
     void conclude() noexcept;
     void wake() noexcept;
@@ -197,6 +203,9 @@ private:
     bool decodes_ = false;
     bool is_repeatable_ = false;
     bool is_superseded_ = false;
+    bool is_fresh_ = false;
+    bool failed_by_end_ = false;
+    bool has_opened_ = false;  // a connection of its own
     bool is_under_way_ = false;
     bool is_connected_ = false;
     bool has_head_ = false;

@@ -207,6 +207,7 @@ curl_socket_t transfer::on_open(void* self, curlsocktype purpose, curl_sockaddr*
     if (purpose != CURLSOCKTYPE_IPCXN) {
         return CURL_SOCKET_BAD;
     }
+    own.has_opened_ = true;
     if (own.connect_by_ == clock::time_point::max()) {
         own.last_activity_ = own.core_->called_at();
         own.connect_by_ = weir::detail::after(own.last_activity_, own.limits_.connect);
@@ -233,27 +234,42 @@ void transfer::check_address(const io::address& where) const {
     }
 }
 
-// Called a second time when libcurl begins anew: the connection it had taken from the pool turned out to be
-// dead, or an answer (417) asked for it. An answer that is there is the answer; and what must not be sent
-// twice is not.
-int transfer::on_connected(void* self, char*, char*, int, int) noexcept {
+// Before each time that the request is sent; a second time when libcurl begins anew, since the connection it
+// had taken from the pool turned out to be dead, or an answer (417) asks for it. An answer that is there
+// is the answer; and what must not be sent twice is not.
+int transfer::on_connected(void* self, char*, char*, int, int local_port) noexcept {
     auto& own = *static_cast<transfer*>(self);
-    if (std::exchange(own.is_connected_, true) && !own.may_begin_anew()) {
-        return CURL_PREREQFUNC_ABORT;
-    }
+    const bool is_first = !std::exchange(own.is_connected_, true);
     own.connect_by_ = clock::time_point::max();
     own.last_activity_ = own.core_->called_at();
+    if (own.has_head_) {
+        own.is_superseded_ = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if ((!is_first && !own.may_begin_anew()) || (!own.has_opened_ && own.is_spoilt(local_port))) {
+        own.fail_closed();
+        return CURL_PREREQFUNC_ABORT;
+    }
     return CURL_PREREQFUNC_OK;
 }
 
-bool transfer::may_begin_anew() noexcept {
-    if (has_head_) {
-        is_superseded_ = true;
+bool transfer::may_begin_anew() const noexcept {
+    if (sending_ != nullptr && sending_->has_begun()) {
         return false;
     }
-    if (is_repeatable_ && (sending_ == nullptr || !sending_->has_begun())) {
-        return true;
-    }
+    long sent = 0;
+    curl_easy_getinfo(easy_, CURLINFO_REQUEST_SIZE, &sent);
+    return is_repeatable_ || sent == 0;
+}
+
+// Whether there is something to be read on a kept connection before anything was asked for: an end, a
+// reset, or an answer to nothing, which would be taken for ours. libcurl notices the first alone. On TLS
+// it may be anything.
+bool transfer::is_spoilt(int local_port) const noexcept {
+    return !url_.is_secure() && core_->is_readable(local_port);
+}
+
+void transfer::fail_closed() noexcept {
     try {
         fail(std::make_exception_ptr(transport_error(
             transport_error::kind::closed,
@@ -262,7 +278,6 @@ bool transfer::may_begin_anew() noexcept {
     } catch (...) {
         fail(std::current_exception());
     }
-    return false;
 }
 
 // Before libcurl looks for the addresses of a host that it was not told of. For an address it has no need
