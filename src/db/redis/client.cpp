@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// Commands as texts, and the few that have functions of their own.
+
+#include "client_core.hpp"
+
+#include <weir/db/redis/client.hpp>
+#include <weir/error.hpp>
+#include <weir/loop.hpp>
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace weir::redis {
+
+namespace detail {
+
+void append_count(std::string& to, char kind, std::size_t count) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
+    to += kind;
+    to.append(digits.data(), end).append("\r\n");
+}
+
+void append_word(std::string& to, std::string_view word) {
+    append_count(to, '$', word.size());
+    to.append(word).append("\r\n");
+}
+
+void append_number(std::string& to, std::int64_t number) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    append_word(to, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+}
+
+void append_number(std::string& to, double number) {
+    if (!std::isfinite(number)) {
+        throw invalid_argument("redis: a number in a command is not finite");
+    }
+    std::array<char, 40> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    append_word(to, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+}
+
+}  // namespace detail
+
+namespace {
+
+void check(const client_options& options) {
+    const auto refuse = [](const std::string& what) {
+        throw invalid_argument("redis::client: " + what);
+    };
+    if (options.host.empty()) {
+        refuse("host is empty");
+    }
+    if (options.database < 0) {
+        refuse("database is " + std::to_string(options.database) + "; it must be 0 or more");
+    }
+    if (!options.user.empty() && options.password.empty()) {
+        refuse("a user is given, and no password");
+    }
+    for (const clock::duration each : {options.connect_timeout, options.response_timeout,
+                                       options.reconnect_delay, options.max_reconnect_delay}) {
+        if (each <= clock::duration::zero()) {
+            refuse("a time is " + std::to_string(each.count()) + " ns; it must be more than 0");
+        }
+    }
+    if (options.max_pending == 0 || options.max_reply_bytes == 0 ||
+        options.max_reply_elements == 0) {
+        refuse("max_pending, max_reply_bytes and max_reply_elements must be at least 1");
+    }
+}
+
+}  // namespace
+
+reply_error::reply_error(const std::string& words)
+    : db::error(words, words.starts_with("BUSY") || words.starts_with("LOADING") ||
+                               words.starts_with("TRYAGAIN") || words.starts_with("MASTERDOWN")
+                           ? db::retry_advice::yes
+                           : db::retry_advice::no),
+      kind_(words.substr(0, words.find(' '))) {}
+
+script::script(std::string source) : source_(std::move(source)) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
+    unsigned size = 0;
+    if (EVP_Digest(source_.data(), source_.size(), bytes.data(), &size, EVP_sha1(), nullptr) != 1) {
+        throw std::runtime_error("redis::script: there is no SHA-1 here");
+    }
+    for (unsigned i = 0; i < size; ++i) {
+        constexpr std::string_view digits = "0123456789abcdef";
+        digest_ += digits[bytes[i] >> 4];
+        digest_ += digits[bytes[i] & 15];
+    }
+}
+
+client::client(const client_options& options) {
+    check(options);
+    core_ = std::make_shared<detail::client_core>(options);
+    core_->start();
+}
+
+client::~client() {
+    core_->stop();
+}
+
+detail::command_call client::command_of(std::span<const std::string> words) {
+    if (words.empty()) {
+        throw invalid_argument("redis: a command has at least its name");
+    }
+    std::string encoded;
+    detail::append_count(encoded, '*', words.size());
+    for (const std::string& each : words) {
+        detail::append_word(encoded, each);
+    }
+    return {core_, std::move(encoded), 1};
+}
+
+detail::batch_call client::send(const batch& commands) {
+    if (commands.count_ == 0) {
+        throw invalid_argument("redis: the batch is empty");
+    }
+    return {core_, commands.encoded_, commands.count_};
+}
+
+task<value> client::run(const script& what, std::vector<std::string> keys,
+                        std::vector<std::string> arguments) {
+    std::vector<std::string> words = {"EVALSHA", what.digest(), std::to_string(keys.size())};
+    words.insert(words.end(), keys.begin(), keys.end());
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    try {
+        co_return co_await command_of(words);
+    } catch (const reply_error& error) {
+        if (error.kind() != "NOSCRIPT") {
+            throw;
+        }
+    }
+    words[0] = "EVAL";
+    words[1] = what.source();
+    co_return co_await command_of(words);
+}
+
+task<std::optional<std::string>> client::get(std::string key) {
+    value found = co_await command("GET", key);
+    if (found.is_nil()) {
+        co_return std::nullopt;
+    }
+    co_return std::move(found).text();
+}
+
+task<> client::set(std::string key, std::string text) {
+    co_await command("SET", key, text);
+}
+
+task<bool> client::remove(std::string key) {
+    const value removed = co_await command("DEL", key);
+    co_return removed.number() > 0;
+}
+
+task<std::int64_t> client::increment(std::string key, std::int64_t by) {
+    const value now = co_await command("INCRBY", key, by);
+    co_return now.number();
+}
+
+client_stats client::stats() const noexcept {
+    return core_->stats();
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// A Redis of the test's own, in a folder that goes away with it.
+#pragma once
+
+#include <support/io.hpp>
+#include <support/peers/program.hpp>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redis_test {
+
+// A port that was free a moment ago.
+inline std::uint16_t free_port() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    ::bind(fd, reinterpret_cast<sockaddr*>(&at), size);
+    ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size);
+    ::close(fd);
+    return ntohs(at.sin_port);
+}
+
+class redis_server {
+public:
+    explicit redis_server(std::vector<std::string> more = {}) : more_(std::move(more)) {
+        weir_test::need("/usr/bin/redis-server", "redis-server");
+        for (int attempt = 0; attempt < 5 && !program_; ++attempt) {
+            port_ = free_port();
+            try {
+                start();
+            } catch (const std::runtime_error&) {
+                program_.reset();  // somebody was faster
+            }
+        }
+        if (!program_) {
+            throw std::runtime_error("redis-server does not start");
+        }
+    }
+
+    // Again on the same port, without what it had.
+    void start() {
+        std::vector<std::string> command = {"/usr/bin/redis-server",
+                                            "--port",
+                                            std::to_string(port_),
+                                            "--bind",
+                                            "127.0.0.1",
+                                            "--save",
+                                            "",
+                                            "--dir",
+                                            folder_.path().string()};
+        command.insert(command.end(), more_.begin(), more_.end());
+        program_.emplace(folder_, std::move(command));
+        program_->wait_until([&] {
+            return program_->out().find("Ready to accept connections") != std::string::npos;
+        });
+    }
+    void stop() noexcept { program_->stop(); }
+    void signal(int number) const { program_->signal(number); }
+    std::uint16_t port() const noexcept { return port_; }
+
+private:
+    weir_test::temporary_folder folder_;
+    std::vector<std::string> more_;
+    std::uint16_t port_ = 0;
+    std::optional<weir_test::running_program> program_;
+};
+
+// One for all tests that do not hurt it.
+inline redis_server& shared_server() {
+    static redis_server server;
+    return server;
+}
+
+}  // namespace redis_test
