@@ -67,9 +67,9 @@ struct client_options {
     // Cookies that answers set are sent with later requests, as browsers do.
     bool cookies = false;
     std::string_view user_agent = "weir";
-    // 'http://host:port' or 'https://host:port', with user and password if need be; empty: none.
+    // 'http://host:port' or 'https://host:port', with user and password if need be; empty: none, also if
+    // the environment names one.
     std::string_view proxy{};
-    bool proxy_from_environment = false;  // http_proxy, https_proxy, no_proxy
     // Trust and certificates; alpn and cached_sessions are the client's own affair.
     tls::client_options tls{};
     // Default: the loop's. Must live as long as the client.
