@@ -222,8 +222,8 @@ std::string to_line(const access_record& record) {
 task<response> access_log::operator()(request& asked, next inner) const {
     entry made(*sink_, asked);
     response answer = co_await answered(inner, asked);
-    made.record.code = answer.code();
-    const bool has_body = asked.method() != method::head && may_have_body(answer.code());
+    made.record.code = answer.status();
+    const bool has_body = asked.method() != method::head && may_have_body(answer.status());
     body::streamed* const stream = answer.body().as_stream();
     if (stream == nullptr || !has_body) {
         made.record.bytes = has_body ? answer.body().size() : 0;

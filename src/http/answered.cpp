@@ -23,7 +23,7 @@ task<response> answered(next inner, request& asked) {
 
 response answer_to_failure(const std::exception_ptr& failure, const request& asked) {
     response answer = to_response(failure);
-    if (answer.code() == status::internal_server_error) {
+    if (answer.status() == status::internal_server_error) {
         loop::current().tell({report_kind::suppressed_error,
                               "the handler of " + std::string(asked.method_name()) + " " +
                                   std::string(asked.path()) + " failed: " + describe(failure),

@@ -187,7 +187,7 @@ private:
         if (plan.is_complete()) {
             return std::move(plan.answer);
         }
-        const bool is_whole = plan.answer.code() == status::ok;
+        const bool is_whole = plan.answer.status() == status::ok;
         if (packed != nullptr && is_whole) {
             plan.answer.set_body(body::shared(packed->content));
         } else if (packed == nullptr && plan.pieces.size() == 1) {

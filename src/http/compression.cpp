@@ -262,7 +262,7 @@ private:
 
     void finish(const request& asked, response& answer) const {
         headers& fields = answer.headers();
-        if (answer.code() == status::not_modified) {
+        if (answer.status() == status::not_modified) {
             // As the 200 would have been that the client has: its tag tells.
             add_vary(fields);
             const std::string_view etag = fields.get("ETag");
@@ -273,7 +273,7 @@ private:
             }
             return;
         }
-        if (answer.is_upgrade() || !may_have_body(answer.code()) || answer.body().empty() ||
+        if (answer.is_upgrade() || !may_have_body(answer.status()) || answer.body().empty() ||
             fields.contains("Content-Encoding") || fields.contains("Content-Digest") ||
             fields.contains("Digest") || fields.contains("Content-MD5") ||
             fields.lists("Cache-Control", "no-transform")) {
@@ -286,7 +286,7 @@ private:
             add_vary(fields);
         }
         const bool is_part =
-            answer.code() == status::partial_content || fields.contains("Content-Range");
+            answer.status() == status::partial_content || fields.contains("Content-Range");
         const bool is_worth_it = is_text && answer.body().size().value_or(min_size_) >= min_size_;
         if (is_part || choice.which == coding::identity ||
             !(is_worth_it || choice.is_identity_refused)) {

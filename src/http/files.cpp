@@ -220,7 +220,7 @@ private:
             co_return std::nullopt;
         }
         // One that is young may be another one soon and look the same.
-        const bool is_whole = plan.answer.code() == status::ok;
+        const bool is_whole = plan.answer.status() == status::ok;
         if (is_whole && !detail::is_young(facts, now)) {
             auto shared = std::make_shared<const std::string>(std::move(*content));
             cache_.keep(std::move(name), facts, shared);

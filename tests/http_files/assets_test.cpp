@@ -30,7 +30,7 @@ WEIR_TEST(Assets, AreSentFromWhereTheyLie) {
     http::handler app = http::assets(all);
     http::request asked(http::method::get, "/digits.txt?v=1");
     const http::response answer = co_await app(asked);
-    EXPECT_EQ(answer.code(), http::status::ok);
+    EXPECT_EQ(answer.status(), http::status::ok);
     EXPECT_EQ(answer.body().text().data(), digits.data());
     EXPECT_EQ(answer.header("Content-Type"), "text/plain; charset=utf-8");
     EXPECT_EQ(answer.header("ETag"), "\"d1\"");

@@ -165,7 +165,7 @@ http::response make_answer(std::string_view which) {
     } else if (which == "/packed") {
         answer.headers().set("Content-Encoding", "zstd");
     } else if (which == "/part") {
-        answer.set_code(http::status::partial_content);
+        answer.set_status(http::status::partial_content);
         answer.headers().set("Content-Range", "bytes 0-4999/9000");
     } else if (which == "/private") {
         answer.headers().set("Cache-Control", "private, no-transform");
@@ -178,7 +178,7 @@ http::response make_answer(std::string_view which) {
     } else if (which == "/star") {
         answer.headers().set("Vary", "*");
     } else if (which == "/error") {
-        answer.set_code(http::status::internal_server_error);
+        answer.set_status(http::status::internal_server_error);
     }
     return answer;
 }
@@ -457,7 +457,7 @@ weir::task<std::string> post(http::handler& app, std::string body, std::string c
     try {
         const http::response answer = co_await app(asked);
         std::string text(answer.body().text());
-        text = std::to_string(http::number_of(answer.code())) + " " + text.substr(0, 100);
+        text = std::to_string(http::number_of(answer.status())) + " " + text.substr(0, 100);
         const std::string_view accepted = answer.header("Accept-Encoding");
         co_return accepted.empty() ? text : text.substr(0, 4) + std::string(accepted);
     } catch (const http::problem& error) {

@@ -46,7 +46,7 @@ struct seen {
 // As a server would send it: nothing of the body to a HEAD.
 inline weir::task<seen> send(weir::http::response answer, bool is_head) {
     seen result;
-    result.code = weir::http::number_of(answer.code());
+    result.code = weir::http::number_of(answer.status());
     result.headers = answer.headers();
     if (!result.headers.contains("Content-Type") && !answer.content_type().empty()) {
         result.headers.add("Content-Type", answer.content_type());

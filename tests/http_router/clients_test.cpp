@@ -39,7 +39,7 @@ task<std::string> asks_with(http::handler& app, std::string_view name, std::stri
         asked.headers().add(name, value);
     }
     response answer = co_await app(asked);
-    co_return std::to_string(number_of(answer.code())) + " " +
+    co_return std::to_string(number_of(answer.status())) + " " +
         std::string(answer.header("WWW-Authenticate"));
 }
 
@@ -87,7 +87,7 @@ WEIR_TEST(BearerAuth, LetsInThoseItKnows) {
     twice.headers().add("Authorization", "Bearer alices-secret");
     twice.headers().add("Authorization", "Bearer Ym9i==");
     const response answer = co_await app(twice);
-    EXPECT_EQ(answer.code(), status::bad_request);
+    EXPECT_EQ(answer.status(), status::bad_request);
     EXPECT_EQ(answer.content_type(), "application/problem+json");
 }
 
@@ -165,7 +165,7 @@ WEIR_TEST(ClientLimit, CountsForEachClient) {
     http::handler app = http::with(limit, says_ok());
     for (const int left : {2, 1, 0}) {
         const response answer = co_await asks_from(app, "192.0.2.1");
-        EXPECT_EQ(answer.code(), status::ok);
+        EXPECT_EQ(answer.status(), status::ok);
         EXPECT_EQ(answer.header("RateLimit-Limit"), "3");
         EXPECT_EQ(answer.header("RateLimit-Remaining"), std::to_string(left));
         EXPECT_EQ(answer.header("RateLimit-Reset"), left == 0 ? "2" : "1");  // 0.5, 1, 1.5 s
@@ -173,18 +173,18 @@ WEIR_TEST(ClientLimit, CountsForEachClient) {
         EXPECT_FALSE(answer.headers().contains("Retry-After"));
     }
     const response refused = co_await asks_from(app, "192.0.2.1");
-    EXPECT_EQ(refused.code(), status::too_many_requests);
+    EXPECT_EQ(refused.status(), status::too_many_requests);
     EXPECT_EQ(refused.content_type(), "application/problem+json");
     EXPECT_EQ(refused.header("Retry-After"), "1");
     EXPECT_EQ(refused.header("RateLimit-Remaining"), "0");
     EXPECT_EQ(refused.header("RateLimit"), "\"default\";r=0;t=2");
     const response other = co_await asks_from(app, "192.0.2.2");
-    EXPECT_EQ(other.code(), status::ok);
+    EXPECT_EQ(other.status(), status::ok);
 
     // Who waits as long as was said is let in.
     co_await sleep(1s);
     const response later = co_await asks_from(app, "192.0.2.1");
-    EXPECT_EQ(later.code(), status::ok);
+    EXPECT_EQ(later.status(), status::ok);
     EXPECT_EQ(later.header("RateLimit-Remaining"), "1");
     EXPECT_EQ(limit.stats().let_in, 5u);
     EXPECT_EQ(limit.stats().refused, 1u);
@@ -193,7 +193,7 @@ WEIR_TEST(ClientLimit, CountsForEachClient) {
 WEIR_TEST(ClientLimit, HeadersAlsoOnFailures) {
     http::handler app = http::with(http::client_limit({.rate = 1}), throws_gone());
     const response answer = co_await asks_from(app, "192.0.2.1");
-    EXPECT_EQ(answer.code(), status::gone);
+    EXPECT_EQ(answer.status(), status::gone);
     EXPECT_EQ(answer.header("RateLimit-Remaining"), "0");
 }
 
@@ -219,9 +219,9 @@ WEIR_TEST(ClientLimit, MemoryIsBounded) {
     const response first = co_await asks_from(app, "192.0.2.1");
     const response second = co_await asks_from(app, "192.0.2.2");
     const response third = co_await asks_from(app, "192.0.2.3");
-    EXPECT_EQ(first.code(), status::ok);
-    EXPECT_EQ(second.code(), status::ok);
-    EXPECT_EQ(third.code(), status::service_unavailable);
+    EXPECT_EQ(first.status(), status::ok);
+    EXPECT_EQ(second.status(), status::ok);
+    EXPECT_EQ(third.status(), status::service_unavailable);
     EXPECT_EQ(third.header("Retry-After"), "1");
     EXPECT_EQ(limit.stats().full, 1u);
 }

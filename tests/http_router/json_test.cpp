@@ -217,7 +217,7 @@ TEST(Json, MembersAreNamed) {
 
 TEST(Json, IsAnswered) {
     const response made = http::json({{"id", 7}, {"list", {1, 2}}}, status::created);
-    EXPECT_EQ(made.code(), status::created);
+    EXPECT_EQ(made.status(), status::created);
     EXPECT_EQ(made.content_type(), "application/json");
     EXPECT_EQ(made.body().text(), R"({"id":7,"list":[1,2]})");
     EXPECT_EQ(http::json(point{1, 2}).body().text(), R"({"x":1,"y":2})");
@@ -286,7 +286,7 @@ TEST(Problem, IsADocument) {
               "\"name\":\"caf\xc3\xa9\",\"list\":[1,2]}\n");
     details.header("Retry-After", "7");
     const http::response answer = details.to_response();
-    EXPECT_EQ(answer.code(), status::conflict);
+    EXPECT_EQ(answer.status(), status::conflict);
     EXPECT_EQ(answer.content_type(), "application/problem+json");
     EXPECT_EQ(answer.header("Retry-After"), "7");
     EXPECT_EQ(answer.body().text(), details.json());
@@ -322,35 +322,35 @@ TEST(Problem, IsValidUtf8WhateverIsSaid) {
 
 TEST(Problem, IsWhatErrorsBecome) {
     const http::response known = answer_to(http::problem(status::gone, "it was here"));
-    EXPECT_EQ(known.code(), status::gone);
+    EXPECT_EQ(known.status(), status::gone);
     EXPECT_NE(known.body().text().find("it was here"), std::string_view::npos);
-    EXPECT_EQ(answer_to(http::protocol_error(status::bad_request, "x")).code(),
+    EXPECT_EQ(answer_to(http::protocol_error(status::bad_request, "x")).status(),
               status::bad_request);
 
     http::problem_details details(status::forbidden);
     details.member("why", "night").header("X-More", "yes");
     const http::response detailed = answer_to(http::detailed_problem(details));
-    EXPECT_EQ(detailed.code(), status::forbidden);
+    EXPECT_EQ(detailed.status(), status::forbidden);
     EXPECT_EQ(detailed.header("X-More"), "yes");
     EXPECT_NE(detailed.body().text().find("\"why\":\"night\""), std::string_view::npos);
 
     const http::response refused = answer_to(
         weir::refused({.reason = refusal_reason::circuit_open, .retry_after = 1001ms}, "secret"));
-    EXPECT_EQ(refused.code(), status::service_unavailable);
+    EXPECT_EQ(refused.status(), status::service_unavailable);
     EXPECT_EQ(refused.header("Retry-After"), "2");
     EXPECT_EQ(refused.body().text().find("secret"), std::string_view::npos);
     const http::response for_ever =
         answer_to(weir::refused({.reason = {}, .retry_after = refusal::never}));
     EXPECT_FALSE(for_ever.headers().contains("Retry-After"));
 
-    EXPECT_EQ(answer_to(timed_out()).code(), status::gateway_timeout);
-    EXPECT_EQ(answer_to(cancelled("why")).code(), status::service_unavailable);
+    EXPECT_EQ(answer_to(timed_out()).status(), status::gateway_timeout);
+    EXPECT_EQ(answer_to(cancelled("why")).status(), status::service_unavailable);
 
     const http::response unknown = answer_to(std::runtime_error("password 1234"));
-    EXPECT_EQ(unknown.code(), status::internal_server_error);
+    EXPECT_EQ(unknown.status(), status::internal_server_error);
     EXPECT_EQ(unknown.body().text(), "{\"title\":\"Internal Server Error\",\"status\":500}\n");
-    EXPECT_EQ(answer_to(7).code(), status::internal_server_error);
-    EXPECT_EQ(http::to_response(nullptr).code(), status::internal_server_error);
+    EXPECT_EQ(answer_to(7).status(), status::internal_server_error);
+    EXPECT_EQ(http::to_response(nullptr).status(), status::internal_server_error);
 }
 
 TEST(Problem, IsFoundInGroups) {
@@ -359,12 +359,12 @@ TEST(Problem, IsFoundInGroups) {
     const auto full =
         std::make_exception_ptr(refused({.reason = refusal_reason::queue_full, .retry_after = {}}));
     const auto gone = std::make_exception_ptr(http::problem(status::gone, "x"));
-    EXPECT_EQ(answer_to(error_group({some, late, full, gone})).code(), status::gone);
-    EXPECT_EQ(answer_to(error_group({some, late, full})).code(), status::service_unavailable);
-    EXPECT_EQ(answer_to(error_group({some, late})).code(), status::gateway_timeout);
-    EXPECT_EQ(answer_to(error_group({some})).code(), status::internal_server_error);
+    EXPECT_EQ(answer_to(error_group({some, late, full, gone})).status(), status::gone);
+    EXPECT_EQ(answer_to(error_group({some, late, full})).status(), status::service_unavailable);
+    EXPECT_EQ(answer_to(error_group({some, late})).status(), status::gateway_timeout);
+    EXPECT_EQ(answer_to(error_group({some})).status(), status::internal_server_error);
     const auto nested = std::make_exception_ptr(error_group({gone}));
-    EXPECT_EQ(answer_to(error_group({some, nested})).code(), status::gone);
+    EXPECT_EQ(answer_to(error_group({some, nested})).status(), status::gone);
 }
 
 TEST(Problem, RetryAfterIsInWholeSeconds) {

@@ -250,19 +250,19 @@ WEIR_TEST(Deadline, StopsHandlersAndAwaitsTheirCleanUp) {
     const auto began = now();
     request asked(method::get, "/");
     const response late = co_await app(asked);
-    EXPECT_EQ(late.code(), status::service_unavailable);
+    EXPECT_EQ(late.status(), status::service_unavailable);
     EXPECT_EQ(late.content_type(), "application/problem+json");
     EXPECT_EQ(trace, "cleaned ");
     EXPECT_EQ(now() - began, 3s);
 
     http::handler patient = http::with(http::deadline(20s, status::gateway_timeout), slow);
     const response in_time = co_await patient(asked);
-    EXPECT_EQ(in_time.code(), status::ok);
+    EXPECT_EQ(in_time.status(), status::ok);
     EXPECT_EQ(trace, "cleaned done cleaned ");
 
     http::handler hasty = http::with(http::deadline(1ms, status::gateway_timeout), slow);
     const response gateway = co_await hasty(asked);
-    EXPECT_EQ(gateway.code(), status::gateway_timeout);
+    EXPECT_EQ(gateway.status(), status::gateway_timeout);
 }
 
 WEIR_TEST(Deadline, IsNotMistakenForOthers) {
@@ -330,7 +330,7 @@ WEIR_TEST(Cors, AllowsSomeOrigins) {
          {"https://b.example", "http://a.example", "https://a.example.evil", "null",
           "https://a.example:8443", "https://evila.example", ""}) {
         const response other = co_await asks_as(app, method::get, bad);
-        EXPECT_EQ(other.code(), status::ok);
+        EXPECT_EQ(other.status(), status::ok);
         EXPECT_FALSE(other.headers().contains("Access-Control-Allow-Origin")) << bad;
         EXPECT_TRUE(other.headers().lists("Vary", "Origin")) << bad;
     }
@@ -338,7 +338,7 @@ WEIR_TEST(Cors, AllowsSomeOrigins) {
 
     const response before =
         co_await asks_as(app, method::options, "http://localhost:3000", "PUT", "x-own");
-    EXPECT_EQ(before.code(), status::no_content);
+    EXPECT_EQ(before.status(), status::no_content);
     EXPECT_EQ(before.header("Access-Control-Allow-Origin"), "http://localhost:3000");
     EXPECT_EQ(before.header("Access-Control-Allow-Methods"), "GET, HEAD, POST, PUT, PATCH, DELETE");
     EXPECT_EQ(before.header("Access-Control-Allow-Headers"), "Content-Type, X-Own");
@@ -350,7 +350,7 @@ WEIR_TEST(Cors, AllowsSomeOrigins) {
     EXPECT_FALSE(bad_before.headers().contains("Access-Control-Allow-Methods"));
     EXPECT_EQ(calls, 8);
     const response plain_options = co_await asks_as(app, method::options, "https://a.example");
-    EXPECT_EQ(plain_options.code(), status::ok);
+    EXPECT_EQ(plain_options.status(), status::ok);
     EXPECT_EQ(calls, 9);
 }
 
@@ -360,7 +360,7 @@ WEIR_TEST(Cors, AnyOriginAndRules) {
             "QUERY"),
         throws_gone());
     const response failed = co_await asks_as(any, method::get, "https://x.example");
-    EXPECT_EQ(failed.code(), status::gone);  // errors can be read, too
+    EXPECT_EQ(failed.status(), status::gone);  // errors can be read, too
     EXPECT_EQ(failed.header("Access-Control-Allow-Origin"), "*");
     EXPECT_FALSE(failed.headers().contains("Vary"));
     const response before =
@@ -429,7 +429,7 @@ WEIR_TEST(RequestIds, AreTakenOverOrMade) {
     request asked(method::get, "/");
     asked.headers().set("X-Request-Id", "given");
     const response answer = co_await strict(asked);
-    EXPECT_EQ(answer.code(), status::gone);
+    EXPECT_EQ(answer.status(), status::gone);
     EXPECT_EQ(answer.header("X-Request-Id").size(), 32u);
 }
 
@@ -441,7 +441,7 @@ WEIR_TEST(Answered, UnknownErrorsAreReported) {
         http::request_ids(), [](request&) -> response { throw std::runtime_error("a secret"); });
     request asked(method::get, "/x?password=1");
     const response answer = co_await app(asked);
-    EXPECT_EQ(answer.code(), status::internal_server_error);
+    EXPECT_EQ(answer.status(), status::internal_server_error);
     EXPECT_EQ(answer.body().text().find("secret"), std::string_view::npos);
 }
 

@@ -32,10 +32,10 @@ http::handler says(std::string text) {
 task<std::string> ask(router& app, method which, std::string target) {
     request asked(which, target);
     response answer = co_await app(asked);
-    if (answer.code() == status::ok) {
+    if (answer.status() == status::ok) {
         co_return std::string(answer.body().text());
     }
-    co_return std::to_string(number_of(answer.code())) +
+    co_return std::to_string(number_of(answer.status())) +
         (answer.header("Allow").empty() ? "" : " " + std::string(answer.header("Allow")));
 }
 
@@ -173,7 +173,7 @@ WEIR_TEST(Router, Methods) {
     EXPECT_EQ(answer.body().text(), "propfind");
     special.reset().method_name = "propfind";
     answer = co_await app(special);
-    EXPECT_EQ(answer.code(), status::method_not_allowed);
+    EXPECT_EQ(answer.status(), status::method_not_allowed);
     EXPECT_EQ(answer.content_type(), "application/problem+json");
 }
 
@@ -266,7 +266,7 @@ WEIR_TEST(Router, MiddlewareMayAnswerItself) {
     EXPECT_EQ(calls, 2);
     asked.headers().set("X-Stop", "yes");
     answer = co_await app(asked);
-    EXPECT_EQ(answer.code(), status::forbidden);
+    EXPECT_EQ(answer.status(), status::forbidden);
     EXPECT_EQ(calls, 2);
 }
 

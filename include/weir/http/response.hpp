@@ -22,9 +22,9 @@ namespace weir::http {
 class response {
 public:
     response() noexcept = default;  // 200, and nothing in it
-    explicit response(http::status code) noexcept : code_(code) {}
+    explicit response(http::status code) noexcept : status_(code) {}
     response(http::status code, std::string_view content_type, http::body content)
-        : code_(code), body_(std::move(content)) {
+        : status_(code), body_(std::move(content)) {
         headers_.add("Content-Type", content_type);
     }
 
@@ -43,8 +43,8 @@ public:
     // 101: the connection is handed over, and closed when the function ends.
     static response upgrade(std::string_view protocol, upgrade_function go_on);
 
-    http::status code() const noexcept { return code_; }
-    void set_code(http::status code) noexcept { code_ = code; }
+    http::status status() const noexcept { return status_; }
+    void set_status(http::status now) noexcept { status_ = now; }
     http::headers& headers() noexcept { return headers_; }
     const http::headers& headers() const noexcept { return headers_; }
     std::string_view header(std::string_view name) const noexcept { return headers_.get(name); }
@@ -70,9 +70,9 @@ public:
 private:
     // The type is a literal; it is written as a header unless there is one.
     response(http::status code, http::body content, const char* content_type) noexcept
-        : code_(code), content_type_(content_type), body_(std::move(content)) {}
+        : status_(code), content_type_(content_type), body_(std::move(content)) {}
 
-    http::status code_ = http::status::ok;
+    http::status status_ = http::status::ok;
     const char* content_type_ = nullptr;
     http::headers headers_;
     http::body body_;

@@ -78,10 +78,10 @@ private:
     task<> refuse(std::exception_ptr why) {
         ++stats_.refused;
         response answer = to_response(std::move(why));
-        if (answer.code() == status::request_timeout) {
+        if (answer.status() == status::request_timeout) {
             ++stats_.too_slow;
         }
-        count(answer.code());
+        count(answer.status());
         const answer_circumstances given = circumstances(false);
         append_head(outgoing_.text(), answer, framing::length, given);
         outgoing_.text().append(answer.body().text());
@@ -96,7 +96,7 @@ private:
             co_await hand_over(answer);
             co_return false;
         }
-        count(answer.code());
+        count(answer.status());
         incoming_.deny_continue();
         const bool is_head = request_.method() == method::head;
         bool keeps = may_go_on && incoming_.can_go_on() && !session_.is_draining() &&

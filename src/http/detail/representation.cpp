@@ -74,7 +74,7 @@ answer_plan answer_with_validators(const request& asked, const representation& w
             return plan;
         case condition::not_modified:
             // What a 200 would say that a cache needs, and no more: the rest it has.
-            plan.answer.set_code(status::not_modified);
+            plan.answer.set_status(status::not_modified);
             add_common(fields, what);
             if (what.known.etag.empty() && what.known.last_modified) {
                 fields.add("Last-Modified", format_date(*what.known.last_modified));
@@ -109,13 +109,13 @@ answer_plan answer_with_validators(const request& asked, const representation& w
         fields.add("Content-Encoding", what.content_encoding);
     }
     if (ranges.size() > 1) {
-        plan.answer.set_code(status::partial_content);
+        plan.answer.set_status(status::partial_content);
         add_parts(plan, ranges, what);
         return plan;
     }
     fields.add("Content-Type", what.content_type);
     if (choice == range_choice::parts) {
-        plan.answer.set_code(status::partial_content);
+        plan.answer.set_status(status::partial_content);
         fields.add("Content-Range", content_range(ranges.front(), what.size));
         add_piece(plan, {}, ranges.front());
     } else {

@@ -90,7 +90,7 @@ bool is_about_the_connection(std::string_view name) noexcept {
 }  // namespace
 
 framing framing_of(const response& answer, const answer_circumstances& given) noexcept {
-    if (!may_have_body(answer.code())) {
+    if (!may_have_body(answer.status())) {
         return framing::none;
     }
     if (answer.body().size().has_value()) {
@@ -102,13 +102,13 @@ framing framing_of(const response& answer, const answer_circumstances& given) no
 void append_head(std::string& to, const response& answer, framing how,
                  const answer_circumstances& given) {
     head_writer out(to, size_of_head(answer, given));
-    if (answer.code() == status::ok) {
+    if (answer.status() == status::ok) {
         out.literal("HTTP/1.1 200 OK\r\n");
     } else {
         out.literal("HTTP/1.1 ");
-        out.number(number_of(answer.code()));
+        out.number(number_of(answer.status()));
         out.literal(" ");
-        out.text(reason_of(answer.code()));
+        out.text(reason_of(answer.status()));
         out.literal("\r\n");
     }
     if (given.send_date && !answer.headers().contains("Date")) {
@@ -126,7 +126,7 @@ void append_head(std::string& to, const response& answer, framing how,
     }
     if (answer.is_upgrade()) {
         out.literal("Connection: Upgrade\r\n");
-    } else if (answer.code() == status::upgrade_required) {
+    } else if (answer.status() == status::upgrade_required) {
         // Its Upgrade says which protocols there are, and Connection must name that header.
         out.field("Connection", given.keep_alive ? "Upgrade" : "Upgrade, close");
     } else if (!given.keep_alive) {
