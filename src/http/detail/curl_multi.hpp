@@ -107,7 +107,8 @@ private:
     clock::time_point due_ = clock::time_point::max();  // when libcurl wants to be called
     clock::time_point called_at_{};
     std::uint64_t opened_ = 0;
-    bool is_calling_ = false;  // libcurl has not returned
+    bool is_calling_ = false;     // libcurl has not returned
+    bool has_new_ports_ = false;  // some may be known by now
 };
 
 }  // namespace weir::http::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From requests to libcurl's options, and from its results to errors. Options that belong to the client
+// From requests to libcurl's options. Options that belong to the client
 // are set once in the life of an easy handle; those of a request are set anew each time, all of them.
 
 #include "client_core.hpp"
@@ -221,7 +221,7 @@ void transfer::set_headers(const client_request& wanted) {
     }
     decodes_ = settings.plain.decompress && !has("Accept-Encoding");
     if (decodes_) {
-        add("Accept-Encoding", "gzip, deflate, br");
+        add("Accept-Encoding", "gzip, br");
     }
     for (const auto& [name, value] : wanted.headers()) {
         add(name, value);
@@ -256,59 +256,6 @@ void transfer::set_connect_limit() {
         connect_limit_ = limit;
         curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, limit);
     }
-}
-
-std::exception_ptr transfer::failure(CURLcode result) const {
-    using kind = transport_error::kind;
-    const char* const known = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(result);
-    const std::string text = what() + ": " + known;
-    kind why = kind::other;
-    switch (result) {
-        case CURLE_OUT_OF_MEMORY:
-            return std::make_exception_ptr(std::bad_alloc());
-        case CURLE_OPERATION_TIMEDOUT:
-            return std::make_exception_ptr(request_timed_out(
-                request_timed_out::limit::connect, what() + ": timed out while connecting"));
-        case CURLE_COULDNT_CONNECT:
-        case CURLE_COULDNT_RESOLVE_HOST:
-            why = settings_use_proxy() ? kind::proxy : kind::connect;
-            break;
-        case CURLE_COULDNT_RESOLVE_PROXY:
-        case CURLE_PROXY:
-            why = kind::proxy;
-            break;
-        case CURLE_SSL_CONNECT_ERROR:
-        case CURLE_PEER_FAILED_VERIFICATION:
-        case CURLE_SSL_CERTPROBLEM:
-        case CURLE_SSL_CIPHER:
-        case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_SSL_ISSUER_ERROR:
-        case CURLE_SSL_INVALIDCERTSTATUS:
-        case CURLE_SSL_CLIENTCERT:
-        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-            why = kind::tls;
-            break;
-        case CURLE_GOT_NOTHING:
-        case CURLE_SEND_ERROR:
-        case CURLE_SEND_FAIL_REWIND:
-        case CURLE_RECV_ERROR:
-        case CURLE_PARTIAL_FILE:
-            why = is_connected_ ? kind::closed : settings_use_proxy() ? kind::proxy : kind::closed;
-            break;
-        case CURLE_WEIRD_SERVER_REPLY:
-        case CURLE_UNSUPPORTED_PROTOCOL:
-        case CURLE_HTTP2:
-        case CURLE_HTTP2_STREAM:
-            why = kind::protocol;
-            break;
-        default:
-            break;
-    }
-    return std::make_exception_ptr(transport_error(why, text));
-}
-
-bool transfer::settings_use_proxy() const noexcept {
-    return !core_->settings().proxy.empty();
 }
 
 }  // namespace weir::http::detail
