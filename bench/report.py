@@ -22,9 +22,13 @@ class Row:
 
 def ratio(a, b):
     """a/b; where both have rounds, the median of the rounds' ratios, which what the machine does meanwhile
-    changes least."""
+    changes least. By CPU time where the rates cannot be trusted and it was measured."""
     if a is None or b is None or not b["value"]:
         return None
+    if (a.get("unreliable") or b.get("unreliable")) and "cpu_ns" in a and "cpu_ns" in b:
+        # Others had the processors: what each operation took of them still tells.
+        common = a["cpu_rounds"].keys() & b["cpu_rounds"].keys()
+        return statistics.median(b["cpu_rounds"][n] / a["cpu_rounds"][n] for n in common)
     common = a.get("rounds", {}).keys() & b.get("rounds", {}).keys()
     if len(common) > 2:
         return statistics.median(a["rounds"][n] / b["rounds"][n] for n in common)
@@ -112,6 +116,8 @@ def notes(suite, made, missing, failures, took):
     lines = []
     if any(result.get("unreliable") for row in made for result in row.cells.values()):
         lines.append("~  the process never got 95 % of a core: do not trust this number")
+        if any("cpu_ns" in result for row in made for result in row.cells.values()):
+            lines.append("~  ratios and bars are then by the CPU time of each operation")
     for row in made:
         shares = [f"{who} {r['busy']:.0%}/{r['load_busy']:.0%}" for who, r in row.cells.items() if "busy" in r]
         if shares:

@@ -90,6 +90,8 @@ def choose(suite, workload, results):
     rounds = {n: r["value"] for n, r in (good or results).items()}
     # The rounds go along, so that ratios can be taken between measurements of the same minute.
     chosen = {**next(iter((good or results).values())), "value": statistics.median(rounds.values()), "rounds": rounds}
+    if "cpu_ns" in chosen:
+        chosen["cpu_rounds"] = {n: r["cpu_ns"] for n, r in results.items()}
     for share in ("busy", "load_busy", "cpu_ns"):
         if share in chosen:
             chosen[share] = statistics.median(r[share] for r in (good or results).values())
