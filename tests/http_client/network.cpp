@@ -503,10 +503,14 @@ WEIR_IO_TEST(HttpClientNetwork, TlsAndHttp2) {
     const weir::tls::certificate site = authority.issue({.names = "localhost,127.0.0.1"});
     weir_test::nginx origin(
         "ssl_certificate site.pem; ssl_certificate_key site.key;"
+        "ssl_client_certificate ca.pem; ssl_verify_client optional;"
+        "location /who { return 200 '$ssl_client_verify $ssl_client_s_dn'; }"
         "location / { return 200 '$server_protocol $ssl_session_reused'; }"
         "location /big { root www; }",
         {.listen = "ssl http2",
-         .files = {{"site.pem", site.certificate_pem}, {"site.key", site.key_pem}}});
+         .files = {{"site.pem", site.certificate_pem},
+                   {"site.key", site.key_pem},
+                   {"ca.pem", authority.certificate_pem()}}});
     const std::string big = pattern(2'000'000);
     std::filesystem::create_directories(origin.folder() / "www/big");
     origin.write("www/big/file", big);
@@ -556,6 +560,43 @@ WEIR_IO_TEST(HttpClientNetwork, TlsAndHttp2) {
     } catch (const weir::http::transport_error& error) {
         EXPECT_TRUE(error.why() == kind::tls || error.why() == kind::connect) << error.what();
     }
+    const weir::tls::certificate ours = authority.issue({.names = "ann.test"});
+    client known(
+        {.tls = {.ca_pem = pem, .certificate_pem = ours.certificate_pem, .key_pem = ours.key_pem}});
+    client_response who = co_await known.get(origin.url("/who"));
+    text = co_await who.text();
+    EXPECT_EQ(text, "SUCCESS CN=ann.test");
+
+    // Through a proxy that sees nothing of it.
+    std::string asked_for;
+    tiny_server tunnel([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        asked_for = seen.head.substr(0, seen.head.find("\r\n"));
+        socket far = co_await weir::tcp::connect(seen.target());
+        co_await peer.write("HTTP/1.1 200 Connection established\r\nX-Proxy: p\r\n\r\n");
+        const auto pump = [](socket& from, socket& to) -> weir::task<> {
+            std::array<char, 16384> some{};
+            for (;;) {
+                const std::size_t count = co_await from.read(some);
+                if (count == 0) {
+                    break;
+                }
+                co_await to.write(weir::io::bytes(some).first(count));
+            }
+        };
+        co_await weir::gather(pump(peer, far), pump(far, peer));
+        co_return false;
+    });
+    {
+        client through({.proxy = tunnel.url(), .tls = {.ca_pem = pem}});
+        client_response tunnelled = co_await through.get(origin.url("/big/file"));
+        EXPECT_EQ(tunnelled.version(), 20);
+        EXPECT_FALSE(tunnelled.headers().contains("X-Proxy"));
+        const std::string file = co_await tunnelled.text();
+        EXPECT_TRUE(file == big);
+        EXPECT_EQ(asked_for, "CONNECT 127.0.0.1:" + std::to_string(origin.port()) + " HTTP/1.1");
+    }
+    co_await tunnel.stop();
+
     client careless({.tls = {.verify = false}});
     client_response trusting = co_await careless.get(origin.url());
     EXPECT_EQ(trusting.status(), status::ok);
