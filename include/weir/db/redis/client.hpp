@@ -20,6 +20,7 @@
 #include <weir/db/redis/detail/encode.hpp>
 #include <weir/db/redis/error.hpp>
 #include <weir/db/redis/value.hpp>
+#include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/task.hpp>
 
 #include <chrono>
