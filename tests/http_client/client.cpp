@@ -74,9 +74,10 @@ WEIR_IO_TEST(HttpClient, SendsMethodsHeadersAndBodies) {
     tiny_server server([&](seen_request& seen, socket& peer) {
         last = seen.head;
         body = seen.body;
-        return say(peer, seen.head.starts_with("HEAD")
-                             ? "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
-                             : ok_answer("fine"));
+        return say(peer,
+                   seen.head.starts_with("HEAD")
+                       ? "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: gzip\r\n\r\n"
+                       : ok_answer("fine"));
     });
     client fetcher({.user_agent = "tests/1"});
     fetcher.default_headers().set("X-Default", "d");
@@ -104,9 +105,29 @@ WEIR_IO_TEST(HttpClient, SendsMethodsHeadersAndBodies) {
 
     client_response head = co_await fetcher.head(server.url("/h"));
     EXPECT_EQ(head.header("Content-Length"), "5");
+    EXPECT_EQ(head.header("Content-Encoding"), "gzip");
     const std::string nothing = co_await head.text();
     EXPECT_EQ(nothing, "");
     EXPECT_TRUE(last.starts_with("HEAD /h HTTP/1.1\r\n")) << last;
+
+    // A body does not make a POST of it.
+    client_request search(method::get, server.url("/search"));
+    search.set_body(std::string("query"));
+    client_response hits = co_await fetcher.send(std::move(search));
+    co_await hits.discard();
+    EXPECT_TRUE(last.starts_with("GET /search HTTP/1.1\r\n")) << last;
+    EXPECT_EQ(body, "query");
+    client_request streamed(method::get, server.url("/search"));
+    streamed.set_body(weir::http::body::stream(
+        [](weir::http::body_writer& out) -> weir::task<> { co_await out.write("piece"); }, 5));
+    client_response more = co_await fetcher.send(std::move(streamed));
+    co_await more.discard();
+    EXPECT_TRUE(last.starts_with("GET /search HTTP/1.1\r\n")) << last;
+    EXPECT_EQ(body, "piece");
+    client_response plain = co_await fetcher.get(server.url("/plain"));
+    co_await plain.discard();
+    EXPECT_TRUE(last.starts_with("GET /plain HTTP/1.1\r\n")) << last;
+    EXPECT_EQ(body, "");
 
     const std::string large(3'000'000, 'x');
     client_response put = co_await fetcher.put(server.url("/large"), large);

@@ -115,8 +115,9 @@ void transfer::head_is_complete() {
     }
     check_framing();
     const client_settings& settings = core_->settings();
+    // What HEAD is told is about a body that does not come.
     const std::optional<std::string_view> coding =
-        decodes_ ? fields_.find("Content-Encoding") : std::nullopt;
+        decodes_ && method_name_ != "HEAD" ? fields_.find("Content-Encoding") : std::nullopt;
     if (coding.has_value() && fields_.count("Content-Encoding") == 1 &&
         decoder_.begin(*coding, settings.plain.max_decompressed)) {
         fields_.remove("Content-Encoding");

@@ -168,7 +168,8 @@ void transfer::set_method(const client_request& wanted) {
     curl_easy_setopt(easy_, CURLOPT_UPLOAD, 0L);
     curl_easy_setopt(easy_, CURLOPT_NOBODY, 0L);
     curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
-    const bool is_known = method == http::method::get || method == http::method::head;
+    const bool is_known =
+        wants == shape::head || (wants == shape::get && method == http::method::get);
     curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST,
                      is_known ? nullptr : wanted.method_name().c_str());
     // None, unless it is a plain GET: then the next may leave all of this as it is.
