@@ -13,9 +13,12 @@
 #include <weir/io/error.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/io/tls_certificate.hpp>
+#include <weir/outcome.hpp>
 #include <weir/time.hpp>
 
 #include <gtest/gtest.h>
+
+#include <sys/socket.h>
 
 #include <array>
 #include <string>
@@ -242,6 +245,36 @@ WEIR_IO_TEST(HttpClientNetwork, NothingIsSentTwiceUnlessItMayBe) {
     got = co_await outcome(std::move(streamed));
     EXPECT_EQ(got, "closed");
     EXPECT_EQ(seen_requests.size(), 2U);
+    co_await server.stop();
+}
+
+// Its function is called once, whatever becomes of the connection while it runs.
+WEIR_IO_TEST(HttpClientNetwork, AStreamIsMadeOnce) {
+    tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        if (seen.head.starts_with("GET")) {
+            co_return co_await say(peer, ok_answer("fine"));
+        }
+        const linger now{1, 0};  // a reset, in the middle of the body
+        ::setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        co_return false;
+    });
+    client fetcher;
+    for (int i = 0; i < 5; ++i) {
+        client_response first = co_await fetcher.get(server.url("/first"));
+        co_await first.discard();
+        int calls = 0;
+        client_request put(method::put, server.url("/stream"));
+        put.set_body(weir::http::body::stream([&](weir::http::body_writer& out) -> weir::task<> {
+            ++calls;
+            const std::string piece(10'000, 'x');
+            for (int n = 0; n < 1000; ++n) {
+                co_await out.write(piece);
+            }
+        }));
+        const auto ended = co_await weir::settle(fetcher.send(std::move(put)));
+        EXPECT_TRUE(ended.has_error());
+        EXPECT_EQ(calls, 1);
+    }
     co_await server.stop();
 }
 

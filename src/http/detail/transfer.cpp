@@ -54,7 +54,12 @@ void transfer::set_fresh() noexcept {
 // libcurl gives up after five dead connections; there may be more of them.
 bool transfer::may_try_fresh() const noexcept {
     return !has_head_ && is_connected_ && !has_opened_ && !is_fresh_ && failed_by_end_ &&
-           version_ == 0 && may_begin_anew();
+           version_ == 0 && !used_stream_ && may_begin_anew();
+}
+
+void transfer::forget_upload() noexcept {
+    used_stream_ = sending_->was_called();
+    sending_ = nullptr;
 }
 
 void transfer::start(client_request& wanted, const deadlines& limits, host_place place,
@@ -123,7 +128,7 @@ void transfer::reset() noexcept {
     version_ = redirects_ = 0;
     connect_by_ = clock::time_point::max();
     is_connected_ = has_head_ = has_ended_ = is_dropping_ = is_superseded_ = has_opened_ =
-        failed_by_end_ = false;
+        failed_by_end_ = used_stream_ = false;
     receives_no_more_ = sends_no_more_ = false;
     core_ = nullptr;  // which its releaser still holds
 }

@@ -108,7 +108,7 @@ public:
     bool take_whole(std::string& into, std::size_t limit);
     // The stream that is being sent has more.
     void upload_has_more() noexcept;
-    void forget_upload() noexcept { sending_ = nullptr; }
+    void forget_upload() noexcept;
     // To be sent again; only when it has ended.
     http::body take_sent() noexcept { return std::exchange(sent_, {}); }
 
@@ -206,6 +206,7 @@ private:
     bool is_fresh_ = false;
     bool failed_by_end_ = false;
     bool has_opened_ = false;  // a connection of its own
+    bool used_stream_ = false;
     bool is_under_way_ = false;
     bool is_connected_ = false;
     bool has_head_ = false;

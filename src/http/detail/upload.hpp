@@ -26,8 +26,10 @@ public:
 
     // The function, to its end. What it throws ends the transfer, which throws it then.
     task<> run(transfer& of);
-    // Some of it is, and it cannot be had again.
+    // Some of it is libcurl's, and cannot be had again.
     bool has_begun() const noexcept { return has_begun_; }
+    // The function has been called, which happens once.
+    bool was_called() const noexcept { return of_ != nullptr; }
     // All of it is libcurl's now.
     bool is_taken() const noexcept { return has_ended_ && taken_ == buffer_.size(); }
     std::optional<std::uint64_t> size() const noexcept { return source_.size; }
