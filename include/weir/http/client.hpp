@@ -108,7 +108,8 @@ public:
                               std::string_view content_type = "application/octet-stream");
     task<client_response> delete_(std::string_view url);
 
-    // Sent with every request that does not have a header of that name.
+    // Sent with every request that does not have a header of that name; but Authorization, Cookie and
+    // Host not to another origin that a redirect leads to.
     http::headers& default_headers() noexcept;
     client_stats stats() const noexcept;
 

@@ -66,6 +66,9 @@ public:
     };
     const limits& own_limits() const noexcept { return limits_; }
     void change_target(http::method method, http::url url);
+    // A redirect led elsewhere: the client's default headers may have secrets that are not for there.
+    void leave_origin() noexcept { has_left_origin_ = true; }
+    bool has_left_origin() const noexcept { return has_left_origin_; }
 
 private:
     void take_credentials();
@@ -76,6 +79,7 @@ private:
     http::headers headers_;
     http::body body_;
     limits limits_;
+    bool has_left_origin_ = false;
 };
 
 }  // namespace weir::http

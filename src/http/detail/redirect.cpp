@@ -71,17 +71,18 @@ std::optional<http::url> redirect_target(const transfer& answered, const client_
 void follow(client_request& wanted, transfer& answered, const http::url& target) {
     http::headers& fields = wanted.headers();
     if (!is_same_origin(wanted.url(), target)) {
-        for (const char* const secret : {"Authorization", "Cookie", "Proxy-Authorization"}) {
+        for (const std::string_view secret : secrets_of_an_origin) {
             fields.remove(secret);
         }
-        fields.remove("Host");
+        wanted.leave_origin();
     }
     http::method method = wanted.method();
     if (becomes_get(answered.status(), method)) {
         method = http::method::get;
         wanted.set_body({});
-        for (const char* const of_body : {"Content-Type", "Content-Encoding", "Content-Language",
-                                          "Content-Location", "Expect"}) {
+        for (const char* const of_body :
+             {"Content-Type", "Content-Length", "Transfer-Encoding", "Content-Encoding",
+              "Content-Language", "Content-Location", "Expect"}) {
             fields.remove(of_body);
         }
     } else if (!wanted.body().is_stream()) {

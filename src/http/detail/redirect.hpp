@@ -6,9 +6,15 @@
 
 #include <weir/http/client.hpp>
 
+#include <array>
 #include <optional>
+#include <string_view>
 
 namespace weir::http::detail {
+
+// Headers that go to the origin they were meant for, and to no other.
+inline constexpr std::array<std::string_view, 4> secrets_of_an_origin{
+    "Authorization", "Cookie", "Proxy-Authorization", "Host"};
 
 // None: the answer is the caller's. Throws redirect_error if it must not be followed, though redirects
 // of its kind are.

@@ -3,6 +3,7 @@
 // are set once in the life of an easy handle; those of a request are set anew each time, all of them.
 
 #include "client_core.hpp"
+#include "redirect.hpp"
 #include "transfer.hpp"
 #include "upload.hpp"
 
@@ -200,6 +201,11 @@ void transfer::set_headers(const client_request& wanted) {
         return;
     }
     has_plain_headers_ = is_plain;
+    const auto is_withheld = [&](std::string_view name) {
+        return wanted.has_left_origin() &&
+               std::any_of(secrets_of_an_origin.begin(), secrets_of_an_origin.end(),
+                           [&](std::string_view each) { return same_name(name, each); });
+    };
     const auto has = [&](std::string_view name) {
         return wanted.headers().contains(name) || settings.default_headers.contains(name);
     };
@@ -228,7 +234,7 @@ void transfer::set_headers(const client_request& wanted) {
         add(name, value);
     }
     for (const auto& [name, value] : settings.default_headers) {
-        if (!wanted.headers().contains(name)) {
+        if (!wanted.headers().contains(name) && !is_withheld(name)) {
             add(name, value);
         }
     }
