@@ -120,6 +120,7 @@ void transfer::reset() noexcept {
     taken_ = 0;
     sent_ = {};
     fields_.clear();
+    folded_.clear();
     header_bytes_ = 0;
     decoder_.reset();
     error_ = nullptr;

@@ -143,6 +143,7 @@ private:
     bool header_line(std::string_view line);
     void begin_head(std::string_view line);
     void continue_last(std::string_view more);
+    void end_folding();
     void head_is_complete();
     void check_framing() const;
     bool may_begin_anew() const noexcept;
@@ -179,6 +180,7 @@ private:
     clock::time_point last_activity_{};
 
     http::headers fields_;
+    std::string folded_;  // what lines that continue the last field have added to it
     std::size_t header_bytes_ = 0;
     http::status status_ = http::status::ok;
     int version_ = 0;

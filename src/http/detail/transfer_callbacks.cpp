@@ -24,11 +24,15 @@ std::size_t transfer::on_header(char* data, std::size_t, std::size_t size, void*
 
 bool transfer::header_line(std::string_view line) {
     last_activity_ = core_->called_at();
-    if (has_head_) {
-        return true;  // trailers
-    }
     const client_options& options = core_->settings().plain;
     header_bytes_ += line.size();
+    if (has_head_) {  // trailers: nobody sees them, but libcurl keeps them
+        if (header_bytes_ > options.max_header_bytes) {
+            throw limit_exceeded(what() + ": the answer's head and trailers have more than " +
+                                 std::to_string(options.max_header_bytes) + " bytes");
+        }
+        return true;
+    }
     if (header_bytes_ > options.max_header_bytes || fields_.size() >= options.max_header_count) {
         const bool too_many = header_bytes_ <= options.max_header_bytes;
         throw limit_exceeded(
@@ -39,16 +43,17 @@ bool transfer::header_line(std::string_view line) {
     while (line.ends_with('\n') || line.ends_with('\r')) {
         line.remove_suffix(1);
     }
+    if (line.starts_with(' ') || line.starts_with('\t')) {
+        continue_last(line);
+        return true;
+    }
+    end_folding();
     if (line.empty()) {
         head_is_complete();
         return true;
     }
     if (line.starts_with("HTTP/")) {
         begin_head(line);
-        return true;
-    }
-    if (line.front() == ' ' || line.front() == '\t') {
-        continue_last(line);
         return true;
     }
     const std::size_t colon = line.find(':');
@@ -90,22 +95,29 @@ void transfer::begin_head(std::string_view line) {
 
 // Obsolete folding: as if there was a blank in place of the line's end.
 void transfer::continue_last(std::string_view more) {
+    const std::size_t begin = more.find_first_not_of(" \t");
+    if (begin != std::string_view::npos) {
+        folded_ += ' ';
+        folded_ += more.substr(begin, more.find_last_not_of(" \t") + 1 - begin);
+    }
+}
+
+// Once for each field, however many lines it has.
+void transfer::end_folding() {
+    if (folded_.empty()) {
+        return;
+    }
     http::headers joined;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
         const auto [name, value] = fields_[i];
         if (i + 1 < fields_.size()) {
             joined.add_checked(name, value);
-            continue;
+        } else {
+            joined.add(name, value.empty() ? folded_.substr(1) : std::string(value) + folded_);
         }
-        const std::size_t begin = more.find_first_not_of(" \t");
-        std::string whole(value);
-        if (begin != std::string_view::npos) {
-            whole += whole.empty() ? "" : " ";
-            whole += more.substr(begin, more.find_last_not_of(" \t") + 1 - begin);
-        }
-        joined.add(name, whole);
     }
     fields_ = std::move(joined);
+    folded_.clear();
 }
 
 void transfer::head_is_complete() {
