@@ -4,8 +4,13 @@
 #include "tiny_server.hpp"
 #include <support/io.hpp>
 
+#include <weir/cancel.hpp>
 #include <weir/http/client.hpp>
 #include <weir/io/error.hpp>
+#include <weir/outcome.hpp>
+#include <weir/spawn.hpp>
+#include <weir/sync/event.hpp>
+#include <weir/testing/assertions.hpp>
 #include <weir/time.hpp>
 
 #include <gtest/gtest.h>
@@ -372,8 +377,107 @@ WEIR_IO_TEST(HttpClientAnswers, RedirectsAreFollowedByTheRules) {
     } catch (const weir::http::redirect_error& error) {
         EXPECT_NE(std::string(error.what()).find("cannot be sent again"), std::string::npos);
     }
+
+    // So do those that go with every request, and a length that was given for the body.
+    client known;
+    known.default_headers().set("Authorization", "Bearer default");
+    known.default_headers().set("X-Mine", "m");
+    client_response far = co_await known.get(server.url("/away"));
+    co_await far.discard();
+    EXPECT_EQ(other_script.seen.back().header("Authorization"), "");
+    EXPECT_EQ(other_script.seen.back().header("X-Mine"), "m");
+    client_response near = co_await known.get(server.url("/here"));
+    co_await near.discard();
+    EXPECT_EQ(script.seen.back().header("Authorization"), "Bearer default");
+    script.on("/from", redirect(303, "/to"));
+    client_request sized(method::post, server.url("/from"));
+    sized.set_body(std::string("data")).set_header("Content-Length", "4");
+    client_response seen_other = co_await known.send(std::move(sized));
+    co_await seen_other.discard();
+    EXPECT_EQ(script.seen.back().header("Content-Length"), "");
     co_await server.stop();
     co_await other.stop();
+}
+
+// What is wrong with a body may show while somebody waits for more of it: then libcurl is at work.
+WEIR_IO_TEST(HttpClientAnswers, ABodyThatTurnsBadWhileItIsAwaited) {
+    weir::event waits;
+    weir::event over;
+    std::string bad;
+    tiny_server server([&](seen_request&, socket& peer) -> weir::task<bool> {
+        co_await peer.write(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10000000\r\n\r\n");
+        co_await waits.wait();
+        co_await peer.write(bad);
+        co_await over.wait();
+        co_await peer.write(std::string(1000, 'x'));
+        co_return true;
+    });
+    client fetcher({.max_decompressed = 100'000});
+    const auto reads = [&](client_response& answer) -> weir::task<> {
+        std::array<char, 8192> piece{};
+        std::size_t count = 1;
+        while (count > 0) {
+            count = co_await answer.read(piece);
+        }
+    };
+    for (const bool is_bomb : {false, true}) {
+        bad = is_bomb ? deflated(std::string(1'000'000, 'z'), 15 + 16) : "this is no gzip at all";
+        waits.clear();
+        over.clear();
+        {
+            client_response answer = co_await fetcher.get(server.url("/"));
+            auto reading = weir::spawn(reads(answer));
+            co_await weir::sleep(5ms);
+            waits.set();
+            const auto ended = co_await weir::settle(std::move(reading));
+            WEIR_ASSERT_TRUE(ended.has_error());
+            try {
+                ended.value();
+            } catch (const weir::limit_exceeded&) {
+                EXPECT_TRUE(is_bomb);
+            } catch (const weir::http::transport_error& error) {
+                EXPECT_FALSE(is_bomb);
+                EXPECT_EQ(error.why(), kind::protocol);
+            }
+            EXPECT_EQ(fetcher.stats().active, 0U);
+        }
+        over.set();
+        co_await weir::sleep(5ms);
+        EXPECT_EQ(fetcher.stats().active, 0U);
+        EXPECT_EQ(fetcher.stats().open, 0U);
+    }
+    co_await server.stop();
+}
+
+// Neither memory nor time without bounds: fields behind the body, and lines folded ten thousand times.
+WEIR_IO_TEST(HttpClientAnswers, TrailersAndFoldedLinesHaveLimits) {
+    scripted_server script;
+    tiny_server server(script.handler());
+    client fetcher({.max_header_bytes = 100'000});
+    std::string trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n";
+    for (int i = 0; i < 5000; ++i) {
+        trailers += "X-Trailer: " + std::string(40, 'x') + "\r\n";
+    }
+    script.on("/trailers", trailers + "\r\n");
+    std::string got = co_await result_of(fetcher, server.url("/trailers"));
+    EXPECT_EQ(got, "limit: the answer's head and trailers have more than 100000 bytes");
+    std::string folded = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
+    for (int i = 0; i < 200; ++i) {
+        folded += "X-Many: 1\r\n";
+    }
+    folded += "X-Folded: 0";
+    std::string whole = "0";
+    for (int i = 0; i < 10'000; ++i) {
+        folded += "\r\n " + std::to_string(i % 10);
+        whole += " " + std::to_string(i % 10);
+    }
+    script.on("/folded", folded + "\r\n\r\nok");
+    client_response answer = co_await fetcher.get(server.url("/folded"));
+    EXPECT_EQ(answer.header("X-Folded"), whole);
+    got = co_await answer.text();
+    EXPECT_EQ(got, "ok");
+    co_await server.stop();
 }
 
 }  // namespace

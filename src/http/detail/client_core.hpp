@@ -46,6 +46,7 @@ public:
     using curl_multi::called_at;
     using curl_multi::close_socket;
     using curl_multi::home;
+    using curl_multi::is_calling;
     using curl_multi::is_readable;
     using curl_multi::own_socket;
     using curl_multi::pause;

@@ -36,6 +36,8 @@ protected:
     void bind_to_loop();
     // The loop, and null when there is none.
     loop* home() const noexcept { return home_; }
+    // libcurl is at work: what is called now is called by it, and must not call it back.
+    bool is_calling() const noexcept { return is_calling_; }
     // The time when libcurl was last called: close enough for its callbacks.
     clock::time_point called_at() const noexcept { return called_at_; }
 

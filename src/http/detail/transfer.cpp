@@ -135,7 +135,7 @@ void transfer::reset() noexcept {
 }
 
 void transfer::abandon(std::exception_ptr why) noexcept {
-    if (!is_under_way_) {
+    if (!is_under_way_ || core_->is_calling()) {
         fail(std::move(why));
         return;
     }

@@ -76,7 +76,7 @@ public:
     void start(client_request& wanted, const deadlines& limits, host_place place, upload* sending);
     // Ends it if it has not ended, and forgets it.
     void reset() noexcept;
-    // Ends it with an error, unless it has ended.
+    // Ends it with an error, unless it has ended. If libcurl is at work, its callback does, right after.
     void abandon(std::exception_ptr why) noexcept;
     // The client goes.
     void client_closes() noexcept;

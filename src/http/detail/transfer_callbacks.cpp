@@ -189,7 +189,7 @@ std::size_t transfer::on_body(char* data, std::size_t, std::size_t size, void* s
         }
         own.body_.append(data, size);
         own.wake();
-        return size;
+        return own.error_ == nullptr ? size : 0;  // the reader may have found out that it is bad
     } catch (...) {
         own.fail(std::current_exception());
         return 0;
