@@ -64,16 +64,23 @@ value column_of(sqlite3_stmt* statement, int column) {
 // Makes a statement ready for its next use, however this one ends.
 class connection::use {
 public:
-    explicit use(sqlite3_stmt* statement) noexcept : statement_(statement) {}
+    use(connection& on, std::string_view sql) : on_(on), used_(on.prepare(sql)) {}
     use(const use&) = delete;
     use& operator=(const use&) = delete;
     ~use() {
-        sqlite3_reset(statement_);
-        sqlite3_clear_bindings(statement_);
+        sqlite3_reset(used_->statement);
+        sqlite3_clear_bindings(used_->statement);
+        used_->is_used = false;
+        if (!used_->is_found) {
+            on_.drop(used_);
+        }
+        on_.drop_surplus();
     }
+    sqlite3_stmt* statement() const noexcept { return used_->statement; }
 
 private:
-    sqlite3_stmt* statement_;
+    connection& on_;
+    kept_list::iterator used_;
 };
 
 connection::connection(const std::string& path, const open_options& options, access kind)
@@ -125,10 +132,12 @@ connection::~connection() {
     sqlite3_close(handle_);
 }
 
-sqlite3_stmt* connection::prepare(std::string_view sql) {
-    if (const auto found = by_sql_.find(sql); found != by_sql_.end()) {
+connection::kept_list::iterator connection::prepare(std::string_view sql) {
+    const auto found = by_sql_.find(sql);
+    if (found != by_sql_.end() && !found->second->is_used) {
         statements_.splice(statements_.begin(), statements_, found->second);
-        return found->second->statement;
+        found->second->is_used = true;
+        return found->second;
     }
     if (sql.size() > INT_MAX) {
         throw error(SQLITE_TOOBIG, "the SQL is too long");
@@ -148,18 +157,39 @@ sqlite3_stmt* connection::prepare(std::string_view sql) {
                                        : "there is more than one statement in " + shown(sql));
     }
     try {
-        statements_.push_front({std::string(sql), made});
+        statements_.push_front({.sql = std::string(sql), .statement = made});
     } catch (...) {
         sqlite3_finalize(made);
         throw;
     }
-    by_sql_.emplace(statements_.front().sql, statements_.begin());
-    if (statements_.size() > most_kept_) {
-        sqlite3_finalize(statements_.back().statement);
-        by_sql_.erase(statements_.back().sql);
-        statements_.pop_back();
+    const auto added = statements_.begin();
+    try {
+        added->is_found = by_sql_.emplace(added->sql, added).second;
+    } catch (...) {
+        drop(added);
+        throw;
     }
-    return made;
+    added->is_used = true;
+    drop_surplus();
+    return added;
+}
+
+connection::kept_list::iterator connection::drop(kept_list::iterator gone) noexcept {
+    sqlite3_finalize(gone->statement);
+    if (gone->is_found) {
+        by_sql_.erase(gone->sql);
+    }
+    return statements_.erase(gone);
+}
+
+void connection::drop_surplus() noexcept {
+    for (auto each = statements_.end();
+         statements_.size() > most_kept_ && each != statements_.begin();) {
+        --each;
+        if (!each->is_used) {
+            each = drop(each);
+        }
+    }
 }
 
 void connection::bind(sqlite3_stmt* statement, std::string_view sql,
@@ -195,8 +225,8 @@ void connection::bind(sqlite3_stmt* statement, std::string_view sql,
 }
 
 changed connection::run(std::string_view sql, std::span<const value> parameters) {
-    sqlite3_stmt* const statement = prepare(sql);
-    const use here(statement);
+    const use here(*this, sql);
+    sqlite3_stmt* const statement = here.statement();
     bind(statement, sql, parameters);
     const std::int64_t before = sqlite3_total_changes64(handle_);
     int step = SQLITE_ROW;
@@ -214,8 +244,8 @@ changed connection::run(std::string_view sql, std::span<const value> parameters)
 void connection::each(std::string_view sql, std::span<const value> parameters,
                       const std::function<void(std::vector<std::string>)>& begin,
                       const std::function<bool(std::span<const value>)>& visit) {
-    sqlite3_stmt* const statement = prepare(sql);
-    const use here(statement);
+    const use here(*this, sql);
+    sqlite3_stmt* const statement = here.statement();
     bind(statement, sql, parameters);
     // The first step may prepare anew, after a change of the schema: only then are the columns right.
     int step = sqlite3_step(statement);

@@ -49,17 +49,24 @@ public:
 private:
     class use;
     void own(std::string_view sql);
-    sqlite3_stmt* prepare(std::string_view sql);
     void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
     [[noreturn]] void fail(std::string_view sql, int code) const;
 
     struct kept {
         std::string sql;
-        sqlite3_stmt* statement;
+        sqlite3_stmt* statement = nullptr;
+        bool is_used =
+            false;  // now: functions may use one while they go through the rows of another
+        bool is_found = false;  // by its text; a second one of the same text is not
     };
+    using kept_list = std::list<kept>;
+    kept_list::iterator prepare(std::string_view sql);
+    kept_list::iterator drop(kept_list::iterator gone) noexcept;
+    void drop_surplus() noexcept;
+
     sqlite3* handle_ = nullptr;
-    std::list<kept> statements_;  // the one used last is the first
-    std::unordered_map<std::string_view, std::list<kept>::iterator> by_sql_;
+    kept_list statements_;  // the one used last is the first
+    std::unordered_map<std::string_view, kept_list::iterator> by_sql_;
     std::size_t most_kept_;
     const std::atomic<bool>* stop_ = nullptr;
     bool is_own_ = false;  // the statement that is being prepared
