@@ -224,7 +224,19 @@ void connection::bind(sqlite3_stmt* statement, std::string_view sql,
     }
 }
 
+std::exception_ptr connection::undone() {
+    return std::make_exception_ptr(error(
+        SQLITE_ABORT, "the transaction has been undone, by an error of an earlier statement"));
+}
+
+void connection::check_transaction() const {
+    if (is_expected_ && !is_own_ && !is_in_transaction()) {
+        std::rethrow_exception(undone());
+    }
+}
+
 changed connection::run(std::string_view sql, std::span<const value> parameters) {
+    check_transaction();
     const use here(*this, sql);
     sqlite3_stmt* const statement = here.statement();
     bind(statement, sql, parameters);
@@ -244,6 +256,7 @@ changed connection::run(std::string_view sql, std::span<const value> parameters)
 void connection::each(std::string_view sql, std::span<const value> parameters,
                       const std::function<void(std::vector<std::string>)>& begin,
                       const std::function<bool(std::span<const value>)>& visit) {
+    check_transaction();
     const use here(*this, sql);
     sqlite3_stmt* const statement = here.statement();
     bind(statement, sql, parameters);
@@ -271,6 +284,7 @@ void connection::each(std::string_view sql, std::span<const value> parameters,
 }
 
 void connection::script(std::string_view sql) {
+    check_transaction();
     const std::string text(sql);
     const int result = sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr);
     if (result != SQLITE_OK) {

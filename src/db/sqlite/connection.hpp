@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <list>
 #include <span>
 #include <string>
@@ -43,6 +44,10 @@ public:
     void allow_transactions(bool are_allowed) noexcept { is_own_ = are_allowed; }
     // Whether a transaction is open: SQLite ends one by itself after some errors.
     bool is_in_transaction() const noexcept;
+    // Callers' statements fail when the transaction has ended that they belong to: nothing else would
+    // undo what they do.
+    void expect_transaction(bool is_expected) noexcept { is_expected_ = is_expected; }
+    static std::exception_ptr undone();
     // Statements fail with SQLITE_INTERRUPT as soon as the flag is set; null: none.
     void watch(const std::atomic<bool>* stop) noexcept { stop_ = stop; }
 
@@ -50,6 +55,7 @@ private:
     class use;
     void own(std::string_view sql);
     void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
+    void check_transaction() const;
     [[noreturn]] void fail(std::string_view sql, int code) const;
 
     struct kept {
@@ -70,6 +76,7 @@ private:
     std::size_t most_kept_;
     const std::atomic<bool>* stop_ = nullptr;
     bool is_own_ = false;  // the statement that is being prepared
+    bool is_expected_ = false;
 };
 
 }  // namespace weir::sqlite::detail

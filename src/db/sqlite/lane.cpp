@@ -224,8 +224,10 @@ bool lane::take(std::vector<call_base*>& batch) {
 
 void lane::call(connection& on, call_base& one) noexcept {
     on.watch(&one.stop_asked_);
+    on.expect_transaction(on.is_in_transaction());
     session here(on);
     one.perform(here);
+    on.expect_transaction(false);
     on.watch(nullptr);
 }
 
@@ -254,8 +256,7 @@ void lane::perform(connection& on, std::span<call_base* const> batch) noexcept {
 // A statement of a transaction that is open between awaits, or of none.
 void lane::inside(connection& on, call_base& one) noexcept {
     if (is_begun_ && !on.is_in_transaction()) {
-        one.fail(std::make_exception_ptr(
-            error(4, "the transaction has been undone, by an error of an earlier statement")));
+        one.fail(connection::undone());
         return;
     }
     if (one.owner_ == owner::nobody()) {
@@ -291,6 +292,9 @@ bool lane::together(connection& on, std::span<call_base* const> batch) noexcept 
             call(on, *each);
             const bool has_failed = each->error() != nullptr;
             if (!on.is_in_transaction()) {
+                if (!has_failed) {
+                    each->fail(connection::undone());  // it did not care, and nothing is done
+                }
                 return !are_several;
             }
             if (are_several) {
