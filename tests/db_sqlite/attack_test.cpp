@@ -160,6 +160,20 @@ WEIR_IO_TEST(SqliteAttack, SomebodyElsesLockIsWaitedForAndThenAnError) {
         EXPECT_TRUE(error.is_busy()) << error.what();
         EXPECT_EQ(error.advice(), weir::db::retry_advice::yes);
     }
+    // Those who wait together fail together: one by one they would wait for minutes.
+    auto many = [&](weir::task_group& group) -> task<> {
+        for (int i = 0; i < 200; ++i) {
+            group.spawn([&, i]() -> task<> {
+                const auto ended = co_await weir::settle(
+                    database.execute("INSERT INTO notes VALUES (?, 'x')", 100 + i));
+                EXPECT_TRUE(ended.has_error());
+            });
+        }
+        co_return;
+    };
+    weir::cancel_scope patience(3s);
+    const auto failed = co_await patience.run(weir::with_group(many));
+    EXPECT_TRUE(failed);
     go.set();
     co_await holding;
     co_await database.execute("INSERT INTO notes VALUES (2, 'x')");

@@ -285,6 +285,13 @@ bool lane::together(connection& on, std::span<call_base* const> batch) noexcept 
     const bool are_several = batch.size() > 1;
     try {
         on.begin_writing();
+    } catch (...) {
+        for (call_base* const each : batch) {
+            each->fail(std::current_exception());  // one by one they would only wait longer
+        }
+        return true;
+    }
+    try {
         for (call_base* const each : batch) {
             if (are_several) {
                 on.save();
