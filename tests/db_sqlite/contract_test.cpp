@@ -208,6 +208,83 @@ WEIR_IO_TEST(Sqlite, AFunctionIsATransaction) {
     EXPECT_TRUE(after.has_error());
 }
 
+// A tree is walked with one statement, which is used again before it has ended.
+WEIR_IO_TEST(Sqlite, StatementsMayBeUsedInsideEachOther) {
+    const place at;
+    sqlite::database database = co_await open_with_table(at, {.kept_statements = 1});
+    co_await database.script(
+        "INSERT INTO notes VALUES (1, ''), (2, '1'), (3, '1'), (4, '2'), (5, '2'), (6, '4')");
+    std::string seen;
+    auto walks = [&](sqlite::session& on) {
+        const std::function<void(std::string)> below = [&](std::string parent) {
+            const sqlite::value of[] = {sqlite::value(std::move(parent))};
+            on.each("SELECT number FROM notes WHERE text = ? ORDER BY number", of,
+                    [&](const sqlite::row& child) {
+                        const auto number = child.get<int>(std::size_t{0});
+                        const auto known = on.query("SELECT count(*) FROM notes");
+                        EXPECT_EQ(known.one<int>(), 6);
+                        seen += std::to_string(number);
+                        EXPECT_LT(seen.size(), 20U);
+                        below(std::to_string(number));
+                        return seen.size() < 20;
+                    });
+        };
+        below("");
+    };
+    co_await database.read(walks);
+    EXPECT_EQ(seen, "124653");
+}
+
+// Some errors undo the whole transaction. Whoever goes on regardless has done nothing, and is told so.
+WEIR_IO_TEST(Sqlite, AnErrorThatIsIgnoredDoesNotEndTheTransaction) {
+    const place at;
+    sqlite::database database = co_await open_with_table(at);
+    co_await database.execute("INSERT INTO notes VALUES (1, 'x')");
+    auto ignores = [](sqlite::session& on) {
+        for (const char* const sql :
+             {"INSERT INTO notes VALUES (2, 'x')", "INSERT OR ROLLBACK INTO notes VALUES (1, 'y')",
+              "INSERT INTO notes VALUES (3, 'x')"}) {
+            try {
+                on.execute(sql);
+            } catch (const sqlite::error&) {
+            }
+        }
+    };
+    auto several = [&](weir::task_group& group) -> weir::task<> {
+        for (int i = 0; i < 4; ++i) {
+            group.spawn([&]() -> weir::task<> {
+                const auto ended = co_await weir::settle(database.write(ignores));
+                EXPECT_TRUE(ended.has_error());
+            });
+        }
+        co_return;
+    };
+    co_await weir::with_group(several);
+    auto inside = [&](sqlite::transaction& open) -> weir::task<> {
+        co_await open.perform(ignores);
+    };
+    const auto ended = co_await weir::settle(database.transaction(inside));
+    EXPECT_TRUE(ended.has_error());
+    const std::int64_t left = co_await count_notes(database);
+    EXPECT_EQ(left, 1);
+}
+
+WEIR_IO_TEST(Sqlite, ExtremeOptionsAndTwoWhoClose) {
+    const place at;
+    constexpr auto most = std::numeric_limits<std::size_t>::max();
+    sqlite::database database = co_await open_with_table(
+        at, {.busy_timeout = weir::clock::duration::max(), .max_batch = most, .max_queue = most});
+    co_await database.execute("INSERT INTO notes VALUES (1, 'x')");
+    const std::int64_t one = co_await count_notes(database);
+    EXPECT_EQ(one, 1);
+    auto both = [&](weir::task_group& group) -> weir::task<> {
+        group.spawn(database.close());
+        group.spawn(database.close());
+        co_return;
+    };
+    co_await weir::with_group(both);
+}
+
 WEIR_IO_TEST(Sqlite, InMemoryThereIsOneConnection) {
     sqlite::database database = co_await sqlite::open(":memory:");
     co_await database.script("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)");

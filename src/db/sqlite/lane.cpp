@@ -49,6 +49,13 @@ void call_base::arrive(loop& at) noexcept {
     complete();
 }
 
+namespace {
+
+// Room for them is made when the writer starts.
+constexpr std::size_t most_in_batch = 100'000;
+
+}  // namespace
+
 // ---- the line --------------------------------------------------------------------------------------
 
 void lane::queue::push(call_base& added) noexcept {
@@ -75,14 +82,22 @@ call_base* lane::queue::pop() noexcept {
 }
 
 lane::lane(const std::string& path, const open_options& options, access kind, std::size_t threads)
-    : kind_(kind), max_batch_(options.max_batch), max_queue_(options.max_queue) {
+    : kind_(kind),
+      max_batch_(kind == access::write ? std::min(options.max_batch, most_in_batch) : 1),
+      max_queue_(options.max_queue) {
     for (std::size_t i = 0; i < threads; ++i) {
         connections_.push_back(std::make_unique<connection>(path, options, kind));
     }
-    for (const auto& each : connections_) {
-        threads_.emplace_back([this, &on = *each] { work(on); });
-        ::pthread_setname_np(threads_.back().native_handle(),
-                             kind == access::write ? "sqlite-writer" : "sqlite-reader");
+    try {
+        for (const auto& each : connections_) {
+            threads_.emplace_back([this, &on = *each] { work(on); });
+            ::pthread_setname_np(threads_.back().native_handle(),
+                                 kind == access::write ? "sqlite-writer" : "sqlite-reader");
+        }
+    } catch (...) {
+        close(false);
+        join();
+        throw;
     }
 }
 
@@ -145,13 +160,15 @@ void lane::close(bool finishes) noexcept {
         }
         wakes_.notify_all();
     }
-    while (call_base* const one = left.pop()) {
+    while (call_base* const one = left.first) {
+        left.remove(*one);
         one->fail(closed());
         finish(*one, false);
     }
 }
 
 void lane::join() noexcept {
+    const std::lock_guard lock(joining_);
     for (std::thread& each : threads_) {
         if (each.joinable()) {
             each.join();

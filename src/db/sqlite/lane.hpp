@@ -31,7 +31,7 @@ public:
 
     // Later calls fail; what waits is still done (true) or fails as well (false).
     void close(bool finishes) noexcept;
-    void join() noexcept;
+    void join() noexcept;  // also if another thread does
     void add_to(database_stats& all) const;
 
 private:
@@ -70,6 +70,7 @@ private:
     bool ends_now_ = false;
     database_stats counts_;
     bool is_begun_ = false;  // the holder's transaction; the writer's own affair
+    std::mutex joining_;
     std::vector<std::thread> threads_;
 };
 
