@@ -174,6 +174,15 @@ WEIR_IO_TEST(SqliteAttack, SomebodyElsesLockIsWaitedForAndThenAnError) {
     weir::cancel_scope patience(3s);
     const auto failed = co_await patience.run(weir::with_group(many));
     EXPECT_TRUE(failed);
+    // Who waits for a lock can be stopped.
+    sqlite::database patient = co_await sqlite::open(at.path(), {.busy_timeout = 1h});
+    weir::cancel_scope soon(10ms);
+    const auto stopped = co_await soon.run(patient.execute("INSERT INTO notes VALUES (3, 'x')"));
+    EXPECT_FALSE(stopped.has_value());
+    weir::cancel_scope again(10ms);
+    auto nothing = [](sqlite::transaction&) -> task<> { co_return; };
+    const auto unopened = co_await again.run(patient.transaction(nothing));
+    EXPECT_FALSE(unopened);
     go.set();
     co_await holding;
     co_await database.execute("INSERT INTO notes VALUES (2, 'x')");

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <thread>
 
 namespace weir::sqlite::detail {
 
@@ -84,7 +85,8 @@ private:
 };
 
 connection::connection(const std::string& path, const open_options& options, access kind)
-    : most_kept_(std::max<std::size_t>(1, options.kept_statements)) {
+    : most_kept_(std::max<std::size_t>(1, options.kept_statements)),
+      busy_timeout_(options.busy_timeout) {
     if (path.find('\0') != std::string::npos) {
         throw invalid_argument("sqlite::open: the path has a zero byte in it");
     }
@@ -100,9 +102,7 @@ connection::connection(const std::string& path, const open_options& options, acc
     }
     try {
         sqlite3_extended_result_codes(handle_, 1);
-        const auto wait =
-            std::chrono::duration_cast<std::chrono::milliseconds>(options.busy_timeout).count();
-        sqlite3_busy_timeout(handle_, static_cast<int>(std::min<std::int64_t>(wait, INT_MAX)));
+        sqlite3_busy_handler(handle_, &on_busy, this);
         if (!is_reader) {
             script("PRAGMA journal_mode = WAL");
         }
@@ -123,6 +123,20 @@ connection::connection(const std::string& path, const open_options& options, acc
         sqlite3_close(handle_);
         throw;
     }
+}
+
+// Somebody else has the lock. As SQLite waits itself, but a stop ends it.
+int connection::on_busy(void* self, int tries) {
+    auto& own = *static_cast<connection*>(self);
+    const auto now = std::chrono::steady_clock::now();
+    own.busy_since_ = tries == 0 ? now : own.busy_since_;
+    const clock::duration waited = now - own.busy_since_;
+    if (waited >= own.busy_timeout_ || progress(&own.stop_) != 0) {
+        return 0;
+    }
+    const clock::duration pause = std::chrono::milliseconds(std::clamp(tries, 1, 20));
+    std::this_thread::sleep_for(std::min(pause, own.busy_timeout_ - waited));
+    return 1;
 }
 
 connection::~connection() {

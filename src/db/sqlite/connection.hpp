@@ -5,6 +5,7 @@
 #include <weir/db/sqlite/database.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <list>
@@ -55,6 +56,7 @@ private:
     class use;
     void own(std::string_view sql);
     void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
+    static int on_busy(void* self, int tries);
     void check_transaction() const;
     [[noreturn]] void fail(std::string_view sql, int code) const;
 
@@ -74,6 +76,8 @@ private:
     kept_list statements_;  // the one used last is the first
     std::unordered_map<std::string_view, kept_list::iterator> by_sql_;
     std::size_t most_kept_;
+    const clock::duration busy_timeout_;
+    std::chrono::steady_clock::time_point busy_since_;
     const std::atomic<bool>* stop_ = nullptr;
     bool is_own_ = false;  // the statement that is being prepared
     bool is_expected_ = false;

@@ -301,8 +301,10 @@ void lane::snapshot(connection& on, call_base& one) noexcept {
 bool lane::together(connection& on, std::span<call_base* const> batch) noexcept {
     const bool are_several = batch.size() > 1;
     try {
+        on.watch(are_several ? nullptr : &batch.front()->stop_asked_);
         on.begin_writing();
     } catch (...) {
+        on.watch(nullptr);
         for (call_base* const each : batch) {
             each->fail(std::current_exception());  // one by one they would only wait longer
         }
