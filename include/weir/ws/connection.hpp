@@ -9,7 +9,8 @@
 //
 // Made by ws::serve, ws::accept or ws::with_connection, and there until their handler has ended. Behind
 // it three tasks read, write and watch the time, so pings are answered and a peer that goes is noticed
-// whatever the handler does. Belongs to one loop; any of its tasks may call any function at any time.
+// while the handler does something else; but nothing is read while the inbox is full of what it has not
+// taken. Belongs to one loop; any of its tasks may call any function at any time.
 //
 // Any await can be stopped: a message is not taken, not sent, or the whole of it is.
 #pragma once
