@@ -32,7 +32,7 @@ TEST(WsAccept, AnswersTheExampleOfTheRfc) {
     asked.headers().set("Sec-WebSocket-Protocol", "chat, superchat");
     const std::array<std::string_view, 2> ours{"superchat", "chat"};
     http::response answer = ws::accept(asked, echo, {.protocols = ours});
-    EXPECT_EQ(answer.code(), status::switching_protocols);
+    EXPECT_EQ(answer.status(), status::switching_protocols);
     EXPECT_EQ(answer.header("Upgrade"), "websocket");
     EXPECT_EQ(answer.header("Connection"), "Upgrade");
     EXPECT_EQ(answer.header("Sec-WebSocket-Accept"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
@@ -94,7 +94,7 @@ TEST(WsAccept, RefusesWhatIsNoHandshake) {
             asked.headers().set(each.header, each.value);
         }
         const http::response answer = ws::accept(asked, echo);
-        EXPECT_EQ(answer.code(), each.answer);
+        EXPECT_EQ(answer.status(), each.answer);
         EXPECT_EQ(answer.is_upgrade(), each.answer == status::switching_protocols);
         if (each.answer == status::upgrade_required) {
             EXPECT_EQ(answer.header("Sec-WebSocket-Version"), "13");
@@ -103,11 +103,11 @@ TEST(WsAccept, RefusesWhatIsNoHandshake) {
     }
     http::request posted(http::method::post, "/chat");
     fill(posted);
-    EXPECT_EQ(ws::accept(posted, echo).code(), status::method_not_allowed);
+    EXPECT_EQ(ws::accept(posted, echo).status(), status::method_not_allowed);
     http::request twice(http::method::get, "/chat");
     fill(twice);
     twice.headers().add("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
-    EXPECT_EQ(ws::accept(twice, echo).code(), status::bad_request);
+    EXPECT_EQ(ws::accept(twice, echo).status(), status::bad_request);
     http::request good(http::method::get, "/chat");
     fill(good);
     EXPECT_THROW(ws::accept(good, echo, {.connection = {.max_message = 0}}),
@@ -121,7 +121,7 @@ TEST(WsAccept, OriginsCanBeListed) {
         http::request asked(http::method::get, "/chat");
         fill(asked);
         asked.headers().set("Origin", origin);
-        return ws::accept(asked, echo, {.origins = list}).code();
+        return ws::accept(asked, echo, {.origins = list}).status();
     };
     EXPECT_EQ(answer_to("https://example.com", some), status::switching_protocols);
     EXPECT_EQ(answer_to("http://localhost:3000", some), status::switching_protocols);
