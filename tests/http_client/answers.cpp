@@ -141,6 +141,8 @@ WEIR_IO_TEST(HttpClientAnswers, BodiesEndAsTheyShouldOrFail) {
         {"/bad-line", ok + "no colon here\r\nContent-Length: 0\r\n\r\n", true,
          code(kind::protocol)},
         {"/control", ok + "X: a\x01z\r\nContent-Length: 0\r\n\r\n", true, code(kind::protocol)},
+        {"/folded-control", ok + "X: a\r\n b\x01z\r\nContent-Length: 0\r\n\r\n", true,
+         code(kind::protocol)},
         {"/large", ok + "Content-Length: 1000001\r\n\r\n" + std::string(1'000'001, 'x'), true,
          "limit: the body has more than 1000000 bytes"},
         {"/exact", ok + "Content-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'), false,

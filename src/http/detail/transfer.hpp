@@ -144,6 +144,7 @@ private:
     void begin_head(std::string_view line);
     void continue_last(std::string_view more);
     void end_folding();
+    void check_value(std::string_view name, std::string_view value) const;
     void head_is_complete();
     void check_framing() const;
     bool may_begin_anew() const noexcept;

@@ -65,14 +65,17 @@ bool transfer::header_line(std::string_view line) {
     const std::size_t begin = value.find_first_not_of(" \t");
     value = begin == std::string_view::npos ? std::string_view() : value.substr(begin);
     value = value.substr(0, value.find_last_not_of(" \t") + 1);
-    if (!is_field_value(value)) {
-        throw transport_error(transport_error::kind::protocol,
-                              what() + ": the answer's header '" +
-                                  std::string(line.substr(0, colon)) +
-                                  "' has control characters in it");
-    }
+    check_value(line.substr(0, colon), value);
     fields_.add_checked(line.substr(0, colon), value);
     return true;
+}
+
+void transfer::check_value(std::string_view name, std::string_view value) const {
+    if (!is_field_value(value)) {
+        throw transport_error(transport_error::kind::protocol,
+                              what() + ": the answer's header '" + std::string(name) +
+                                  "' has control characters in it");
+    }
 }
 
 // Also after a head of the hundreds, such as 100 Continue.
@@ -113,7 +116,10 @@ void transfer::end_folding() {
         if (i + 1 < fields_.size()) {
             joined.add_checked(name, value);
         } else {
-            joined.add(name, value.empty() ? folded_.substr(1) : std::string(value) + folded_);
+            const std::string whole =
+                value.empty() ? folded_.substr(1) : std::string(value) + folded_;
+            check_value(name, whole);
+            joined.add_checked(name, whole);
         }
     }
     fields_ = std::move(joined);
