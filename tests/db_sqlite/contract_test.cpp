@@ -136,14 +136,19 @@ WEIR_IO_TEST(Sqlite, TransactionsAreAllOrNothing) {
         EXPECT_EQ(seen.one<int>(), 2);
         co_return last.last_id;
     };
+    const sqlite::database_stats before = database.stats();
     const std::int64_t given = co_await database.transaction(commits);
     EXPECT_EQ(given, 2);
+    EXPECT_EQ(database.stats().writes - before.writes, 3U);
+    EXPECT_EQ(database.stats().commits - before.commits, 1U);
+    EXPECT_EQ(database.stats().reads, before.reads);
     auto throws = [](sqlite::transaction& inside) -> task<> {
         co_await inside.execute("INSERT INTO notes VALUES (3, 'c')");
         throw std::runtime_error("no");
     };
     const auto failed = co_await weir::settle(database.transaction(throws));
     EXPECT_TRUE(failed.has_error());
+    EXPECT_EQ(database.stats().writes - before.writes, 3U);
     weir::event inserted;
     auto hangs = [&](sqlite::transaction& inside) -> task<> {
         co_await inside.execute("INSERT INTO notes VALUES (4, 'd')");

@@ -163,7 +163,7 @@ void lane::close(bool finishes) noexcept {
     while (call_base* const one = left.first) {
         left.remove(*one);
         one->fail(closed());
-        finish(*one, false);
+        finish(*one, {});
     }
 }
 
@@ -194,6 +194,7 @@ void lane::work(connection& on) noexcept {
         if (batch.empty()) {
             on.roll_back();  // the holder has gone
             is_begun_ = false;
+            done_inside_ = 0;
             const std::lock_guard lock(guard_);
             holder_ = owner();
             holder_is_gone_ = false;
@@ -251,13 +252,12 @@ void lane::call(connection& on, call_base& one) noexcept {
 void lane::perform(connection& on, std::span<call_base* const> batch) noexcept {
     call_base& first = *batch.front();
     if (first.owner_ != owner()) {
-        inside(on, first);
-        finish(first, false);
+        finish(first, inside(on, first));
         return;
     }
     if (kind_ == access::read) {
         snapshot(on, first);
-        finish(first, false);
+        finish(first, {.reads = 1});
         return;
     }
     if (!together(on, batch)) {
@@ -266,25 +266,32 @@ void lane::perform(connection& on, std::span<call_base* const> batch) noexcept {
         }
     }
     for (call_base* const each : batch) {
-        finish(*each, true);
+        finish(*each, {.writes = 1});
     }
 }
 
-// A statement of a transaction that is open between awaits, or of none.
-void lane::inside(connection& on, call_base& one) noexcept {
+// A statement of a transaction that is open between awaits, or of none. What it adds to the counts: all
+// when the transaction is committed.
+database_stats lane::inside(connection& on, call_base& one) noexcept {
     if (is_begun_ && !on.is_in_transaction()) {
         one.fail(connection::undone());
-        return;
+        return {};
     }
     if (one.owner_ == owner::nobody()) {
         on.allow_transactions(true);  // VACUUM makes one of its own
         call(on, one);
         on.allow_transactions(false);
         on.roll_back();
-        return;
+        return {.writes = 1};
     }
     call(on, one);
-    is_begun_ = true;
+    if (std::exchange(is_begun_, true) && one.error() == nullptr) {
+        if (!on.is_in_transaction()) {
+            return {.writes = std::exchange(done_inside_, 0), .commits = 1};
+        }
+        ++done_inside_;
+    }
+    return {};
 }
 
 void lane::snapshot(connection& on, call_base& one) noexcept {
@@ -344,13 +351,14 @@ bool lane::together(connection& on, std::span<call_base* const> batch) noexcept 
     }
 }
 
-void lane::finish(call_base& one, bool was_written) noexcept {
+void lane::finish(call_base& one, const database_stats& done) noexcept {
     {
         const std::lock_guard lock(guard_);
         const bool has_failed = one.error() != nullptr;
         counts_.failed += has_failed ? 1 : 0;
-        counts_.writes += !has_failed && was_written ? 1 : 0;
-        counts_.reads += !has_failed && !was_written ? 1 : 0;
+        counts_.writes += has_failed ? 0 : done.writes;
+        counts_.commits += has_failed ? 0 : done.commits;
+        counts_.reads += has_failed ? 0 : done.reads;
     }
     weir::detail::send_mail(one.mail_, one);
 }

@@ -49,10 +49,10 @@ private:
     bool take(std::vector<call_base*>& batch);
     void perform(connection& on, std::span<call_base* const> batch) noexcept;
     bool together(connection& on, std::span<call_base* const> batch) noexcept;
-    void inside(connection& on, call_base& one) noexcept;
+    database_stats inside(connection& on, call_base& one) noexcept;
     void snapshot(connection& on, call_base& one) noexcept;
     static void call(connection& on, call_base& one) noexcept;
-    void finish(call_base& one, bool was_written) noexcept;
+    void finish(call_base& one, const database_stats& done) noexcept;
     static std::exception_ptr closed();
 
     const access kind_;
@@ -69,7 +69,8 @@ private:
     bool is_closed_ = false;
     bool ends_now_ = false;
     database_stats counts_;
-    bool is_begun_ = false;  // the holder's transaction; the writer's own affair
+    bool is_begun_ = false;          // the holder's transaction; the writer's own affair
+    std::uint64_t done_inside_ = 0;  // its calls
     std::mutex joining_;
     std::vector<std::thread> threads_;
 };
