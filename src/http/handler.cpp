@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A middleware and the handler after it make a handler.
 
+#include <weir/error.hpp>
 #include <weir/http/handler.hpp>
+
+#include <string>
 
 namespace weir::http {
 
@@ -21,6 +24,10 @@ private:
 }  // namespace
 
 handler with(middleware before, handler inner) {
+    if (!before || !inner) {
+        throw invalid_argument(std::string("http::with: the ") +
+                               (before ? "handler" : "middleware") + " is empty");
+    }
     return guarded(std::move(before), std::move(inner));
 }
 

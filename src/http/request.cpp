@@ -2,6 +2,8 @@
 // A request shows what the parser found, and reads its body from the connection that it came from, or
 // from the text that a test gave it.
 
+#include "detail/ascii.hpp"
+
 #include <weir/http/request.hpp>
 
 #include <algorithm>
@@ -12,22 +14,15 @@ namespace weir::http {
 
 namespace {
 
-int digit_of(char letter) noexcept {
-    if (letter >= '0' && letter <= '9') {
-        return letter - '0';
-    }
-    const char low = static_cast<char>(letter | 0x20);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 // Of a form: '+' is a blank; a '%' that is not followed by two digits stands for itself.
 std::string decode_form(std::string_view text) {
     std::string decoded;
     decoded.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '%' && i + 2 < text.size() && digit_of(text[i + 1]) >= 0 &&
-            digit_of(text[i + 2]) >= 0) {
-            decoded += static_cast<char>(digit_of(text[i + 1]) * 16 + digit_of(text[i + 2]));
+        if (text[i] == '%' && i + 2 < text.size() && detail::hex_digit_of(text[i + 1]) >= 0 &&
+            detail::hex_digit_of(text[i + 2]) >= 0) {
+            decoded += static_cast<char>(detail::hex_digit_of(text[i + 1]) * 16 +
+                                         detail::hex_digit_of(text[i + 2]));
             i += 2;
         } else {
             decoded += text[i] == '+' ? ' ' : text[i];
@@ -136,6 +131,7 @@ detail::request_head& request::reset() {
     params_.clear();
     attached_.clear();
     own_body_.reset();
+    client_ = remote_;  // a proxy's connection has the requests of many
     return head_;
 }
 

@@ -28,7 +28,7 @@ namespace weir::http {
 class body_writer {
 public:
     // Hands data over. Small pieces are gathered; waits while the client does not keep up, and throws
-    // when it has gone.
+    // when it has gone. Stopped while it waits, it was the last: an io_error for what follows.
     virtual task<> write(io::const_bytes data) = 0;
     // Sends what was gathered: for events that a client is to see now.
     virtual task<> flush() = 0;

@@ -98,7 +98,7 @@ private:
 
 using middleware = weir::detail::unique_function<task<response>(request&, next)>;
 
-// The handler with the middleware before it.
+// The handler with the middleware before it. Throws invalid_argument if one of them is empty.
 handler with(middleware before, handler inner);
 
 }  // namespace weir::http

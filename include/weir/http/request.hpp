@@ -74,7 +74,7 @@ public:
     }
     // At least one byte of the body, or 0 at its end. Throws protocol_error, which answers the request if
     // it is let through: 413 for more than is allowed, 400 for bad framing or a client that went away,
-    // 408 for one that is too slow.
+    // 408 for one that is too slow. Stopped while it waits: the rest is lost, and reading on is a 400.
     task<std::size_t> read(io::bytes into);
     // The rest of it.
     task<std::string> text();

@@ -92,6 +92,7 @@ private:
     // False: the connection has to end.
     task<bool> answer_one(bool may_go_on) {
         response answer = co_await answered(next(app_), request_);
+        replace_if_not_final(answer);
         if (answer.is_upgrade()) {
             co_await hand_over(answer);
             co_return false;
@@ -120,6 +121,15 @@ private:
         }
         co_await incoming_.linger();
         co_return false;
+    }
+
+    // Behind a 1xx the client waits for another answer, and would take the next one for it.
+    void replace_if_not_final(response& answer) const {
+        const unsigned code = number_of(answer.status());
+        if (!answer.is_upgrade() && (code < 200 || code > 999)) {
+            const invalid_state why("the status " + std::to_string(code) + " ends no request");
+            answer = answer_to_failure(std::make_exception_ptr(why), request_);
+        }
     }
 
     // False: it was broken off, and the client must see that.

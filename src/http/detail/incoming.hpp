@@ -85,8 +85,12 @@ public:
     }
 
     task<std::size_t> read(io::bytes into) override {
-        if (into.empty() || parser_.is_body_done() || is_broken_) {
+        if (into.empty() || parser_.is_body_done()) {
             co_return 0;
+        }
+        if (is_broken_) {  // 0 would say that the body is whole
+            throw protocol_error(status::bad_request,
+                                 "the rest of the body is lost: reading it was broken off");
         }
         is_broken_ = true;  // unless this ends well
         for (;;) {
@@ -100,8 +104,7 @@ public:
             }
             if (expects_continue_) {
                 expects_continue_ = false;
-                answers_.text().append("HTTP/1.1 100 Continue\r\n\r\n");
-                co_await answers_.send();
+                co_await say_continue();
             }
             if (buffer_.empty() && parser_.direct_bytes() > 0) {
                 const std::size_t most = static_cast<std::size_t>(
@@ -132,9 +135,10 @@ public:
         is_last_ = is_last_ || std::exchange(expects_continue_, false);
     }
 
-    // Whether there can be another request behind this one.
+    // Whether there can be another request behind this one. Behind CONNECT there is none: for a proxy
+    // on the way, a success would make all that follows a tunnel.
     bool can_go_on() const noexcept {
-        return !is_broken_ && !is_last_ && head_->keep_alive &&
+        return !is_broken_ && !is_last_ && head_->keep_alive && head_->method != method::connect &&
                parser_.direct_bytes() <= most_to_skip;
     }
 
@@ -183,13 +187,24 @@ public:
 private:
     static constexpr std::size_t most_to_skip = 64 << 10;
 
+    task<> say_continue() {
+        answers_.text().append("HTTP/1.1 100 Continue\r\n\r\n");
+        try {
+            co_await answers_.send();
+            co_return;
+        } catch (const std::exception&) {
+            // no failure of the handler's
+        }
+        throw protocol_error(status::bad_request, "the client went away before it sent its body");
+    }
+
     // At least a byte. The time that a body may take grows with what has come of it.
     task<std::size_t> receive(io::bytes into) {
         const clock::time_point began = now();
-        const auto earned = std::chrono::seconds(received_ / options_.min_body_rate);
-        cancel_scope limit(weir::detail::after(
-            began, options_.body_timeout +
-                       std::min<clock::duration>(earned, std::chrono::hours(24)) - waited_));
+        const clock::duration earned = std::min<clock::duration>(
+            std::chrono::seconds(received_ / options_.min_body_rate), std::chrono::hours(24));
+        cancel_scope limit(weir::detail::after(weir::detail::after(began, options_.body_timeout),
+                                               earned - waited_));
         std::optional<std::size_t> count;
         try {
             count = co_await limit.run(stream_.read(into));

@@ -7,10 +7,12 @@
 #include <weir/error.hpp>
 #include <weir/http/body.hpp>
 #include <weir/io/byte_stream.hpp>
+#include <weir/io/error.hpp>
 #include <weir/scope.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -24,12 +26,13 @@ public:
     outgoing(Stream& stream, clock::duration timeout) noexcept
         : stream_(stream), timeout_(timeout) {}
 
-    // The client went away, or is too slow.
+    // The client went away, is too slow, or a write was stopped: nothing more can be sent.
     bool has_failed() const noexcept { return has_failed_; }
 
     // What is to be sent next.
     std::string& text() noexcept { return text_; }
     task<> send() {
+        check_unbroken();
         if (text_.empty()) {
             co_return;
         }
@@ -120,6 +123,13 @@ private:
         throw timed_out("the client took longer for a part of its answer than the server waits");
     }
 
+    // A write that failed or was stopped may have sent a part: nobody would understand what follows it.
+    void check_unbroken() const {
+        if (has_failed_) {
+            throw io_error(EPIPE, "send behind a part of an answer that was broken off");
+        }
+    }
+
     void end_chunk() {
         if (chunk_at_ == none) {
             return;
@@ -148,6 +158,7 @@ private:
 
     // What was gathered, then the data without a copy; what follows waits for the next time.
     task<> send_along(std::string_view data, std::string_view after) {
+        check_unbroken();
         for (std::size_t sent = 0; sent < data.size();) {
             const std::size_t count = std::min(data.size() - sent, piece);
             const std::array<io::const_bytes, 2> parts = {
