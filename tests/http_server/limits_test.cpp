@@ -144,6 +144,44 @@ WEIR_TEST(ServerLimits, AnEndlessBodyIsCutOffAtTheLimit) {
     }
 }
 
+WEIR_TEST(ServerLimits, OfSeveralTheLowestCounts) {
+    for (const bool is_chunked : {false, true}) {
+        for (const bool begins_first : {false, true}) {
+            conversation with(
+                [=](http::request& asked) -> weir::task<http::response> {
+                    char buffer[3];
+                    if (begins_first) {
+                        co_await asked.read(buffer);
+                    }
+                    asked.limit_body(8);
+                    asked.limit_body(1000);
+                    std::string body = co_await asked.text();
+                    co_return http::response::text(std::move(body));
+                },
+                // Without a limit in time, which must not come out as one in the past.
+                {.body_timeout = weir::clock::duration::max(), .min_body_rate = 1});
+            co_await with.say(
+                head_of(is_chunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: 10\r\n"));
+            co_await with.say(is_chunked ? "5\r\nhello\r\n" : "hello");
+            co_await weir::sleep(1s);
+            co_await with.say(is_chunked ? "5\r\nworld\r\n0\r\n\r\n" : "world");
+            const answer got = co_await with.answers.next();
+            EXPECT_EQ(got.status, 413) << is_chunked << begins_first;
+            co_await with.end();
+        }
+    }
+    conversation patient(echoes,
+                         {.body_timeout = weir::clock::duration::max(), .min_body_rate = 1});
+    co_await patient.say(head_of("Content-Length: 10\r\n"));
+    co_await weir::sleep(1s);
+    co_await patient.say("hello");
+    co_await weir::sleep(1h);
+    co_await patient.say("world");
+    const answer got = co_await patient.answers.next();
+    EXPECT_EQ(got.body, "helloworld");
+    co_await patient.end();
+}
+
 // Time passes in the simulation alone.
 WEIR_TEST(ServerLimits, SlowHeadersAreCutOff) {
     conversation silent(echoes);

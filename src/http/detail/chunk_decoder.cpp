@@ -3,6 +3,8 @@
 // where servers and proxies have disagreed: no blanks around a size, at most 16 digits, every line
 // ends with CR LF and has no other control characters, in extensions and trailers too.
 
+#include "ascii.hpp"
+
 #include <weir/http/detail/chunk_decoder.hpp>
 #include <weir/http/error.hpp>
 #include <weir/http/headers.hpp>
@@ -18,11 +20,8 @@ namespace {
     throw protocol_error(status::bad_request, why);
 }
 
-int hex_value(char digit) noexcept {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-    if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-    return -1;
+[[noreturn]] void refuse_size() {
+    throw protocol_error(status::content_too_large, "the body is too large");
 }
 
 bool is_text(char letter) noexcept {
@@ -43,7 +42,6 @@ body_progress chunk_decoder::decode(std::string_view received, io::bytes into) {
     std::size_t used = 0;
     std::size_t produced = 0;
     while (used < received.size() && state_ != state::done) {
-        has_begun_ = true;
         if (state_ != state::data) {
             take(received[used]);
             ++used;
@@ -128,7 +126,7 @@ void chunk_decoder::take(char next) {
 }
 
 void chunk_decoder::take_size(char next) {
-    if (const int value = hex_value(next); value >= 0) {
+    if (const int value = hex_digit_of(next); value >= 0) {
         constexpr std::uint8_t most_digits = 16;
         if (digits_ == most_digits) refuse("a chunk size has more than 16 digits");
         left_ = digits_ == 0 ? 0 : left_ << 4;
@@ -167,11 +165,19 @@ void chunk_decoder::take_extension(char next) {
     }
 }
 
+void chunk_decoder::set_body_limit(std::uint64_t limit) {
+    if (declared_ > limit) {
+        refuse_size();
+    }
+    allowed_ = std::min(allowed_, limit - declared_);
+}
+
 void chunk_decoder::end_size_line() {
     if (left_ > allowed_) {
-        throw protocol_error(status::content_too_large, "the body is too large");
+        refuse_size();
     }
     allowed_ -= left_;
+    declared_ += left_;
     state_ = left_ == 0 ? state::trailer_start : state::data;
 }
 

@@ -121,7 +121,7 @@ body_progress request_parser::parse_body(std::string_view received, io::bytes in
 void request_parser::set_body_limit(std::uint64_t limit) {
     if (!is_chunked_) {
         check_length(remaining_, limit);
-    } else if (!chunks_.has_begun()) {
+    } else {
         chunks_.set_body_limit(limit);
     }
 }

@@ -33,9 +33,9 @@ public:
     // many extensions; 431 for too large trailers. What a chunk declares counts, not what has come.
     body_progress decode(std::string_view received, io::bytes into);
     bool is_done() const noexcept { return state_ == state::done; }
-    bool has_begun() const noexcept { return has_begun_; }
-    // Before the first byte.
-    void set_body_limit(std::uint64_t limit) noexcept { allowed_ = limit; }
+    // For all of the body; only lowers what is allowed. Throws protocol_error (413) if the chunks that
+    // have begun are over it.
+    void set_body_limit(std::uint64_t limit);
 
 private:
     enum class state : std::uint8_t {
@@ -62,8 +62,9 @@ private:
     void check_trailer_name() const;
 
     chunk_limits limits_{};
-    std::uint64_t allowed_ = 0;  // what the chunks to come may have
-    std::uint64_t left_ = 0;     // of this chunk; while its size is read, that
+    std::uint64_t allowed_ = 0;   // what the chunks to come may have
+    std::uint64_t declared_ = 0;  // what those before them have
+    std::uint64_t left_ = 0;      // of this chunk; while its size is read, that
     std::size_t extension_bytes_ = 0;
     std::size_t trailer_bytes_ = 0;
     std::size_t trailers_ = 0;
@@ -71,7 +72,6 @@ private:
     std::array<char, 24> name_{};  // of the trailer; longer ones mean nothing to us
     std::uint8_t digits_ = 0;
     state state_ = state::done;
-    bool has_begun_ = false;
 };
 
 }  // namespace weir::http::detail

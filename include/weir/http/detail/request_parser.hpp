@@ -56,8 +56,8 @@ public:
     std::uint64_t direct_bytes() const noexcept { return is_chunked_ ? 0 : remaining_; }
     void took_directly(std::uint64_t count) noexcept { remaining_ -= count; }
 
-    // For this request, between its head and the first byte of its body. Throws protocol_error (413)
-    // if the declared length is over it.
+    // For this request: only lowers what is allowed. Throws protocol_error (413) if what was declared
+    // is over it already; of a body with a length, what is left of it.
     void set_body_limit(std::uint64_t limit);
 
     // For the next request of the connection.
