@@ -69,8 +69,16 @@ struct server::state {
         auto stop = [&]() -> task<> {
             const std::size_t last =
                 started == starts.size() ? stops.size() : std::min(started, stops.size());
+            std::exception_ptr failure;  // the first: the other hooks have their things to close
             for (std::size_t i = last; i-- > 0;) {
-                co_await stops[i]();
+                try {
+                    co_await stops[i]();
+                } catch (...) {
+                    tell_unless_first(failure);
+                }
+            }
+            if (failure != nullptr) {
+                std::rethrow_exception(failure);
             }
         };
         auto go = [&]() -> task<> {
@@ -81,6 +89,19 @@ struct server::state {
             co_await work();
         };
         co_await finally(go(), stop);
+    }
+
+    static void tell_unless_first(std::exception_ptr& first) {
+        if (first == nullptr) {
+            first = std::current_exception();
+            return;
+        }
+        loop::current().tell(
+            {report_kind::suppressed_error,
+             "a stop hook of http::server failed: " + describe(std::current_exception()),
+             std::current_exception(),
+             {},
+             {}});
     }
 
     task<> attend(io::socket peer, tcp::session& session) {

@@ -222,6 +222,18 @@ WEIR_IO_TEST(RealServer, HooksSurroundTheService) {
         co_await weir::settle(failing.serve(weir::io::address::loopback(0)));
     EXPECT_TRUE(ended.has_error());
     EXPECT_EQ(order, "start1 stop1 ");
+    // A stop that fails keeps no others from running.
+    order.clear();
+    http::server careless([] { return http::response(); });
+    careless.on_stop(notes("stop1 ")).on_stop([]() -> weir::task<> {
+        co_await weir::yield();
+        throw std::runtime_error("no disk");
+    });
+    weir::handle<void> short_lived = weir::spawn(careless.serve(weir::io::address::loopback(0)));
+    co_await weir::sleep(1ms);
+    short_lived.cancel();
+    WEIR_EXPECT_THROW_WITH(short_lived, std::runtime_error, "no disk");
+    EXPECT_EQ(order, "stop1 ");
 }
 
 WEIR_IO_TEST(RealServer, ADrainAnswersWhatIsUnderWay) {

@@ -84,7 +84,8 @@ public:
     // throws ends serve() with its error.
     server& on_start(hook before);
     // Awaited in reverse order, shielded, when the last connection has gone; also where a start hook
-    // failed: as many as there are start hooks that have ended, if both were given in pairs.
+    // failed: as many as there are start hooks that have ended, if both were given in pairs. One that
+    // throws keeps none of the others from running; serve() ends with the first error.
     server& on_stop(hook after);
 
     // Until it is stopped. Throws io_error if it cannot listen. A server serves once at a time.
