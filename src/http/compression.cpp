@@ -41,6 +41,8 @@ public:
         : to_(to), by_(std::move(by)) {}
 
     task<> write(io::const_bytes data) override {
+        check_whole();
+        is_whole_ = false;  // unless this ends well
         while (!data.empty()) {
             const io::const_bytes part = data.first(std::min(data.size(), piece));
             data = data.after(part.size());
@@ -53,6 +55,7 @@ public:
                 co_await yield();  // compressing is work, and others want to go on
             }
         }
+        is_whole_ = true;
     }
     task<> flush() override {
         if (!is_flushed_) {
@@ -63,11 +66,17 @@ public:
         co_await to_.flush();
     }
     task<> finish() {
+        check_whole();
         by_->run({}, compressor::then::end, made_);
         return hand_over();
     }
 
 private:
+    void check_whole() const {
+        if (!is_whole_) {
+            throw invalid_state("a write to the body was stopped, and it has a hole");
+        }
+    }
     task<> hand_over() {
         co_await to_.write(made_);
         made_.clear();
@@ -76,6 +85,7 @@ private:
     body_writer& to_;
     std::unique_ptr<compressor> by_;
     std::string made_;
+    bool is_whole_ = true;
     bool is_flushed_ = true;  // nothing is inside the compressor that could be sent
 };
 
@@ -275,8 +285,8 @@ private:
         }
         if (answer.is_upgrade() || !may_have_body(answer.status()) || answer.body().empty() ||
             fields.contains("Content-Encoding") || fields.contains("Content-Digest") ||
-            fields.contains("Digest") || fields.contains("Content-MD5") ||
-            fields.lists("Cache-Control", "no-transform")) {
+            fields.contains("Digest") || fields.contains("Repr-Digest") ||
+            fields.contains("Content-MD5") || fields.lists("Cache-Control", "no-transform")) {
             return;
         }
         const detail::coding_choice choice =

@@ -171,6 +171,8 @@ http::response make_answer(std::string_view which) {
         answer.headers().set("Cache-Control", "private, no-transform");
     } else if (which == "/digest") {
         answer.headers().set("Content-Digest", "sha-256=:x:");
+    } else if (which == "/representation") {
+        answer.headers().set("Repr-Digest", "sha-256=:x:");
     } else if (which == "/nothing") {
         answer = http::response(http::status::no_content);
     } else if (which == "/varies") {
@@ -181,6 +183,23 @@ http::response make_answer(std::string_view which) {
         answer.set_status(http::status::internal_server_error);
     }
     return answer;
+}
+
+// A handler that stops its own write has no whole body any more.
+WEIR_TEST(Compression, ABodyWithAHoleHasNoEnd) {
+    http::handler app = compressed([] {
+        return http::response::stream("text/plain", [](http::body_writer& out) -> weir::task<> {
+            const std::string much(200'000, 'x');
+            weir::cancel_scope hasty;
+            hasty.cancel();
+            const bool done = co_await hasty.run(out.write(much));
+            EXPECT_FALSE(done);
+        });
+    });
+    auto asks = [&]() -> weir::task<> {
+        co_await ask(app, "/", fields("Accept-Encoding", "gzip"));
+    };
+    WEIR_EXPECT_THROW_WITH(asks(), weir::invalid_state, "hole");
 }
 
 WEIR_TEST(Compression, WhatIsLeftAlone) {
@@ -199,6 +218,7 @@ WEIR_TEST(Compression, WhatIsLeftAlone) {
         {"/part", "", "Accept-Encoding"},
         {"/private", "", ""},
         {"/digest", "", ""},
+        {"/representation", "", ""},
         {"/nothing", "", ""},
         {"/varies", "gzip", "Origin, Accept-Encoding"},
         {"/star", "gzip", "*"},
