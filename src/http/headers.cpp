@@ -2,6 +2,8 @@
 // Text and a list of where each field lies in it. What is removed leaves a hole in the text until the
 // next clear(): messages are short-lived.
 
+#include "detail/ascii.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/headers.hpp>
 
@@ -36,16 +38,6 @@ constexpr std::array<bool, 256> is_token_character = token_characters();
 
 constexpr bool is_blank(char letter) noexcept {
     return letter == ' ' || letter == '\t';
-}
-
-std::string_view trimmed(std::string_view text) noexcept {
-    while (!text.empty() && is_blank(text.front())) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && is_blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    return text;
 }
 
 // For messages: without what would make a mess of a terminal.
@@ -201,7 +193,7 @@ bool headers::lists(std::string_view name, std::string_view word) const noexcept
         std::string_view rest = field(each).value;
         for (;;) {
             const std::size_t comma = rest.find(',');
-            if (same_name(trimmed(rest.substr(0, comma)), word)) {
+            if (same_name(detail::trimmed(rest.substr(0, comma)), word)) {
                 return true;
             }
             if (comma == std::string_view::npos) {

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Percent-encoding, byte by byte. Upper-case digits are written, both are read.
 
+#include "detail/ascii.hpp"
 #include "detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
 
 namespace weir::http {
-
-namespace {
-
-constexpr int digit_of(char letter) noexcept {
-    if (letter >= '0' && letter <= '9') {
-        return letter - '0';
-    }
-    const char lower = static_cast<char>(letter | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-}  // namespace
 
 std::string encode_component(std::string_view text) {
     std::string encoded;
@@ -42,8 +31,8 @@ std::optional<std::string> try_percent_decode(std::string_view text, bool plus_i
         } else if (text[i] != '%') {
             decoded += text[i];
         } else {
-            const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1;
-            const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
+            const int high = i + 2 < text.size() ? detail::hex_digit_of(text[i + 1]) : -1;
+            const int low = i + 2 < text.size() ? detail::hex_digit_of(text[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 return std::nullopt;
             }

@@ -3,6 +3,8 @@
 // which can only be read from the beginning: a line with a quote that does not end, or with anything else
 // that is wrong, has no entries that could be believed.
 
+#include "detail/ascii.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/trusted_proxies.hpp>
 
@@ -15,14 +17,6 @@ namespace weir::http {
 namespace {
 
 constexpr int max_hops = 32;
-
-std::string_view trimmed(std::string_view text) noexcept {
-    constexpr std::string_view blanks = " \t";
-    const std::size_t first = text.find_first_not_of(blanks);
-    return first == std::string_view::npos
-               ? std::string_view()
-               : text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 // '192.0.2.7', '192.0.2.7:80', '2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:80'.
 std::optional<io::address> address_in(std::string_view text) {
@@ -45,7 +39,7 @@ std::optional<io::address> address_in(std::string_view text) {
 std::string_view take_last(std::string_view& list) noexcept {
     const std::size_t comma = list.rfind(',');
     const std::string_view last =
-        trimmed(comma == std::string_view::npos ? list : list.substr(comma + 1));
+        detail::trimmed(comma == std::string_view::npos ? list : list.substr(comma + 1));
     list = comma == std::string_view::npos ? std::string_view() : list.substr(0, comma);
     return last;
 }

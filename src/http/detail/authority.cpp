@@ -4,17 +4,11 @@
 
 #include "authority.hpp"
 
+#include "ascii.hpp"
+
 #include <algorithm>
 
 namespace weir::http::detail {
-
-namespace {
-
-constexpr bool is_decimal(char letter) noexcept {
-    return letter >= '0' && letter <= '9';
-}
-
-}  // namespace
 
 bool is_authority(std::string_view text, bool needs_port) noexcept {
     std::string_view host;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The header is read once; each coding remembers the last weight that was given to it, in thousandths.
 
+#include "ascii.hpp"
+
 #include <weir/http/detail/content_coding.hpp>
 #include <weir/http/headers.hpp>
 
@@ -15,14 +17,6 @@ namespace {
 
 constexpr std::size_t codings = 4;
 constexpr std::array<std::string_view, codings> names = {"identity", "gzip", "deflate", "br"};
-
-std::string_view trimmed(std::string_view text) noexcept {
-    const std::size_t begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 // '0.5' is 500; at most three digits behind the point, and at most 1.
 std::optional<int> weight_in(std::string_view text) noexcept {

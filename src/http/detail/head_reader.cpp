@@ -5,6 +5,7 @@
 
 #include "head_reader.hpp"
 
+#include "ascii.hpp"
 #include "authority.hpp"
 
 #include <weir/http/error.hpp>
@@ -28,18 +29,6 @@ using boost::beast::string_view;
 
 std::string_view view_of(string_view text) noexcept {
     return {text.data(), text.size()};
-}
-
-constexpr bool is_decimal(char letter) noexcept {
-    return letter >= '0' && letter <= '9';
-}
-
-std::string_view trimmed(std::string_view text) noexcept {
-    const std::size_t begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
 // Calls visit with each element of a comma-separated list, also the empty ones.

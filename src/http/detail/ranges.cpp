@@ -2,6 +2,8 @@
 // One pass over the header. A number too large for 64 bits counts as the largest: positions behind the
 // end are all the same.
 
+#include "ascii.hpp"
+
 #include <weir/http/detail/ranges.hpp>
 #include <weir/http/headers.hpp>
 
@@ -13,14 +15,6 @@ namespace weir::http::detail {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) noexcept {
-    const std::size_t begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
     constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
     if (text.empty()) {
@@ -28,7 +22,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
     }
     std::uint64_t value = 0;
     for (const char each : text) {
-        if (each < '0' || each > '9') {
+        if (!is_decimal(each)) {
             return std::nullopt;
         }
         const auto digit = static_cast<std::uint64_t>(each - '0');

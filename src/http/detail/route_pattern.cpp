@@ -4,6 +4,8 @@
 
 #include "route_pattern.hpp"
 
+#include "ascii.hpp"
+
 #include <weir/error.hpp>
 
 #include <algorithm>
@@ -12,20 +14,12 @@ namespace weir::http::detail {
 
 namespace {
 
-int digit_of(char letter) noexcept {
-    if (letter >= '0' && letter <= '9') {
-        return letter - '0';
-    }
-    const char low = static_cast<char>(letter | 0x20);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 // The character at the position, which moves on.
 char take_decoded(std::string_view text, std::size_t& at) noexcept {
     if (text[at] != '%') {
         return text[at++];
     }
-    const int code = digit_of(text[at + 1]) * 16 + digit_of(text[at + 2]);
+    const int code = hex_digit_of(text[at + 1]) * 16 + hex_digit_of(text[at + 2]);
     at += 3;
     return static_cast<char>(code);
 }
@@ -121,8 +115,8 @@ path_form form_of(std::string_view path) noexcept {
     path_form form = path_form::plain;
     for (std::size_t at = path.find('%'); at != std::string_view::npos;
          at = path.find('%', at + 3)) {
-        if (at + 2 >= path.size() || digit_of(path[at + 1]) < 0 || digit_of(path[at + 2]) < 0 ||
-            (path[at + 1] == '0' && path[at + 2] == '0')) {
+        if (at + 2 >= path.size() || hex_digit_of(path[at + 1]) < 0 ||
+            hex_digit_of(path[at + 2]) < 0 || (path[at + 1] == '0' && path[at + 2] == '0')) {
             return path_form::bad;
         }
         form = path_form::encoded;

@@ -2,6 +2,8 @@
 // Segments are split before they are decoded, so that an escaped slash stays what it is: part of a name
 // that no file has.
 
+#include "ascii.hpp"
+
 #include <weir/http/detail/served_path.hpp>
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
@@ -14,20 +16,12 @@ namespace {
 
 constexpr std::size_t longest = 4000;  // PATH_MAX, less what may be added to it
 
-int digit_of(char letter) noexcept {
-    if (letter >= '0' && letter <= '9') {
-        return letter - '0';
-    }
-    const char low = static_cast<char>(letter | 0x20);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 bool append_decoded(std::string& to, std::string_view segment) {
     for (std::size_t i = 0; i < segment.size(); ++i) {
         char letter = segment[i];
         if (letter == '%') {
-            const int high = i + 2 < segment.size() ? digit_of(segment[i + 1]) : -1;
-            const int low = i + 2 < segment.size() ? digit_of(segment[i + 2]) : -1;
+            const int high = i + 2 < segment.size() ? hex_digit_of(segment[i + 1]) : -1;
+            const int low = i + 2 < segment.size() ? hex_digit_of(segment[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 return false;
             }
