@@ -40,7 +40,8 @@ WEIR_IO_TEST(Sqlite, KeepsValuesAsTheyAre) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         EXPECT_EQ(found[i][0], all[i]) << i;
     }
-    EXPECT_THROW(sqlite::value(std::numeric_limits<std::uint64_t>::max()), weir::db::mapping_error);
+    EXPECT_THROW((void)sqlite::value(std::numeric_limits<std::uint64_t>::max()),
+                 weir::db::mapping_error);
 }
 
 struct note {
