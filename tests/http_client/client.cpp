@@ -26,6 +26,7 @@ using weir::http::client_response;
 using weir::http::method;
 using weir::http::status;
 using weir_test::ok_answer;
+using weir_test::say;
 using weir_test::seen_request;
 using weir_test::tiny_server;
 using socket = weir::io::socket;
@@ -39,11 +40,6 @@ weir::task<std::string> failure_of(weir::task<T> work) {
         co_return error.what();
     }
     co_return "";
-}
-
-weir::task<bool> say(socket& peer, std::string text) {
-    co_await peer.write(text);
-    co_return true;
 }
 
 WEIR_IO_TEST(HttpClient, GetsTextAndKeepsTheConnection) {

@@ -108,4 +108,18 @@ inline std::string ok_answer(std::string_view body, std::string_view more_header
            std::string(more_headers) + "\r\n" + std::string(body);
 }
 
+inline weir::task<bool> say(weir::io::socket& peer, std::string text) {
+    co_await peer.write(text);
+    co_return true;
+}
+
+// Text in which a piece that is lost or doubled shows.
+inline std::string pattern(std::size_t size) {
+    std::string made(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) {
+        made[i] = static_cast<char>('a' + (i * 31 + i / 977) % 26);
+    }
+    return made;
+}
+
 }  // namespace weir_test
