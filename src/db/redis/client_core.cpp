@@ -183,17 +183,17 @@ task<> client_core::live() {
 
 task<> client_core::talk(io::any_stream stream) {
     std::string why = "the connection was closed";
+    auto side = [&](task_group& group, task<> work) -> task<> {
+        try {
+            co_await std::move(work);
+        } catch (const std::exception& error) {
+            why = error.what();
+        }
+        group.cancel();
+    };
     auto both = [&](task_group& group) -> task<> {
-        auto side = [&](task<> work) -> task<> {
-            try {
-                co_await std::move(work);
-            } catch (const std::exception& error) {
-                why = error.what();
-            }
-            group.cancel();
-        };
-        group.spawn(side(read(stream)));
-        group.spawn(side(write(stream)));
+        group.spawn(side(group, read(stream)));
+        group.spawn(side(group, write(stream)));
         co_return;
     };
     co_await with_group(both);
