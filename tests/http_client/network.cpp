@@ -145,7 +145,7 @@ WEIR_IO_TEST(HttpClientNetwork, FiltersAddresses) {
         weir_test::dns_reply reply(question);
         if (question.type == weir_test::type_a) {
             if (question.name == "rebinds.test") {
-                reply.address(question.name, ++asked == 1 ? "93.184.216.34" : "127.0.0.1", 0);
+                reply.address(question.name, ++asked == 1 ? "127.0.0.9" : "127.0.0.1", 0);
             } else if (question.name == "mixed.test") {
                 reply.address(question.name, "93.184.216.34");
                 reply.address(question.name, "127.0.0.1");
@@ -177,10 +177,14 @@ WEIR_IO_TEST(HttpClientNetwork, FiltersAddresses) {
                           std::string::npos);
             }
         }
-        // The first answer passes and leads nowhere; the second is refused.
+        // The first answer passes and leads nowhere; the second is refused. 127.0.0.9 stands for a
+        // public address, which tests do not connect to.
+        address_filter stands_in = address_filter::public_only();
+        stands_in.allow("127.0.0.9");
+        client rebound({.connect_timeout = 1s, .resolver = &resolver}, stands_in);
         for (int i = 0; i < 2; ++i) {
             try {
-                client_response answer = co_await guarded.get("http://rebinds.test" + port + "/");
+                client_response answer = co_await rebound.get("http://rebinds.test" + port + "/");
                 ADD_FAILURE() << "was reached";
             } catch (const weir::http::address_refused& error) {
                 EXPECT_EQ(i, 1);
