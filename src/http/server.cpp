@@ -5,6 +5,7 @@
 #include "detail/connection.hpp"
 
 #include <weir/finally.hpp>
+#include <weir/flow/bad_option.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/socket.hpp>
 #include <weir/io/tls.hpp>
@@ -15,17 +16,15 @@ namespace weir::http {
 
 namespace {
 
-void check_positive(const char* option, std::int64_t value, const char* shown) {
-    if (value <= 0) {
-        throw invalid_argument(std::string("http::server: ") + option + " is " + shown +
-                               "; it must be more than 0");
+void check_time(const char* option, clock::duration value) {
+    if (value <= clock::duration::zero()) {
+        weir::detail::throw_bad_option("http::server", option, value, "more than 0");
     }
 }
-void check_time(const char* option, clock::duration value) {
-    check_positive(option, value.count(), (std::to_string(value.count()) + " ns").c_str());
-}
 void check_count(const char* option, std::uint64_t value) {
-    check_positive(option, value == 0 ? 0 : 1, "0");
+    if (value == 0) {
+        weir::detail::throw_bad_option("http::server", option, 0, "more than 0");
+    }
 }
 
 void check(const server_options& options) {

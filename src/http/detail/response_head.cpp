@@ -4,7 +4,10 @@
 
 #include "response_head.hpp"
 
+#include <weir/http/date.hpp>
+
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
@@ -60,25 +63,16 @@ std::size_t size_of_head(const response& answer, const answer_circumstances& giv
 std::string_view date_line() noexcept {
     struct made {
         std::time_t at = -1;
-        char text[64];
-        std::size_t size = 0;
+        char text[38] = "Date: _____________________________\r\n";
     };
     static thread_local constinit made last{};
     const std::time_t now = std::time(nullptr);
     if (last.at != now) {
-        std::tm parts{};
-        ::gmtime_r(&now, &parts);
-        constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-        constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-        // Not by the locale's names.
-        char form[32];
-        std::snprintf(form, sizeof form, "Date: %s, %%d %s %%Y %%T GMT\r\n", days[parts.tm_wday],
-                      months[parts.tm_mon]);
-        last.size = std::strftime(last.text, sizeof last.text, form, &parts);
+        const auto date = date_characters(std::chrono::system_clock::from_time_t(now));
+        std::memcpy(last.text + std::strlen("Date: "), date.data(), date.size());
         last.at = now;
     }
-    return {last.text, last.size};
+    return {last.text, sizeof last.text - 1};
 }
 
 // What the server says itself.
