@@ -3,10 +3,8 @@
 #pragma once
 
 #include <support/io.hpp>
+#include <support/peers/nginx.hpp>
 #include <support/peers/program.hpp>
-
-#include <arpa/inet.h>
-#include <sys/socket.h>
 
 #include <cstdint>
 #include <memory>
@@ -16,25 +14,12 @@
 
 namespace redis_test {
 
-// A port that was free a moment ago.
-inline std::uint16_t free_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof at;
-    ::bind(fd, reinterpret_cast<sockaddr*>(&at), size);
-    ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size);
-    ::close(fd);
-    return ntohs(at.sin_port);
-}
-
 class redis_server {
 public:
     explicit redis_server(std::vector<std::string> more = {}) : more_(std::move(more)) {
         weir_test::need("/usr/bin/redis-server", "redis-server");
         for (int attempt = 0; attempt < 5 && !program_; ++attempt) {
-            port_ = free_port();
+            port_ = weir_test::free_port();
             try {
                 start();
             } catch (const std::runtime_error&) {

@@ -151,7 +151,7 @@ WEIR_IO_TEST(Files, ConditionsAndStrongTags) {
     http::handler young = http::files(here.root);
     const seen before = co_await ask(young, "/a.txt");
     const auto date = fs::last_write_time(here.root / "a.txt");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // two ticks of the kernel
+    weir_test::let_it_age(here.root / "a.txt");
     write_file(here.root / "a.txt", "abcdefghij");
     fs::last_write_time(here.root / "a.txt", date);
     const seen after = co_await ask(young, "/a.txt", fields("If-None-Match", before["ETag"]));
@@ -230,7 +230,7 @@ WEIR_IO_TEST(Files, ThatChangeWhileTheyAreSent) {
     const auto send_while = [&](std::function<void()> what) -> weir::task<std::string> {
         fs::remove(name);
         write_file(name, content);
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        weir_test::let_it_age(name);
         http::request asked(http::method::get, "/large.bin");
         http::response answer = co_await app(asked);
         meddler out(std::move(what));

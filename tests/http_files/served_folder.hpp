@@ -4,11 +4,18 @@
 
 #include "serving.hpp"
 
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <time.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 namespace weir_test {
 
@@ -16,6 +23,19 @@ namespace fs = std::filesystem;
 
 inline void write_file(const fs::path& name, std::string_view content) {
     std::ofstream(name, std::ios::binary) << content;
+}
+
+// Until the next change of the file will have another date: the kernel dates inodes by a clock that ticks
+// every few milliseconds.
+inline void let_it_age(const fs::path& name) {
+    struct stat found{};
+    ASSERT_EQ(::stat(name.c_str(), &found), 0);
+    timespec now{};
+    do {
+        std::this_thread::yield();
+        ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    } while (std::pair(now.tv_sec, now.tv_nsec) <=
+             std::pair(found.st_ctim.tv_sec, found.st_ctim.tv_nsec));
 }
 
 // root/ is served; secret.txt lies beside it.

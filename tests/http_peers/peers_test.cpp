@@ -181,8 +181,11 @@ TEST(peers, end_with_the_test_that_is_killed) {
     if (child == 0) {
         const temporary_folder folder;
         running_program sleeper(folder, {"sleep", "100"});
-        usleep(100'000);  // setpriv has become sleep
         const int pid = sleeper.pid();
+        sleeper.wait_until([&] {  // setpriv has become sleep
+            std::ifstream name("/proc/" + std::to_string(pid) + "/comm");
+            return std::string{std::istreambuf_iterator<char>(name), {}} == "sleep\n";
+        });
         const bool told = write(ends[1], &pid, sizeof pid) == sizeof pid;
         std::filesystem::remove_all(folder.path());
         kill(told ? getpid() : 0, SIGKILL);
