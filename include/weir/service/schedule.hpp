@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Tasks that are made again and again, by the clock of a place.
+#pragma once
+
+#include <weir/service/task.hpp>
+
+#include <optional>
+#include <string>
+
+namespace weir::service {
+
+// What happens to slots that passed while no service ran.
+enum class missed_slots : unsigned char {
+    run_latest,  // one task, for the latest of them
+    skip,
+};
+
+struct schedule {
+    schedule() = default;
+
+    std::string name;  // unique
+    std::string cron;  // 'minute hour day month weekday', '@daily'...: see cron.hpp
+    std::string zone = "UTC";
+    missed_slots missed = missed_slots::run_latest;
+    bool is_paused = false;
+    new_task task;  // what is made; its run_at is the slot
+};
+// Throws invalid_argument that names the member, its value, and what would be right.
+void check(const schedule& asked);
+
+struct schedule_record : schedule {
+    schedule_record() = default;
+
+    timestamp next_slot{};  // the next that will be made; fences firing
+    std::optional<timestamp> last_slot;
+    task_id last_task;
+};
+
+}  // namespace weir::service

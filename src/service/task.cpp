@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Names of states, and what a task may look like. Limits are those of what people type and databases index;
+// payloads are bounded by whoever reads them.
+
+#include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
+#include <weir/http/json.hpp>
+#include <weir/service/queue.hpp>
+#include <weir/service/store.hpp>
+#include <weir/service/task.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace weir::service {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> view_names = {"scheduled", "pending",    "retrying",
+                                                        "running",   "cancelling", "completed",
+                                                        "failed",    "cancelled"};
+
+[[noreturn]] void refuse(std::string_view member, std::string_view value, std::string_view must) {
+    constexpr std::size_t shown = 60;
+    std::string what = "task: ";
+    what += member;
+    what += " is '";
+    what += value.substr(0, shown);
+    what += value.size() > shown ? "...'; " : "'; ";
+    what += must;
+    throw invalid_argument(what);
+}
+
+bool is_plain(std::string_view text) noexcept {
+    for (const char each : text) {
+        if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void check_name(std::string_view member, std::string_view value, std::size_t longest,
+                bool may_be_empty) {
+    if ((value.empty() && !may_be_empty) || value.size() > longest || !is_plain(value)) {
+        refuse(member, value,
+               "it must have " + std::string(may_be_empty ? "up to " : "1 to ") +
+                   std::to_string(longest) + " bytes, without control characters");
+    }
+}
+
+void check_number(std::string_view of, std::string_view member, double value, double least,
+                  double most) {
+    if (!(value >= least && value <= most)) {
+        weir::detail::throw_bad_option(of, member, value,
+                                       "it must be " +
+                                           std::to_string(static_cast<long long>(least)) + " to " +
+                                           std::to_string(static_cast<long long>(most)));
+    }
+}
+
+}  // namespace
+
+void check(const new_task& asked) {
+    check_name("kind", asked.kind, 100, false);
+    check_name("queue", asked.queue, 100, false);
+    check_name("flow_key", asked.flow_key, 200, true);
+    check_name("idempotency_key", asked.idempotency_key, 200, true);
+    if (asked.tags.size() > 20) {
+        refuse("tags", std::to_string(asked.tags.size()), "there may be up to 20");
+    }
+    for (const std::string& tag : asked.tags) {
+        check_name("tag", tag, 100, false);
+    }
+    check_number("task", "priority", asked.priority, -1000, 1000);
+    check_number("task", "max_attempts", asked.retry.max_attempts, 1, 1000);
+    check_number("task", "backoff (ms)", static_cast<double>(asked.retry.backoff.count()), 0, 1e10);
+    check_number("task", "max_backoff (ms)", static_cast<double>(asked.retry.max_backoff.count()),
+                 0, 1e10);
+    check_number("task", "factor", asked.retry.factor, 1, 100);
+    check_number("task", "jitter", asked.retry.jitter, 0, 1);
+    check_number("task", "timeout (ms)", static_cast<double>(asked.timeout.count()), 0, 1e10);
+    try {
+        static_cast<void>(http::parse_json(asked.payload));
+    } catch (const http::problem& error) {
+        refuse("payload", asked.payload, std::string("it must be JSON: ") + error.what());
+    }
+}
+
+void check(const queue_limits& limits) {
+    check_number("queue", "rate", limits.rate, 0, 1e6);
+    check_number("queue", "key_rate", limits.key_rate, 0, 1e6);
+    check_number("queue", "burst", limits.burst, 1, 1e6);
+    check_number("queue", "key_burst", limits.key_burst, 1, 1e6);
+}
+
+task_view view_of(const task_record& task, timestamp now) noexcept {
+    switch (task.state) {
+        case task_state::pending:
+            if (task.failures > 0) {
+                return task_view::retrying;
+            }
+            return task.due_at > now ? task_view::scheduled : task_view::pending;
+        case task_state::running:
+            return task.is_cancelling ? task_view::cancelling : task_view::running;
+        case task_state::completed:
+            return task_view::completed;
+        case task_state::failed:
+            return task_view::failed;
+        case task_state::cancelled:
+            break;
+    }
+    return task_view::cancelled;
+}
+
+task_state state_of(task_view view) noexcept {
+    switch (view) {
+        case task_view::scheduled:
+        case task_view::pending:
+        case task_view::retrying:
+            return task_state::pending;
+        case task_view::running:
+        case task_view::cancelling:
+            return task_state::running;
+        case task_view::completed:
+            return task_state::completed;
+        case task_view::failed:
+            return task_state::failed;
+        case task_view::cancelled:
+            break;
+    }
+    return task_state::cancelled;
+}
+
+std::string_view to_string(task_view view) noexcept {
+    return view_names[static_cast<std::size_t>(view)];
+}
+
+std::optional<task_view> parse_view(std::string_view text) noexcept {
+    for (std::size_t i = 0; i < view_names.size(); ++i) {
+        if (view_names[i] == text) {
+            return static_cast<task_view>(i);
+        }
+    }
+    return std::nullopt;
+}
+
+std::string_view to_string(attempt_end how) noexcept {
+    constexpr std::array<std::string_view, 5> names = {"failed", "timed_out", "crashed",
+                                                       "postponed", "cancelled"};
+    return names[static_cast<std::size_t>(how)];
+}
+
+std::string_view to_string(hold::reason why) noexcept {
+    constexpr std::array<std::string_view, 13> names = {
+        "finished",     "running",    "not_due",  "postponed", "paused",
+        "queue_full",   "queue_rate", "key_full", "key_rate",  "no_handler",
+        "workers_busy", "draining",   "its_turn"};
+    return names[static_cast<std::size_t>(why)];
+}
+
+}  // namespace weir::service
