@@ -198,6 +198,8 @@ struct task_event {
     double progress = 0;
     std::string message;  // with progress; the error of a failed run
     timestamp at{};
+    timestamp due_at{};      // as in task_record: how long it waited is started_at - due_at
+    timestamp started_at{};  // its last run; 0 before the first
 };
 
 class store_observer {
