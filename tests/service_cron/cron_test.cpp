@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Cron slots: what is parsed and refused, and that no slot is missed or doubled when clocks are set.
+
+#include <weir/error.hpp>
+#include <weir/service/cron.hpp>
+#include <weir/service/schedule.hpp>
+
+#include <gtest/gtest.h>
+
+#include <date/tz.h>
+
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace service = weir::service;
+using service::cron;
+using service::timestamp;
+using namespace std::chrono_literals;
+
+namespace {
+
+timestamp at(const std::string& text) {
+    std::istringstream in(text);
+    timestamp parsed;
+    in >> date::parse("%FT%TZ", parsed);
+    EXPECT_FALSE(in.fail()) << text;
+    return parsed;
+}
+
+std::string text_of(timestamp when) {
+    return date::format("%FT%TZ", std::chrono::floor<std::chrono::seconds>(when));
+}
+
+std::vector<std::string> slots(const char* pattern, const char* zone, const char* after,
+                               int count) {
+    const cron times = cron::parse(pattern);
+    std::vector<std::string> found;
+    timestamp last = at(after);
+    for (int i = 0; i < count; ++i) {
+        last = times.next_after(last, zone);
+        found.push_back(text_of(last));
+    }
+    return found;
+}
+
+std::string refusal(const char* pattern) {
+    try {
+        static_cast<void>(cron::parse(pattern));
+    } catch (const weir::invalid_argument& error) {
+        return error.what();
+    }
+    return "taken";
+}
+
+using texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST(Cron, FindsTheNextSlot) {
+    EXPECT_EQ(slots("*/15 * * * *", "UTC", "2026-01-01T00:07:00Z", 3),
+              (texts{"2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z", "2026-01-01T00:45:00Z"}));
+    EXPECT_EQ(slots("30 2 * * mon-fri", "UTC", "2026-11-13T02:30:00Z", 2),
+              (texts{"2026-11-16T02:30:00Z", "2026-11-17T02:30:00Z"}));
+    EXPECT_EQ(slots("0 12 29 feb *", "UTC", "2026-01-01T00:00:00Z", 2),
+              (texts{"2028-02-29T12:00:00Z", "2032-02-29T12:00:00Z"}));
+    EXPECT_EQ(slots("@monthly", "Asia/Kolkata", "2026-01-01T00:00:00Z", 1),
+              (texts{"2026-01-31T18:30:00Z"}));
+    // Day or weekday, where both are given; Sunday is 7, too.
+    EXPECT_EQ(slots("0 0 13 * 7", "UTC", "2026-11-08T00:00:00Z", 2),
+              (texts{"2026-11-13T00:00:00Z", "2026-11-15T00:00:00Z"}));
+    EXPECT_EQ(slots("5/20 0 * * *", "UTC", "2026-11-08T00:05:00Z", 2),
+              (texts{"2026-11-08T00:25:00Z", "2026-11-08T00:45:00Z"}));
+    // Later than a time inside a minute, not at it.
+    EXPECT_EQ(slots("* * * * *", "UTC", "2026-11-08T00:05:59Z", 1),
+              (texts{"2026-11-08T00:06:00Z"}));
+    // The century without a leap day.
+    EXPECT_EQ(slots("0 0 29 2 *", "UTC", "2096-03-01T00:00:00Z", 1),
+              (texts{"2104-02-29T00:00:00Z"}));
+}
+
+TEST(Cron, ATimeOfDayComesOnceADayWhenClocksAreSet) {
+    // Berlin, 2026-03-29: 02:00 becomes 03:00. The slot that does not exist comes at the change.
+    EXPECT_EQ(slots("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3),
+              (texts{"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"}));
+    // Two that do not exist are one.
+    EXPECT_EQ(slots("15,45 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", 2),
+              (texts{"2026-03-29T01:00:00Z", "2026-03-30T00:15:00Z"}));
+    // 2026-10-25: 03:00 becomes 02:00. The first 02:30 counts.
+    EXPECT_EQ(slots("30 2 * * *", "Europe/Berlin", "2026-10-24T01:00:00Z", 2),
+              (texts{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"}));
+}
+
+TEST(Cron, TimesWithinHoursFollowTheTimeThatPasses) {
+    EXPECT_EQ(slots("*/30 * * * *", "Europe/Berlin", "2026-03-29T00:30:00Z", 3),
+              (texts{"2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z", "2026-03-29T02:00:00Z"}));
+    EXPECT_EQ(slots("*/30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", 4),
+              (texts{"2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z",
+                     "2026-10-25T02:00:00Z"}));
+}
+
+// Against a plain walk over every minute of some days around changes of clocks.
+TEST(Cron, AgreesWithAWalkOverEveryMinute) {
+    const std::vector<std::string> minutes = {"*", "*/7", "0", "30", "15,45", "10-20/5"};
+    const std::vector<std::string> hours = {"*", "*/3", "0", "2", "1-3", "23", "0,12"};
+    const std::vector<std::string> weekdays = {"*", "sun", "0-3"};
+    const std::vector<std::pair<const char*, const char*>> places = {
+        {"Europe/Berlin", "2026-03-28T20:00:00Z"},
+        {"Europe/Berlin", "2026-10-24T20:00:00Z"},
+        {"America/New_York", "2026-03-07T20:00:00Z"},
+        {"America/New_York", "2026-10-31T20:00:00Z"},
+        {"America/Havana", "2026-03-07T20:00:00Z"},
+        {"America/Havana", "2026-10-31T20:00:00Z"},
+        {"Australia/Lord_Howe", "2026-04-04T04:00:00Z"},
+        {"Australia/Lord_Howe", "2026-10-03T04:00:00Z"},
+        {"America/Santiago", "2026-04-04T20:00:00Z"},
+        {"America/Santiago", "2026-09-05T20:00:00Z"},
+        {"UTC", "2026-12-30T00:00:00Z"}};
+    std::mt19937 random(7);
+    const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
+    for (int round = 0; round < 60; ++round) {
+        const std::string minute = one_of(minutes);
+        const std::string hour = one_of(hours);
+        const std::string pattern = minute + " " + hour + " * * " + one_of(weekdays);
+        const auto [zone_name, begin_text] = one_of(places);
+        const cron times = cron::parse(pattern);
+        const date::time_zone& zone = *date::locate_zone(zone_name);
+        const timestamp begin = at(begin_text);
+        const timestamp end = begin + 48h;
+        const bool is_time_of_day = minute[0] != '*' && hour[0] != '*';
+
+        // In UTC the same pattern has no changes: so local minutes can be asked there whether they match.
+        std::set<timestamp> in_utc;
+        for (timestamp each = begin - 36h; each < end + 24h; in_utc.insert(each)) {
+            each = times.next_after(each, "UTC");
+        }
+        const auto matches = [&](auto local) {
+            return in_utc.contains(timestamp(local.time_since_epoch()));
+        };
+        std::set<timestamp> expected;
+        std::set<std::int64_t> seen_local;
+        // Some hours before, so that what was seen the first time is known.
+        for (timestamp each = begin - 12h; each <= end; each += 1min) {
+            const auto local = zone.to_local(std::chrono::floor<std::chrono::seconds>(each));
+            const auto before =
+                zone.to_local(std::chrono::floor<std::chrono::seconds>(each - 1min));
+            bool is_slot = false;
+            if (!is_time_of_day) {
+                is_slot = matches(local);
+            } else {
+                // All local minutes that passed since the one before, each the first time only.
+                for (auto passed = before + 1min; passed <= local; passed += 1min) {
+                    const bool is_first =
+                        seen_local.insert(passed.time_since_epoch().count()).second;
+                    is_slot = (is_first && matches(passed)) || is_slot;
+                }
+            }
+            if (is_slot && each > begin && each <= end) {
+                expected.insert(each);
+            }
+        }
+        std::set<timestamp> found;
+        for (timestamp last = times.next_after(begin, zone_name); last <= end;
+             last = times.next_after(last, zone_name)) {
+            ASSERT_TRUE(found.insert(last).second);
+        }
+        ASSERT_EQ(found, expected) << pattern << " in " << zone_name << " after " << begin_text;
+        const auto latest = times.latest_between(begin, end, zone_name);
+        ASSERT_EQ(latest, expected.empty() ? std::nullopt : std::optional(*expected.rbegin()))
+            << pattern << " in " << zone_name << " after " << begin_text;
+    }
+}
+
+TEST(Cron, RefusesWhatMakesNoSense) {
+    EXPECT_NE(refusal("61 * * * *").find("minute is '61'; it must be *, or numbers from 0 to 59"),
+              std::string::npos);
+    EXPECT_NE(refusal("0 0 * foo *").find("month is 'foo'"), std::string::npos);
+    for (const char* bad : {"",
+                            "* * * *",
+                            "* * * * * *",
+                            "*/0 * * * *",
+                            "5-1 * * * *",
+                            "1,,2 * * * *",
+                            "1, * * * *",
+                            "-1 * * * *",
+                            "a * * * *",
+                            "* 24 * * *",
+                            "* * 0 * *",
+                            "* * 32 * *",
+                            "* * * 13 *",
+                            "* * * * 8",
+                            "@never",
+                            "1-2-3 * * * *",
+                            "*/5/5 * * * *",
+                            "** * * * *",
+                            "99999999999 * * * *",
+                            "0 0 30 2 *",
+                            "0 0 31 2,4,6,9,11 *"}) {
+        EXPECT_EQ(refusal(bad).substr(0, 5), "cron:") << bad;
+    }
+    EXPECT_THROW(static_cast<void>(cron::parse("@daily").next_after({}, "Mars/Olympus")),
+                 weir::invalid_argument);
+}
+
+TEST(Cron, SchedulesAreChecked) {
+    service::schedule asked;
+    asked.name = "nightly";
+    asked.cron = "@daily";
+    asked.task.kind = "echo";
+    EXPECT_NO_THROW(check(asked));
+    asked.zone = "Nowhere";
+    EXPECT_THROW(check(asked), weir::invalid_argument);
+    asked.zone = "Europe/Berlin";
+    asked.name = "a b";
+    EXPECT_THROW(check(asked), weir::invalid_argument);
+    asked.name = "a";
+    asked.task.kind = "";
+    EXPECT_THROW(check(asked), weir::invalid_argument);
+}
+
+TEST(TaskIds, AreTextsThatSortAsTheyWereMade) {
+    service::task_id last;
+    std::string last_text;
+    std::mt19937_64 random(3);
+    std::int64_t clock = 1'790'000'000'000;
+    for (int i = 0; i < 2000; ++i) {
+        clock += static_cast<std::int64_t>(random() % 3) - 1;  // clocks go back, too
+        const service::task_id next = service::next_id(last, clock);
+        ASSERT_GT(next, last);
+        ASSERT_GT(next.text(), last_text);
+        ASSERT_EQ(service::task_id::parse(next.text()), next);
+        last = next;
+        last_text = next.text();
+    }
+    for (const char* bad : {"", "0", "0000000000000", "z000000000000", "8000000000000",
+                            "01hv3k5m2n7pu", "01hv3k5m2n7p ", "01hv3k5m2n7p00"}) {
+        EXPECT_FALSE(service::task_id::parse(bad).has_value()) << bad;
+    }
+    EXPECT_EQ(service::task_id::parse("7ZZZZZZZZZZZZ")->number(), INT64_MAX);
+}
