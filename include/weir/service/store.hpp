@@ -221,12 +221,14 @@ public:
     // One result per task, in their order.
     virtual task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) = 0;
 
-    // Tasks for free workers, fair between flow keys, within all limits; they are running then.
+    // Tasks for free workers, fair between flow keys, within all limits; they are running then. None for a node
+    // without a lease: nothing runs that nobody answers for.
     virtual task<claimed> claim(claim_request asked) = 0;
     // One answer per settlement: false if the run is over for the store, and nothing was written.
     virtual task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                            timestamp now) = 0;
-    virtual task<> note_progress(std::string_view node, std::vector<progress_note> notes) = 0;
+    virtual task<> note_progress(std::string_view node, std::vector<progress_note> notes,
+                                 timestamp now) = 0;
 
     // The first one registers the node. Prolongs its lease until expires_at, unless that is over.
     virtual task<heartbeat_answer> heartbeat(node_record node, timestamp now) = 0;
