@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// memory_store: tasks in memory, for tests. Keeps every rule of store.hpp as plainly as it can be written, and
+// forgets everything with the object. Services that come and go, on one loop after the other, may share one: so
+// a test sees what a crash leaves behind.
+//
+//     service::memory_store store;
+//     store.on_call([](service::store_call which) {
+//         return which == service::store_call::settle ? service::store_fault::fails : service::store_fault::none;
+//     });
+#pragma once
+
+#include <weir/clock.hpp>
+#include <weir/service/store.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace weir::service {
+
+enum class store_call : unsigned char {
+    submit,
+    claim,
+    settle,
+    note_progress,
+    heartbeat,
+    nodes,
+    retire,
+    rescue,
+    find,
+    list,
+    why,
+    cancel,
+    retry,
+    redrive,
+    queues,
+    pause,
+    limit,
+    put_schedule,
+    remove_schedule,
+    schedules,
+    fire,
+    purge,
+    probe,
+};
+
+// What happens to a call.
+enum class store_fault : unsigned char {
+    none,
+    fails,        // store_unavailable; nothing was done
+    fails_after,  // store_unavailable, though it was done
+    hangs,        // until it is stopped; nothing was done
+    hangs_after,  // until it is stopped, though it was done
+};
+
+class memory_store final : public store {
+public:
+    // Each call takes that long, and a turn of the loop at least.
+    explicit memory_store(clock::duration latency = {});
+    memory_store(const memory_store&) = delete;
+    memory_store& operator=(const memory_store&) = delete;
+    ~memory_store() override;
+
+    // Asked at each call. An empty one: no faults.
+    void on_call(std::function<store_fault(store_call)> decide);
+
+    task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override;
+    task<claimed> claim(claim_request asked) override;
+    task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
+                                   timestamp now) override;
+    task<> note_progress(std::string_view node, std::vector<progress_note> notes,
+                         timestamp now) override;
+    task<heartbeat_answer> heartbeat(node_record node, timestamp now) override;
+    task<std::vector<node_record>> nodes() override;
+    task<> retire(std::string_view node) override;
+    task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) override;
+    task<std::optional<task_detail>> find(task_id id) override;
+    task<std::vector<task_record>> list(task_filter filter, timestamp now) override;
+    task<std::vector<hold>> why(task_id id, timestamp now) override;
+    task<change_result> cancel(task_id id, timestamp now) override;
+    task<change_result> retry(task_id id, timestamp now) override;
+    task<std::size_t> redrive(task_filter filter, timestamp now) override;
+    task<std::vector<queue_record>> queues() override;
+    task<> pause(std::string_view queue, bool is_paused) override;
+    task<> limit(std::string_view queue, queue_limits limits) override;
+    task<> put_schedule(schedule asked, timestamp next_slot) override;
+    task<bool> remove_schedule(std::string_view name) override;
+    task<std::vector<schedule_record>> schedules() override;
+    task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
+                                            timestamp next_slot, std::optional<new_task> fresh,
+                                            timestamp now) override;
+    task<std::size_t> purge(retention kept, timestamp now) override;
+    task<> probe() override;
+    task<> close() override;
+    void observe(store_observer* by) noexcept override;
+
+private:
+    class tables;
+    template <class Change>
+    task<std::invoke_result_t<Change&, tables&>> perform(store_call which, Change change);
+    void tell();
+
+    std::unique_ptr<tables> tables_;
+    clock::duration latency_;
+    std::function<store_fault(store_call)> decide_;
+    store_observer* observer_ = nullptr;
+};
+
+}  // namespace weir::service
