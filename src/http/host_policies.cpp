@@ -131,6 +131,14 @@ void check(const host_policies_options& options) {
     host one(options, "host_policies");  // the policies check the rest
 }
 
+host_status status_now(host& one) {
+    const bulkhead_stats places = one.calls.get<bulkhead>().stats();
+    return {.circuit = one.breaker.state(),
+            .retry_after = one.gate.time_left(now()),
+            .in_flight = places.in_use,
+            .waiting = places.waiting + one.gate.waiting()};
+}
+
 std::string in_seconds(clock::duration limit) {
     const double seconds = std::chrono::duration<double>(limit).count();
     std::string digits = std::to_string(seconds);
@@ -259,15 +267,25 @@ task<> host_policies::attempt(std::string host, repeatable again, detail::host_a
 
 host_status host_policies::status_of(const url& to) {
     const auto known = core_->hosts.find(key_of(to));
-    if (!known) {
-        return {};
-    }
-    host& one = **known;
-    const bulkhead_stats places = one.calls.get<bulkhead>().stats();
-    return {.circuit = one.breaker.state(),
-            .retry_after = one.gate.time_left(now()),
-            .in_flight = places.in_use,
-            .waiting = places.waiting + one.gate.waiting()};
+    return known ? status_now(**known) : host_status{};
+}
+
+std::vector<named_host_status> host_policies::statuses(std::size_t most) {
+    std::vector<named_host_status> all;
+    core_->hosts.for_each([&](const std::string& name, std::unique_ptr<host>& one) {
+        all.push_back({status_now(*one), name});
+    });
+    const auto is_eventful = [](const host_status& of) {
+        return of.circuit != circuit_state::closed || of.retry_after > clock::duration::zero() ||
+               of.in_flight + of.waiting > 0;
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const named_host_status& left, const named_host_status& right) {
+                  const bool left_first = is_eventful(left);
+                  return left_first != is_eventful(right) ? left_first : left.host < right.host;
+              });
+    all.resize(std::min(all.size(), most));
+    return all;
 }
 
 void host_policies::forget(const url& to) {

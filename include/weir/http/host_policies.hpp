@@ -34,6 +34,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace weir {
 class metric_writer;
@@ -102,6 +103,10 @@ struct host_status {
     clock::duration retry_after{};  // requests before are refused or wait
     std::size_t in_flight = 0;
     std::size_t waiting = 0;
+};
+
+struct named_host_status : host_status {
+    std::string host;
 };
 
 // Is this status one that a later attempt may change?
@@ -183,6 +188,8 @@ public:
 
     // Of a host that is not known: as it would be made.
     host_status status_of(const url& to);
+    // Of those that are known, so many at most; those that are not as they would be made come first.
+    std::vector<named_host_status> statuses(std::size_t most);
     // Forgets all about it: its circuit is closed again.
     void forget(const url& to);
     host_policies_stats stats() const noexcept;

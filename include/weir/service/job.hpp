@@ -55,13 +55,20 @@ private:
     std::chrono::milliseconds by_;
 };
 
-namespace detail {
-class running_task;
-}
+// Who hears of a job's progress. The fraction is a number from 0 to 1.
+class progress_listener {
+public:
+    virtual void progressed(double fraction, std::string_view message) = 0;
+
+protected:
+    ~progress_listener() = default;
+};
 
 class job {
 public:
-    job(const task_record& task, clock::time_point deadline, detail::running_task* reports) noexcept
+    // Handlers get theirs from the service; make one to test a handler. All must outlive it.
+    explicit job(const task_record& task, clock::time_point deadline = clock::time_point::max(),
+                 progress_listener* reports = nullptr) noexcept
         : task_(task), deadline_(deadline), reports_(reports) {}
     job(const job&) = delete;
     job& operator=(const job&) = delete;
@@ -83,7 +90,7 @@ public:
 private:
     const task_record& task_;
     clock::time_point deadline_;
-    detail::running_task* reports_;
+    progress_listener* reports_;
     mutable std::optional<boost::json::value> payload_;
 };
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The handler 'http': delivers a request.
+//
+//     service::http_delivery delivery({.keys = {}});
+//     tasks.handle("http", [&](service::job& job) { return delivery.deliver(job); });
+//
+//     {"kind": "http", "payload": {"url": "https://example.com/hook", "body": {"event": "paid"}}}
+//
+// Members of the payload: url; method ('POST'); headers, an object of texts; body, any JSON, or a text that is
+// sent as it is; timeout in seconds. With keys, each request is signed as Standard Webhooks has it: the
+// header webhook-id is the task's id on every attempt.
+//
+// An answer 2xx completes the task; its status, type and the beginning of its body are the result. Redirects are
+// not followed. 410 means never again. Every other answer, and none, is a failure and tried again, no sooner
+// than Retry-After says. Each host has its own rate, number of requests at a time and circuit (host_policies.hpp):
+// while it is not to be asked, its tasks are postponed, which spends no attempt. Addresses that are not public are
+// refused at the moment of connecting, and the task fails for good.
+//
+// Belongs to one loop, and must outlive the service.
+#pragma once
+
+#include <weir/clock.hpp>
+#include <weir/http/address_filter.hpp>
+#include <weir/http/host_policies.hpp>
+#include <weir/service/handlers/webhook_signature.hpp>
+#include <weir/service/job.hpp>
+#include <weir/task.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace weir::dns {
+class resolver;
+}
+
+namespace weir::service {
+
+struct http_delivery_options {
+    // Of each host. Its retries are not used: tasks have their own.
+    http::host_policies_options hosts{.rate = 50,
+                                      .burst = 50,
+                                      .max_concurrent = 16,
+                                      .max_wait = std::chrono::seconds(1),
+                                      .attempt_timeout = std::chrono::seconds(30)};
+    std::size_t max_connections = 256;
+    std::size_t max_answer_bytes = 16 << 10;  // that are kept in the result
+    std::string_view user_agent = "weir";
+    dns::resolver* resolver = nullptr;  // default: the loop's
+};
+
+class http_delivery {
+public:
+    // Throws invalid_argument for options that make no sense.
+    explicit http_delivery(const http_delivery_options& options = {},
+                           http::address_filter filter = http::address_filter::public_only(),
+                           std::vector<webhook_key> keys = {});
+    http_delivery(const http_delivery&) = delete;
+    http_delivery& operator=(const http_delivery&) = delete;
+    ~http_delivery();
+
+    weir::task<boost::json::value> deliver(job& what);
+    // Throws permanent_failure if this is no payload for it: to refuse it when it is submitted.
+    static void check(const boost::json::value& payload);
+
+    http::host_policies& hosts() noexcept;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+}  // namespace weir::service
