@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Prints 'N passed, N failed, N skipped' from a JUnit file of ctest's; fails unless all is well.
 
+Before that line stand the tests that did not pass, 'failed: NAME' or 'skipped: NAME', each with the
+last lines of its output, marked by a bar.
+
 Counts test by test: ctest's own totals count a test whose program is missing as skipped, and it is
 not. No file, or no test at all, is one failure: nothing was shown to work. So is a ctest that failed
 although no test did, such as one that could not ask a program for its tests.
@@ -10,6 +13,9 @@ although no test did, such as one that could not ask a program for its tests.
 import argparse
 import sys
 import xml.etree.ElementTree as xml
+
+LINES_SHOWN = 30
+TESTS_SHOWN = 20  # with their output; when everything fails, the names are enough
 
 
 def verdict(case):
@@ -25,6 +31,30 @@ def verdict(case):
     return "failed"
 
 
+def reason(case):
+    """What ctest says about a test that did not pass, such as 'Timeout'; often nothing."""
+    for kind in ("failure", "skipped", "error"):
+        element = case.find(kind)
+        if element is not None and element.get("message"):
+            return f" ({element.get('message')})"
+    return ""
+
+
+def describe(cases):
+    """Lines that name the tests of cases that did not pass."""
+    lines = []
+    shown = 0
+    for case in cases:
+        if verdict(case) == "passed":
+            continue
+        lines.append(f"{verdict(case)}: {case.get('name')}{reason(case)}")
+        if shown < TESTS_SHOWN:
+            output = (case.findtext("system-out") or "").rstrip().splitlines()
+            lines += [f"    | {line}".rstrip() for line in output[-LINES_SHOWN:]]
+            shown += 1
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", help="the JUnit file")
@@ -32,14 +62,21 @@ def main():
     arguments = parser.parse_args()
 
     counts = {"passed": 0, "failed": 0, "skipped": 0}
+    trouble = "no test was run"
     try:
-        cases = xml.parse(arguments.results).getroot().iter("testcase")
+        cases = list(xml.parse(arguments.results).getroot().iter("testcase"))
     except (OSError, xml.ParseError) as error:
-        print(f"no test results: {error}", file=sys.stderr)
+        trouble = f"no test results: {error}"
         cases = []
     for case in cases:
         counts[verdict(case)] += 1
-    if not any(counts.values()) or (arguments.ctest_status and not counts["failed"]):
+    for line in describe(cases):
+        print(line)
+    if not cases:
+        print(f"failed: {trouble}")
+        counts["failed"] = 1
+    elif arguments.ctest_status and not counts["failed"]:
+        print(f"failed: ctest, which ended with {arguments.ctest_status} although no test failed")
         counts["failed"] = 1
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
     return 1 if counts["failed"] else 0

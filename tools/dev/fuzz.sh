@@ -53,6 +53,8 @@ fuzz_all() {
             passed=$((passed + 1))
         else
             failed=$((failed + 1))
+            echo "failed: $target"
+            fuzz_finding "$target" | sed 's/^/    | /'
         fi
     done
     echo "$passed passed, $failed failed, 0 skipped"
@@ -76,9 +78,17 @@ fuzz_one() {
         echo "passed: $target: $(grep '^Done ' "$log")"
         echo passed >"$dir/$target.verdict"
     else
-        grep -E 'ERROR:|runtime error|what\(\)|SUMMARY' "$log" || tail -n 20 "$log"
-        echo "failed: $target: see $log; the input is in $findings/, and repeated by"
-        echo "  WEIR_FUZZ_TARGET=$target $(fuzz_program) $(ls -t "$findings/$target-"* 2>/dev/null | head -n 1)"
+        echo "found something: $target"
         echo failed >"$dir/$target.verdict"
     fi
+}
+
+# fuzz_finding TARGET: what ended it, and how to see it again.
+fuzz_finding() {
+    local target=$1 dir
+    dir=$(build_dir fuzz)
+    grep -E 'ERROR:|runtime error|what\(\)|SUMMARY' "$dir/$target.log" || tail -n 20 "$dir/$target.log"
+    echo "see $dir/$target.log; the input is in $dir/findings/, and repeated by"
+    echo "  WEIR_FUZZ_TARGET=$target $(fuzz_program)" \
+        "$(ls -t "$dir/findings/$target-"* 2>/dev/null | head -n 1)"
 }
