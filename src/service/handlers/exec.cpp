@@ -47,8 +47,8 @@ exec_request read_request(const json::value& payload) {
                 made.arguments.emplace_back(each.get_string());
             }
         } else {
-            refuse("'" + std::string(name) +
-                   "' is not known or of another type; there are command (a text), input,"
+            refuse("the member " + std::string(name) +
+                   " is not known or of another type; there are command (a text), input,"
                    " arguments (a list of texts)");
         }
     }
@@ -74,7 +74,7 @@ std::string last_words(std::string_view text) {
     const std::size_t end = text.find_last_not_of("\n\r \t");
     text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
     std::string kept(text.substr(text.size() > most ? text.size() - most : 0));
-    return kept.empty() || !ws::detail::is_utf8(kept) ? "" : ": " + kept;
+    return kept.empty() || !ws::detail::is_utf8(kept) ? "" : std::string(": ") + kept;
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ delivery_request read_request(const json::value& payload) {
                 refuse("timeout must be above 0, and 3600 seconds at most");
             }
         } else {
-            refuse("'" + std::string(name) +
-                   "' is not known or of another type; there are url and method (texts), headers"
+            refuse("the member " + std::string(name) +
+                   " is not known or of another type; there are url and method (texts), headers"
                    " (an object of texts), body, timeout (seconds)");
         }
     }
