@@ -60,7 +60,7 @@ void write(std::string& to, float number) {
 }
 
 void check_time(double seconds) {
-    if (!(std::abs(seconds) < 9.2e12)) {
+    if (!(std::abs(seconds) < 9.22337203e12)) {  // which 64 bits of microseconds hold
         throw db::mapping_error("a point in time is outside of what PostgreSQL holds");
     }
 }
@@ -114,9 +114,8 @@ void write_element(std::string& to, const blob& bytes) {
     to += '"';
 }
 
-void check(const std::vector<parameter>& all) {
+void check(const std::vector<parameter>& all, std::size_t most_bytes) {
     constexpr std::size_t most = 65'535;
-    constexpr std::size_t most_bytes = 0x3fff'0000;  // the server takes messages of less than 1 GiB
     if (all.size() > most) {
         throw db::mapping_error("a query has " + std::to_string(all.size()) +
                                 " parameters; PostgreSQL takes up to 65535: give it an array");
@@ -136,8 +135,8 @@ void check(const std::vector<parameter>& all) {
         bytes += 8;
         if (bytes > most_bytes) {
             throw db::mapping_error("parameters up to $" + std::to_string(index + 1) + " have " +
-                                    std::to_string(bytes) +
-                                    " bytes; PostgreSQL takes less than 1 GiB");
+                                    std::to_string(bytes) + " bytes; PostgreSQL takes up to " +
+                                    std::to_string(most_bytes));
         }
     }
 }

@@ -11,6 +11,8 @@
 
 #include <charconv>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -113,7 +115,7 @@ private:
 };
 
 // '2024-02-29', '2024-02-29 12:30:00.25', '... +05:30', '0044-03-15 BC'.
-bool read_iso(std::string_view text, std::int64_t& microseconds) {
+bool read_iso(std::string_view text, std::optional<std::int64_t>& microseconds) {
     time_reader reader(text);
     detail::civil_date date;
     std::int64_t hours = 0;
@@ -159,8 +161,12 @@ bool read_iso(std::string_view text, std::int64_t& microseconds) {
     }
     const std::int64_t whole =
         detail::days_from_civil(date) * 86'400 + (hours * 60 + minutes) * 60 + seconds - offset;
-    return !__builtin_mul_overflow(whole, std::int64_t{1'000'000}, &microseconds) &&
-           !__builtin_add_overflow(microseconds, fraction, &microseconds);
+    std::int64_t count = 0;
+    if (!__builtin_mul_overflow(whole, std::int64_t{1'000'000}, &count) &&
+        !__builtin_add_overflow(count, fraction, &count)) {
+        microseconds = count;  // else: in the last years before 294277, or a date even later
+    }
+    return true;
 }
 
 }  // namespace
@@ -234,11 +240,14 @@ std::int64_t value::read_microseconds() const {
     if (text_ == "-infinity") {
         return std::numeric_limits<std::int64_t>::min();
     }
-    std::int64_t microseconds = 0;
+    std::optional<std::int64_t> microseconds;
     if (!read_iso(text_, microseconds)) {
         throw_unfit("a point in time: DateStyle of the session must be ISO");
     }
-    return microseconds;
+    if (!microseconds.has_value()) {
+        throw_unfit("a point in time that its type can hold");
+    }
+    return *microseconds;
 }
 
 // '{1,2,NULL}', '{"a \"quoted\" one",b}', '[0:1]={1,2}' with a first index other than 1.

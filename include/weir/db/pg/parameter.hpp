@@ -119,7 +119,11 @@ public:
     }
     parameter(std::string text) noexcept : held_(std::move(text)) {}
     parameter(std::string_view text) : held_(std::string(text)) {}
-    parameter(const char* text) : held_(std::string(text)) {}
+    parameter(const char* text) {
+        if (text != nullptr) {
+            held_ = std::string(text);
+        }
+    }
     parameter(blob bytes) noexcept : held_(std::move(bytes)) {}
     template <class Duration>
     parameter(std::chrono::sys_time<Duration> time) : held_(std::in_place_type<std::string>) {
@@ -163,8 +167,9 @@ private:
 namespace detail {
 
 // Throws mapping_error for what cannot be sent: text with a NUL, which would be cut there; more than 65535
-// of them; 1 GiB or more, which would cost the connection.
-void check(const std::vector<parameter>& all);
+// of them; about 1 GiB, which would cost the connection.
+inline constexpr std::size_t most_parameter_bytes = 0x3fff'0000;
+void check(const std::vector<parameter>& all, std::size_t most_bytes = most_parameter_bytes);
 
 template <class... Arguments>
     requires(std::constructible_from<parameter, Arguments> && ...)
