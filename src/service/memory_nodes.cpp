@@ -25,6 +25,16 @@ heartbeat_answer memory_store::tables::heartbeat(const node_record& node, timest
     return answer;
 }
 
+std::vector<run_key> memory_store::tables::running_on(const std::string& node) const {
+    std::vector<run_key> found;
+    for (const auto& [id, each] : tasks_) {
+        if (each.record.state == task_state::running && each.record.node == node) {
+            found.push_back({id, each.record.run});
+        }
+    }
+    return found;
+}
+
 std::vector<node_record> memory_store::tables::nodes() const {
     std::vector<node_record> all;
     for (const auto& [id, each] : nodes_) {

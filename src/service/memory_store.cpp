@@ -78,6 +78,11 @@ task<claimed> memory_store::claim(claim_request asked) {
     });
 }
 
+task<std::vector<run_key>> memory_store::running_on(std::string_view node) {
+    return perform(store_call::running_on,
+                   [node = std::string(node)](tables& in) { return in.running_on(node); });
+}
+
 task<std::vector<bool>> memory_store::settle(std::string_view node, std::vector<settlement> ended,
                                              timestamp now) {
     return perform(store_call::settle, [node = std::string(node), ended = std::move(ended),

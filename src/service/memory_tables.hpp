@@ -16,6 +16,7 @@ class memory_store::tables {
 public:
     std::vector<submit_result> submit(const std::vector<new_task>& fresh, timestamp now);
     claimed claim(std::string_view node, timestamp now, std::size_t limit);
+    std::vector<run_key> running_on(const std::string& node) const;
     std::vector<bool> settle(const std::string& node, const std::vector<settlement>& ended,
                              timestamp now);
     void note_progress(const std::string& node, const std::vector<progress_note>& notes,

@@ -24,6 +24,7 @@ namespace weir::service {
 enum class store_call : unsigned char {
     submit,
     claim,
+    running_on,
     settle,
     note_progress,
     heartbeat,
@@ -69,6 +70,7 @@ public:
 
     task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override;
     task<claimed> claim(claim_request asked) override;
+    task<std::vector<run_key>> running_on(std::string_view node) override;
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    timestamp now) override;
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,

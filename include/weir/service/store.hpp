@@ -224,6 +224,8 @@ public:
     // Tasks for free workers, fair between flow keys, within all limits; they are running then. None for a node
     // without a lease: nothing runs that nobody answers for.
     virtual task<claimed> claim(claim_request asked) = 0;
+    // What it takes this node to run: where the answer of a claim was lost, its tasks are found here.
+    virtual task<std::vector<run_key>> running_on(std::string_view node) = 0;
     // One answer per settlement: false if the run is over for the store, and nothing was written.
     virtual task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                            timestamp now) = 0;
