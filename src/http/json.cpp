@@ -2,15 +2,19 @@
 // The whole body is read, within the limits, and parsed at once: a value that is half there is of no use.
 
 #include "detail/json_builder.hpp"
+#include "detail/json_text.hpp"
 
 #include <weir/http/json.hpp>
 #include <weir/http/media_type.hpp>
 
-#include <boost/json/serialize.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <new>
+#include <utility>
 
 namespace weir::http {
 
@@ -59,32 +63,68 @@ bool is_json_type(std::string_view content_type) {
            same_name(type->parameter("charset").value_or("utf-8"), "utf-8");
 }
 
-bool has_strange_numbers(const bj::value& value) noexcept {
-    switch (value.kind()) {
-        case bj::kind::double_:
-            return !std::isfinite(value.get_double());
-        case bj::kind::array:
-            return std::any_of(value.get_array().begin(), value.get_array().end(),
-                               has_strange_numbers);
-        case bj::kind::object:
-            return std::any_of(
-                value.get_object().begin(), value.get_object().end(),
-                [](const bj::key_value_pair& each) { return has_strange_numbers(each.value()); });
-        default:
-            return false;
+// The shortest digits that mean this number, with a point where it could be taken for an integer: '0.5', '30.0'.
+// Boost writes 5E-1.
+void append_double(std::string& to, double number) {
+    if (!std::isfinite(number)) {
+        to += "null";
+        return;
+    }
+    std::array<char, 32> digits;
+    const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+    to += text;
+    if (text.find_first_of(".e") == std::string_view::npos) {
+        to += ".0";
     }
 }
 
-void remove_strange_numbers(bj::value& value) noexcept {
-    if (value.is_double() && !std::isfinite(value.get_double())) {
-        value = nullptr;
-    } else if (value.is_array()) {
-        for (bj::value& each : value.get_array()) {
-            remove_strange_numbers(each);
+template <class Integer>
+void append_integer(std::string& to, Integer number) {
+    std::array<char, 24> digits;
+    to.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
+void append_json(std::string& to, const bj::value& value) {
+    switch (value.kind()) {
+        case bj::kind::null:
+            to += "null";
+            break;
+        case bj::kind::bool_:
+            to += value.get_bool() ? "true" : "false";
+            break;
+        case bj::kind::int64:
+            append_integer(to, value.get_int64());
+            break;
+        case bj::kind::uint64:
+            append_integer(to, value.get_uint64());
+            break;
+        case bj::kind::double_:
+            append_double(to, value.get_double());
+            break;
+        case bj::kind::string:
+            detail::append_json_string(to, value.get_string());
+            break;
+        case bj::kind::array: {
+            char before = '[';
+            for (const bj::value& each : value.get_array()) {
+                to += std::exchange(before, ',');
+                append_json(to, each);
+            }
+            to += before == '[' ? "[]" : "]";
+            break;
         }
-    } else if (value.is_object()) {
-        for (bj::key_value_pair& each : value.get_object()) {
-            remove_strange_numbers(each.value());
+        case bj::kind::object: {
+            char before = '{';
+            for (const bj::key_value_pair& each : value.get_object()) {
+                to += std::exchange(before, ',');
+                detail::append_json_string(to, each.key());
+                to += ':';
+                append_json(to, each.value());
+            }
+            to += before == '{' ? "{}" : "}";
+            break;
         }
     }
 }
@@ -121,12 +161,9 @@ task<bj::value> read_json(request& from, json_options options) {
 }
 
 std::string to_json(const bj::value& value) {
-    if (!has_strange_numbers(value)) {
-        return bj::serialize(value);
-    }
-    bj::value changed(value);
-    remove_strange_numbers(changed);
-    return bj::serialize(changed);
+    std::string text;
+    append_json(text, value);
+    return text;
 }
 
 response json(const bj::value& value, http::status code) {

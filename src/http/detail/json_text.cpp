@@ -3,6 +3,7 @@
 
 #include "json_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace weir::http::detail {
@@ -40,21 +41,39 @@ std::size_t character_size(std::string_view text) noexcept {
     return 0;
 }
 
+constexpr bool is_plain(char character) noexcept {
+    return character >= 0x20 && character < 0x7f && character != '"' && character != '\\';
+}
+
+void append_escape(std::string& to, char character) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    constexpr std::string_view named = "\"\\\n\r\t\b\f";
+    constexpr std::string_view names = "\"\\nrtbf";
+    if (const std::size_t index = named.find(character); index != std::string_view::npos) {
+        to += '\\';
+        to += names[index];
+        return;
+    }
+    const auto code = static_cast<unsigned char>(character);
+    to += "\\u00";
+    to += digits[code >> 4];
+    to += digits[code & 15];
+}
+
 }  // namespace
 
 void append_json_string(std::string& to, std::string_view text) {
-    constexpr std::string_view digits = "0123456789abcdef";
     to += '"';
     while (!text.empty()) {
-        const auto code = static_cast<unsigned char>(text.front());
+        const auto end = std::find_if_not(text.begin(), text.end(), is_plain);
+        to.append(text.begin(), end);
+        text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+        if (text.empty()) {
+            break;
+        }
         std::size_t taken = 1;
-        if (text.front() == '"' || text.front() == '\\') {
-            to += '\\';
-            to += text.front();
-        } else if (code < 0x20 || code == 0x7f) {
-            to += "\\u00";
-            to += digits[code >> 4];
-            to += digits[code & 15];
+        if (static_cast<unsigned char>(text.front()) < 0x80) {
+            append_escape(to, text.front());
         } else if (taken = character_size(text); taken != 0) {
             to += text.substr(0, taken);
         } else {

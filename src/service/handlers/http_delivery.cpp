@@ -164,8 +164,10 @@ struct delivered {
     const http::headers& headers() const noexcept { return fields; }
 };
 
-http::host_policies_options without_retries(http::host_policies_options given) {
+// Tasks wait in the store, where it costs nothing, and not with a worker.
+http::host_policies_options for_tasks(http::host_policies_options given) {
     given.max_attempts = 1;
+    given.max_wait = std::min<clock::duration>(given.max_wait, std::chrono::seconds(1));
     return given;
 }
 
@@ -182,7 +184,7 @@ struct http_delivery::state {
                   .user_agent = given.user_agent,
                   .resolver = given.resolver},
                  std::move(filter)),
-          hosts(without_retries(given.hosts)) {}
+          hosts(for_tasks(given.hosts)) {}
 
     task<delivered> send(const delivery_request& wanted, std::string_view id) {
         http::client_request request = make_request(wanted);

@@ -40,7 +40,7 @@ weir::task<json::value> sleep_handler(job& what) {
             std::chrono::duration<double>(seconds / steps)));
     }
     json::object result;
-    result["slept"] = seconds;
+    result["slept"] = *asked;
     co_return result;
 }
 

@@ -25,9 +25,9 @@
 namespace weir::service {
 
 struct allowed_command {
-    std::vector<std::string> command;  // the program and its first arguments
+    std::vector<std::string> command{};  // the program and its first arguments
     bool takes_arguments = false;
-    std::string directory;  // empty: ours
+    std::string directory{};  // empty: ours
     std::size_t max_output = 64 << 10;
 };
 

@@ -39,12 +39,9 @@ class resolver;
 namespace weir::service {
 
 struct http_delivery_options {
-    // Of each host. Its retries are not used: tasks have their own.
-    http::host_policies_options hosts{.rate = 50,
-                                      .burst = 50,
-                                      .max_concurrent = 16,
-                                      .max_wait = std::chrono::seconds(1),
-                                      .attempt_timeout = std::chrono::seconds(30)};
+    // Of each host. Its retries are not used, tasks have their own; and a second is the most that is waited.
+    http::host_policies_options hosts{
+        .rate = 50, .burst = 50, .max_concurrent = 16, .attempt_timeout = std::chrono::seconds(30)};
     std::size_t max_connections = 256;
     std::size_t max_answer_bytes = 16 << 10;  // that are kept in the result
     std::string_view user_agent = "weir";
