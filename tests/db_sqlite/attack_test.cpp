@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Many writers at once, stops at any moment, neighbours that fail, a full disk, somebody else's lock.
+// Many writers at once, stops at any moment, neighbours that fail, somebody else's lock.
 
 #include "support.hpp"
-
-#include <weir/io/process.hpp>
-
-#include <sys/mount.h>
 
 #include <random>
 
@@ -188,59 +184,6 @@ WEIR_IO_TEST(SqliteAttack, SomebodyElsesLockIsWaitedForAndThenAnError) {
     co_await database.execute("INSERT INTO notes VALUES (2, 'x')");
     const std::int64_t both = co_await count_notes(other);
     EXPECT_EQ(both, 2);
-}
-
-// A file system of 2 MiB, where the test may make one.
-WEIR_IO_TEST(SqliteAttack, AFullDiskIsAnErrorAndNoMore) {
-    const place at;
-    const std::string small = (at.folder / "small").string();
-    std::filesystem::create_directory(small);
-    struct unmounted {
-        const std::string& folder;
-        ~unmounted() { ::umount2(folder.c_str(), MNT_DETACH); }
-    };
-    const bool is_mounted = ::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") == 0;
-    const unmounted at_the_end{small};
-    if (!is_mounted) {
-        GTEST_LOG_(INFO) << "no file system can be mounted here; a limit of pages stands for it";
-        sqlite::database database = co_await open_with_table(at);
-        co_await database.execute_alone("PRAGMA max_page_count = 200");
-        const auto full = co_await weir::settle(
-            database.execute("INSERT INTO notes VALUES (1, ?)", std::string(4 << 20, 'x')));
-        EXPECT_TRUE(full.has_error());
-        co_await database.execute("INSERT INTO notes VALUES (2, 'x')");
-        co_return;
-    }
-    {
-        sqlite::database database = co_await sqlite::open(small + "/full.db");
-        co_await database.script("CREATE TABLE notes(number INTEGER PRIMARY KEY, text TEXT)");
-        int failed = 0;
-        std::vector<int> done;
-        auto writer = [&](int number) -> task<> {
-            // One in ten is large.
-            const std::string text(number % 10 == 0 ? 300'000 : 100, 'x');
-            const auto ended = co_await weir::settle(
-                database.execute("INSERT INTO notes VALUES (?, ?)", number, text));
-            failed += ended.has_error() ? 1 : 0;
-            if (!ended.has_error()) {
-                done.push_back(number);
-            }
-        };
-        auto all = [&](weir::task_group& group) -> task<> {
-            for (int i = 0; i < 200; ++i) {
-                group.spawn(writer(i));
-            }
-            co_return;
-        };
-        co_await weir::with_group(all);
-        EXPECT_GT(failed, 0);
-        EXPECT_GT(done.size(), 0U);
-        const sqlite::rows found =
-            co_await database.query("SELECT number FROM notes ORDER BY number");
-        std::sort(done.begin(), done.end());
-        EXPECT_EQ(found.as<int>(), done);
-        co_await database.close();
-    }
 }
 
 WEIR_IO_TEST(SqliteAttack, ADatabaseThatGoesTellsWhoWaits) {

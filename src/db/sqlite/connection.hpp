@@ -23,7 +23,9 @@ enum class access : unsigned char { write, read };
 
 class connection {
 public:
-    connection(const std::string& path, const open_options& options, access kind);
+    // stop ends the wait for somebody else's lock.
+    connection(const std::string& path, const open_options& options, access kind,
+               const std::atomic<bool>& stop);
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
     ~connection();
@@ -35,8 +37,10 @@ public:
     void script(std::string_view sql);
 
     // Of the lane's own; statements of callers may not begin or end any.
-    void begin_writing() { own("BEGIN IMMEDIATE"); }
-    void begin_reading() { own("BEGIN"); }
+    void begin_writing() { begin_writing(std::chrono::steady_clock::now()); }
+    // For who has waited for somebody else's lock since then: so long is left of the busy_timeout.
+    void begin_writing(std::chrono::steady_clock::time_point since);
+    void begin_reading();
     void commit() { own("COMMIT"); }
     void roll_back() noexcept;  // if one is open
     void save() { own("SAVEPOINT weir"); }
@@ -58,6 +62,7 @@ private:
     void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
     static int on_busy(void* self, int tries);
     void check_transaction() const;
+    void check_place() const;
     [[noreturn]] void fail(std::string_view sql, int code) const;
 
     struct kept {
@@ -78,6 +83,7 @@ private:
     std::size_t most_kept_;
     const clock::duration busy_timeout_;
     std::chrono::steady_clock::time_point busy_since_;
+    bool keeps_waiting_ = false;  // since then
     const std::atomic<bool>* stop_ = nullptr;
     bool is_own_ = false;  // the statement that is being prepared
     bool is_expected_ = false;

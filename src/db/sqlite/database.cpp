@@ -7,6 +7,8 @@
 #include <weir/error.hpp>
 #include <weir/io/blocking.hpp>
 
+#include <stop_token>
+
 namespace weir::sqlite {
 
 namespace {
@@ -33,15 +35,15 @@ void check(const open_options& options) {
 }  // namespace
 
 struct database::state {
-    state(std::string given, const open_options& options) : path(std::move(given)) {
-        check(options);
-        writer = std::make_shared<detail::lane>(path, options, detail::access::write, 1);
+    state(std::string given, const open_options& options, const std::atomic<bool>& stop)
+        : path(std::move(given)) {
+        writer = std::make_shared<detail::lane>(path, options, detail::access::write, 1, stop);
         // What exists for one connection only cannot be read by another.
         const bool is_private = path.empty() || path == ":memory:";
         readers = is_private || options.readers == 0
                       ? writer
                       : std::make_shared<detail::lane>(path, options, detail::access::read,
-                                                       options.readers);
+                                                       options.readers, stop);
     }
     state(const state&) = delete;
     state& operator=(const state&) = delete;
@@ -94,6 +96,7 @@ const std::string& database::path() const noexcept {
 task<> database::close() {
     const auto writing = writer();
     const auto reading = reader();
+    writing->check_outside();
     writing->close(true);
     reading->close(true);
     auto wait = [&] {
@@ -105,7 +108,11 @@ task<> database::close() {
 
 // The destructor only says so: the writer undoes what was not committed before it does anything else.
 database::possession::possession(std::shared_ptr<detail::lane> writer)
-    : writer_(std::move(writer)), own_(detail::owner::fresh()) {}
+    : writer_(std::move(writer)),
+      own_(detail::owner::fresh()),
+      mark_(detail::transactions_around(),
+            std::make_shared<const detail::open_transaction>(
+                detail::open_transaction{own_, detail::transactions_around().get()})) {}
 database::possession::~possession() {
     writer_->release(own_);
 }
@@ -122,7 +129,11 @@ task<> database::possession::commit() {
 
 task<database> open(std::string path, open_options options) {
     check(options);
-    auto opens = [&] { return std::make_unique<database::state>(std::move(path), options); };
+    auto opens = [&](const std::stop_token& stopped) {
+        std::atomic<bool> stop{false};
+        const std::stop_callback tells(stopped, [&] { stop.store(true); });
+        return std::make_unique<database::state>(std::move(path), options, stop);
+    };
     co_return database(co_await run_blocking(opens));
 }
 

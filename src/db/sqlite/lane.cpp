@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One mutex, one line. Writers take all calls that wait and perform them in one transaction, each behind a
-// savepoint, so that one that fails is undone alone; after the commit all are mailed to their loops. Some
-// errors make SQLite undo the whole transaction: then each call is performed again, alone, and only the one
-// that is to blame fails. While a transaction is open between awaits, the writer listens to its owner only.
+// One mutex, one line. While a transaction is open between awaits, the writer listens to its owner only, who
+// has a line of its own; who would wait for that transaction inside of it is told so. What the threads do with
+// the calls is in lane_work.cpp.
 
 #include "lane.hpp"
 
+#include <weir/detail/fiber_extras.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/refusal.hpp>
@@ -18,6 +18,32 @@
 namespace weir::sqlite::detail {
 
 // ---- calls -----------------------------------------------------------------------------------------
+
+open_transactions& transactions_around() noexcept {
+    static open_transactions all;
+    return all;
+}
+
+namespace {
+
+bool is_around(owner of, const weir::detail::context_values* values) noexcept {
+    if (values == nullptr || values->table == nullptr) {
+        return false;
+    }
+    for (const auto& [name, value] : *values->table) {
+        if (name == &transactions_around()) {
+            const auto* each =
+                static_cast<const std::shared_ptr<const open_transaction>*>(value.get())->get();
+            while (each != nullptr && each->own != of) {
+                each = each->outer.get();
+            }
+            return each != nullptr;
+        }
+    }
+    return false;
+}
+
+}  // namespace
 
 owner owner::fresh() noexcept {
     static std::atomic<std::uint64_t> last{1};
@@ -40,8 +66,13 @@ bool call_base::cancel() noexcept {
         static_cast<loop&>(waiter().home()).expected_post_came();
         return true;
     }
-    stop_asked_.store(true, std::memory_order_relaxed);
     return false;
+}
+
+bool call_base::is_inside(owner of) const noexcept {
+    // Not the running fiber's: a call may be started by the loop.
+    const weir::detail::fiber_extras* const extras = waiter().extras;
+    return extras != nullptr && is_around(of, extras->context);
 }
 
 void call_base::arrive(loop& at) noexcept {
@@ -81,12 +112,13 @@ call_base* lane::queue::pop() noexcept {
     return taken;
 }
 
-lane::lane(const std::string& path, const open_options& options, access kind, std::size_t threads)
+lane::lane(const std::string& path, const open_options& options, access kind, std::size_t threads,
+           const std::atomic<bool>& stop)
     : kind_(kind),
       max_batch_(kind == access::write ? std::min(options.max_batch, most_in_batch) : 1),
       max_queue_(options.max_queue) {
     for (std::size_t i = 0; i < threads; ++i) {
-        connections_.push_back(std::make_unique<connection>(path, options, kind));
+        connections_.push_back(std::make_unique<connection>(path, options, kind, stop));
     }
     try {
         for (const auto& each : connections_) {
@@ -110,6 +142,20 @@ std::exception_ptr lane::closed() {
     return std::make_exception_ptr(invalid_state("sqlite: the database is closed"));
 }
 
+std::exception_ptr lane::inside_itself() {
+    return std::make_exception_ptr(invalid_state(
+        "sqlite: the database is used inside a transaction of its own, and would wait for that to "
+        "end; use the transaction that the body was given"));
+}
+
+void lane::check_outside() const {
+    const std::lock_guard lock(guard_);
+    if (holder_ != owner() && !holder_is_gone_ &&
+        is_around(holder_, weir::detail::current_context())) {
+        std::rethrow_exception(inside_itself());
+    }
+}
+
 bool lane::enter(call_base& asked) noexcept {
     const std::lock_guard lock(guard_);
     if (is_closed_) {
@@ -117,6 +163,10 @@ bool lane::enter(call_base& asked) noexcept {
         return false;
     }
     const bool is_holders = asked.owner_ != owner() && asked.owner_ == holder_;
+    if (!is_holders && holder_ != owner() && !holder_is_gone_ && asked.is_inside(holder_)) {
+        asked.fail(inside_itself());
+        return false;
+    }
     if (!is_holders && waiting_.size >= max_queue_) {
         asked.fail(std::make_exception_ptr(error(
             5, "sqlite: " + std::to_string(max_queue_) + " calls wait already; more are refused")));
@@ -131,6 +181,8 @@ bool lane::enter(call_base& asked) noexcept {
 bool lane::withdraw(call_base& asked) noexcept {
     const std::lock_guard lock(guard_);
     if (asked.stage_ != call_base::stage::queued) {
+        asked.stop_asked_.store(true);
+        stop_came_.store(true);
         return false;
     }
     const bool is_holders = asked.owner_ != owner() && asked.owner_ == holder_;
@@ -183,184 +235,6 @@ void lane::add_to(database_stats& all) const {
     all.reads += counts_.reads;
     all.failed += counts_.failed;
     all.queued += waiting_.size + of_holder_.size;
-}
-
-// ---- on the threads ----------------------------------------------------------------------------------
-
-void lane::work(connection& on) noexcept {
-    std::vector<call_base*> batch;
-    batch.reserve(max_batch_);
-    while (take(batch)) {
-        if (batch.empty()) {
-            on.roll_back();  // the holder has gone
-            is_begun_ = false;
-            done_inside_ = 0;
-            const std::lock_guard lock(guard_);
-            holder_ = owner();
-            holder_is_gone_ = false;
-        } else {
-            perform(on, batch);
-        }
-        batch.clear();
-    }
-    on.roll_back();
-}
-
-bool lane::take(std::vector<call_base*>& batch) {
-    std::unique_lock lock(guard_);
-    for (;;) {
-        if (ends_now_) {
-            return false;
-        }
-        if (holder_ != owner()) {  // only a writer has one
-            if (call_base* const next = of_holder_.pop()) {
-                batch.push_back(next);
-                return true;
-            }
-            if (holder_is_gone_) {
-                return true;
-            }
-        } else if (call_base* const next = waiting_.pop()) {
-            batch.push_back(next);
-            if (next->owner_ != owner()) {
-                if (next->owner_ != owner::nobody()) {
-                    holder_ = next->owner_;
-                }
-                return true;
-            }
-            while (kind_ == access::write && batch.size() < max_batch_ &&
-                   waiting_.first != nullptr && waiting_.first->owner_ == owner()) {
-                batch.push_back(waiting_.pop());
-            }
-            return true;
-        } else if (is_closed_) {
-            return false;
-        }
-        wakes_.wait(lock);
-    }
-}
-
-void lane::call(connection& on, call_base& one) noexcept {
-    on.watch(&one.stop_asked_);
-    on.expect_transaction(on.is_in_transaction());
-    session here(on);
-    one.perform(here);
-    on.expect_transaction(false);
-    on.watch(nullptr);
-}
-
-void lane::perform(connection& on, std::span<call_base* const> batch) noexcept {
-    call_base& first = *batch.front();
-    if (first.owner_ != owner()) {
-        finish(first, inside(on, first));
-        return;
-    }
-    if (kind_ == access::read) {
-        snapshot(on, first);
-        finish(first, {.reads = 1});
-        return;
-    }
-    if (!together(on, batch)) {
-        for (call_base* const each : batch) {
-            together(on, {&each, 1});
-        }
-    }
-    for (call_base* const each : batch) {
-        finish(*each, {.writes = 1});
-    }
-}
-
-// A statement of a transaction that is open between awaits, or of none. What it adds to the counts: all
-// when the transaction is committed.
-database_stats lane::inside(connection& on, call_base& one) noexcept {
-    if (is_begun_ && !on.is_in_transaction()) {
-        one.fail(connection::undone());
-        return {};
-    }
-    if (one.owner_ == owner::nobody()) {
-        on.allow_transactions(true);  // VACUUM makes one of its own
-        call(on, one);
-        on.allow_transactions(false);
-        on.roll_back();
-        return {.writes = 1};
-    }
-    call(on, one);
-    if (std::exchange(is_begun_, true) && one.error() == nullptr) {
-        if (!on.is_in_transaction()) {
-            return {.writes = std::exchange(done_inside_, 0), .commits = 1};
-        }
-        ++done_inside_;
-    }
-    return {};
-}
-
-void lane::snapshot(connection& on, call_base& one) noexcept {
-    try {
-        on.begin_reading();
-        call(on, one);
-    } catch (...) {
-        one.fail(std::current_exception());
-    }
-    on.roll_back();
-}
-
-// False: all was undone, and it may be the fault of one of them alone.
-bool lane::together(connection& on, std::span<call_base* const> batch) noexcept {
-    const bool are_several = batch.size() > 1;
-    try {
-        on.watch(are_several ? nullptr : &batch.front()->stop_asked_);
-        on.begin_writing();
-    } catch (...) {
-        on.watch(nullptr);
-        for (call_base* const each : batch) {
-            each->fail(std::current_exception());  // one by one they would only wait longer
-        }
-        return true;
-    }
-    try {
-        for (call_base* const each : batch) {
-            if (are_several) {
-                on.save();
-            }
-            call(on, *each);
-            const bool has_failed = each->error() != nullptr;
-            if (!on.is_in_transaction()) {
-                if (!has_failed) {
-                    each->fail(connection::undone());  // it did not care, and nothing is done
-                }
-                return !are_several;
-            }
-            if (are_several) {
-                has_failed ? on.undo_to_save() : on.forget_save();
-            } else if (has_failed) {
-                on.roll_back();
-                return true;
-            }
-        }
-        on.commit();
-        const std::lock_guard lock(guard_);
-        ++counts_.commits;
-        return true;
-    } catch (...) {
-        on.roll_back();
-        if (are_several) {
-            return false;
-        }
-        batch.front()->fail(std::current_exception());
-        return true;
-    }
-}
-
-void lane::finish(call_base& one, const database_stats& done) noexcept {
-    {
-        const std::lock_guard lock(guard_);
-        const bool has_failed = one.error() != nullptr;
-        counts_.failed += has_failed ? 1 : 0;
-        counts_.writes += has_failed ? 0 : done.writes;
-        counts_.commits += has_failed ? 0 : done.commits;
-        counts_.reads += has_failed ? 0 : done.reads;
-    }
-    weir::detail::send_mail(one.mail_, one);
 }
 
 }  // namespace weir::sqlite::detail

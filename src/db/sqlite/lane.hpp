@@ -16,16 +16,19 @@ namespace weir::sqlite::detail {
 
 class lane {
 public:
-    // Opens the connections here, so that their errors come at once.
-    lane(const std::string& path, const open_options& options, access kind, std::size_t threads);
+    // Opens the connections here, so that their errors come at once; stop ends the wait for a lock.
+    lane(const std::string& path, const open_options& options, access kind, std::size_t threads,
+         const std::atomic<bool>& stop);
     lane(const lane&) = delete;
     lane& operator=(const lane&) = delete;
     ~lane();
 
     // True: it will be performed. False: it has failed already, and says why.
     bool enter(call_base& asked) noexcept;
-    // False if it has been taken already.
+    // False if it has been taken already: then it is told to stop.
     bool withdraw(call_base& asked) noexcept;
+    // Throws if the running task is inside the transaction that is open here.
+    void check_outside() const;
     // The transaction ends here; undone if it was not committed.
     void release(owner of) noexcept;
 
@@ -47,13 +50,18 @@ private:
     void work(connection& on) noexcept;
     // What to do next, taken out of the line; none: the holder's transaction ends. False: all is done.
     bool take(std::vector<call_base*>& batch);
-    void perform(connection& on, std::span<call_base* const> batch) noexcept;
+    void perform(connection& on, std::vector<call_base*>& batch) noexcept;
+    // Those who are stopped meanwhile leave the batch. False: it has failed, or nobody is left.
+    bool begin(connection& on, std::vector<call_base*>& batch) noexcept;
+    void let_stopped_go(std::vector<call_base*>& batch) noexcept;
+    void alone(connection& on, call_base& one) noexcept;
     bool together(connection& on, std::span<call_base* const> batch) noexcept;
     database_stats inside(connection& on, call_base& one) noexcept;
     void snapshot(connection& on, call_base& one) noexcept;
     static void call(connection& on, call_base& one) noexcept;
     void finish(call_base& one, const database_stats& done) noexcept;
     static std::exception_ptr closed();
+    static std::exception_ptr inside_itself();
 
     const access kind_;
     const std::size_t max_batch_;
@@ -69,8 +77,9 @@ private:
     bool is_closed_ = false;
     bool ends_now_ = false;
     database_stats counts_;
-    bool is_begun_ = false;          // the holder's transaction; the writer's own affair
-    std::uint64_t done_inside_ = 0;  // its calls
+    std::atomic<bool> stop_came_{false};  // for one of those that were taken
+    bool is_begun_ = false;               // the holder's transaction; the writer's own affair
+    std::uint64_t done_inside_ = 0;       // its calls
     std::mutex joining_;
     std::vector<std::thread> threads_;
 };

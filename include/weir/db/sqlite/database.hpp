@@ -13,8 +13,9 @@
 // Writes that wait at the same time share a commit, and each goes on only when it is on disk: 16 tasks
 // that insert reach many times what one commit for each allows. One that fails is undone alone.
 //
-// Stopping: a call that has not begun is withdrawn. One that runs is interrupted, and undone; but if it
-// was just being committed, it stays done. May be used from several loops.
+// Stopping: a call that has not begun is withdrawn. One that runs, or waits for another process's lock, is
+// interrupted, and undone; but if it was just being committed, it stays done. May be used from several
+// loops.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -155,7 +156,9 @@ public:
     }
 
     // co_await transaction(body): what body(transaction&), a task, gives. Committed when it has ended,
-    // undone when it throws or is stopped.
+    // undone when it throws or is stopped. What body does, and the tasks that it starts while it runs, must
+    // write through the transaction it is given: the database itself would wait for body to end, so
+    // it throws invalid_state.
     template <class Body>
     auto transaction(Body&& body) -> std::invoke_result_t<Body&, sqlite::transaction&> {
         WEIR_CHECK_CALLABLE(Body);
@@ -197,6 +200,7 @@ private:
     private:
         std::shared_ptr<detail::lane> writer_;
         detail::owner own_;
+        detail::open_transactions::scoped mark_;
     };
 
     template <class Body>

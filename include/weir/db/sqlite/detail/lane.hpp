@@ -7,6 +7,7 @@
 #include <weir/db/sqlite/session.hpp>
 #include <weir/detail/mail.hpp>
 #include <weir/detail/result.hpp>
+#include <weir/local.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -32,6 +33,15 @@ private:
     std::uint64_t number_ = 0;
 };
 
+// The transactions in whose bodies a task runs, or was started: a call that would wait for one of these to
+// end would wait for itself.
+struct open_transaction {
+    owner own;
+    std::shared_ptr<const open_transaction> outer;
+};
+using open_transactions = weir::local<std::shared_ptr<const open_transaction>>;
+open_transactions& transactions_around() noexcept;
+
 class call_base : public operation, private weir::detail::mail_item {
 public:
     bool start() noexcept override;
@@ -54,6 +64,7 @@ private:
     virtual void fail(std::exception_ptr error) noexcept = 0;
     virtual std::exception_ptr error() const noexcept = 0;
     void arrive(loop& at) noexcept override;
+    bool is_inside(owner of) const noexcept;  // the body of that transaction
 
     std::shared_ptr<lane> lane_;
     owner owner_;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// A disk that fails when it is told to: SQLite's own, with a hand on every write. It keeps nothing safe
+// from power cuts, so that tests do not wait for a real disk.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <new>
+#include <stdexcept>
+
+namespace sqlite_test {
+
+// As long as it lives, all databases that are opened are on it.
+class faulty_disk {
+public:
+    faulty_disk() : real_(sqlite3_vfs_find(nullptr)), own_(*real_) {
+        own_.zName = "weir-faulty";
+        own_.szOsFile = static_cast<int>(sizeof(file)) + real_->szOsFile;
+        own_.pAppData = this;
+        own_.xOpen = &open;
+        if (sqlite3_vfs_register(&own_, 1) != SQLITE_OK) {
+            throw std::runtime_error("no VFS can be registered");
+        }
+    }
+    faulty_disk(const faulty_disk&) = delete;
+    faulty_disk& operator=(const faulty_disk&) = delete;
+    ~faulty_disk() {
+        sqlite3_vfs_unregister(&own_);
+        sqlite3_vfs_register(real_, 1);
+    }
+
+    // The one of that number from now on, counted from 0, of all writes, truncations and syncs fails with
+    // that code; with -1 none does.
+    void fail(int which, int code) {
+        code_ = code;
+        left_ = which;
+    }
+    bool has_failed() const { return left_ < 0; }
+    // Files that are opened from now on can only be read, as if their modes said so.
+    void refuse_writing(bool refuses) { refuses_writing_ = refuses; }
+
+private:
+    struct file {
+        sqlite3_file base;
+        faulty_disk* on;
+        sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
+    };
+
+    static file& of(sqlite3_file* given) { return *reinterpret_cast<file*>(given); }
+    // What the operation ends with, unless it is to be done.
+    int turn() { return left_-- == 0 ? code_.load() : SQLITE_OK; }
+
+    static int open(sqlite3_vfs* vfs, const char* name, sqlite3_file* given, int flags, int* got) {
+        auto* const own = static_cast<faulty_disk*>(vfs->pAppData);
+        file& made = *new (given) file{{nullptr}, own};
+        if (own->refuses_writing_) {
+            flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
+        }
+        const int result = own->real_->xOpen(own->real_, name, made.real(), flags, got);
+        if (result == SQLITE_OK) {
+            made.base.pMethods = methods();
+        }
+        return result;
+    }
+
+    static const sqlite3_io_methods* methods() {
+        static const sqlite3_io_methods all = {
+            .iVersion = 2,
+            .xClose = [](sqlite3_file* f) { return of(f).real()->pMethods->xClose(of(f).real()); },
+            .xRead =
+                [](sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
+                    return of(f).real()->pMethods->xRead(of(f).real(), to, size, at);
+                },
+            .xWrite =
+                [](sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
+                    const int fault = of(f).on->turn();
+                    // Half of it arrives.
+                    const int written = of(f).real()->pMethods->xWrite(
+                        of(f).real(), from, fault == SQLITE_OK ? size : size / 2, at);
+                    return fault == SQLITE_OK ? written : fault;
+                },
+            .xTruncate =
+                [](sqlite3_file* f, sqlite3_int64 size) {
+                    const int fault = of(f).on->turn();
+                    return fault == SQLITE_OK
+                               ? of(f).real()->pMethods->xTruncate(of(f).real(), size)
+                               : fault;
+                },
+            .xSync = [](sqlite3_file* f, int) { return of(f).on->turn(); },
+            .xFileSize =
+                [](sqlite3_file* f, sqlite3_int64* size) {
+                    return of(f).real()->pMethods->xFileSize(of(f).real(), size);
+                },
+            .xLock = [](sqlite3_file* f,
+                        int kind) { return of(f).real()->pMethods->xLock(of(f).real(), kind); },
+            .xUnlock = [](sqlite3_file* f,
+                          int kind) { return of(f).real()->pMethods->xUnlock(of(f).real(), kind); },
+            .xCheckReservedLock =
+                [](sqlite3_file* f, int* is_held) {
+                    return of(f).real()->pMethods->xCheckReservedLock(of(f).real(), is_held);
+                },
+            .xFileControl =
+                [](sqlite3_file* f, int what, void* with) {
+                    return of(f).real()->pMethods->xFileControl(of(f).real(), what, with);
+                },
+            .xSectorSize =
+                [](sqlite3_file* f) { return of(f).real()->pMethods->xSectorSize(of(f).real()); },
+            .xDeviceCharacteristics =
+                [](sqlite3_file* f) {
+                    return of(f).real()->pMethods->xDeviceCharacteristics(of(f).real());
+                },
+            .xShmMap =
+                [](sqlite3_file* f, int page, int size, int extend, void volatile** at) {
+                    return of(f).real()->pMethods->xShmMap(of(f).real(), page, size, extend, at);
+                },
+            .xShmLock =
+                [](sqlite3_file* f, int first, int count, int kind) {
+                    return of(f).real()->pMethods->xShmLock(of(f).real(), first, count, kind);
+                },
+            .xShmBarrier =
+                [](sqlite3_file* f) { of(f).real()->pMethods->xShmBarrier(of(f).real()); },
+            .xShmUnmap =
+                [](sqlite3_file* f, int deletes) {
+                    return of(f).real()->pMethods->xShmUnmap(of(f).real(), deletes);
+                },
+            .xFetch = nullptr,
+            .xUnfetch = nullptr,
+        };
+        return &all;
+    }
+
+    sqlite3_vfs* real_;
+    sqlite3_vfs own_;
+    std::atomic<int> left_{-1};
+    std::atomic<int> code_{SQLITE_OK};
+    std::atomic<bool> refuses_writing_{false};
+};
+
+}  // namespace sqlite_test
