@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The outside of a database. What runs on behalf of a task shares the inside, which may outlive it.
+
+#include "lines.hpp"
+
+#include <weir/db/pg/database.hpp>
+
+namespace weir::pg {
+
+database::database(const connect_options& where, const database_options& options)
+    : core_(std::make_shared<detail::lines>(where, options)) {}
+
+database::~database() {
+    core_->close();
+}
+
+std::shared_ptr<detail::query_target> database::target() const noexcept {
+    return core_;
+}
+
+task<lease<connection>> database::acquire_from(std::shared_ptr<detail::lines> core) {
+    core->make_room();
+    lease<connection> got = co_await core->pool().acquire();
+    co_return std::move(got);
+}
+
+task<lease<connection>> database::acquire() {
+    return acquire_from(core_);
+}
+
+task<> database::script(std::string sql) {
+    const lease<connection> own = co_await acquire();
+    co_await own->script(std::move(sql));
+}
+
+task<> database::close(clock::duration limit) {
+    const std::shared_ptr<detail::lines> core = core_;
+    co_await detail::lines::drain(core);
+    core->close();
+    co_await core->pool().close(limit);
+}
+
+database_stats database::stats() const noexcept {
+    return core_->stats();
+}
+
+void database::write_metrics(metric_writer& to) const {
+    core_->write_metrics(to);
+}
+
+}  // namespace weir::pg

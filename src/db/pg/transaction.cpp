@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// A transaction that goes without having been committed only says so to its session: ROLLBACK is sent before
+// anything that comes later on the connection, and the task need not wait.
+
+#include "session.hpp"
+
+#include <weir/db/pg/transaction.hpp>
+#include <weir/error.hpp>
+
+#include <exception>
+
+namespace weir::pg {
+
+transaction::transaction(std::shared_ptr<detail::session> on, unsigned level) noexcept
+    : on_(std::move(on)), level_(level) {}
+
+transaction::~transaction() {
+    if (!is_open_) {
+        return;
+    }
+    on_->depth = level_ - 1;
+    try {
+        if (level_ == 1) {
+            on_->send_behind("ROLLBACK");
+        } else {
+            on_->send_behind("ROLLBACK TO SAVEPOINT " + savepoint());
+            on_->send_behind("RELEASE SAVEPOINT " + savepoint());
+        }
+    } catch (...) {  // no memory
+        on_->close();
+    }
+}
+
+std::shared_ptr<detail::query_target> transaction::target() const noexcept {
+    return on_;
+}
+
+std::string transaction::savepoint() const {
+    return "weir_" + std::to_string(level_);
+}
+
+task<> transaction::begin(transaction_options how) {
+    if (on_->depth != level_ - 1) {
+        throw invalid_state(
+            level_ == 1
+                ? "pg: a transaction is open on this connection already; transaction::nested is "
+                  "for those within"
+                : "pg: another nested transaction is open in this one; one at a time");
+    }
+    std::string sql = "BEGIN";
+    if (level_ > 1) {
+        sql = "SAVEPOINT " + savepoint();
+    } else {
+        switch (how.isolation) {
+            case isolation::server_default:
+                break;
+            case isolation::read_committed:
+                sql += " ISOLATION LEVEL READ COMMITTED";
+                break;
+            case isolation::repeatable_read:
+                sql += " ISOLATION LEVEL REPEATABLE READ";
+                break;
+            case isolation::serializable:
+                sql += " ISOLATION LEVEL SERIALIZABLE";
+                break;
+        }
+        sql += how.read_only ? " READ ONLY" : "";
+        sql += how.deferrable ? " DEFERRABLE" : "";
+        on_->spoilt_by = nullptr;
+    }
+    on_->depth = level_;
+    is_open_ = true;
+    detail::command_call begins(on_, std::move(sql), {}, false);
+    co_await begins;
+}
+
+task<> transaction::commit() {
+    if (level_ > 1) {
+        detail::command_call releases(on_, "RELEASE SAVEPOINT " + savepoint(), {}, false);
+        co_await releases;
+    } else {
+        detail::command_call commits(on_, "COMMIT", {}, false);
+        const std::string done = co_await commits;
+        if (done != "COMMIT") {  // the server undid it, and finds nothing wrong with that
+            is_open_ = false;
+            on_->depth = 0;
+            std::string why = "pg: the transaction was undone instead of committed";
+            if (on_->spoilt_by != nullptr) {
+                try {
+                    std::rethrow_exception(std::exchange(on_->spoilt_by, nullptr));
+                } catch (const std::exception& first) {
+                    why += std::string(", since a query in it had failed: ") + first.what();
+                }
+            }
+            throw error(error_fields{.sqlstate = "25P02", .severity = "ERROR", .message = why});
+        }
+    }
+    is_open_ = false;
+    on_->depth = level_ - 1;
+}
+
+bool transaction::is_worth_another(const error& why) noexcept {
+    return why.sqlstate() == "40001" || why.sqlstate() == "40P01";
+}
+
+}  // namespace weir::pg
