@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The folder is what guards the sockets: it must be a real folder, ours, and closed to everybody else.
+
+#include <weir/io/error.hpp>
+#include <weir/io/inspect.hpp>
+#include <weir/io/listener.hpp>
+#include <weir/io/read.hpp>
+#include <weir/io/serve.hpp>
+#include <weir/io/tcp.hpp>
+#include <weir/loop.hpp>
+#include <weir/timeout.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+
+namespace weir::io {
+
+namespace {
+
+std::string folder() {
+    const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+    if (runtime != nullptr && *runtime == '/') {
+        return std::string(runtime) + "/weir";
+    }
+    return "/tmp/weir-" + std::to_string(getuid());
+}
+
+void make_private(const std::string& path) {
+    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+        throw io_error(errno, "cannot make the folder " + path);
+    }
+    struct stat found{};
+    if (lstat(path.c_str(), &found) != 0) {
+        throw io_error(errno, "cannot look at the folder " + path);
+    }
+    if (!S_ISDIR(found.st_mode) || found.st_uid != getuid() || (found.st_mode & 077) != 0) {
+        throw io_error(EPERM, path + " must be a folder of this user that nobody else can open");
+    }
+}
+
+task<> answer(socket peer) {
+    const std::string tree = dump_tasks();
+    co_await peer.write(tree);
+}
+
+// What was left by a process of the same number is no use to anybody.
+struct socket_file {
+    explicit socket_file(std::string at) : path(std::move(at)) { unlink(path.c_str()); }
+    socket_file(const socket_file&) = delete;
+    socket_file& operator=(const socket_file&) = delete;
+    ~socket_file() { unlink(path.c_str()); }
+    const std::string path;
+};
+
+}  // namespace
+
+std::string inspection_path(int pid) {
+    return folder() + "/" + std::to_string(pid) + ".sock";
+}
+
+task<> serve_inspection() {
+    make_private(folder());
+    const socket_file file(inspection_path(getpid()));
+    const auto handler = [](socket peer, tcp::session&) -> task<> {
+        co_await timeout(std::chrono::seconds(5), answer(std::move(peer)));
+    };
+    co_await tcp::serve(address::parse("unix:" + file.path), handler,
+                        {.max_connections = 4, .drain_deadline = {}});
+}
+
+task<std::string> inspect(int pid) {
+    constexpr std::size_t most = 64 << 20;
+    const std::string path = inspection_path(pid);
+    if (access(path.c_str(), F_OK) != 0) {
+        throw io_error(errno, "process " + std::to_string(pid) +
+                                  " shows no tasks: there is no socket " + path);
+    }
+    socket peer = co_await tcp::connect("unix:" + path);
+    co_return co_await read_all(peer, most);
+}
+
+}  // namespace weir::io
