@@ -33,6 +33,37 @@ task<> database::script(std::string sql) {
     co_await own->script(std::move(sql));
 }
 
+namespace {
+
+generator<std::string> copy_out_on(task<lease<connection>> acquiring, std::string sql) {
+    const lease<connection> own = co_await std::move(acquiring);
+    auto chunks = own->copy_out(std::move(sql));
+    for (;;) {
+        auto chunk = co_await chunks.next();
+        if (!chunk.has_value()) {
+            co_return;
+        }
+        co_yield moved(*chunk);
+    }
+}
+
+}  // namespace
+
+generator<std::string> database::copy_out(std::string sql) {
+    return copy_out_on(acquire_from(core_), std::move(sql));
+}
+
+generator<notification> database::listen(std::string channel, listen_options how) {
+    std::vector<std::string> channels;
+    channels.push_back(std::move(channel));
+    return listen(std::move(channels), how);
+}
+
+generator<notification> database::listen(std::vector<std::string> channels, listen_options how) {
+    detail::check_listen(channels, how);
+    return detail::listen(core_->at(), std::move(channels), how);
+}
+
 task<> database::close(clock::duration limit) {
     const std::shared_ptr<detail::lines> core = core_;
     co_await detail::lines::drain(core);

@@ -27,7 +27,7 @@ public:
     // If all connections are taken and some of them are shared, one of these will be free soon.
     void make_room();
     weir::pool<connection>& pool() noexcept { return pool_; }
-    const endpoint& at() const noexcept { return *at_; }
+    const std::shared_ptr<const endpoint>& at() const noexcept { return at_; }
 
     // No more queries; those that were taken are still answered.
     static task<> drain(std::shared_ptr<lines> own);

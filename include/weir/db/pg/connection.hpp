@@ -14,6 +14,7 @@
 // Belongs to one loop.
 #pragma once
 
+#include <weir/db/pg/copy.hpp>
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/db/pg/options.hpp>
@@ -22,6 +23,7 @@
 #include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/task.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -65,6 +67,20 @@ public:
     // co_await script(sql): several statements without parameters, for schemas. Waits until nothing else is
     // under way. Without BEGIN in it they are one transaction. A stop drops the connection.
     task<> script(std::string sql);
+    // co_await copy_in(sql, body): COPY ... FROM STDIN of what body(copy_writer&), a task, writes; how many
+    // rows. All are undone when it throws or is stopped; a stop drops the connection. Waits until nothing
+    // else is under way.
+    template <class Body>
+    task<std::uint64_t> copy_in(std::string sql, Body&& body) {
+        WEIR_CHECK_CALLABLE(Body);
+        return detail::copy_in<std::remove_cvref_t<Body>>(opened(), std::move(sql),
+                                                          std::forward<Body>(body));
+    }
+    // COPY ... TO STDOUT, in chunks of whole rows. Waits until nothing else is under way, and keeps the
+    // connection until the end; dropped half-way, it drops the connection.
+    generator<std::string> copy_out(std::string sql) {
+        return detail::copy_out(opened(), std::move(sql));
+    }
 
     // False once it is lost or closed.
     bool is_open() const noexcept;

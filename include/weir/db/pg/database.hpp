@@ -15,7 +15,9 @@
 #pragma once
 
 #include <weir/db/pg/connection.hpp>
+#include <weir/db/pg/copy.hpp>
 #include <weir/db/pg/error.hpp>
+#include <weir/db/pg/notification.hpp>
 #include <weir/db/pg/options.hpp>
 #include <weir/db/pg/rows.hpp>
 #include <weir/db/pg/transaction.hpp>
@@ -28,6 +30,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace weir::pg {
 
@@ -81,6 +84,18 @@ public:
     // co_await script(sql): as that of connection, on one of the pool.
     task<> script(std::string sql);
 
+    // co_await copy_in(sql, body), copy_out(sql): as those of connection, on one of the pool.
+    template <class Body>
+    task<std::uint64_t> copy_in(std::string sql, Body&& body) {
+        WEIR_CHECK_CALLABLE(Body);
+        return copy_in_on_own<std::remove_cvref_t<Body>>(core_, std::move(sql),
+                                                         std::forward<Body>(body));
+    }
+    generator<std::string> copy_out(std::string sql);
+    // What others say on the channel, over a connection beside the pool: as pg::listen.
+    generator<notification> listen(std::string channel, listen_options how = {});
+    generator<notification> listen(std::vector<std::string> channels, listen_options how = {});
+
     // co_await acquire(): a connection to oneself, until the lease goes. It is lent again when nothing is
     // under way on it and no transaction open, else dropped. What was set on it (SET, LISTEN, advisory
     // locks, temporary tables) stays.
@@ -101,6 +116,12 @@ private:
         -> std::invoke_result_t<Body&, pg::transaction&> {
         const lease<connection> own = co_await acquire_from(std::move(core));
         co_return co_await detail::in_transaction<Body&>(own->opened(), 1, how, body);
+    }
+    template <class Body>
+    static task<std::uint64_t> copy_in_on_own(std::shared_ptr<detail::lines> core, std::string sql,
+                                              Body body) {
+        const lease<connection> own = co_await acquire_from(std::move(core));
+        co_return co_await detail::copy_in<Body&>(own->opened(), std::move(sql), body);
     }
     std::shared_ptr<detail::query_target> target() const noexcept;
 

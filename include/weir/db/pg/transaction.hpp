@@ -7,6 +7,7 @@
 //     });                                                     // committed; undone on error and on stop
 #pragma once
 
+#include <weir/db/pg/copy.hpp>
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/detail/to_task.hpp>
@@ -14,6 +15,7 @@
 #include <weir/time.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -55,6 +57,17 @@ public:
     detail::count_call execute(std::string sql, Parameters&&... parameters) {
         return {target(), std::move(sql),
                 detail::to_parameters(std::forward<Parameters>(parameters)...)};
+    }
+
+    // As those of connection: part of the transaction.
+    template <class Body>
+    task<std::uint64_t> copy_in(std::string sql, Body&& body) {
+        WEIR_CHECK_CALLABLE(Body);
+        return detail::copy_in<std::remove_cvref_t<Body>>(on_, std::move(sql),
+                                                          std::forward<Body>(body));
+    }
+    generator<std::string> copy_out(std::string sql) {
+        return detail::copy_out(on_, std::move(sql));
     }
 
     // co_await nested(body): a part that can fail without the rest (a savepoint); what body(transaction&)
