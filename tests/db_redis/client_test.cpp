@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The client against a real Redis: answers, order, loss of the connection, stops.
 
-#include "redis_server.hpp"
+#include <support/peers/redis.hpp>
 
 #include <weir/cancel.hpp>
 #include <weir/db/redis/client.hpp>

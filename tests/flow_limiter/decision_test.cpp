@@ -27,41 +27,6 @@ struct attempt {
     bool granted;
 };
 
-// Asks at random times. A refusal must name the very nanosecond at which it would be granted: not
-// earlier, not later. For that, what happened until then is played again on fresh decisions.
-template <class Make>
-std::vector<grant> random_trace(std::mt19937_64& random, const Make& make, duration pause,
-                                double most) {
-    const auto decision = make();
-    std::vector<attempt> past;
-    std::vector<grant> grants;
-    const auto replayed = [&] {
-        auto fresh = make();
-        for (const attempt& each : past) {
-            fresh->try_take(each.at, each.weight);
-        }
-        return fresh;
-    };
-    time_point now = start;
-    for (int i = 0; i < 40; ++i) {
-        now += duration(random() % static_cast<std::uint64_t>(pause.count() * 2));
-        const double weight =
-            random() % 2 == 0 ? 1 : static_cast<double>(1 + random() % 1000) * most / 1000;
-        const time_point foreseen = decision->plan(now).grant(weight);
-        const verdict said = decision->try_take(now, weight);
-        EXPECT_EQ(foreseen, now + (said.granted ? 0ns : said.wait));
-        if (said.granted) {
-            grants.push_back({now, weight, i});
-        } else {
-            EXPECT_GT(said.wait, 0ns);
-            EXPECT_FALSE(replayed()->try_take(now + said.wait - 1ns, weight).granted);
-            EXPECT_TRUE(replayed()->try_take(now + said.wait, weight).granted);
-        }
-        past.push_back({now, weight, said.granted});
-    }
-    return grants;
-}
-
 TEST(LimiterDecision, GcraKeepsItsBoundAndNamesExactWaits) {
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
         std::mt19937_64 random(seed);
@@ -71,7 +36,7 @@ TEST(LimiterDecision, GcraKeepsItsBoundAndNamesExactWaits) {
             return std::make_unique<gcra>(gcra_limits{.rate = rate, .burst = burst});
         };
         const auto pause = duration(static_cast<std::int64_t>(1e9 / rate) + 1);
-        const auto grants = random_trace(random, make, pause, std::max(1.0, burst));
+        const auto grants = names_exact_waits(random, make, pause, std::max(1.0, burst));
         ASSERT_EQ(exceeds_bucket(grants, rate, 1s, burst), std::nullopt) << "seed " << seed;
         ASSERT_FALSE(HasFailure()) << "seed " << seed;
     }
@@ -83,7 +48,7 @@ void check_window_decision(Limits limits, double allowed) {
         std::mt19937_64 random(seed);
         limits.limit = static_cast<double>(1 + random() % 6);
         const auto make = [&] { return std::make_unique<Decision>(limits); };
-        const auto grants = random_trace(random, make, 200ms, limits.limit);
+        const auto grants = names_exact_waits(random, make, 200ms, limits.limit);
         ASSERT_EQ(exceeds_window(grants, limits.limit * allowed, 1s), std::nullopt)
             << "seed " << seed;
         ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed;
@@ -102,7 +67,7 @@ TEST(LimiterDecision, SpacingNamesExactWaits) {
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
         std::mt19937_64 random(seed);
         const auto make = [&] { return std::make_unique<spacing>(spacing_limits{100ms}); };
-        random_trace(random, make, 100ms, 3);
+        names_exact_waits(random, make, 100ms, 3);
         ASSERT_FALSE(HasFailure()) << "seed " << seed;
     }
 }

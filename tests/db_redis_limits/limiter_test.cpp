@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The contract of shared limits, and what becomes of it when Redis is away: stopped, frozen, cut off in the
+// middle of a question, or made to forget its scripts and its keys.
+
+#include "support.hpp"
+
+#include <weir/flow/pipeline.hpp>
+#include <weir/flow/prometheus.hpp>
+#include <weir/testing/io/fault_proxy.hpp>
+
+#include <csignal>
+
+namespace {
+
+using namespace shared_limits;
+using redis_test::redis_server;
+using redis_test::shared_server;
+using weir::refusal_reason;
+
+static_assert(weir::waiting_gate<redis::token_bucket>);
+static_assert(weir::waiting_gate<redis::sliding_window>);
+static_assert(std::is_trivially_destructible_v<redis::token_bucket_options>);
+static_assert(std::is_trivially_destructible_v<redis::sliding_window_options>);
+
+WEIR_IO_TEST(SharedLimit, IsOneForAllWhoUseTheKey) {
+    redis::client one({.port = shared_server().port()});
+    redis::client other({.port = shared_server().port()});
+    co_await one.command("DEL", "both", "alone", "window");
+    redis::token_bucket here(one, {.key = "both", .rate = 0.001, .burst = 3, .timeout = 5s});
+    redis::token_bucket there(other, {.key = "both", .rate = 0.001, .burst = 3, .timeout = 5s});
+    redis::token_bucket apart(other, {.key = "alone", .rate = 0.001, .burst = 3, .timeout = 5s});
+    const auto first = co_await here.try_acquire(2);
+    WEIR_ASSERT_TRUE(first);
+    const auto second = co_await there.try_acquire(2);
+    WEIR_ASSERT_FALSE(second);
+    EXPECT_EQ(second.refusal().reason, refusal_reason::rate_limited);
+    EXPECT_GT(second.refusal().retry_after, 900s);
+    EXPECT_LE(second.refusal().retry_after, 1000s);
+    const auto third = co_await there.try_acquire(1);
+    EXPECT_TRUE(third);
+    const auto elsewhere = co_await apart.try_acquire(3);
+    EXPECT_TRUE(elsewhere);
+    const auto wait = co_await there.retry_after();
+    EXPECT_GT(wait, 900s);
+
+    redis::sliding_window in_time(
+        one, {.key = "window", .limit = 2, .window = 100ms, .timeout = 5s, .name = "calls"});
+    const auto begin = weir::now();
+    for (int i = 0; i < 6; ++i) {
+        co_await in_time.acquire();
+    }
+    EXPECT_GE(weir::now() - begin, 200ms);
+    EXPECT_LE(in_time.stats().questions, 14u);
+    weir::prometheus_writer page;
+    in_time.write_metrics(page);
+    EXPECT_NE(page.text().find("weir_limiter_granted_total{kind=\"redis::sliding_window\","
+                               "name=\"calls\"} 6"),
+              std::string::npos)
+        << page.text();
+    // A limit goes with a pipeline, and with run().
+    const int ran = co_await in_time.run([] { return 7; });
+    EXPECT_EQ(ran, 7);
+}
+
+WEIR_IO_TEST(SharedLimit, OptionsAreChecked) {
+    redis::client store({.port = shared_server().port()});
+    EXPECT_THROW(redis::token_bucket(store, {.key = "", .rate = 1}), weir::invalid_argument);
+    EXPECT_THROW(redis::token_bucket(store, {.key = "a", .rate = 0}), weir::invalid_argument);
+    EXPECT_THROW(redis::token_bucket(store, {.key = "a", .rate = 1, .timeout = 0s}),
+                 weir::invalid_argument);
+    EXPECT_THROW(redis::sliding_window(store, {.key = "a", .limit = 0}), weir::invalid_argument);
+    EXPECT_THROW(
+        redis::sliding_window(
+            store,
+            {.key = "a", .limit = 1, .when_away = redis::when_away::limit_locally, .share = 2}),
+        weir::invalid_argument);
+    // A key that holds something else: an error of the user's, told by the limiter's trouble().
+    co_await store.command("DEL", "taken");
+    co_await store.command("SADD", "taken", "x");
+    redis::token_bucket confused(store, {.key = "taken", .rate = 1});
+    const auto refused = co_await confused.try_acquire();
+    EXPECT_FALSE(refused);
+    EXPECT_NE(confused.trouble().find("WRONGTYPE"), std::string::npos) << confused.trouble();
+    co_await store.command("DEL", "taken");
+}
+
+WEIR_IO_TEST(SharedLimit, ScriptsMayBeForgotten) {
+    redis::client store({.port = shared_server().port()});
+    co_await store.command("DEL", "forgets");
+    redis::token_bucket limit(store, {.key = "forgets", .rate = 0.001, .burst = 10, .timeout = 5s});
+    for (int i = 0; i < 10; ++i) {
+        co_await store.command("SCRIPT", "FLUSH");
+        const auto in = co_await limit.try_acquire();
+        EXPECT_TRUE(in);
+    }
+    const auto no_more = co_await limit.try_acquire();
+    EXPECT_FALSE(no_more);
+    EXPECT_EQ(limit.stats().unanswered, 0u);
+}
+
+// Stopped, frozen: nobody hangs, and the way back is found.
+WEIR_IO_TEST(SharedLimit, NobodyHangsWhenRedisIsAway) {
+    redis_server server;
+    redis::client store({.port = server.port(), .response_timeout = 500ms});
+    redis::token_bucket limit(
+        store, {.key = "a", .rate = 1000, .burst = 100, .timeout = 100ms, .probe_every = 20ms});
+    co_await limit.acquire();
+    for (const bool freezes : {true, false}) {
+        freezes ? server.signal(SIGSTOP) : server.stop();
+        const auto begin = weir::now();
+        const auto first = co_await limit.admit();
+        WEIR_ASSERT_FALSE(first);
+        EXPECT_EQ(first.refusal().reason, refusal_reason::circuit_open);
+        for (int i = 0; i < 100; ++i) {
+            const auto next = co_await limit.try_acquire();
+            EXPECT_FALSE(next);
+        }
+        EXPECT_LT(weir::now() - begin, 2s);
+        freezes ? server.signal(SIGCONT) : server.start();
+        while (limit.stats().is_away) {
+            co_await weir::sleep(5ms);
+        }
+        const auto again = co_await limit.admit();
+        WEIR_ASSERT_TRUE(again);
+    }
+}
+
+// Cut in the middle of questions: the bound holds by the clock of Redis, and everybody is served.
+WEIR_IO_TEST(SharedLimit, CutsKeepTheBound) {
+    weir::testing::fault_proxy proxy(weir::io::address::loopback(shared_server().port()));
+    redis::client direct({.port = shared_server().port()});
+    co_await direct.command("DEL", "cut");
+    redis::client store({.port = proxy.address().port(), .reconnect_delay = 1ms});
+    redis::token_bucket limit(
+        store, {.key = "cut", .rate = 1000, .burst = 5, .timeout = 200ms, .probe_every = 2ms});
+    std::vector<grant> grants;
+    int refused = 0;
+    auto use = [&]() -> task<> {
+        for (int i = 0; i < 25; ++i) {
+            auto in = co_await limit.admit();
+            if (in) {
+                grants.push_back({time_point(duration(in.pass().at.time_since_epoch())), 1, 0});
+            } else {
+                ++refused;
+                co_await weir::sleep(in.refusal().retry_after + 1ms);
+            }
+        }
+    };
+    auto cuts = [&]() -> task<> {
+        for (int i = 0; i < 20; ++i) {
+            co_await weir::sleep(10ms);
+            proxy.reset_all();
+        }
+    };
+    auto all = [&](weir::task_group& group) -> task<> {
+        group.spawn(cuts());
+        for (int i = 0; i < 8; ++i) {
+            group.spawn(use());
+        }
+        co_return;
+    };
+    co_await weir::with_group(all);
+    std::sort(grants.begin(), grants.end(),
+              [](const grant& one, const grant& next) { return one.when < next.when; });
+    EXPECT_EQ(exceeds_bucket(grants, 1000, 1s, 5), std::nullopt);
+    EXPECT_GT(grants.size(), 100u) << refused;
+    EXPECT_GT(limit.stats().unanswered, 0u);
+    co_await proxy.stop();
+}
+
+}  // namespace
