@@ -76,7 +76,8 @@ struct claimed {
 
     std::vector<task_record> tasks;  // running now, in the order of their turns
     std::optional<timestamp>
-        next_at;  // when there may be more though nothing changes meanwhile; empty: never
+        next_at;  // when there may be more though nothing changes meanwhile: now, if only the limit of this
+                  // call was in the way; empty: never
 };
 
 // Which run, of which node.
@@ -232,7 +233,8 @@ public:
     virtual task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                                  timestamp now) = 0;
 
-    // The first one registers the node. Prolongs its lease until expires_at, unless that is over.
+    // The first one registers the node. Prolongs its lease until expires_at, unless that is over, or another process
+    // has that id.
     virtual task<heartbeat_answer> heartbeat(node_record node, timestamp now) = 0;
     virtual task<std::vector<node_record>> nodes() = 0;
     // Ends a node's lease now: it is known to be gone, or says goodbye.
@@ -261,7 +263,8 @@ public:
     virtual task<bool> remove_schedule(std::string_view name) = 0;
     virtual task<std::vector<schedule_record>> schedules() = 0;
     // Moves the schedule from this slot to the next and makes its task, both or none. Nothing if the schedule is
-    // gone, paused, or not at this slot any more. Without a task: the slot is skipped.
+    // gone, paused, or not at this slot any more. It stays there if the queue is full. Without a task: the slot is
+    // skipped, and the answer has no id.
     virtual task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                                     timestamp next_slot,
                                                     std::optional<new_task> fresh,
