@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Each version is a script that brings the one before up to date; user_version says how many have been run, and
+// application_id that the file is ours.
+//
+// What a task costs is mostly the indexes that it passes through, so each holds only those that somebody
+// looks for: tasks_due what may run, in the order of a flow; tasks_later what waits for its time; tasks_running
+// and tasks_ended the rest. A flow is a queue's tasks of one flow key; those without a key are one, too.
+
+#include "sqlite_schema.hpp"
+
+#include <weir/service/store.hpp>
+
+#include <cstdint>
+#include <iterator>
+
+namespace weir::service::detail {
+
+namespace {
+
+constexpr std::int64_t application = 0x57656972;  // 'Weir'
+
+constexpr const char* versions[] = {
+    R"sql(
+CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES('probes', 0);
+
+CREATE TABLE queues(
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    is_paused INTEGER NOT NULL DEFAULT 0,
+    max_pending INTEGER NOT NULL DEFAULT 0,
+    max_running INTEGER NOT NULL DEFAULT 0,
+    rate REAL NOT NULL DEFAULT 0,
+    burst INTEGER NOT NULL DEFAULT 1,
+    key_max_running INTEGER NOT NULL DEFAULT 0,
+    key_rate REAL NOT NULL DEFAULT 0,
+    key_burst INTEGER NOT NULL DEFAULT 1,
+    pending INTEGER NOT NULL DEFAULT 0,    -- tasks by state
+    running INTEGER NOT NULL DEFAULT 0,
+    completed INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    due INTEGER NOT NULL DEFAULT 0,        -- of the pending
+    turn INTEGER NOT NULL DEFAULT 0,       -- its last
+    full_at INTEGER NOT NULL DEFAULT 0);   -- of its rate, in nanoseconds
+
+CREATE TABLE flows(
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    tasks INTEGER NOT NULL DEFAULT 0,      -- all there are
+    due INTEGER NOT NULL DEFAULT 0,
+    running INTEGER NOT NULL DEFAULT 0,
+    turn INTEGER NOT NULL DEFAULT 0,
+    full_at INTEGER NOT NULL DEFAULT 0,
+    place INTEGER NOT NULL DEFAULT 0,      -- 0 nothing is due, 1 ready, 2 key_max_running, 3 key_rate
+    free_at INTEGER NOT NULL DEFAULT 0,    -- from key_rate
+    UNIQUE(queue, key));
+CREATE INDEX flows_ready ON flows(queue, turn) WHERE place = 1;
+CREATE INDEX flows_slowed ON flows(queue, free_at) WHERE place = 3;
+CREATE INDEX flows_empty ON flows(full_at) WHERE tasks = 0;
+
+CREATE TABLE tasks(
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    flow INTEGER NOT NULL,
+    state INTEGER NOT NULL,                -- 0 pending, 1 running, 2 completed, 3 failed, 4 cancelled
+    is_due INTEGER NOT NULL,
+    is_cancelling INTEGER NOT NULL DEFAULT 0,
+    priority INTEGER NOT NULL,
+    run INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    node INTEGER,
+    created_at INTEGER NOT NULL,           -- microseconds since 1970, as all times
+    due_at INTEGER NOT NULL,
+    started_at INTEGER,
+    finished_at INTEGER,
+    kind TEXT NOT NULL,
+    run_at INTEGER,                        -- as asked for; so the next ones: null is the default
+    timeout_ms INTEGER,
+    max_attempts INTEGER,
+    backoff_ms INTEGER,
+    factor REAL,
+    max_backoff_ms INTEGER,
+    jitter REAL,
+    idempotency_key TEXT,
+    tags TEXT,                             -- JSON
+    progress REAL,
+    message TEXT,
+    held_by TEXT,
+    error TEXT,
+    payload TEXT,                          -- JSON; null: a long one, in payloads
+    result TEXT);
+CREATE INDEX tasks_due ON tasks(flow, priority DESC) WHERE state = 0 AND is_due = 1;
+CREATE INDEX tasks_later ON tasks(queue, due_at) WHERE state = 0 AND is_due = 0;
+CREATE INDEX tasks_running ON tasks(node) WHERE state = 1;
+CREATE INDEX tasks_cancelling ON tasks(node) WHERE state = 1 AND is_cancelling = 1;
+CREATE INDEX tasks_ended ON tasks(state, finished_at) WHERE state >= 2;
+CREATE INDEX tasks_failed ON tasks(queue) WHERE state = 3;
+CREATE UNIQUE INDEX tasks_once ON tasks(idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+-- Apart, so that a change of the task does not write them again.
+CREATE TABLE payloads(task INTEGER PRIMARY KEY, payload TEXT NOT NULL);
+CREATE TABLE tags(tag TEXT NOT NULL, task INTEGER NOT NULL, PRIMARY KEY(tag, task)) WITHOUT ROWID;
+
+-- Runs that did not complete their task; end: 0 failed, 1 timed out, 2 crashed, 3 postponed, 4 cancelled.
+CREATE TABLE attempts(
+    task INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    error TEXT NOT NULL,
+    node TEXT NOT NULL,
+    PRIMARY KEY(task, run)) WITHOUT ROWID;
+
+-- Processes. One that has lost its lease stays a while, so that it learns of it.
+CREATE TABLE nodes(
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    is_gone INTEGER NOT NULL DEFAULT 0);
+
+CREATE TABLE schedules(
+    name TEXT PRIMARY KEY,
+    cron TEXT NOT NULL,
+    zone TEXT NOT NULL,
+    missed INTEGER NOT NULL,               -- 0 run the latest, 1 skip
+    is_paused INTEGER NOT NULL,
+    task TEXT NOT NULL,                    -- JSON
+    next_slot INTEGER NOT NULL,
+    last_slot INTEGER,
+    last_task INTEGER) WITHOUT ROWID;
+)sql"};
+
+std::int64_t pragma(sqlite::session& on, const char* name) {
+    return on.query(std::string("PRAGMA ") + name).one<std::int64_t>();
+}
+
+}  // namespace
+
+void prepare_schema(sqlite::session& on, const std::string& path) {
+    const std::int64_t newest = std::ssize(versions);
+    const std::int64_t found = pragma(on, "user_version");
+    const bool is_empty = on.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty();
+    if (!is_empty && pragma(on, "application_id") != application) {
+        throw store_unavailable(path + " is a database of something else, not of tasks",
+                                db::retry_advice::no);
+    }
+    if (found > newest) {
+        throw store_unavailable(path + " has version " + std::to_string(found) +
+                                    " of the tables, and this program knows up to " +
+                                    std::to_string(newest) + ": it needs a newer program",
+                                db::retry_advice::no);
+    }
+    for (std::int64_t version = found; version < newest; ++version) {
+        on.script(versions[version]);
+    }
+    if (found < newest) {
+        on.script("PRAGMA application_id = " + std::to_string(application) +
+                  "; PRAGMA user_version = " + std::to_string(newest));
+    }
+}
+
+}  // namespace weir::service::detail
