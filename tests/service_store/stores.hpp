@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// What every store must do, whichever it is: tests with WEIR_STORE_TEST run on all stores that are listed here. Times
+// are made up, so nothing waits. At the end of each, what the store counts must be what it has.
+#pragma once
+
+#include <support/peers/program.hpp>
+
+#include <weir/db/sqlite/database.hpp>
+#include <weir/run.hpp>
+#include <weir/service/sqlite_store.hpp>
+#include <weir/testing/testing.hpp>
+#include <weir/timeout.hpp>
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace store_test {
+
+using namespace std::chrono_literals;
+using namespace weir::service;
+using weir::task;
+
+struct store_kind {
+    const char* name;
+    // In a folder of its own. Opening again gives the same tasks, if is_lasting.
+    task<std::unique_ptr<store>> (*open)(std::string folder);
+    bool is_lasting = false;
+    // Looks behind the store, when it is closed.
+    task<> (*inspect)(std::string folder) = nullptr;
+};
+
+inline task<std::unique_ptr<store>> open_sqlite(std::string folder) {
+    sqlite_store_options options;
+    options.is_durable = false;
+    std::unique_ptr<store> opened = co_await open_sqlite_store(folder + "/tasks.db", options);
+    co_return opened;
+}
+
+// The counts that SQLite's tables keep against what is in them.
+inline task<> inspect_sqlite(std::string folder) {
+    weir::sqlite::database tables = co_await weir::sqlite::open(folder + "/tasks.db");
+    const char* const checks[] = {
+        "SELECT 'queue ' || name FROM queues WHERE "
+        "pending != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 0) OR "
+        "running != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 1) OR "
+        "completed != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 2) OR "
+        "failed != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 3) OR "
+        "cancelled != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 4) OR "
+        "due != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 0 AND is_due = 1)",
+        "SELECT 'flow ' || key FROM flows WHERE "
+        "tasks != (SELECT count(*) FROM tasks WHERE flow = flows.id) OR "
+        "due != (SELECT count(*) FROM tasks WHERE flow = flows.id AND state = 0 AND is_due = 1) OR "
+        "running != (SELECT count(*) FROM tasks WHERE flow = flows.id AND state = 1) OR "
+        "(due = 0) != (place = 0)",
+        "SELECT 'task ' || id FROM tasks WHERE flow NOT IN (SELECT id FROM flows WHERE queue = "
+        "tasks.queue) OR (state = 1 AND node NOT IN (SELECT number FROM nodes)) OR "
+        "(state >= 2) != (finished_at IS NOT NULL) OR (is_cancelling AND state != 1) OR "
+        "(payload IS NULL) != (id IN (SELECT task FROM payloads))",
+        "SELECT 'payload ' || task FROM payloads WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT 'tag ' || tag FROM tags WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT 'attempt of ' || task FROM attempts WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
+    };
+    for (const char* const each : checks) {
+        const weir::sqlite::rows wrong = co_await tables.query(each);
+        for (const auto& what : wrong.as<std::string>()) {
+            ADD_FAILURE() << "wrong: " << what << ", by " << each;
+        }
+    }
+    co_await tables.close();
+}
+
+inline std::vector<store_kind> all_stores() {
+    return {{"sqlite", &open_sqlite, true, &inspect_sqlite}};
+}
+
+// A store, a clock, and short ways to use them.
+class bench {
+public:
+    weir_test::temporary_folder folder;
+    const store_kind* kind = nullptr;
+    std::unique_ptr<store> kept;
+    timestamp now = std::chrono::sys_days(std::chrono::year(2026) / 5 / 17) + 12h;
+
+    static new_task make(std::string key = "", std::string queue = "default") {
+        new_task made("work");
+        made.queue = std::move(queue);
+        made.flow_key = std::move(key);
+        return made;
+    }
+    task<submit_result> submit(new_task fresh) {
+        std::vector<new_task> all;
+        all.push_back(std::move(fresh));
+        const std::vector<submit_result> answers = co_await kept->submit(std::move(all), now);
+        co_return answers.at(0);
+    }
+    // That many.
+    task<std::vector<task_id>> submit_many(std::size_t count, std::string key = "",
+                                           std::string queue = "default") {
+        std::vector<new_task> all(count, make(key, queue));
+        const std::vector<submit_result> answers = co_await kept->submit(std::move(all), now);
+        std::vector<task_id> ids;
+        for (const submit_result& each : answers) {
+            EXPECT_EQ(each.what, submit_result::verdict::made);
+            ids.push_back(each.id);
+        }
+        co_return ids;
+    }
+    static node_record node(std::string id, timestamp until) {
+        node_record made;
+        made.id = std::move(id);
+        made.host = "here";
+        made.pid = 7;
+        made.expires_at = until;
+        return made;
+    }
+    task<heartbeat_answer> beat(std::string id, std::chrono::microseconds lease = 10s) {
+        heartbeat_answer answer = co_await kept->heartbeat(node(std::move(id), now + lease), now);
+        co_return answer;
+    }
+    task<claimed> claim(std::size_t limit, std::string by = "a") {
+        claim_request asked;
+        asked.node = by;
+        asked.now = now;
+        asked.limit = limit;
+        claimed given = co_await kept->claim(asked);
+        co_return given;
+    }
+    static settlement ending(const task_record& run, task_state state) {
+        settlement made;
+        made.key = {run.id, run.run};
+        made.state = state;
+        made.failures = run.failures;
+        if (state == task_state::completed) {
+            made.result = "1";
+        } else if (state == task_state::failed) {
+            made.failures = run.failures + 1;
+            made.error = "it broke";
+            made.attempt = attempt_end::failed;
+        }
+        return made;
+    }
+    settlement again(const task_record& run, std::chrono::microseconds later,
+                     std::string error = "it broke") const {
+        settlement made = ending(run, task_state::pending);
+        made.due_at = now + later;
+        made.failures = run.failures + 1;
+        made.error = std::move(error);
+        made.attempt = attempt_end::failed;
+        return made;
+    }
+    task<bool> settle(settlement ended, std::string by = "a") {
+        std::vector<settlement> all;
+        all.push_back(std::move(ended));
+        const std::vector<bool> answers = co_await kept->settle(by, std::move(all), now);
+        co_return answers.at(0);
+    }
+    task<> complete(const std::vector<task_record>& runs, std::string by = "a") {
+        std::vector<settlement> all;
+        for (const task_record& each : runs) {
+            all.push_back(ending(each, task_state::completed));
+        }
+        const std::vector<bool> answers = co_await kept->settle(by, std::move(all), now);
+        for (const bool each : answers) {
+            EXPECT_TRUE(each);
+        }
+    }
+    task<task_record> look(task_id id) {
+        const std::optional<task_detail> found = co_await kept->find(id);
+        EXPECT_TRUE(found.has_value());
+        co_return found.has_value() ? found->task : task_record();
+    }
+    task<queue_record> queue(std::string name = "default") {
+        const std::vector<queue_record> all = co_await kept->queues();
+        for (const queue_record& each : all) {
+            if (each.name == name) {
+                co_return each;
+            }
+        }
+        co_return queue_record();
+    }
+    // By reason, in their order.
+    task<std::vector<hold::reason>> why(task_id id) {
+        const std::vector<hold> holds = co_await kept->why(id, now);
+        std::vector<hold::reason> reasons;
+        for (const hold& each : holds) {
+            reasons.push_back(each.why);
+        }
+        co_return reasons;
+    }
+    task<> reopen() {
+        co_await kept->close();
+        kept = nullptr;
+        kept = co_await kind->open(folder.path().string());
+    }
+
+    // Counts of queues against a list of all tasks.
+    task<> check_counts() {
+        task_filter all;
+        all.limit = 1'000'000;
+        const std::vector<task_record> tasks = co_await kept->list(all, now);
+        std::map<std::string, std::array<std::uint64_t, 5>> counted;
+        for (const task_record& each : tasks) {
+            ++counted[each.queue][static_cast<std::size_t>(each.state)];
+        }
+        const std::vector<queue_record> queues = co_await kept->queues();
+        for (const queue_record& each : queues) {
+            EXPECT_EQ(each.counts, counted[each.name]) << "of queue " << each.name;
+            EXPECT_LE(each.due, each.count(task_state::pending));
+            counted.erase(each.name);
+        }
+        EXPECT_TRUE(counted.empty()) << "queues are missing";
+    }
+};
+
+inline task<> with_bench(const store_kind& kind, task<> (*body)(bench&)) {
+    bench at;
+    at.kind = &kind;
+    at.kept = co_await kind.open(at.folder.path().string());
+    co_await body(at);
+    co_await at.check_counts();
+    co_await at.kept->close();
+    at.kept = nullptr;
+    if (kind.inspect != nullptr) {
+        co_await kind.inspect(at.folder.path().string());
+    }
+}
+
+inline task<> within_limits(const store_kind& kind, task<> (*body)(bench&)) {
+    co_await weir::timeout(20s, with_bench(kind, body));
+}
+
+inline void run_on(const store_kind& kind, task<> (*body)(bench&)) {
+    weir::run(within_limits(kind, body));
+}
+
+class StoreTest : public testing::TestWithParam<store_kind> {};
+
+}  // namespace store_test
+
+// Suites are instantiated for all stores by WEIR_STORE_SUITE, once in each file.
+#define WEIR_STORE_SUITE(suite)                                                               \
+    class suite : public store_test::StoreTest {};                                            \
+    INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(store_test::all_stores()),          \
+                             [](const testing::TestParamInfo<store_test::store_kind>& info) { \
+                                 return std::string(info.param.name);                         \
+                             })
+#define WEIR_STORE_TEST(suite, name)                               \
+    static weir::task<> suite##_##name##_body(store_test::bench&); \
+    TEST_P(suite, name) {                                          \
+        store_test::run_on(GetParam(), &suite##_##name##_body);    \
+    }                                                              \
+    static weir::task<> suite##_##name##_body([[maybe_unused]] store_test::bench& at)
