@@ -11,7 +11,10 @@ namespace weir::service {
 heartbeat_answer memory_store::tables::heartbeat(const node_record& node, timestamp now) {
     heartbeat_answer answer;
     const auto [found, is_new] = nodes_.try_emplace(node.id, node);
-    answer.is_alive = is_new || found->second.expires_at > now;
+    const node_record& known = found->second;
+    const bool is_same =
+        known.host == node.host && known.pid == node.pid && known.started_at == node.started_at;
+    answer.is_alive = is_new || (is_same && known.expires_at > now);
     if (!answer.is_alive) {
         return answer;
     }
