@@ -52,10 +52,22 @@ heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timest
     return answer;
 }
 
+std::vector<run_key> runs_of(sqlite::session& on, std::string_view node) {
+    const sqlite::rows found = on.query(
+        "SELECT id, run FROM tasks WHERE state = 1 AND node = (SELECT number FROM nodes WHERE "
+        "nodes.id = ?)",
+        node);
+    std::vector<run_key> runs;
+    for (const sqlite::row each : found) {
+        runs.push_back({task_id(each.get<std::int64_t>(0)), each.get<std::uint32_t>(1)});
+    }
+    return runs;
+}
+
 std::vector<node_record> list_nodes(sqlite::session& on) {
     const sqlite::rows found = on.query(
-        "SELECT id, host, pid, started_at, expires_at FROM nodes WHERE is_gone = 0 ORDER BY "
-        "number");
+        "SELECT id, host, pid, started_at, expires_at FROM nodes WHERE is_gone = 0 AND "
+        "expires_at > 0 ORDER BY number");
     std::vector<node_record> nodes;
     for (const sqlite::row each : found) {
         node_record& node = nodes.emplace_back();

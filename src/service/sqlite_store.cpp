@@ -74,6 +74,9 @@ public:
             return claim_tasks(on, own, events);
         });
     }
+    task<std::vector<run_key>> running_on(std::string_view node) override {
+        return ask([node = std::string(node)](sqlite::session& on) { return runs_of(on, node); });
+    }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    timestamp now) override {
         return change(now, [node = std::string(node), ended = std::move(ended), now](

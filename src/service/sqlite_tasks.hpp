@@ -90,6 +90,7 @@ void note_progress(sqlite::session& on, std::string_view node,
                    const std::vector<progress_note>& notes, event_list& events);
 
 heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timestamp now);
+std::vector<run_key> runs_of(sqlite::session& on, std::string_view node);
 std::vector<node_record> list_nodes(sqlite::session& on);
 void end_lease(sqlite::session& on, std::string_view node);
 // Of up to so many tasks; is_all: there are no more.
