@@ -7,6 +7,7 @@
 
 #include <weir/db/sqlite/database.hpp>
 #include <weir/run.hpp>
+#include <weir/service/memory_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 #include <weir/testing/testing.hpp>
 #include <weir/timeout.hpp>
@@ -74,8 +75,13 @@ inline task<> inspect_sqlite(std::string folder) {
     co_await tables.close();
 }
 
+inline task<std::unique_ptr<store>> open_memory(std::string) {
+    std::unique_ptr<store> opened = std::make_unique<memory_store>();
+    co_return opened;
+}
+
 inline std::vector<store_kind> all_stores() {
-    return {{"sqlite", &open_sqlite, true, &inspect_sqlite}};
+    return {{"sqlite", &open_sqlite, true, &inspect_sqlite}, {"memory", &open_memory}};
 }
 
 // A store, a clock, and short ways to use them.
