@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <random>
@@ -82,6 +83,21 @@ TEST(Json, IsWrittenAsPeopleWriteIt) {
             ASSERT_TRUE(back.is_double());
             // Boost's parser is off by the last digit now and then.
             ASSERT_NEAR(back.get_double() / number, 1, 1e-15);
+        }
+    }
+}
+
+// Boost's parser may give the neighbour of the nearest double.
+TEST(Json, NumbersAreTheNearestThereAre) {
+    EXPECT_EQ(http::parse_json("5.282345227897166e-9").as_double(), 5.282345227897166e-9);
+    EXPECT_EQ(http::parse_json("3.9181316758123315e18").as_double(), 3.9181316758123315e18);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 5000; ++i) {
+        const auto number = std::bit_cast<double>(random());
+        if (std::isfinite(number)) {
+            char digits[32];
+            const std::string text(digits, std::to_chars(digits, digits + 32, number).ptr);
+            EXPECT_EQ(http::parse_json("[" + text + "]").at(0).to_number<double>(), number) << text;
         }
     }
 }

@@ -7,10 +7,12 @@
 #include <boost/json/value_stack.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -73,16 +75,33 @@ public:
         stack_.push_string(part);
         return true;
     }
-    bool on_number_part(text, error_code&) { return true; }
+    bool on_number_part(text part, error_code&) {
+        digits_ += part;
+        return true;
+    }
     bool on_int64(std::int64_t number, text, error_code&) {
+        digits_.clear();
         stack_.push_int64(number);
         return true;
     }
     bool on_uint64(std::uint64_t number, text, error_code&) {
+        digits_.clear();
         stack_.push_uint64(number);
         return true;
     }
-    bool on_double(double number, text, error_code& error) {
+    // What Boost makes of the digits may be the neighbour of the nearest double: they are read again.
+    bool on_double(double number, text part, error_code& error) {
+        if (!digits_.empty()) {
+            digits_ += part;
+            part = digits_;
+        }
+        double nearest = 0;
+        const char* const end = part.data() + part.size();
+        const auto [at, trouble] = std::from_chars(part.data(), end, nearest);
+        if (trouble == std::errc() && at == end) {
+            number = nearest;
+        }
+        digits_.clear();
         if (!std::isfinite(number)) {
             is_too_large_ = true;
             error = boost::json::error::exponent_overflow;
@@ -119,6 +138,7 @@ private:
 
     boost::json::value_stack stack_;
     std::string key_;
+    std::string digits_;             // of a number that came in parts
     std::vector<std::string> keys_;  // of the objects that are open
     bool allow_duplicates_;
     bool has_duplicate_ = false;
