@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Writes JSON into a text, member by member: what was stored as JSON goes in as it is, and nothing is copied
+// into values first.
+#pragma once
+
+#include <weir/service/task.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::service::detail {
+
+// '2026-11-15T09:30:00.250000Z'.
+std::string to_rfc3339(timestamp at);
+// With 'Z' or an offset, and with or without a fraction of a second, from 1970 to 9999; none for anything else.
+std::optional<timestamp> parse_rfc3339(std::string_view text) noexcept;
+
+class json_writer {
+public:
+    explicit json_writer(std::string& to) noexcept : out_(&to) {}
+
+    json_writer& begin_object() { return open('{'); }
+    json_writer& end_object() { return close('}'); }
+    json_writer& begin_array() { return open('['); }
+    json_writer& end_array() { return close(']'); }
+    // Names are written as they are: they come from us.
+    json_writer& key(std::string_view name);
+
+    json_writer& text(std::string_view value);
+    json_writer& raw(std::string_view json);
+    json_writer& null() { return raw("null"); }
+    json_writer& number(double value);  // null if it is none
+    json_writer& integer(std::int64_t value);
+    json_writer& natural(std::uint64_t value);
+    json_writer& time(timestamp at);
+
+    json_writer& member(std::string_view name, std::string_view value) {
+        return key(name).text(value);
+    }
+    json_writer& member(std::string_view name, const char* value) { return key(name).text(value); }
+    json_writer& member(std::string_view name, timestamp at) { return key(name).time(at); }
+    json_writer& member(std::string_view name, std::optional<timestamp> at) {
+        return at ? key(name).time(*at) : key(name).null();
+    }
+    template <class Number>
+        requires std::integral<Number> || std::floating_point<Number>
+    json_writer& member(std::string_view name, Number value) {
+        key(name);
+        if constexpr (std::same_as<Number, bool>) {
+            return raw(value ? "true" : "false");
+        } else if constexpr (std::floating_point<Number>) {
+            return number(value);
+        } else if constexpr (std::signed_integral<Number>) {
+            return integer(value);
+        } else {
+            return natural(value);
+        }
+    }
+    // null where the text is empty.
+    json_writer& member_or_null(std::string_view name, std::string_view value) {
+        return value.empty() ? key(name).null() : key(name).text(value);
+    }
+    // JSON already; null where it is empty.
+    json_writer& raw_member(std::string_view name, std::string_view json) {
+        return key(name).raw(json.empty() ? "null" : json);
+    }
+
+private:
+    json_writer& open(char bracket);
+    json_writer& close(char bracket);
+    void separate();
+
+    std::string* out_;
+};
+
+}  // namespace weir::service::detail
