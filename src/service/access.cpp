@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// First what a browser says about where a request comes from, then who asks. A refusal says why: who meets one by
+// mistake, with a proxy or a name of his own, has to know which option is meant for him.
+
+#include <weir/error.hpp>
+#include <weir/http/answered.hpp>
+#include <weir/http/bearer_auth.hpp>
+#include <weir/http/problem.hpp>
+#include <weir/http/url.hpp>
+#include <weir/service/access.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace weir::service {
+
+namespace {
+
+constexpr std::size_t shortest_token = 16;
+constexpr std::string_view token_protocol = "weir.token.";
+
+// The host of 'host:port' and '[::1]:port'.
+std::string_view host_of(std::string_view authority) noexcept {
+    if (authority.starts_with('[')) {
+        return authority.substr(0, authority.find(']') + 1);
+    }
+    return authority.substr(0, authority.find(':'));
+}
+
+bool is_this_machine(std::string_view host) noexcept {
+    return http::same_name(host, "localhost") || host == "127.0.0.1" || host == "[::1]";
+}
+
+bool changes_something(http::method method) noexcept {
+    return method != http::method::get && method != http::method::head &&
+           method != http::method::options;
+}
+
+// 'https://example.com:443' and 'HTTPS://Example.com' are one.
+std::optional<std::string> normal_origin(std::string_view text) {
+    const std::optional<http::url> parsed = http::url::try_parse(text);
+    if (!parsed || parsed->has_credentials()) {
+        return std::nullopt;
+    }
+    return parsed->origin();
+}
+
+bool is_same_host(std::string_view origin, std::string_view host) {
+    const std::optional<http::url> page = http::url::try_parse(origin);
+    if (!page) {
+        return false;
+    }
+    // With the scheme of the page: a proxy may have taken TLS off, and ports have their defaults.
+    const std::optional<http::url> here =
+        http::url::try_parse(std::string(page->scheme()) + "://" + std::string(host));
+    return here && here->authority() == page->authority();
+}
+
+std::optional<std::string> decode_base64url(std::string_view text) {
+    std::string made;
+    unsigned bits = 0;
+    int count = 0;
+    for (const char each : text) {
+        unsigned value = 0;
+        if (each >= 'A' && each <= 'Z') {
+            value = static_cast<unsigned>(each - 'A');
+        } else if (each >= 'a' && each <= 'z') {
+            value = static_cast<unsigned>(each - 'a') + 26;
+        } else if (each >= '0' && each <= '9') {
+            value = static_cast<unsigned>(each - '0') + 52;
+        } else if (each == '-') {
+            value = 62;
+        } else if (each == '_') {
+            value = 63;
+        } else {
+            return std::nullopt;
+        }
+        bits = bits << 6 | value;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            made += static_cast<char>(bits >> count & 0xff);
+        }
+    }
+    return made;
+}
+
+// A page's token for a WebSocket becomes what everybody else sends.
+void take_protocol_token(http::request& asked) {
+    if (asked.headers().contains("Authorization")) {
+        return;
+    }
+    const std::string offered = asked.headers().joined("Sec-WebSocket-Protocol");
+    const std::size_t at = offered.find(token_protocol);
+    if (at == std::string::npos || (at > 0 && offered[at - 1] != ' ' && offered[at - 1] != ',')) {
+        return;
+    }
+    std::string_view coded = std::string_view(offered).substr(at + token_protocol.size());
+    coded = coded.substr(0, coded.find_first_of(", \t"));
+    const std::optional<std::string> token = decode_base64url(coded);
+    if (token && !token->empty() && http::is_field_value(*token)) {
+        asked.headers().set("Authorization", "Bearer " + *token);
+    }
+}
+
+void add_security_headers(http::headers& to) {
+    to.set_default("Content-Security-Policy",
+                   "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
+                   "frame-ancestors 'none'");
+    to.set_default("X-Content-Type-Options", "nosniff");
+    to.set_default("Referrer-Policy", "no-referrer");
+    to.set_default("Cache-Control", "no-store");
+}
+
+}  // namespace
+
+void check_exposure(const io::address& at, const access_options& options) {
+    if (options.tokens.empty() && !at.is_loopback()) {
+        throw invalid_argument(
+            "refusing to listen on " + at.text() +
+            " without a token: whoever reaches it could run tasks. Set a token, or listen on "
+            "127.0.0.1:" +
+            std::to_string(at.port()) + " and let a proxy that asks for passwords stand before it");
+    }
+}
+
+struct access_control::rules {
+    std::optional<http::response> refusal_of(const http::request& asked) const;
+    std::optional<http::response> refusal_of_host(const http::request& asked) const;
+    bool needs_token(const http::request& asked) const {
+        return has_tokens && !(is_open && is_open(asked.route()));
+    }
+
+    http::bearer_auth auth;
+    bool has_tokens = false;
+    std::vector<std::string> origins;
+    std::vector<std::string> hosts;
+    std::function<bool(std::string_view)> is_open;
+};
+
+access_control::access_control(const access_options& options,
+                               std::function<bool(std::string_view)> is_open) {
+    auto made = std::make_shared<rules>();
+    made->is_open = std::move(is_open);
+    made->auth.realm("weir");
+    for (std::size_t i = 0; i < options.tokens.size(); ++i) {
+        const std::string name = "token " + std::to_string(i + 1);
+        if (options.tokens[i].size() < shortest_token) {
+            throw invalid_argument("access: " + name + " is shorter than " +
+                                   std::to_string(shortest_token) +
+                                   " characters, and could be guessed");
+        }
+        made->auth.token(options.tokens[i], name);
+        made->has_tokens = true;
+    }
+    for (const std::string_view each : options.origins) {
+        std::optional<std::string> origin = normal_origin(each);
+        if (!origin) {
+            throw invalid_argument("access: '" + std::string(each) +
+                                   "' is no origin, as 'https://tasks.example.com' is");
+        }
+        made->origins.push_back(std::move(*origin));
+    }
+    made->hosts.assign(options.hosts.begin(), options.hosts.end());
+    rules_ = std::move(made);
+}
+
+std::optional<http::response> access_control::rules::refusal_of_host(
+    const http::request& asked) const {
+    const std::string_view host = host_of(asked.host());
+    const bool is_named = std::any_of(hosts.begin(), hosts.end(), [&](const std::string& each) {
+        return http::same_name(each, host);
+    });
+    if (!is_this_machine(host) && !is_named) {
+        return http::response::problem(
+            http::status::forbidden,
+            "without a token the service answers only on this machine: Host must be localhost, "
+            "127.0.0.1 or [::1]");
+    }
+    if (asked.remote_address().is_ip() && !asked.remote_address().is_loopback()) {
+        return http::response::problem(
+            http::status::forbidden,
+            "without a token the service answers only to clients on this machine");
+    }
+    return std::nullopt;
+}
+
+// A page may be opened from anywhere; its requests must be its own.
+std::optional<http::response> access_control::rules::refusal_of(const http::request& asked) const {
+    if (!has_tokens) {
+        if (std::optional<http::response> refused = refusal_of_host(asked)) {
+            return refused;
+        }
+    }
+    const http::headers& fields = asked.headers();
+    const bool is_upgrade = fields.contains("Upgrade");
+    const std::optional<std::string_view> origin = fields.find("Origin");
+    if (origin && (is_upgrade || changes_something(asked.method()))) {
+        const std::optional<std::string> normal = normal_origin(*origin);
+        const bool is_known =
+            normal && std::find(origins.begin(), origins.end(), *normal) != origins.end();
+        if (fields.count("Origin") > 1 || (!is_known && !is_same_host(*origin, asked.host()))) {
+            return http::response::problem(
+                http::status::forbidden,
+                "pages of another origin may not do this: Origin is not that of Host");
+        }
+        if (is_known) {
+            return std::nullopt;
+        }
+    }
+    const std::string_view site = fields.get("Sec-Fetch-Site");
+    const bool is_foreign = site == "cross-site" || site == "same-site";
+    const bool is_visit = asked.method() == http::method::get && !is_upgrade &&
+                          fields.get("Sec-Fetch-Mode") == "navigate";
+    if (is_foreign && !is_visit) {
+        return http::response::problem(
+            http::status::forbidden,
+            "requests from pages of other sites are refused: Sec-Fetch-Site is '" +
+                std::string(site) + "'");
+    }
+    return std::nullopt;
+}
+
+task<http::response> access_control::operator()(http::request& asked, http::next inner) const {
+    const std::shared_ptr<const rules> held = rules_;
+    http::response answer;
+    if (std::optional<http::response> refused = held->refusal_of(asked)) {
+        answer = std::move(*refused);
+    } else if (held->needs_token(asked)) {
+        take_protocol_token(asked);
+        answer = co_await held->auth(asked, inner);
+    } else {
+        answer = co_await inner(asked);
+    }
+    add_security_headers(answer.headers());
+    co_return answer;
+}
+
+}  // namespace weir::service
