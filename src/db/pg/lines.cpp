@@ -29,15 +29,21 @@ pool_options named(pool_options given) {
 }
 
 const database_options& checked(const database_options& options) {
-    if (options.shared == 0 || options.shared > options.pool.max) {
+    if (options.shared > options.pool.max) {
         throw invalid_argument("pg::database: shared is " + std::to_string(options.shared) +
-                               "; it must be at least 1 and at most pool.max, which is " +
+                               "; it must be at most pool.max, which is " +
                                std::to_string(options.pool.max));
     }
     if (options.pipeline == 0) {
         throw invalid_argument("pg::database: pipeline is 0; it must be at least 1");
     }
     return options;
+}
+
+std::size_t shared_of(const database_options& options) {
+    constexpr std::size_t most = 16;
+    const std::size_t usual = std::min(options.pool.max - options.pool.max / 4, most);
+    return options.shared != 0 ? options.shared : usual;
 }
 
 // Back from a lease: what was stopped on it must have ended, and transactions with it.
@@ -61,7 +67,7 @@ pool_functions<connection> functions(const std::shared_ptr<const endpoint>& at,
 lines::lines(const connect_options& where, const database_options& options)
     : counts_(std::make_shared<session_counts>()),
       at_((check(where), std::make_shared<const endpoint>(where))),
-      shared_(checked(options).shared),
+      shared_(shared_of(checked(options))),
       pipeline_(options.pipeline),
       pool_(named(options.pool), functions(at_, session_settings(where, counts_))) {}
 
