@@ -136,25 +136,25 @@ void connection::own(std::string_view sql) {
     };
     is_own_ = true;
     const end at_the_end{*this};
-    run(std::string(sql) + " -- weir", {});
+    run(sql, {});
 }
 
 void connection::begin_writing(std::chrono::steady_clock::time_point since) {
     check_place();
     busy_since_ = since;
     keeps_waiting_ = true;
-    own("BEGIN IMMEDIATE");
+    own("BEGIN IMMEDIATE -- weir");
 }
 
 void connection::begin_reading() {
     check_place();
-    own("BEGIN");
+    own("BEGIN -- weir");
 }
 
 void connection::roll_back() noexcept {
     if (is_in_transaction()) {
         try {
-            own("ROLLBACK");
+            own("ROLLBACK -- weir");
         } catch (const std::exception&) {
             // It ends with the connection at the latest; the next BEGIN says so.
         }
@@ -162,7 +162,7 @@ void connection::roll_back() noexcept {
 }
 
 void connection::undo_to_save() {
-    own("ROLLBACK TO weir");
+    own("ROLLBACK TO weir -- weir");
     forget_save();
 }
 

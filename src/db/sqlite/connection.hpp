@@ -41,11 +41,11 @@ public:
     // For who has waited for somebody else's lock since then: so long is left of the busy_timeout.
     void begin_writing(std::chrono::steady_clock::time_point since);
     void begin_reading();
-    void commit() { own("COMMIT"); }
+    void commit() { own("COMMIT -- weir"); }
     void roll_back() noexcept;  // if one is open
-    void save() { own("SAVEPOINT weir"); }
+    void save() { own("SAVEPOINT weir -- weir"); }
     void undo_to_save();
-    void forget_save() { own("RELEASE weir"); }
+    void forget_save() { own("RELEASE weir -- weir"); }
     void allow_transactions(bool are_allowed) noexcept { is_own_ = are_allowed; }
     // Whether a transaction is open: SQLite ends one by itself after some errors.
     bool is_in_transaction() const noexcept;

@@ -174,7 +174,9 @@ bool lane::enter(call_base& asked) noexcept {
     }
     (is_holders ? of_holder_ : waiting_).push(asked);
     asked.stage_ = call_base::stage::queued;
-    wakes_.notify_one();
+    if (is_holders || waiting_.size >= enough_) {
+        wakes_.notify_one();
+    }
     return true;
 }
 

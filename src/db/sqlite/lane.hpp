@@ -50,6 +50,7 @@ private:
     void work(connection& on) noexcept;
     // What to do next, taken out of the line; none: the holder's transaction ends. False: all is done.
     bool take(std::vector<call_base*>& batch);
+    void gather(std::unique_lock<std::mutex>& lock);
     void perform(connection& on, std::vector<call_base*>& batch) noexcept;
     // Those who are stopped meanwhile leave the batch. False: it has failed, or nobody is left.
     bool begin(connection& on, std::vector<call_base*>& batch) noexcept;
@@ -77,9 +78,15 @@ private:
     bool is_closed_ = false;
     bool ends_now_ = false;
     database_stats counts_;
+    std::size_t enough_ = 1;              // calls that wait, to wake the thread
     std::atomic<bool> stop_came_{false};  // for one of those that were taken
     bool is_begun_ = false;               // the holder's transaction; the writer's own affair
     std::uint64_t done_inside_ = 0;       // its calls
+    // The writer's own affair, too: how many were answered just now, how long their commit took, and for how
+    // many batches it does not wait for such to come back, since it was in vain.
+    std::size_t answered_ = 0;
+    clock::duration commit_time_{};
+    unsigned rest_ = 0;
     std::mutex joining_;
     std::vector<std::thread> threads_;
 };

@@ -5,6 +5,8 @@
 
 #include "lane.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace weir::sqlite::detail {
@@ -28,8 +30,31 @@ void lane::work(connection& on) noexcept {
     on.roll_back();
 }
 
+// Who was answered often comes back at once with the next. If the writer took those that waited meanwhile, the
+// two halves would take turns, and share nothing: so it waits for a moment, far shorter than a commit takes.
+void lane::gather(std::unique_lock<std::mutex>& lock) {
+    const std::size_t before = waiting_.size;
+    const std::size_t wanted = std::min(before + std::exchange(answered_, 0), max_batch_);
+    constexpr std::chrono::microseconds quick(20);  // not worth it
+    if (wanted < 2 || before >= wanted || is_closed_ || holder_ != owner() ||
+        commit_time_ < quick || (rest_ > 0 && --rest_ > 0)) {
+        return;
+    }
+    constexpr std::chrono::milliseconds longest(1);
+    enough_ = wanted;
+    wakes_.wait_for(lock, std::min<clock::duration>(commit_time_ / 2, longest),
+                    [&] { return waiting_.size >= wanted || is_closed_ || ends_now_; });
+    enough_ = 1;
+    const std::size_t came = waiting_.size > before ? waiting_.size - before : 0;
+    if (2 * came < wanted - before) {
+        constexpr unsigned batches = 50;
+        rest_ = batches;
+    }
+}
+
 bool lane::take(std::vector<call_base*>& batch) {
     std::unique_lock lock(guard_);
+    gather(lock);
     for (;;) {
         if (ends_now_) {
             return false;
@@ -201,7 +226,10 @@ bool lane::together(connection& on, std::span<call_base* const> batch) noexcept 
                 return true;
             }
         }
+        const auto began = std::chrono::steady_clock::now();
         on.commit();
+        commit_time_ = std::chrono::steady_clock::now() - began;
+        answered_ = batch.size();
         const std::lock_guard lock(guard_);
         ++counts_.commits;
         return true;
