@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +44,13 @@ class Build:
         self.peers = self.directory / "peers"
         self._cmake = None
         self._weir_problem = None
+        self._shared = {}
+
+    def shared(self, name, make):
+        """What several participants use, made once."""
+        if name not in self._shared:
+            self._shared[name] = make()
+        return self._shared[name]
 
     def cmake_directory(self):
         if self._cmake is None:
@@ -233,10 +241,62 @@ class HttpParticipant:
 
 
 @dataclass(frozen=True)
+class NpmScript:
+    """A script with packages of npm's, as its lock file says; from a copy, which they are put beside."""
+
+    folder: str  # under bench/
+    script: str
+    arguments: list = field(default_factory=list)
+
+    def prepare(self, build):
+        node, npm = shutil.which("node"), shutil.which("npm")
+        if node is None or npm is None:
+            raise Missing("no node or no npm (Debian: nodejs, npm)")
+        copy = build.peers / self.folder.replace("/", "_")
+        lock = copy / "package-lock.json"
+        former = lock.read_text() if (copy / "node_modules").is_dir() and lock.exists() else ""
+        shutil.copytree(ROOT / "bench" / self.folder, copy, dirs_exist_ok=True)
+        if former != lock.read_text():
+            execute([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=copy)
+        return [node, str(copy / self.script), *self.arguments]
+
+
+@dataclass(frozen=True)
+class DbParticipant:
+    """Plays some of the parts of suite db, with servers that all share."""
+
+    parts: dict  # of pg, redis, sqlite
+
+    def prepare(self, build):
+        sys.path.insert(0, str(ROOT / "bench" / "db"))
+        import servers  # noqa: PLC0415
+
+        found, problems = {"disk": str(build.peers)}, []
+        build.peers.mkdir(parents=True, exist_ok=True)
+        for part, program in self.parts.items():
+            try:
+                found[part] = program.prepare(build)
+                if part == "pg":
+                    server = build.shared("postgres", lambda: servers.Postgres(tempfile.gettempdir()))
+                    found["postgres"] = [server.process.pid, server.url]
+                elif part == "redis":
+                    server = build.shared("redis", lambda: servers.Redis(build.peers))
+                    found["redis_server"] = [server.process.pid, server.port]
+            except (Missing, servers.Absent) as problem:
+                found.pop(part, None)
+                problems.append(str(problem))
+        if not found.keys() & self.parts.keys():
+            raise Missing("; ".join(problems))
+        for problem in problems:
+            print(f"  without a part: {problem}", file=sys.stderr)
+        return [sys.executable, str(ROOT / "bench" / "db" / "drive.py"), json.dumps(found)]
+
+
+@dataclass(frozen=True)
 class PythonScript:
     """Debian's Python and not the first in PATH, since Debian's modules are installed for it."""
 
-    script: str
+    script: str  # under bench/peers
     arguments: list = field(default_factory=list)
     module: str = ""
     python: str = "/usr/bin/python3"

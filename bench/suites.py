@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from participants import (
     CargoProgram,
     CmakeProgram,
+    DbParticipant,
     GoProgram,
     HttpParticipant,
     Installed,
     LoadedServer,
     NodeScript,
+    NpmScript,
     PythonScript,
     WithArguments,
 )
@@ -49,6 +51,15 @@ def weir_http(driver):
 
 def go_http(part):
     return WithArguments(GoProgram("go_http", "bench_go_http", harness=""), [part])
+
+
+def weir_db(driver):
+    return DbParticipant(
+        {
+            part: WithArguments(CmakeProgram(f"bench_weir_db_{part}", needs="weir::db"), [driver])
+            for part in ("pg", "redis", "sqlite")
+        }
+    )
 
 
 SUITES = {
@@ -145,6 +156,36 @@ SUITES = {
             "go": HttpParticipant({"server": go_http("server"), "client": go_http("client")}),
             "node": HttpParticipant({"server": NodeScript("node_http.js"), "broadcast": NodeScript("node_ws.js", module="ws")}),
             "aiohttp": HttpParticipant({"client": PythonScript("aiohttp_client.py", module="aiohttp")}),
+        },
+        by_median=True,
+        rounds=(3, 9),
+    ),
+    "db": Suite(
+        title="Weir's database clients and their peers, each on one core",
+        workloads=[
+            Workload("pg_64", "PostgreSQL: queries a second, 64 under way", "1/s", higher_is_better=True),
+            Workload("pg_insert", "PostgreSQL: durable inserts a second, 64 under way", "1/s", higher_is_better=True),
+            Workload("pg_transaction", "PostgreSQL: transactions a second, 64 under way", "1/s", higher_is_better=True),
+            Workload("sqlite_16", "SQLite: durable inserts a second, 16 writers", "1/s", higher_is_better=True),
+            Workload("redis_64", "Redis: GETs a second, 64 under way", "1/s", higher_is_better=True),
+            Workload("redis_64_own", "Redis: the same, a connection each", "1/s", higher_is_better=True),
+        ],
+        participants={
+            "weir": weir_db("uring"),
+            "weir_epoll": weir_db("epoll"),
+            "floor": DbParticipant(
+                {
+                    "pg": CmakeProgram("bench_db_floor_pg", needs="libpq (Debian: libpq-dev)"),
+                    "sqlite": CmakeProgram("bench_db_floor_sqlite", needs="SQLite (Debian: libsqlite3-dev)"),
+                }
+            ),
+            "node": DbParticipant({"pg": NpmScript("db/peers/node", "pg.js")}),
+            "node_pipeline": DbParticipant({"pg": NpmScript("db/peers/node", "pg.js", ["--pipeline"])}),
+            "asyncpg": DbParticipant({"pg": PythonScript("../db/peers/asyncpg_bench.py", module="asyncpg")}),
+            "pgbench": DbParticipant({"pg": Installed("/usr/bin/pgbench", "postgresql", "pgbench")}),
+            "redis-benchmark": DbParticipant(
+                {"redis": Installed("/usr/bin/redis-benchmark", "redis-tools", "redis-benchmark")}
+            ),
         },
         by_median=True,
         rounds=(3, 9),

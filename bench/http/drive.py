@@ -11,13 +11,10 @@ loopback interface; everything ends with this program.
 """
 import argparse
 import contextlib
-import ctypes
 import json
 import os
-import resource
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -25,42 +22,12 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from processes import run_load, start  # noqa: E402
+
 SERVER_CPU, LOAD_CPU = 0, 1
 BODY = b"Hello, World!"
 NGINX = "/usr/sbin/nginx"
-PR_SET_PDEATHSIG = 1
-libc = ctypes.CDLL(None)
-
-
-def start(command, cpu, **options):
-    def prepare():
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.sched_setaffinity(0, {cpu})
-
-    return subprocess.Popen(command, preexec_fn=prepare, stdin=subprocess.DEVNULL, **options)
-
-
-def cpu_times(pid):
-    """Seconds for which the threads of a process ran, and for which they stood in line for a processor."""
-    ran = waited = 0
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):
-            one, two, _ = (thread / "schedstat").read_text().split()
-            ran, waited = ran + int(one), waited + int(two)
-    return ran * 1e-9, waited * 1e-9
-
-
-class Watch:
-    """How busy the measured process and its counterpart were, from its making until now."""
-
-    def __init__(self, pid):
-        self.pid, self.then, self.began = pid, cpu_times(pid), time.monotonic()
-
-    def busy(self):
-        wall = time.monotonic() - self.began
-        ran, waited = (a - b for a, b in zip(cpu_times(self.pid), self.then))
-        # Threads of one process wait for each other, too: no more can be lost than it did not run.
-        return ran / wall, max(0, min(waited, wall - ran)) / wall, ran
 
 
 @contextlib.contextmanager
@@ -123,31 +90,6 @@ def check_answer(port):
             for part in (b"http/1.1 200 ", b"\r\ncontent-type: text/plain", b"\r\ncontent-length: 13\r\n", b"\r\ndate: "):
                 if part not in head:
                     raise RuntimeError(f"no {part!r} in {answer!r}")
-
-
-def run_load(command, cpu, watch_pid):
-    """Output of the load generator, and how busy both were. One that prints 'ready' is watched from there."""
-    watch, began = Watch(watch_pid), time.monotonic()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = start(command, cpu, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    own, output = None, ""
-    for line in process.stdout:
-        if line == "ready\n":
-            watch, own = Watch(watch_pid), Watch(process.pid)
-            continue
-        output += line
-        if own is not None:
-            busy, load = watch.busy(), own.busy()
-            own = None
-            process.wait()
-            return output, busy, load
-    busy, wall = watch.busy(), time.monotonic() - began
-    errors = process.stderr.read()
-    if process.wait() != 0:
-        raise RuntimeError(errors.strip() or f"{command[0]} ended with {process.returncode}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return output, busy, (used / wall, 0, used)
 
 
 def result(value, unit, operations, busy, load):
