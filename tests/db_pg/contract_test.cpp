@@ -106,6 +106,24 @@ WEIR_IO_TEST(pg_connection, answers_each_of_many_with_its_own) {
     }
 }
 
+WEIR_IO_TEST(pg_connection, speaks_tls_and_carries_much) {
+    pg::connection own = co_await pg::connect({.url = pg_server().url() + "?sslmode=require"});
+    const bool is_safe =
+        co_await one<bool>(own, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+    EXPECT_TRUE(is_safe);
+    // More than the buffers of both sides hold, in both directions at once.
+    std::vector<task<std::string>> asked;
+    for (int i = 0; i < 4; ++i) {
+        asked.push_back(one<std::string>(own, "SELECT $1 || repeat('x', 3000000)",
+                                         std::string(2'000'000, static_cast<char>('a' + i))));
+    }
+    const std::vector<std::string> answers = co_await gather(std::move(asked));
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(answers[i].size(), 5'000'000U);
+        EXPECT_EQ(answers[i][1'999'999], static_cast<char>('a' + i));
+    }
+}
+
 WEIR_IO_TEST(pg_connection, one_that_fails_leaves_the_others_alone) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
     co_await own.execute("CREATE TEMP TABLE kept(id int PRIMARY KEY)");
@@ -280,14 +298,17 @@ WEIR_IO_TEST(pg_database, shares_few_connections_among_many_queries) {
 
 // A query that takes long does not hold up those that come after it.
 WEIR_IO_TEST(pg_database, nobody_stands_behind_a_slow_one) {
+    pg::connection other = co_await pg::connect({.url = pg_url()});
+    co_await other.query("SELECT pg_advisory_lock(7)");
     pg::database shop({.url = pg_url()}, {.shared = 2});
-    handle<int> slow = spawn(one<int>(shop, "SELECT 1 FROM pg_sleep(0.4)"));
+    handle<int> slow = spawn(one<int>(shop, "SELECT 1 FROM pg_advisory_xact_lock(7)"));
     co_await sleep(50ms);
     for (int i = 0; i < 5; ++i) {
         const int got = co_await one<int>(shop, "SELECT $1::int", i);
         EXPECT_EQ(got, i);
     }
     EXPECT_FALSE(slow.done());
+    co_await other.query("SELECT pg_advisory_unlock(7)");
     co_await slow;
 }
 

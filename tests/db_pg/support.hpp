@@ -14,18 +14,34 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace weir_test {
 
-// Its user 'guarded' must give a password.
+// Its user 'guarded' must give a password; it speaks TLS to who wants that.
 inline postgres& pg_server() {
-    static postgres server({.hba = {"host all guarded 127.0.0.1/32 scram-sha-256"}});
-    return server;
+    static const auto made = [] {
+        need("/usr/bin/openssl", "openssl");
+        const temporary_folder folder;
+        running_program openssl(folder, {"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+                                         "-days", "2", "-subj", "/CN=localhost", "-keyout",
+                                         folder / "key", "-out", folder / "certificate"});
+        while (openssl.is_running()) {
+            usleep(1'000);
+        }
+        return std::make_unique<postgres>(postgres_options{
+            .settings = {"ssl=on"},
+            .hba = {"host all guarded 127.0.0.1/32 scram-sha-256"},
+            .files = {{"server.crt", folder.read("certificate")},
+                      {"server.key", folder.read("key")}},
+        });
+    }();
+    return *made;
 }
 inline const std::string& pg_url() {
-    static const std::string url = pg_server().url();
+    static const std::string url = pg_server().url() + "?sslmode=disable";
     return url;
 }
 

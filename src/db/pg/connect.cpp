@@ -135,6 +135,11 @@ endpoint::endpoint(const connect_options& options) : timeout_(options.connect_ti
             given_.emplace_back(each->keyword, each->val);
         }
     }
+    const std::string* const limit = find("connect_timeout");
+    if (limit != nullptr && timeout_ == connect_options().connect_timeout &&
+        std::atoi(limit->c_str()) > 0) {
+        timeout_ = std::chrono::seconds(std::atoi(limit->c_str()));
+    }
     const auto by_default = [&](const char* keyword, const char* variable, std::string value) {
         if (find(keyword) == nullptr && (variable == nullptr || environment(variable) == nullptr)) {
             given_.emplace_back(keyword, std::move(value));

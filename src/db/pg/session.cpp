@@ -170,10 +170,10 @@ void session::turn() {
     }
     if (!is_lost_) {
         check_cancel();
-        send();
-        if (owner_ != nullptr && !is_lost_) {
+        if (owner_ != nullptr) {
             owner_->has_room(*this);
         }
+        send();
     }
     if (is_quiet_awaited_ && is_quiet()) {
         is_quiet_awaited_ = false;
@@ -184,8 +184,16 @@ void session::turn() {
 void session::lose(std::string why) noexcept {
     if (!is_lost_) {
         is_lost_ = true;
-        lost_why_ = std::move(why);
-        while (!lost_why_.empty() && lost_why_.back() == '\n') {
+        // One line of it.
+        for (const char each : why) {
+            const bool is_space = each == '\n' || each == '\t' || each == ' ';
+            if (!is_space) {
+                lost_why_ += each;
+            } else if (!lost_why_.empty() && lost_why_.back() != ' ') {
+                lost_why_ += ' ';
+            }
+        }
+        while (!lost_why_.empty() && lost_why_.back() == ' ') {
             lost_why_.pop_back();
         }
     }
@@ -204,6 +212,9 @@ void session::end() noexcept {
     }
     disarm(reader_);
     disarm(writer_);
+    if (!sent_.empty()) {
+        ask_cancel_at_the_end();
+    }
     settings_.counts->lost += sent_.size();
     for (sent_entry& each : sent_) {
         if (each.waiter != nullptr) {
@@ -287,6 +298,9 @@ task<> session::begin_alone(std::shared_ptr<session> own) {
 void session::end_alone(bool is_good) noexcept {
     is_alone_ = false;
     if (is_ended_) {
+        if (!is_good) {
+            ask_cancel_at_the_end();
+        }
         connection_.reset();
         return;
     }
@@ -296,7 +310,7 @@ void session::end_alone(bool is_good) noexcept {
             lose(PQerrorMessage(connection_.get()));
         } else {
             lose("what ran alone on it was stopped");
-            begin_cancel();
+            ask_cancel_at_the_end();
         }
     }
     is_readable_ = true;  // perhaps; it was not watched

@@ -162,6 +162,7 @@ private:
 
     void consider_cancel();
     void begin_cancel();
+    void ask_cancel_at_the_end() noexcept;
     static task<> ask_cancel(std::shared_ptr<session> own, std::shared_ptr<pg_cancel> by);
     void check_cancel();
     void after(clock::duration delay, void (session::*what)());

@@ -30,6 +30,10 @@ void session::after(clock::duration delay, void (session::*what)()) {
 }
 
 void session::consider_cancel() {
+    if (cancelling_ == cancelling::soon &&
+        (sent_.empty() || sent_.front().number != cancelled_number_)) {
+        cancelling_ = cancelling::no;  // it has ended by itself
+    }
     if (cancelling_ == cancelling::no && !sent_.empty() && sent_.front().is_abandoned) {
         cancelling_ = cancelling::soon;
         cancelled_number_ = sent_.front().number;
@@ -45,10 +49,6 @@ void session::cancel_is_due() {
     if (!sent_.empty() && sent_.front().is_abandoned &&
         (cancelling_ == cancelling::under_way || sent_.front().number == cancelled_number_)) {
         begin_cancel();
-    } else if (cancelling_ == cancelling::soon) {
-        cancelling_ = cancelling::no;
-        consider_cancel();
-        wake();
     }
 }
 
@@ -64,6 +64,23 @@ void session::begin_cancel() {
         is_asking_ = true;
         ++settings_.counts->cancels;
         spawn(ask_cancel(shared_from_this(), std::move(by)), {.name = "postgres cancel"});
+    }
+}
+
+// The connection goes while something runs on it: the server would notice when it has an answer, not before.
+void session::ask_cancel_at_the_end() noexcept {
+    const std::shared_ptr<session> own = weak_from_this().lock();
+    if (own == nullptr || is_asking_ || PQstatus(connection_.get()) != CONNECTION_OK ||
+        loop::current_or_null() == nullptr) {
+        return;
+    }
+    try {
+        if (std::shared_ptr<pg_cancel> by{PQgetCancel(connection_.get()), &PQfreeCancel}) {
+            spawn(ask_cancel(own, std::move(by)), {.name = "postgres cancel"});
+            is_asking_ = true;
+            ++settings_.counts->cancels;
+        }
+    } catch (...) {  // the loop is ending: then it goes on over there
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A transaction that goes without having been committed only says so to its session: ROLLBACK is sent before
-// anything that comes later on the connection, and the task need not wait.
+// A transaction that is stopped only says so to its session: ROLLBACK is sent before anything that comes later
+// on the connection, and the task need not wait. After an error it does, so that locks are gone when the error
+// is seen.
 
 #include "session.hpp"
 
@@ -99,8 +100,28 @@ task<> transaction::commit() {
     on_->depth = level_ - 1;
 }
 
-bool transaction::is_worth_another(const error& why) noexcept {
-    return why.sqlstate() == "40001" || why.sqlstate() == "40P01";
+// Parts need not be waited for: what follows is sent behind it.
+task<> transaction::roll_back() {
+    if (!is_open_ || level_ > 1) {
+        co_return;
+    }
+    try {
+        detail::command_call undoes(on_, "ROLLBACK", {}, false);
+        co_await undoes;
+        is_open_ = false;
+        on_->depth = 0;
+    } catch (const error&) {  // the connection is lost, and the transaction with it
+    }
+}
+
+bool transaction::is_worth_another(const std::exception_ptr& why) noexcept {
+    try {
+        std::rethrow_exception(why);
+    } catch (const error& failure) {
+        return failure.sqlstate() == "40001" || failure.sqlstate() == "40P01";
+    } catch (...) {
+        return false;
+    }
 }
 
 }  // namespace weir::pg

@@ -16,6 +16,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -43,7 +44,7 @@ class transaction {
 public:
     transaction(const transaction&) = delete;
     transaction& operator=(const transaction&) = delete;
-    // Undoes it unless it was committed; the connection does that behind the task.
+    // After a stop: the connection undoes it behind the task.
     ~transaction();
 
     // As those of connection. A query that is stopped while it runs, or that fails, spoils the transaction:
@@ -79,8 +80,10 @@ public:
     transaction(std::shared_ptr<detail::session> on, unsigned level) noexcept;
     task<> begin(transaction_options how);
     task<> commit();
+    // After an error: waits until the server has undone it.
+    task<> roll_back();
     // Did it fail because of others, and may be tried again?
-    static bool is_worth_another(const error& why) noexcept;
+    static bool is_worth_another(const std::exception_ptr& why) noexcept;
 
 private:
     std::shared_ptr<detail::query_target> target() const noexcept;
@@ -118,13 +121,18 @@ template <class Body>
 auto in_transaction(std::shared_ptr<session> on, unsigned level, transaction_options how, Body body)
     -> std::invoke_result_t<Body&, transaction&> {
     for (unsigned attempt = 1;; ++attempt) {
-        try {
+        std::exception_ptr failure;
+        {
             transaction inside(on, level);
-            co_return co_await run_in(inside, how, body);
-        } catch (const error& why) {
-            if (attempt >= how.attempts || !transaction::is_worth_another(why)) {
-                throw;
+            try {
+                co_return co_await run_in(inside, how, body);
+            } catch (...) {
+                failure = std::current_exception();
             }
+            co_await inside.roll_back();
+        }
+        if (attempt >= how.attempts || !transaction::is_worth_another(failure)) {
+            std::rethrow_exception(failure);
         }
         co_await sleep(pause_before(attempt));
     }
