@@ -54,12 +54,12 @@ WEIR_IO_TEST(HttpClientNetwork, WhoDoesNotReadStopsTheServer) {
     });
     client fetcher;
     client_request wanted(method::get, server.url());
-    wanted.set_stall_timeout(40ms);  // ours, not the server's
+    wanted.set_stall_timeout(400ms);  // ours, not the server's
     client_response answer = co_await fetcher.send(std::move(wanted));
     std::size_t before = 0;
     do {
         before = sent;
-        co_await weir::sleep(60ms);
+        co_await weir::sleep(600ms);
     } while (sent != before);
     EXPECT_LT(sent, size);
     std::string got;
