@@ -4,6 +4,7 @@
 # with the area as label and as prefix of their names.
 
 include(GoogleTest)
+include("${CMAKE_CURRENT_LIST_DIR}/unite.cmake")
 
 # Every test program links all layers there are, so that they can share one precompiled header.
 add_library(weir_test_base INTERFACE)
@@ -32,7 +33,8 @@ target_precompile_headers(weir_test_pch PRIVATE support/precompiled.hpp)
 set(WEIR_TEST_DRIVER "" CACHE STRING "Driver of the tests' loops; empty: the default")
 
 function(weir_add_test_program target area)
-    add_executable(${target} ${ARGN})
+    weir_unite(sources ${target} ${ARGN})
+    add_executable(${target} ${sources})
     target_link_libraries(${target} PRIVATE weir_test_base)
     target_precompile_headers(${target} REUSE_FROM weir_test_pch)
     # Asked for their tests when ctest starts, not while building: a program that crashes there

@@ -22,10 +22,12 @@ check_preset() {
 }
 
 # configure PRESET [CMAKE_OPTION...]: silent where nothing is new, all of it where it fails.
+# WEIR_UNITE_TESTS=ON is for building all tests from nothing: tests/unite.cmake.
 configure() {
     local preset=$1 log
     shift
-    log=$(cmake -S "$root" --preset "$preset" "$@" 2>&1) || {
+    log=$(cmake -S "$root" --preset "$preset" \
+        -DWEIR_UNITE_TESTS="${WEIR_UNITE_TESTS:-OFF}" "$@" 2>&1) || {
         echo "$log" >&2
         return 1
     }
