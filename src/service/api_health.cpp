@@ -120,9 +120,9 @@ api_core::answer api_core::show_metrics(http::request&) {
         for (std::size_t state = 0; state < each.counts.size(); ++state) {
             const metric_label labels[] = {{"queue", each.name},
                                            {"state", to_string(static_cast<task_state>(state))}};
-            page.metric_writer::gauge("weir_service_tasks", "Tasks that the store has, by state.",
-                                      std::span<const metric_label>(labels),
-                                      static_cast<double>(each.counts[state]));
+            page.gauge("weir_service_tasks", "Tasks that the store has, by state.",
+                       std::span<const metric_label>(labels),
+                       static_cast<double>(each.counts[state]));
         }
         const metric_label queue[] = {{"queue", each.name}};
         const std::span<const metric_label> by_queue(queue);

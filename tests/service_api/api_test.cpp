@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: MIT
+// The routes one by one, in simulated time; what is refused and why; the description.
+
+#include "support.hpp"
+
+#include <weir/flow/prometheus.hpp>
+#include <weir/http/link.hpp>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace {
+
+using namespace api_test;
+using namespace std::chrono_literals;
+using http::method;
+
+constexpr std::array<std::string_view, 1> tokens = {"0123456789abcdef"};
+
+}  // namespace
+
+WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
+    site here;
+    co_await here.learn();
+    here.start();
+    const answer made =
+        co_await here.post("/tasks", R"({"kind": "echo", "payload": {"n": [1, 2.50]}})");
+    EXPECT_EQ(made.code, 202U);
+    const std::string id = made["id"];
+    EXPECT_EQ(made["task_id"], id);
+    EXPECT_EQ(made["state"], "pending");
+    EXPECT_EQ(made["duplicate"], "false");
+    EXPECT_EQ(made.headers.get("Location"), "/tasks/" + id);
+    co_await weir::sleep(1s);
+    const answer done = co_await here.get("/tasks/" + id);
+    EXPECT_EQ(done.code, 200U);
+    EXPECT_EQ(done["id"], id);
+    EXPECT_EQ(done["state"], "completed");
+    EXPECT_EQ(done["status"], "completed");
+    EXPECT_NE(done.text.find(R"("payload":{"n":[1,2.50]})"), std::string::npos);
+    EXPECT_EQ(done.json.at("result").at("n").at(1).to_number<double>(), 2.5);
+    EXPECT_TRUE(done.json.at("error").is_null());
+    EXPECT_TRUE(done.json.at("attempts").as_array().empty());
+    EXPECT_FALSE(done.json.at("finished_at").is_null());
+
+    const answer none = co_await here.get("/tasks/0000000000001");
+    EXPECT_EQ(none.code, 404U);
+    EXPECT_EQ(none.headers.get("Cache-Control"), "no-store");
+    for (const std::string odd :
+         {"/tasks/1", "/tasks/%00", "/tasks/..%2f", "/tasks/UUUUUUUUUUUUU"}) {
+        const answer missing = co_await here.get(odd);
+        EXPECT_TRUE(missing.code == 404 || missing.code == 400) << odd << missing.code;
+    }
+    const answer kinds = co_await here.get("/kinds");
+    EXPECT_EQ(kinds["kinds"], R"(["echo","fail","sleep"])");
+    co_await here.stop();
+}
+
+WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
+    site here({}, {.max_body = 2000, .max_batch = 3});
+    co_await here.learn();
+    const std::pair<std::string, unsigned> bodies[] = {
+        {R"({"kind": "echo", "pay": 1})", 422},
+        {R"({"kind": "unknown"})", 422},
+        {R"({"kind": ""})", 422},
+        {R"({"kind": "echo", "priority": 100000})", 422},
+        {R"({"kind": "echo", "run_at": "9999-99-99T00:00:00Z"})", 422},
+        {R"({"kind": "echo", "tags": ["a", 1]})", 422},
+        {R"("echo")", 422},
+        {"[]", 422},
+        {"{", 400},
+        {R"({"kind": "echo", "payload": ")" + std::string(3000, 'a') + "\"}", 413},
+        {std::string(1500, '['), 400},
+    };
+    for (const auto& [body, code] : bodies) {
+        const answer refused = co_await here.post("/tasks", body);
+        EXPECT_EQ(refused.code, code) << body << refused.text;
+        EXPECT_FALSE(refused.detail().empty());
+    }
+    const answer unknown = co_await here.post("/tasks", R"({"kind": "unknown"})");
+    EXPECT_NE(unknown.detail().find("echo"), std::string::npos) << unknown.text;
+    const answer member = co_await here.post("/tasks", R"({"kind": "echo", "dealy": 1})");
+    EXPECT_EQ(member["member"], "dealy");
+    EXPECT_NE(member.detail().find("delay"), std::string::npos);
+    const fields plain{{"Content-Type", "text/plain"}};
+    const answer text = co_await here.post("/tasks", R"({"kind": "echo"})", plain);
+    EXPECT_EQ(text.code, 415U);
+    const fields form{{"Content-Type", "application/x-www-form-urlencoded"}};
+    const answer posted = co_await here.post("/tasks", "kind=echo", form);
+    EXPECT_EQ(posted.code, 415U);
+    const answer method_wrong = co_await here.ask(method::put, "/tasks", "{}");
+    EXPECT_EQ(method_wrong.code, 405U);
+    EXPECT_EQ(method_wrong.headers.get("Content-Security-Policy").substr(0, 18),
+              "default-src 'self'");
+    for (const char* query : {"?limit=0", "?state=x", "?cursor=x", "?nothing=1", "?from=x",
+                              "?queue=%ff", "?limit=99999999999999999999"}) {
+        const answer refused = co_await here.get(std::string("/tasks") + query);
+        EXPECT_EQ(refused.code, 422U) << query;
+    }
+    const answer broken = co_await here.get("/tasks?queue=%zz");
+    EXPECT_EQ(broken.code, 400U);
+    for (const char* queue : {"/queues/%ff/pause", "/queues/%0a/pause", "/queues/a%7f/resume"}) {
+        const answer refused = co_await here.post(queue);
+        EXPECT_EQ(refused.code, 422U) << queue;
+    }
+    const std::string name(101, 'a');
+    const answer long_name = co_await here.post("/queues/" + name + "/pause");
+    EXPECT_EQ(long_name.code, 422U);
+    const answer queues = co_await here.get("/queues");
+    EXPECT_EQ(queues["queues"], "[]");  // nothing of that was kept
+}
+
+WEIR_TEST(ServiceApi, KeysMakeSubmitsRepeatable) {
+    site here;
+    co_await here.learn();
+    const std::string body = R"({"kind": "echo", "payload": {"a": 1}, "idempotency_key": "k1"})";
+    const answer first = co_await here.post("/tasks", body);
+    EXPECT_EQ(first.code, 202U);
+    const answer second = co_await here.post("/tasks", body);
+    EXPECT_EQ(second.code, 200U);
+    EXPECT_EQ(second["id"], first["id"]);
+    EXPECT_EQ(second["duplicate"], "true");
+    EXPECT_EQ(second.headers.get("Location"), "/tasks/" + first["id"]);
+    // Blanks make no other task.
+    const answer third = co_await here.post(
+        "/tasks", R"({"idempotency_key": "k1", "payload": { "a" : 1 }, "kind":"echo"})");
+    EXPECT_EQ(third.code, 200U) << third.text;
+    const answer other = co_await here.post(
+        "/tasks", R"({"kind": "echo", "payload": {"a": 2}, "idempotency_key": "k1"})");
+    EXPECT_EQ(other.code, 409U);
+    EXPECT_EQ(other["id"], first["id"]);
+    const std::string plain = R"({"kind": "echo", "payload": {"a": 1}})";
+    const fields key{{"Idempotency-Key", "k1"}};
+    const answer by_header = co_await here.post("/tasks", plain, key);
+    EXPECT_EQ(by_header.code, 200U);
+    const fields quoted{{"Idempotency-Key", "\"k1\""}};
+    const answer by_quoted = co_await here.post("/tasks", plain, quoted);
+    EXPECT_EQ(by_quoted["id"], first["id"]);
+    const fields wrong{{"Idempotency-Key", "k2"}};
+    const answer differs = co_await here.post("/tasks", body, wrong);
+    EXPECT_EQ(differs.code, 422U);
+    const fields odd{{"Idempotency-Key", "\xff\xfe"}};
+    const answer bad = co_await here.post("/tasks", plain, odd);
+    EXPECT_EQ(bad.code, 422U);
+    const fields empty{{"Idempotency-Key", "\"\""}};
+    const answer nothing = co_await here.post("/tasks", plain, empty);
+    EXPECT_EQ(nothing.code, 422U);
+}
+
+WEIR_TEST(ServiceApi, BatchesAnswerForEach) {
+    site here({}, {.max_batch = 5});
+    co_await here.learn();
+    const std::string body = R"([
+        {"kind": "echo", "payload": {"x": "[1,{"}, "idempotency_key": "a"},
+        {"kind": "nobody"},
+        {"kind": "echo", "idempotency_key": "a", "payload": {"x":"[1,{"}},
+        7,
+        {"kind": "echo", "idempotency_key": "a"}])";
+    const answer made = co_await here.post("/tasks/batch", body);
+    EXPECT_EQ(made.code, 200U) << made.text;
+    const bj::array& results = made.json.at("results").as_array();
+    WEIR_ASSERT_EQ(results.size(), 5U);
+    EXPECT_EQ(results[0].at("duplicate"), false);
+    EXPECT_EQ(results[1].at("error").at("status"), 422);
+    EXPECT_EQ(results[2].at("duplicate"), true);
+    EXPECT_EQ(results[2].at("id"), results[0].at("id"));
+    EXPECT_EQ(results[3].at("error").at("status"), 422);
+    EXPECT_EQ(results[4].at("error").at("status"), 409);
+    EXPECT_EQ(made["made"], "1");
+    EXPECT_EQ(made["duplicates"], "1");
+    EXPECT_EQ(made["refused"], "3");
+    const std::string first(results[0].at("id").as_string());
+    const answer kept = co_await here.get("/tasks/" + first);
+    EXPECT_NE(kept.text.find(R"("payload":{"x":"[1,{"})"), std::string::npos);
+
+    // The whole batch again, by one key.
+    const std::string plain =
+        R"({"tasks": [{"kind": "echo", "payload": 1}, {"kind": "echo", "payload": 2}]})";
+    const fields key{{"Idempotency-Key", "batch-7"}};
+    const answer once = co_await here.post("/tasks/batch", plain, key);
+    const answer again = co_await here.post("/tasks/batch", plain, key);
+    EXPECT_EQ(once["made"], "2");
+    EXPECT_EQ(again["duplicates"], "2");
+    EXPECT_EQ(once.json.at("results").at(1).at("id"), again.json.at("results").at(1).at("id"));
+
+    const answer none = co_await here.post("/tasks/batch", "[]");
+    EXPECT_EQ(none["made"], "0");
+    const answer many = co_await here.post("/tasks/batch", "[1,2,3,4,5,6]");
+    EXPECT_EQ(many.code, 413U);
+    for (const char* bad : {"7", "{}", R"({"tasks": 1})", R"({"tasks": [], "more": 1})", "null"}) {
+        const answer refused = co_await here.post("/tasks/batch", bad);
+        EXPECT_EQ(refused.code, 422U) << bad;
+    }
+    const answer escaped =
+        co_await here.post("/tasks/batch", R"({"t\u0061sks": [{"kind": "echo", "payload": [1]}]})");
+    EXPECT_EQ(escaped["made"], "1");
+}
+
+WEIR_TEST(ServiceApi, ListsHavePagesAndFilters) {
+    site here;
+    co_await here.learn();
+    for (int i = 0; i < 25; ++i) {
+        const std::string queue = i % 2 == 0 ? "even" : "odd queue & more";
+        co_await here.submit(R"({"kind": "echo", "queue": ")" + queue + R"(", "tags": ["t)" +
+                             std::to_string(i % 5) + R"("], "flow_key": "k)" +
+                             std::to_string(i % 3) + R"("})");
+        co_await weir::sleep(1s);
+    }
+    co_await here.submit(R"({"kind": "echo", "delay": 1000})");
+    std::set<std::string> seen;
+    std::string next = "/tasks?limit=4&queue=odd+queue+%26+more";
+    int pages = 0;
+    while (!next.empty()) {
+        const answer page = co_await here.get(next);
+        EXPECT_EQ(page.code, 200U);
+        std::string last = "~";
+        for (const bj::value& each : page.json.at("tasks").as_array()) {
+            EXPECT_EQ(each.at("queue"), "odd queue & more");
+            EXPECT_FALSE(each.as_object().contains("payload"));
+            const std::string id(each.at("id").as_string());
+            EXPECT_LT(id, last);  // the newest first
+            EXPECT_TRUE(seen.insert(id).second);
+            last = id;
+        }
+        const bj::value& link = page.json.at("next");
+        next = link.is_null() ? "" : std::string(link.as_string());
+        const auto by_header = http::find_link(page.headers, "next");
+        EXPECT_EQ(by_header ? by_header->target : "", next);
+        ++pages;
+    }
+    EXPECT_EQ(seen.size(), 12U);
+    EXPECT_EQ(pages, 3);
+    const auto count = [&](std::string query) -> weir::task<std::size_t> {
+        const answer page = co_await here.get("/tasks?limit=200&" + query);
+        EXPECT_EQ(page.code, 200U) << query << page.text;
+        co_return page.json.at("tasks").as_array().size();
+    };
+    const std::pair<std::string, std::size_t> cases[] = {
+        {"tag=t3", 5},       {"flow_key=k0", 9},       {"kind=echo", 26},
+        {"kind=fail", 0},    {"status=scheduled", 1},  {"state=pending", 26},
+        {"state=failed", 0}, {"queue=even&tag=t0", 3}, {"to=1970-01-01T00:00:00Z", 0}};
+    for (const auto& [query, expected] : cases) {
+        const std::size_t found = co_await count(query);
+        EXPECT_EQ(found, expected) << query;
+    }
+}
+
+WEIR_TEST(ServiceApi, TasksAreCancelledRetriedAndExplained) {
+    site here({.workers = 1});
+    co_await here.learn();
+    here.start();
+    const std::string later = co_await here.submit(R"({"kind": "echo", "delay": 3600})");
+    const answer why_later = co_await here.get("/tasks/" + later + "/why");
+    EXPECT_EQ(why_later.json.at("reasons").at(0).at("reason"), "not_due");
+    EXPECT_FALSE(why_later.json.at("reasons").at(0).at("until").is_null());
+    EXPECT_EQ(why_later["status"], "scheduled");
+    const answer cancelled = co_await here.post("/tasks/" + later + "/cancel");
+    EXPECT_EQ(cancelled.code, 200U);
+    EXPECT_EQ(cancelled["cancel"], "done");
+    const answer twice = co_await here.post("/tasks/" + later + "/cancel");
+    EXPECT_EQ(twice.code, 409U);
+    const answer none = co_await here.post("/tasks/0000000000001/cancel");
+    EXPECT_EQ(none.code, 404U);
+    const answer again = co_await here.post("/tasks/" + later + "/retry");
+    EXPECT_EQ(again.code, 200U);
+    co_await weir::sleep(1s);
+    const answer done = co_await here.get("/tasks/" + later);
+    EXPECT_EQ(done["state"], "completed");
+    const answer over = co_await here.post("/tasks/" + later + "/retry");
+    EXPECT_EQ(over.code, 409U);
+    const answer why_done = co_await here.get("/tasks/" + later + "/why");
+    EXPECT_EQ(why_done.json.at("reasons").at(0).at("reason"), "finished");
+
+    const std::string slow =
+        co_await here.submit(R"({"kind": "sleep", "payload": {"seconds": 100}})");
+    co_await weir::sleep(1s);
+    const std::string behind = co_await here.submit(R"({"kind": "echo"})");
+    const answer why_busy = co_await here.get("/tasks/" + behind + "/why");
+    EXPECT_EQ(why_busy.json.at("reasons").at(0).at("reason"), "workers_busy") << why_busy.text;
+    const answer asked = co_await here.post("/tasks/" + slow + "/cancel");
+    EXPECT_EQ(asked.code, 202U);
+    EXPECT_EQ(asked["cancel"], "requested");
+    co_await weir::sleep(5s);
+    const answer ended = co_await here.get("/tasks/" + slow);
+    EXPECT_EQ(ended["state"], "cancelled");
+    const answer ran = co_await here.get("/tasks/" + behind);
+    EXPECT_EQ(ran["state"], "completed");
+
+    const std::string bad = co_await here.submit(
+        R"({"kind": "fail", "queue": "q", "max_attempts": 3, "backoff": {"initial": 1, "jitter": 0}})");
+    co_await weir::sleep(500ms);
+    const answer retrying = co_await here.get("/tasks/" + bad);
+    EXPECT_EQ(retrying["status"], "retrying");
+    EXPECT_EQ(retrying["state"], "pending");
+    co_await weir::sleep(30s);
+    const answer failed = co_await here.get("/tasks/" + bad);
+    EXPECT_EQ(failed["state"], "failed");
+    EXPECT_EQ(failed["failures"], "3");
+    EXPECT_EQ(failed.json.at("attempts").as_array().size(), 3U);
+    EXPECT_EQ(failed["error"], "it went wrong \uFFFD <b>");
+    EXPECT_EQ(failed.text.find('\xff'), std::string::npos);
+    const answer driven = co_await here.post("/queues/q/redrive");
+    EXPECT_EQ(driven["redriven"], "1");
+    const answer limited = co_await here.post("/queues/q/redrive?limit=5&kind=fail");
+    EXPECT_EQ(limited["redriven"], "0");
+    const answer refused = co_await here.post("/queues/q/redrive?state=failed");
+    EXPECT_EQ(refused.code, 422U);
+    co_await here.stop();
+}
+
+WEIR_TEST(ServiceApi, QueuesHaveLimitsAndPauses) {
+    site here;
+    co_await here.learn();
+    here.start();
+    const answer none = co_await here.get("/queues/mail");
+    EXPECT_EQ(none.code, 404U);
+    const answer made =
+        co_await here.ask(method::patch, "/queues/mail", R"({"max_pending": 2, "rate": 1.5})");
+    EXPECT_EQ(made.code, 200U) << made.text;
+    EXPECT_EQ(made.json.at("limits").at("max_pending"), 2);
+    const answer more =
+        co_await here.ask(method::patch, "/queues/mail", R"({"rate": null, "key_burst": 3})");
+    EXPECT_EQ(more.json.at("limits").at("max_pending"), 2);
+    EXPECT_EQ(more.json.at("limits").at("rate").to_number<double>(), 0);
+    const answer paused = co_await here.post("/queues/mail/pause");
+    EXPECT_EQ(paused["is_paused"], "true");
+    const std::string first = co_await here.submit(R"({"kind": "echo", "queue": "mail"})");
+    co_await here.submit(R"({"kind": "echo", "queue": "mail"})");
+    const answer full = co_await here.post("/tasks", R"({"kind": "echo", "queue": "mail"})");
+    EXPECT_EQ(full.code, 429U);
+    EXPECT_EQ(full.headers.get("Retry-After"), "1");
+    EXPECT_EQ(full["queue"], "mail");
+    const answer in_batch =
+        co_await here.post("/tasks/batch", R"([{"kind": "echo", "queue": "mail"}])");
+    EXPECT_EQ(in_batch.json.at("results").at(0).at("error").at("status"), 429);
+    const answer why = co_await here.get("/tasks/" + first + "/why");
+    EXPECT_EQ(why.json.at("reasons").at(0).at("reason"), "paused");
+    EXPECT_EQ(why.json.at("reasons").at(0).at("text"), "the queue 'mail' is paused");
+    const answer waiting = co_await here.get("/queues/mail");
+    EXPECT_EQ(waiting.json.at("counts").at("pending"), 2);
+    const answer resumed = co_await here.post("/queues/mail/resume");
+    EXPECT_EQ(resumed["is_paused"], "false");
+    co_await weir::sleep(1s);
+    const answer empty = co_await here.get("/queues/mail");
+    EXPECT_EQ(empty.json.at("counts").at("completed"), 2);
+    for (const char* bad : {R"({"rate": -1})", R"({"rate": 1e99})", R"({"burst": 0})", "[]",
+                            R"({"rates": 1})", R"({"max_running": 1.5})"}) {
+        const answer refused = co_await here.ask(method::patch, "/queues/mail", bad);
+        EXPECT_EQ(refused.code, 422U) << bad;
+    }
+    const answer strange = co_await here.post("/queues/caf%C3%A9%20%2F%20bar/pause");
+    EXPECT_EQ(strange["name"], "caf\u00e9 / bar");
+    co_await here.stop();
+}
+
+WEIR_TEST(ServiceApi, SchedulesComeAndGo) {
+    site here;
+    co_await here.learn();
+    here.start();
+    const std::string body =
+        R"({"cron": "*/5 * * * *", "zone": "Europe/Berlin", "task": {"kind": "echo", "payload": {"a": 1.0}}})";
+    const answer made = co_await here.ask(method::put, "/schedules/often", body);
+    EXPECT_EQ(made.code, 200U) << made.text;
+    EXPECT_EQ(made["name"], "often");
+    EXPECT_NE(made.text.find(R"("payload":{"a":1.0})"), std::string::npos);
+    co_await weir::sleep(11min);
+    const answer shown = co_await here.get("/schedules/often");
+    EXPECT_FALSE(shown.json.at("last_task").is_null()) << shown.text;
+    const answer all = co_await here.get("/schedules");
+    EXPECT_EQ(all.json.at("schedules").as_array().size(), 1U);
+    for (const char* bad :
+         {R"({"cron": "* * *", "task": {"kind": "echo"}})", R"({"cron": "* * * * *"})",
+          R"({"cron": "* * * * *", "task": {"kind": "nobody"}})",
+          R"({"cron": "* * * * *", "zone": "Mars/Olympus", "task": {"kind": "echo"}})",
+          R"({"cron": "61 * * * *", "task": {"kind": "echo"}})",
+          R"({"cron": "* * * * *", "zone": "../../etc/passwd", "task": {"kind": "echo"}})"}) {
+        const answer refused = co_await here.ask(method::put, "/schedules/bad", bad);
+        EXPECT_EQ(refused.code, 422U) << bad << refused.text;
+    }
+    const answer gone = co_await here.ask(method::delete_, "/schedules/often", "");
+    EXPECT_EQ(gone.code, 204U);
+    const answer again = co_await here.ask(method::delete_, "/schedules/often", "");
+    EXPECT_EQ(again.code, 404U);
+    const answer nothing = co_await here.get("/schedules/often");
+    EXPECT_EQ(nothing.code, 404U);
+    co_await here.stop();
+}
+
+WEIR_TEST(ServiceApi, AStoreThatIsAwayIsSaid) {
+    site here;
+    co_await here.learn();
+    const answer alive = co_await here.get("/healthz");
+    EXPECT_EQ(alive.code, 200U);
+    const answer ready = co_await here.get("/readyz");
+    EXPECT_EQ(ready.code, 200U);
+    EXPECT_EQ(ready["ready"], "true");
+    co_await weir::sleep(1s);
+    bool is_away = true;
+    here.store.on_call(
+        [&](store_call) { return is_away ? store_fault::fails : store_fault::none; });
+    const std::pair<method, std::string> asked[] = {{method::post, "/tasks"},
+                                                    {method::get, "/tasks"},
+                                                    {method::get, "/tasks/0000000000001"},
+                                                    {method::post, "/tasks/0000000000001/cancel"},
+                                                    {method::get, "/queues"},
+                                                    {method::post, "/queues/a/pause"},
+                                                    {method::get, "/schedules"},
+                                                    {method::get, "/stats"}};
+    for (const auto& [how, path] : asked) {
+        const answer refused = co_await here.ask(
+            how, path, path == "/tasks" && how == method::post ? R"({"kind": "echo"})" : "");
+        EXPECT_EQ(refused.code, 503U) << path << refused.text;
+        EXPECT_EQ(refused.headers.get("Retry-After"), "1") << path;
+    }
+    const answer unready = co_await here.get("/readyz");
+    EXPECT_EQ(unready.code, 503U);
+    EXPECT_EQ(unready["ready"], "false");
+    EXPECT_FALSE(unready.json.at("reason").is_null());
+    const answer metrics = co_await here.get("/metrics");
+    EXPECT_EQ(metrics.code, 200U);
+    const answer still = co_await here.get("/healthz");
+    EXPECT_EQ(still.code, 200U);
+    is_away = false;
+    co_await weir::sleep(1s);
+    const answer back = co_await here.get("/readyz");
+    EXPECT_EQ(back.code, 200U);
+    const answer taken = co_await here.post("/tasks", R"({"kind": "echo"})");
+    EXPECT_EQ(taken.code, 202U);
+}
+
+WEIR_TEST(ServiceApi, NumbersAreThere) {
+    const std::vector<remote_host> known = [] {
+        remote_host one;
+        one.host = "example.com";
+        one.circuit = "open";
+        one.retry_after = 1.5;
+        return std::vector<remote_host>{one};
+    }();
+    site here({},
+              {.hosts = [&known] { return known; },
+               .more_metrics = [](weir::metric_writer& to) { to.gauge("more", "More.", {}, 7); }});
+    co_await here.learn();
+    here.start();
+    co_await here.submit(R"({"kind": "echo", "queue": "a \"b\""})");
+    co_await weir::sleep(1s);
+    const answer stats = co_await here.get("/stats");
+    EXPECT_EQ(stats["submitted"], "1");
+    EXPECT_EQ(stats["completed"], "1");
+    EXPECT_EQ(stats.json.at("hosts").at(0).at("circuit"), "open");
+    const answer metrics = co_await here.get("/metrics");
+    EXPECT_EQ(metrics.headers.get("Content-Type").substr(0, 25), "text/plain; version=0.0.4");
+    EXPECT_NE(metrics.text.find("weir_service_tasks{queue=\"a \\\"b\\\"\",state=\"completed\"} 1"),
+              std::string::npos)
+        << metrics.text;
+    EXPECT_NE(metrics.text.find("\nmore 7\n"), std::string::npos);
+    co_await here.stop();
+    const answer draining = co_await here.get("/readyz");
+    EXPECT_EQ(draining.code, here.tasks.stats().is_draining ? 503U : 200U);
+}
+
+// Every route asks for the token; none answers to a name of somebody else.
+WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
+    constexpr http::asset page[] = {{"index.html", "text/html", "<p>the page", "\"1\""},
+                                    {"assets/app.js", "text/javascript", "1", "\"2\""}};
+    site guarded({}, {.access = {.tokens = tokens}, .page = page});
+    site open({}, {.access = {.tokens = tokens, .open_health = true}});
+    site plain;
+    co_await plain.learn();
+    const fields token{{"Authorization", "Bearer 0123456789abcdef"}};
+    const fields foreign{{"Host", "evil.example"}};
+    std::size_t operations = 0;
+    for (const auto& path : plain.description().at("paths").as_object()) {
+        std::string target(path.key());
+        for (const char* each : {"{id}", "{name}"}) {
+            if (const std::size_t at = target.find(each); at != std::string::npos) {
+                target.replace(at, std::string_view(each).size(), "0000000000001");
+            }
+        }
+        for (const auto& operation : path.value().as_object()) {
+            if (operation.key() == "parameters") {
+                continue;
+            }
+            ++operations;
+            const std::string name(operation.key());
+            const method how = name == "get"     ? method::get
+                               : name == "post"  ? method::post
+                               : name == "put"   ? method::put
+                               : name == "patch" ? method::patch
+                                                 : method::delete_;
+            const answer without = co_await guarded.ask(how, target, "");
+            EXPECT_EQ(without.code, 401U) << name << target;
+            const answer within = co_await guarded.ask(how, target, "", token);
+            EXPECT_NE(within.code, 401U) << name << target;
+            EXPECT_NE(within.code, 405U) << name << target;
+            const answer rebound = co_await plain.ask(how, target, "", foreign);
+            EXPECT_EQ(rebound.code, 403U) << name << target;
+            const answer health = co_await open.ask(how, target, "");
+            const bool is_health = target == "/healthz" || target == "/readyz";
+            EXPECT_EQ(health.code, is_health ? 200U : 401U) << target;
+        }
+    }
+    EXPECT_EQ(operations, 24U);
+    const answer index = co_await guarded.get("/");
+    EXPECT_EQ(index.text, "<p>the page");
+    EXPECT_NE(index.headers.get("Content-Security-Policy").find("frame-ancestors 'none'"),
+              std::string::npos);
+    const answer script = co_await guarded.get("/assets/app.js");
+    EXPECT_EQ(script.text, "1");
+    const answer other = co_await guarded.get("/assets/other.js");
+    EXPECT_EQ(other.code, 401U);
+    const answer none = co_await plain.get("/");
+    EXPECT_NE(none.text.find("npm"), std::string::npos);
+    const answer wrong = co_await plain.get("/tasks/0000000000001/cancel");
+    EXPECT_EQ(wrong.code, 405U);
+}
+
+// Anything at any route: an answer of the 200s or 400s, never an error of the service.
+WEIR_TEST(ServiceApi, WhateverComesIsAnswered) {
+    site here;
+    co_await here.learn();
+    std::vector<std::pair<method, std::string>> targets;
+    for (const auto& path : here.description().at("paths").as_object()) {
+        for (const method how :
+             {method::get, method::post, method::put, method::patch, method::delete_}) {
+            targets.emplace_back(how, std::string(path.key()));
+        }
+    }
+    std::mt19937 random(7);
+    const auto pick = [&](std::size_t most) {
+        return std::uniform_int_distribution<std::size_t>(0, most - 1)(random);
+    };
+    const std::string names[] = {"0000000000001",
+                                 "x",
+                                 "%00",
+                                 "%ff",
+                                 "%",
+                                 "..",
+                                 "%2e%2e",
+                                 "a%20b",
+                                 "0",
+                                 "7zzzzzzzzzzzz",
+                                 "%f0%9f%98%80",
+                                 "zzzzzzzzzzzzz"};
+    const std::string queries[] = {"",           "?",
+                                   "?a",         "?limit=-1",
+                                   "?state=%ff", "?cursor=7zzzzzzzzzzzz",
+                                   "?&&&",       "?limit=1&limit=2",
+                                   "?topic=all", "?from=0000-00-00T00:00:00Z",
+                                   "?=%"};
+    const std::string bodies[] = {"",
+                                  "{}",
+                                  "[]",
+                                  "null",
+                                  "{",
+                                  "1e999",
+                                  R"({"kind": "echo"})",
+                                  R"({"kind": "echo", "delay": 1e308})",
+                                  R"({"tasks": [[]]})",
+                                  R"({"cron": "", "task": {}})",
+                                  R"({"rate": -0.0})",
+                                  "\xff",
+                                  "[[[[[[",
+                                  R"({"kind": "echo", "timeout": 9007199254740993})",
+                                  R"({"max_pending": 18446744073709551615})",
+                                  R"({"max_running": 4294967296})",
+                                  R"({"key_rate": 1e-320})"};
+    for (int i = 0; i < 3000; ++i) {
+        auto [how, target] = targets[pick(targets.size())];
+        for (const char* each : {"{id}", "{name}"}) {
+            if (const std::size_t at = target.find(each); at != std::string::npos) {
+                target.replace(at, std::string_view(each).size(), names[pick(std::size(names))]);
+            }
+        }
+        target += queries[pick(std::size(queries))];
+        const std::string body = bodies[pick(std::size(bodies))];
+        const answer given = co_await here.ask(how, target, body);
+        EXPECT_LT(given.code, 500U) << http::name_of(how) << " " << target << " " << body << "\n"
+                                    << given.text;
+    }
+}
