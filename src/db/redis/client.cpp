@@ -5,10 +5,12 @@
 
 #include <weir/db/redis/client.hpp>
 #include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
 #include <weir/loop.hpp>
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -49,31 +51,46 @@ void append_number(std::string& to, double number) {
 namespace {
 
 void check(const client_options& options) {
-    const auto refuse = [](const std::string& what) {
-        throw invalid_argument("redis::client: " + what);
+    using weir::detail::throw_bad_option;
+    constexpr std::string_view of = "redis::client";
+    const auto above_zero = [&](std::string_view name, auto given) {
+        if (given <= decltype(given){}) {
+            if constexpr (std::is_same_v<decltype(given), clock::duration>) {
+                throw_bad_option(of, name, given, "more than 0");
+            } else {
+                throw_bad_option(of, name, static_cast<double>(given), "more than 0");
+            }
+        }
     };
     if (options.host.empty()) {
-        refuse("host is empty");
+        throw invalid_argument(
+            "redis::client: host is empty; it must be a name, an address or "
+            "'unix:' and a path");
     }
     if (options.database < 0) {
-        refuse("database is " + std::to_string(options.database) + "; it must be 0 or more");
+        throw_bad_option(of, "database", options.database, "0 or more");
     }
     if (!options.user.empty() && options.password.empty()) {
-        refuse("a user is given, and no password");
+        throw invalid_argument("redis::client: a user is given, and no password");
     }
-    for (const clock::duration each : {options.connect_timeout, options.response_timeout,
-                                       options.reconnect_delay, options.max_reconnect_delay}) {
-        if (each <= clock::duration::zero()) {
-            refuse("a time is " + std::to_string(each.count()) + " ns; it must be more than 0");
-        }
-    }
-    if (options.max_pending == 0 || options.max_reply_bytes == 0 ||
-        options.max_reply_elements == 0) {
-        refuse("max_pending, max_reply_bytes and max_reply_elements must be at least 1");
-    }
+    above_zero("connect_timeout", options.connect_timeout);
+    above_zero("response_timeout", options.response_timeout);
+    above_zero("reconnect_delay", options.reconnect_delay);
+    above_zero("max_reconnect_delay", options.max_reconnect_delay);
+    above_zero("max_pending", options.max_pending);
+    above_zero("max_reply_bytes", options.max_reply_bytes);
+    above_zero("max_reply_elements", options.max_reply_elements);
 }
 
 }  // namespace
+
+clock::duration client_options::pause_after(std::size_t failures) const noexcept {
+    clock::duration pause = reconnect_delay;
+    for (std::size_t i = 1; i < failures && pause < max_reconnect_delay; ++i) {
+        pause *= 2;
+    }
+    return std::min(pause, max_reconnect_delay);
+}
 
 reply_error::reply_error(const std::string& words)
     : db::error(words, words.starts_with("BUSY") || words.starts_with("LOADING") ||

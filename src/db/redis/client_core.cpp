@@ -160,12 +160,7 @@ task<> client_core::live() {
             co_await work_.wait();
         }
         if (failures_ > 0) {
-            clock::duration pause = options_.reconnect_delay;
-            for (std::size_t i = 1; i < failures_ && pause < options_.max_reconnect_delay; ++i) {
-                pause *= 2;
-            }
-            pause = std::min(pause, options_.max_reconnect_delay);
-            co_await sleep(pause);
+            co_await sleep(options_.pause_after(failures_));
         }
         outcome<io::any_stream> opened = co_await settle(at_.open(answers_));
         if (!opened.has_value()) {

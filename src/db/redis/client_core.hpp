@@ -52,6 +52,8 @@ public:
     bool enter(exchange_call& asked) noexcept;
     void withdraw(exchange_call& asked) noexcept;
     client_stats stats() const noexcept;
+    const endpoint& where() const noexcept { return at_; }
+    const client_options& options() const noexcept { return options_; }
 
 private:
     static task<> run(std::shared_ptr<client_core> own);

@@ -68,10 +68,10 @@ void shared_line::stop() noexcept {
 
 void shared_line::check(double weight) const {
     const double most = decision_->capacity();
+    char text[160];
     if (weight > 0 && weight <= most) {
         return;
     }
-    char text[160];
     if (weight > most) {
         std::snprintf(text, sizeof text, ": %g can never pass: at most %g pass at once", weight,
                       most);
@@ -127,15 +127,13 @@ task<admission<shared_pass>> shared_line::admit(std::shared_ptr<shared_line> own
 task<std::optional<admission<shared_pass>>> shared_line::answer_alone(double weight, bool may_wait,
                                                                       clock::time_point since) {
     using answered = std::optional<admission<shared_pass>>;
-    const clock::time_point now = weir::now();
     if (when_away_ == when_away::allow) {
         co_return answered(pass_alone(since));
     }
-    const refusal away{refusal_reason::circuit_open,
-                       std::max(next_probe_ - now, clock::duration::zero())};
     if (when_away_ == when_away::refuse) {
         ++counts_.refused;
-        co_return answered(away);
+        co_return answered(refusal{refusal_reason::circuit_open,
+                                   std::max(next_probe_ - weir::now(), clock::duration::zero())});
     }
     if (!may_wait) {
         const admission<let_through> in = decision_->try_alone(weight);
@@ -175,9 +173,9 @@ task<clock::duration> shared_line::look(std::shared_ptr<shared_line> own, double
         co_return refusal::never;
     }
     const clock::time_point now = weir::now();
-    const clock::time_point here =
-        own->first_ != nullptr ? own->earliest(own->weight_, weight) : now;
-    co_return std::max(said.waits.front(), here - now);
+    const clock::duration here =
+        own->first_ != nullptr ? own->earliest(own->weight_, weight) - now : clock::duration();
+    co_return std::max(said.waits.front(), here);
 }
 
 std::optional<refusal> shared_line::enter(shared_waiter& asking) {

@@ -5,6 +5,7 @@
 
 #include <weir/db/sqlite/database.hpp>
 #include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
 #include <weir/io/blocking.hpp>
 
 #include <stop_token>
@@ -14,21 +15,20 @@ namespace weir::sqlite {
 namespace {
 
 void check(const open_options& options) {
-    const auto refuse = [](const char* what) {
-        throw invalid_argument(std::string("sqlite::open: ") + what);
-    };
+    using weir::detail::throw_bad_option;
+    constexpr std::string_view of = "sqlite::open";
     if (options.max_batch == 0) {
-        refuse("max_batch is 0; it must be at least 1");
+        throw_bad_option(of, "max_batch", 0, "1 or more");
     }
     if (options.max_queue == 0) {
-        refuse("max_queue is 0; it must be at least 1");
+        throw_bad_option(of, "max_queue", 0, "1 or more");
     }
     if (options.busy_timeout < clock::duration::zero()) {
-        refuse("busy_timeout is negative; it must be zero or more");
+        throw_bad_option(of, "busy_timeout", options.busy_timeout, "zero or more");
     }
     constexpr std::size_t most_readers = 1000;
     if (options.readers > most_readers) {
-        refuse("readers must be at most 1000");
+        throw_bad_option(of, "readers", static_cast<double>(options.readers), "at most 1000");
     }
 }
 

@@ -16,7 +16,9 @@ namespace redis_test {
 
 class redis_server {
 public:
-    explicit redis_server(std::vector<std::string> more = {}) : more_(std::move(more)) {
+    // speaks_tls: nothing else; more says which certificates.
+    explicit redis_server(std::vector<std::string> more = {}, bool speaks_tls = false)
+        : more_(std::move(more)), speaks_tls_(speaks_tls) {
         weir_test::need("/usr/bin/redis-server", "redis-server");
         for (int attempt = 0; attempt < 5 && !program_; ++attempt) {
             port_ = weir_test::free_port();
@@ -34,7 +36,7 @@ public:
     // Again on the same port, without what it had.
     void start() {
         std::vector<std::string> command = {"/usr/bin/redis-server",
-                                            "--port",
+                                            speaks_tls_ ? "--tls-port" : "--port",
                                             std::to_string(port_),
                                             "--bind",
                                             "127.0.0.1",
@@ -42,6 +44,9 @@ public:
                                             "",
                                             "--dir",
                                             folder_.path().string()};
+        if (speaks_tls_) {
+            command.insert(command.end(), {"--port", "0"});
+        }
         command.insert(command.end(), more_.begin(), more_.end());
         program_.emplace(folder_, std::move(command));
         program_->wait_until([&] {
@@ -55,6 +60,7 @@ public:
 private:
     weir_test::temporary_folder folder_;
     std::vector<std::string> more_;
+    bool speaks_tls_;
     std::uint16_t port_ = 0;
     std::optional<weir_test::running_program> program_;
 };

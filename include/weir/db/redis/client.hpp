@@ -19,7 +19,9 @@
 #include <weir/clock.hpp>
 #include <weir/db/redis/detail/encode.hpp>
 #include <weir/db/redis/error.hpp>
+#include <weir/db/redis/message.hpp>
 #include <weir/db/redis/value.hpp>
+#include <weir/generator.hpp>
 #include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/task.hpp>
 
@@ -63,6 +65,9 @@ struct client_options {
     std::size_t max_pending = 100'000;        // commands under way: more are refused
     std::size_t max_reply_bytes = 512 << 20;  // of one answer
     std::size_t max_reply_elements = 1 << 24;
+
+    // Before the next attempt to connect, after so many in a row that failed.
+    clock::duration pause_after(std::size_t failures) const noexcept;
 };
 
 struct client_stats {
@@ -178,6 +183,16 @@ public:
     // co_await run(script, keys, arguments).
     task<value> run(const script& what, std::vector<std::string> keys,
                     std::vector<std::string> arguments = {});
+
+    // auto news = store.subscribe({"orders"}); while (auto each = co_await news.next()) { ... }
+    //
+    // The messages of channels, and of all channels that fit a pattern ('orders.*'), on a connection of its own,
+    // which the first next() makes; it does not need the client any more. A connection that is lost, or silent
+    // (no answer to a PING), is made again, without end; then comes a message with missed = true. Nothing
+    // is read while nobody asks for the next one. Throws invalid_argument if there is nothing to listen to;
+    // next() throws connection_error if the first connection fails, reply_error if Redis refuses.
+    generator<message> subscribe(std::vector<std::string> channels,
+                                 std::vector<std::string> patterns = {});
 
     // The most common ones.
     task<std::optional<std::string>> get(std::string key);
