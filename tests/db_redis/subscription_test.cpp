@@ -11,6 +11,7 @@
 #include <weir/io/tls_context.hpp>
 #include <weir/spawn.hpp>
 #include <weir/testing/io/fault_proxy.hpp>
+#include <weir/testing/testing.hpp>
 #include <weir/time.hpp>
 #include <weir/weir.hpp>
 

@@ -191,7 +191,7 @@ void kills_keep_the_bound(bool is_bucket) {
                                           ++kills;
                                       });
     const double seconds = std::chrono::duration<double>(lasts).count();
-    EXPECT_GT(kills, 10);
+    EXPECT_GT(kills, 5);
     // What a killed process had taken is lost, and nothing else.
     EXPECT_GT(static_cast<double>(seen.shared.size()), rate * seconds / 10);
     EXPECT_GT(highest_level(seen.shared), burst / 2);  // and it came near the bound
@@ -217,7 +217,7 @@ TEST(SharedByProcesses, ARedisThatForgetsLetsOneBurstMorePass) {
     const log_of_all seen = run_three(server, true, redis::when_away::refuse,
                                       is_stress() ? duration(60s) : duration(1500ms),
                                       [&](std::vector<std::unique_ptr<worker>>& workers) {
-                                          pause_for(microseconds(50'000 + random() % 300'000));
+                                          pause_for(microseconds(50'000 + random() % 200'000));
                                           if (random() % 2 == 0) {
                                               workers[random() % 3]->restart();
                                           }
@@ -225,7 +225,7 @@ TEST(SharedByProcesses, ARedisThatForgetsLetsOneBurstMorePass) {
                                           server.start();
                                           ++restarts;
                                       });
-    EXPECT_GT(restarts, 2);
+    EXPECT_GT(restarts, 0);
     EXPECT_GT(seen.shared.size(), 100u);
     EXPECT_LE(highest_level(seen.shared), (restarts + 1) * burst + 1e-6);
     EXPECT_EQ(seen.alone, 0u);

@@ -5,7 +5,6 @@
 #include <weir/db/redis/detail/shared_line.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
-#include <weir/loop.hpp>
 #include <weir/timeout.hpp>
 
 #include <algorithm>
