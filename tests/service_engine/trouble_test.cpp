@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// A store that fails, hangs, or loses its answers, at any call: nothing is lost, nothing is done twice, and the
+// service goes on by itself. Handlers keep a ledger of what they did, and the store must agree with it.
+
+#include "support.hpp"
+
+#include <random>
+#include <set>
+#include <stdexcept>
+
+namespace weir::service::testing {
+namespace {
+
+// What handlers have done, by their own account; and what the store has told about it.
+class ledger final : public store_observer {
+public:
+    void changed(std::span<const task_event> events) noexcept override {
+        for (const task_event& each : events) {
+            completions_told[each.id] += each.view == task_view::completed ? 1 : 0;
+        }
+    }
+    void queue_changed(std::string_view) noexcept override {}
+
+    // Nobody runs the same task at the same time.
+    void begin(const job& what) {
+        EXPECT_TRUE(active.insert(what.id()).second) << "it runs twice at a time";
+    }
+    task<> end(task_id id) {
+        active.erase(id);
+        co_return;
+    }
+
+    std::map<task_id, int> completions;
+    std::map<task_id, int> completions_told;
+    std::set<task_id> active;
+};
+
+// Three kinds: one that works, one that fails once, one that is put off once.
+void add_handlers(service& to, ledger& in) {
+    for (const std::string kind : {"works", "fails_once", "put_off"}) {
+        to.handle(kind, [&in, kind](job& what) -> task<json> {
+            in.begin(what);
+            const task_id id = what.id();
+            auto end = [&in, id] { return in.end(id); };
+            co_await finally(sleep(20ms), end);
+            what.progress(0.5);
+            if (kind == "fails_once" && what.attempt() == 1) {
+                throw std::runtime_error("once");
+            }
+            if (kind == "put_off" && what.task().run == 1) {
+                throw postponed("not yet", 50ms);
+            }
+            ++in.completions[id];
+            co_return nullptr;
+        });
+    }
+}
+
+new_task numbered(std::string kind, int number) {
+    new_task made(std::move(kind));
+    made.retry = {.max_attempts = 3, .backoff = 100ms};
+    made.idempotency_key = std::to_string(number);
+    return made;
+}
+
+// As a client does: until it is acknowledged.
+task<task_id> submit_surely(service& to, new_task what) {
+    for (;;) {
+        try {
+            const submit_result result = co_await to.submit(what);
+            co_return result.id;
+        } catch (const store_unavailable&) {
+        }
+        co_await sleep(30ms);
+    }
+}
+
+task<std::size_t> run_with_fault(store_fault how, std::size_t at) {
+    memory_store store;
+    service tasks(store, {.workers = 3});
+    ledger book;
+    store.observe(&book);
+    add_handlers(tasks, book);
+    std::size_t calls = 0;
+    store.on_call([&](store_call) { return calls++ == at ? how : store_fault::none; });
+    started running(tasks);
+    std::vector<task_id> ids;
+    int number = 0;
+    for (const char* const kind : {"works", "fails_once", "put_off", "works", "works"}) {
+        const task_id id = co_await submit_surely(tasks, numbered(kind, ++number));
+        ids.push_back(id);
+    }
+    co_await sleep(35s);
+    const std::size_t until_quiet = calls;
+    co_await sleep(15s);
+    EXPECT_TRUE(tasks.stats().store_is_well);
+    EXPECT_EQ(tasks.stats().rescued, 0u);
+    co_await running.end();
+    store.on_call({});
+    for (const task_id each : ids) {
+        const task_record record = co_await record_of(store, each);
+        EXPECT_EQ(record.state, task_state::completed);
+        EXPECT_EQ(record.crashes, 0u);
+        EXPECT_EQ(book.completions[each], 1) << "by the handlers, of " << record.kind;
+        EXPECT_EQ(book.completions_told[each], 1) << "by the store";
+    }
+    EXPECT_EQ(book.completions.size(), ids.size());
+    EXPECT_TRUE(book.active.empty());
+    co_return until_quiet;
+}
+
+// Each call fails once; each hangs once; each is done and its answer lost.
+task<> every_call(store_fault how) {
+    weir::testing::once_is_enough();
+    const std::size_t calls = co_await run_with_fault(store_fault::none, 0);
+    for (std::size_t at = 0; at < std::min<std::size_t>(calls, 120); ++at) {
+        co_await run_with_fault(how, at);
+        if (::testing::Test::HasFailure()) {
+            ADD_FAILURE() << "at call " << at;
+            co_return;
+        }
+    }
+}
+WEIR_TEST(ServiceTrouble, EachCallFailsOnce) {
+    co_await every_call(store_fault::fails);
+}
+WEIR_TEST(ServiceTrouble, EachCallFailsOnceThoughItWasDone) {
+    co_await every_call(store_fault::fails_after);
+}
+// Failure 8: one call hangs and fetching stops.
+WEIR_TEST(ServiceTrouble, EachCallHangsOnce) {
+    co_await every_call(store_fault::hangs);
+}
+// Failure 6: active, and nobody runs it.
+WEIR_TEST(ServiceTrouble, EachCallHangsOnceThoughItWasDone) {
+    co_await every_call(store_fault::hangs_after);
+}
+
+// One call in five goes wrong, in any way, for a minute.
+WEIR_TEST(ServiceTrouble, ManyFaultsAtRandom) {
+    memory_store store(1ms);
+    service tasks(store, {.workers = 8, .store_timeout = 500ms});
+    ledger book;
+    store.observe(&book);
+    add_handlers(tasks, book);
+    std::mt19937_64 random(weir::testing::current_seed() + 1);
+    bool is_bad = true;
+    store.on_call([&](store_call) {
+        return is_bad && random() % 5 == 0 ? static_cast<store_fault>(1 + random() % 4)
+                                           : store_fault::none;
+    });
+    started running(tasks);
+    std::vector<task_id> ids;
+    for (int i = 0; i < 60; ++i) {
+        const task_id id =
+            co_await submit_surely(tasks, numbered(i % 2 == 0 ? "works" : "fails_once", i));
+        ids.push_back(id);
+    }
+    co_await sleep(1min);
+    is_bad = false;
+    co_await sleep(1min);
+    for (const task_id each : ids) {
+        const task_record record = co_await record_of(store, each);
+        EXPECT_EQ(record.state, task_state::completed);
+        EXPECT_EQ(book.completions_told[each], 1);
+        // Where its lease was lost, a task may have run again; and only there.
+        EXPECT_GE(book.completions[each], 1);
+        EXPECT_LE(book.completions[each], 1 + static_cast<int>(record.crashes));
+    }
+    co_await running.end();
+}
+
+WEIR_TEST(ServiceTrouble, AStoreThatIsAwayIsSaidOnceAndWaitedFor) {
+    memory_store store;
+    std::vector<std::string> said;
+    service tasks(store,
+                  {.log = [&](log_level, std::string_view what) { said.emplace_back(what); }});
+    int runs = 0;
+    tasks.handle("work", [&](job&) -> task<json> {
+        ++runs;
+        co_return nullptr;
+    });
+    bool is_away = true;
+    std::size_t calls = 0;
+    store.on_call([&](store_call) {
+        ++calls;
+        return is_away ? store_fault::fails : store_fault::none;
+    });
+    started running(tasks);  // it need not be there at the start
+    co_await sleep(1min);
+    EXPECT_FALSE(tasks.stats().store_is_well);
+    EXPECT_LT(calls, 400u) << "it is not asked all the time";
+    WEIR_EXPECT_THROW(tasks.submit(new_task("work")), store_unavailable);
+    is_away = false;
+    co_await sleep(5s);
+    EXPECT_TRUE(tasks.stats().store_is_well);
+    co_await submit(tasks, "work");
+    co_await sleep(1s);
+    EXPECT_EQ(runs, 1);
+    EXPECT_EQ(said.size(), 2u);
+    EXPECT_NE(said.at(0).find("cannot be used"), std::string::npos);
+    EXPECT_NE(said.at(1).find("again"), std::string::npos);
+    co_await running.end();
+}
+
+WEIR_TEST(ServiceTrouble, WhatHangsIsUnavailableInTime) {
+    memory_store store;
+    service tasks(store, {.store_timeout = 2s});
+    tasks.handle("work", [](job&) -> task<json> { co_return nullptr; });
+    store.on_call([](store_call) { return store_fault::hangs; });
+    const clock::time_point begun = now();
+    WEIR_EXPECT_THROW(tasks.submit(new_task("work")), store_unavailable);
+    EXPECT_EQ(now() - begun, 2s);
+    WEIR_EXPECT_THROW(tasks.queues(), store_unavailable);
+    EXPECT_EQ(now() - begun, 4s);
+}
+
+WEIR_TEST(ServiceTrouble, ABadStoreAtTheStartIsSaid) {
+    memory_store store;
+    service tasks(store);
+    store.on_call([](store_call) -> store_fault { throw std::logic_error("no such table"); });
+    WEIR_EXPECT_THROW_WITH(tasks.run(), std::logic_error, "no such table");
+}
+
+}  // namespace
+}  // namespace weir::service::testing
