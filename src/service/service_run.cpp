@@ -30,6 +30,7 @@ public:
         of.leases_.emplace_back(of.random_);
         of.leases_.back().taken_at = of.now();
         of.wants_claim_ = true;
+        of.is_claiming_ = false;
         of.claim_not_before_ = of.next_count_ = of.next_rescue_ = clock::time_point::min();
         of.is_idle_.set();
     }

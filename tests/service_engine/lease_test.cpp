@@ -68,8 +68,10 @@ WEIR_TEST(ServiceLease, ACrashCostsNoAttemptAndLeaksNoSlot) {
     new_task only("work");
     only.retry.max_attempts = 1;
     only.flow_key = "key";
-    const task_id id = co_await submit(first.tasks, only);
-    const task_id next = co_await submit(first.tasks, only);
+    const std::vector<submit_result> made =
+        co_await first.tasks.submit(std::vector<new_task>(2, only));
+    const task_id id = made[0].id;
+    const task_id next = made[1].id;
     co_await advance(500ms);
     node second(store);
     second.tasks.handle("work", work(second));
