@@ -75,8 +75,7 @@ public:
                                              "shared_buffers=16MB",
                                              "dynamic_shared_memory_type=mmap"};
         if (!options_.durable) {
-            settings.insert(settings.end(),
-                            {"fsync=off", "synchronous_commit=off", "full_page_writes=off"});
+            settings.insert(settings.end(), {"fsync=off", "full_page_writes=off"});
         }
         settings.insert(settings.end(), options_.settings.begin(), options_.settings.end());
         for (std::string& each : settings) {
