@@ -49,8 +49,9 @@ inline void need(const std::filesystem::path& file, std::string_view package) {
 // A folder that goes away with the object, and all that is in it.
 class temporary_folder {
 public:
-    temporary_folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "weir-test-XXXXXX").string();
+    explicit temporary_folder(
+        const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+        std::string name = (parent / "weir-test-XXXXXX").string();
         if (mkdtemp(name.data()) == nullptr) {
             throw std::system_error(errno, std::system_category(), "mkdtemp");
         }
