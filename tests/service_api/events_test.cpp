@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// GET /events over a simulated network: what subscribers hear, how they come back, and what those can do who do
+// not listen.
+
+#include "support.hpp"
+
+#include <weir/http/server.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/serve.hpp>
+#include <weir/testing/io/simulated_network.hpp>
+#include <weir/ws/client.hpp>
+
+#include <array>
+#include <functional>
+#include <memory>
+
+namespace {
+
+using namespace api_test;
+using namespace std::chrono_literals;
+namespace io = weir::io;
+namespace ws = weir::ws;
+using weir::testing::simulated_network;
+
+constexpr std::array<std::string_view, 1> tokens = {"0123456789abcdef"};
+constexpr std::array<std::string_view, 2> offered = {"weir.events",
+                                                     "weir.token.MDEyMzQ1Njc4OWFiY2RlZg"};
+
+// A site at 'server:80', until it goes.
+class served {
+public:
+    explicit served(simulated_network& net, const api_options& options = {})
+        : here({}, options), net_(net), door_(net.listen("server:80")) {
+        app_ = [this](http::request& asked) { return (*here.app)(asked); };
+        serving_ = weir::spawn(serve());
+        here.start();
+    }
+    weir::task<> stop() {
+        serving_.cancel();
+        (void)co_await weir::settle(serving_.wait());
+        app_ = {};
+        co_await here.stop();
+    }
+    // Connects as a client of this name, and does something.
+    weir::task<> visit(std::string target, std::function<weir::task<>(ws::connection&)> body,
+                       ws::connect_options how = {}, std::string name = "client") {
+        weir::testing::simulated_stream stream = co_await net_.connect("server:80", name);
+        const std::string url = "ws://localhost" + target;
+        auto running = ws::with_connection(io::any_stream(std::move(stream)), url, body, how);
+        co_await std::move(running);
+    }
+
+    site here;
+
+private:
+    weir::task<> serve() {
+        auto accept = [this](weir::task_group& group) -> weir::task<> {
+            for (;;) {
+                weir::testing::simulated_stream peer = co_await door_.accept();
+                group.spawn(http::serve_connection(io::any_stream(std::move(peer)), app_,
+                                                   http::server_options(), session_));
+            }
+        };
+        co_await weir::with_group(accept);
+    }
+
+    simulated_network& net_;
+    weir::testing::simulated_listener door_;
+    weir::tcp::session session_;
+    http::handler app_;
+    weir::handle<void> serving_;
+};
+
+// The next message of that type.
+weir::task<bj::value> next(ws::connection& peer, std::string type) {
+    for (;;) {
+        const std::optional<ws::message> said = co_await peer.receive();
+        if (!said) {
+            throw std::runtime_error("closed while waiting for " + type);
+        }
+        bj::value heard = http::parse_json(said->text());
+        if (heard.at("type").as_string() == type) {
+            co_return heard;
+        }
+    }
+}
+
+new_task sleeper(int seconds, std::string queue = "default") {
+    new_task made("sleep", R"({"seconds": )" + std::to_string(seconds) + "}");
+    made.queue = std::move(queue);
+    return made;
+}
+
+}  // namespace
+
+WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
+    simulated_network net({.link = {.latency = 5ms}});
+    served server(net);
+    auto body = [&](ws::connection& peer) -> weir::task<> {
+        const bj::value joined = co_await next(peer, "subscribed");
+        EXPECT_EQ(joined.at("topic"), "queue:mail");
+        const submit_result other = co_await server.here.tasks.submit(sleeper(1));
+        const submit_result mine = co_await server.here.tasks.submit(sleeper(1, "mail"));
+        std::vector<std::string> states;
+        while (states.empty() || states.back() != "completed") {
+            const bj::value told = co_await next(peer, "tasks");
+            for (const bj::value& each : told.at("tasks").as_array()) {
+                EXPECT_EQ(each.at("id"), bj::value(mine.id.text()));
+                states.emplace_back(each.at("status").as_string());
+            }
+        }
+        EXPECT_LE(states.size(), 3U);
+
+        co_await peer.send(R"({"subscribe": ["task:)" + other.id.text() +
+                           R"(", "stats", "queues"]})");
+        for (int i = 0; i < 3; ++i) {
+            co_await next(peer, "subscribed");
+        }
+        const bj::value queues = co_await next(peer, "queues");
+        EXPECT_EQ(queues.at("queues").as_array().size(), 2U);
+        const bj::value stats = co_await next(peer, "stats");
+        EXPECT_GE(stats.at("completed").to_number<int>(), 1);
+        EXPECT_TRUE(stats.at("wait").as_object().contains("p99"));
+        EXPECT_TRUE(stats.at("rates").as_object().contains("completed"));
+
+        co_await peer.send(R"({"unsubscribe": "queue:mail"})");
+        const bj::value left = co_await next(peer, "unsubscribed");
+        EXPECT_EQ(left.at("topic"), "queue:mail");
+        const std::string odd[] = {"{",
+                                   "7",
+                                   "{}",
+                                   R"({"subscribe": 7})",
+                                   R"({"subscribe": "x"})",
+                                   R"({"subscribe": ["all", "stats"], "since": "a"})",
+                                   R"({"subscribe": "task:1"})",
+                                   R"({"subscribe": "queue:"})"};
+        for (const std::string& each : odd) {
+            co_await peer.send(each);
+            const bj::value refused = co_await next(peer, "error");
+            EXPECT_FALSE(refused.at("detail").as_string().empty()) << each;
+        }
+    };
+    co_await server.visit("/events?topic=queue:mail", body);
+    co_await server.stop();
+}
+
+WEIR_TEST(ServiceEvents, WhoComesBackMissesNothing) {
+    simulated_network net({.link = {.latency = 5ms}});
+    served server(net);
+    std::string position;
+    auto first = [&](ws::connection& peer) -> weir::task<> {
+        co_await next(peer, "subscribed");
+        co_await server.here.tasks.submit(new_task("echo"));
+        const bj::value told = co_await next(peer, "tasks");
+        position = std::string(told.at("position").as_string());
+    };
+    co_await server.visit("/events?topic=all", first);
+    const submit_result missed = co_await server.here.tasks.submit(new_task("echo", "2"));
+    co_await weir::sleep(1s);
+    auto second = [&](ws::connection& peer) -> weir::task<> {
+        const bj::value joined = co_await next(peer, "subscribed");
+        EXPECT_EQ(joined.at("is_known"), true);
+        EXPECT_EQ(joined.at("missed"), 0);
+        EXPECT_GE(joined.at("replayed").to_number<int>(), 1);
+        std::string last;
+        while (last != "completed") {
+            const bj::value told = co_await next(peer, "tasks");
+            for (const bj::value& each : told.at("tasks").as_array()) {
+                if (each.at("id") == bj::value(missed.id.text())) {
+                    last = std::string(each.at("status").as_string());
+                }
+            }
+        }
+    };
+    co_await server.visit("/events?topic=all&since=" + position, second);
+    auto third = [&](ws::connection& peer) -> weir::task<> {
+        const std::string message = R"({"subscribe": "all", "since": "0123456789abcdef-5"})";
+        co_await peer.send(message);
+        const bj::value joined = co_await next(peer, "subscribed");
+        EXPECT_EQ(joined.at("is_known"), false);
+    };
+    co_await server.visit("/events", third);
+    co_await server.stop();
+}
+
+WEIR_TEST(ServiceEvents, StrangersAreTurnedAway) {
+    simulated_network net;
+    served server(net, {.access = {.tokens = tokens}, .max_subscriptions = 2});
+    auto nothing = [](ws::connection&) -> weir::task<> { co_return; };
+    const auto code_of = [&](std::string target, ws::connect_options how) -> weir::task<unsigned> {
+        try {
+            co_await server.visit(target, nothing, how);
+        } catch (const ws::handshake_error& error) {
+            co_return number_of(error.status());
+        }
+        co_return 101;
+    };
+    const unsigned no_token = co_await code_of("/events?topic=all", {});
+    EXPECT_EQ(no_token, 401U);
+    const unsigned in_url = co_await code_of("/events?token=0123456789abcdef", {});
+    EXPECT_EQ(in_url, 401U);
+    ws::connect_options page;
+    page.protocols = offered;
+    page.origin = "http://localhost";
+    const unsigned own_page = co_await code_of("/events", page);
+    EXPECT_EQ(own_page, 101U);
+    page.origin = "http://evil.example";
+    const unsigned other_page = co_await code_of("/events", page);
+    EXPECT_EQ(other_page, 403U);
+    page.origin = "";
+    const unsigned three = co_await code_of("/events?topic=all&topic=stats&topic=queues", page);
+    EXPECT_EQ(three, 422U);
+    const unsigned unknown = co_await code_of("/events?queue=a", page);
+    EXPECT_EQ(unknown, 422U);
+    const unsigned several = co_await code_of("/events?topic=all&topic=stats&since=a", page);
+    EXPECT_EQ(several, 422U);
+    auto greedy = [](ws::connection& peer) -> weir::task<> {
+        EXPECT_EQ(peer.protocol(), "weir.events");
+        for (const char* each : {"all", "stats", "queues"}) {
+            const std::string message = R"({"subscribe": ")" + std::string(each) + "\"}";
+            co_await peer.send(message);
+        }
+        const bj::value refused = co_await next(peer, "error");
+        EXPECT_NE(std::string(refused.at("detail").as_string()).find("up to 2"), std::string::npos);
+    };
+    co_await server.visit("/events", greedy, page);
+    co_await server.stop();
+}
+
+// Many watch and some have frozen: submits take no longer, the others hear everything, and what waits for the frozen
+// is bounded.
+WEIR_TEST(ServiceEvents, FrozenClientsDelayNobody) {
+    simulated_network net({.link = {.latency = 1ms}});
+    served server(net);
+    std::size_t heard = 0;
+    auto watch = [&](ws::connection& peer) -> weir::task<> {
+        for (;;) {
+            const bj::value told = co_await next(peer, "tasks");
+            heard += told.at("tasks").as_array().size() + told.at("more").to_number<std::size_t>();
+        }
+    };
+    auto freeze = [](ws::connection& peer) -> weir::task<> { co_await peer.wait_closed(); };
+    auto crowd = [&](weir::task_group& group) -> weir::task<> {
+        ws::connect_options tiny;
+        tiny.connection.inbox_messages = 1;
+        for (int i = 0; i < 10; ++i) {
+            const std::string name = "frozen" + std::to_string(i);
+            auto one = [&server, &freeze, name, tiny]() -> weir::task<> {
+                (void)co_await weir::settle(
+                    server.visit("/events?topic=all&topic=stats", freeze, tiny, name));
+            };
+            group.spawn(one);
+        }
+        auto looker = [&]() -> weir::task<> {
+            (void)co_await weir::settle(server.visit("/events?topic=all", watch));
+        };
+        group.spawn(looker);
+        co_await weir::sleep(100ms);
+        std::vector<new_task> many(50, new_task("echo", R"("a payload")"));
+        for (int i = 0; i < 400; ++i) {
+            const auto before = weir::now();
+            co_await server.here.tasks.submit(many);
+            EXPECT_LT(weir::now() - before, 10ms);
+            co_await weir::sleep(50ms);
+        }
+        co_await weir::sleep(1s);
+        const answer stats = co_await server.here.get("/stats");
+        EXPECT_EQ(stats.json.at("feed").at("subscriptions"), 1) << stats.text;
+        EXPECT_GE(stats.json.at("feed").at("removed").to_number<int>(), 10) << stats.text;
+        group.cancel();
+    };
+    co_await weir::with_group(crowd);
+    EXPECT_GE(heard, 20'000U);
+    co_await server.stop();
+}
