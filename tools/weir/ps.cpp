@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// weir ps: asks the process over its own socket.
+
+#include "commands.hpp"
+
+#include <weir/io/error.hpp>
+#include <weir/io/inspect.hpp>
+#include <weir/run.hpp>
+#include <weir/timeout.hpp>
+
+#include <chrono>
+#include <cstdio>
+
+namespace weir::program {
+
+namespace {
+
+task<int> show_tasks(int pid) {
+    try {
+        const std::string tree = co_await timeout(std::chrono::seconds(10), io::inspect(pid));
+        std::fwrite(tree.data(), 1, tree.size(), stdout);
+        co_return 0;
+    } catch (const timed_out&) {
+        std::fprintf(stderr, "weir: process %d does not answer: its loop is blocked\n", pid);
+    } catch (const io_error& error) {
+        std::fprintf(stderr, "weir: %s\n", error.what());
+    }
+    co_return 1;
+}
+
+}  // namespace
+
+int run_ps(int pid) {
+    return weir::run(show_tasks(pid));
+}
+
+}  // namespace weir::program

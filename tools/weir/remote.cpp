@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+#include "remote.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+
+#include <chrono>
+
+namespace weir::program {
+
+namespace {
+
+constexpr std::size_t most_answer = 64 << 20;
+
+// What a problem+json says, or the beginning of whatever came.
+std::string words_of(std::string_view body) {
+    try {
+        const boost::json::value value = http::parse_json(body);
+        if (const auto detail = http::optional_member<std::string>(value, "detail")) {
+            return *detail;
+        }
+        if (const auto title = http::optional_member<std::string>(value, "title")) {
+            return *title;
+        }
+    } catch (const http::problem&) {
+    }
+    return std::string(body.substr(0, 200));
+}
+
+}  // namespace
+
+remote::remote(const remote_settings& settings)
+    : url_(settings.url), client_({.timeout = std::chrono::seconds(30)}) {
+    static_cast<void>(http::url::parse(url_));
+    while (url_.ends_with('/')) {
+        url_.pop_back();
+    }
+    if (const std::vector<std::string> tokens = tokens_of(settings.token_file); !tokens.empty()) {
+        token_ = tokens.front();
+    }
+}
+
+std::string remote::events_url(std::string_view query) const {
+    std::string at = url_ + "/events?" + std::string(query);
+    return at.replace(0, 4, "ws");  // http, https
+}
+
+task<boost::json::value> remote::get(std::string path) {
+    return ask(http::client_request(http::method::get, url_ + path));
+}
+
+task<boost::json::value> remote::post(std::string path, boost::json::value body) {
+    http::client_request wanted(http::method::post, url_ + path);
+    wanted.set_body(http::to_json(body), "application/json");
+    return ask(std::move(wanted));
+}
+
+task<boost::json::value> remote::ask(http::client_request wanted) {
+    if (!token_.empty()) {
+        wanted.set_bearer(token_);
+    }
+    std::string failure;
+    try {
+        http::client_response answer = co_await client_.send(std::move(wanted));
+        const std::string body = co_await answer.text(most_answer);
+        if (http::is_success(answer.status())) {
+            co_return http::parse_json(body);
+        }
+        failure = std::to_string(static_cast<int>(answer.status())) + ": " + words_of(body);
+        if (answer.status() == http::status::unauthorized) {
+            failure += " (give a token with --token-file or WEIR_TOKEN)";
+        }
+    } catch (const http::transport_error& error) {
+        failure = std::string(error.what()) +
+                  " (start a service with `weir serve`, or say where it"
+                  " is with --server)";
+    }
+    throw remote_error(failure);
+}
+
+}  // namespace weir::program

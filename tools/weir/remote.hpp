@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The service as the other commands see it.
+#pragma once
+
+#include "settings.hpp"
+
+#include <weir/http/client.hpp>
+#include <weir/task.hpp>
+
+#include <boost/json/value.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace weir::program {
+
+// The service refused, or could not be reached: what() says what to do.
+class remote_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+class remote {
+public:
+    explicit remote(const remote_settings& settings);
+
+    task<boost::json::value> get(std::string path);
+    task<boost::json::value> post(std::string path, boost::json::value body);
+    // Of the feed: 'ws://...'.
+    std::string events_url(std::string_view query) const;
+    const std::string& token() const noexcept { return token_; }
+
+private:
+    task<boost::json::value> ask(http::client_request wanted);
+
+    std::string url_;
+    std::string token_;
+    http::client client_;
+};
+
+}  // namespace weir::program

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// weir submit and weir status.
+
+#include "commands.hpp"
+#include "remote.hpp"
+#include <CLI/CLI.hpp>
+
+#include <weir/http/json.hpp>
+#include <weir/http/percent.hpp>
+#include <weir/run.hpp>
+#include <weir/time.hpp>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+namespace weir::program {
+
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+std::string text_of(const json::value& task, std::string_view member) {
+    return http::optional_member<std::string>(task, member).value_or("");
+}
+
+bool is_over(std::string_view state) {
+    return state == "completed" || state == "failed" || state == "cancelled";
+}
+
+// '-' is standard input.
+json::value payload_of(const std::string& given) {
+    const std::string text =
+        given == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : given;
+    try {
+        return http::parse_json(text);
+    } catch (const http::problem& error) {
+        throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
+                               std::string(error.what()));
+    }
+}
+
+json::object request_of(const submit_settings& settings) {
+    json::object asked;
+    asked["kind"] = settings.kind;
+    asked["payload"] = payload_of(settings.payload);
+    const auto add_text = [&](std::string_view name, const std::string& value) {
+        if (!value.empty()) {
+            asked[name] = value;
+        }
+    };
+    add_text("queue", settings.queue);
+    add_text("idempotency_key", settings.key);
+    add_text("flow_key", settings.flow_key);
+    const auto add_number = [&](std::string_view name, const auto& value) {
+        if (value.has_value()) {
+            asked[name] = *value;
+        }
+    };
+    add_number("priority", settings.priority);
+    add_number("delay", settings.delay);
+    add_number("timeout", settings.timeout);
+    add_number("max_attempts", settings.attempts);
+    if (!settings.tags.empty()) {
+        json::array tags;
+        for (const std::string& tag : settings.tags) {
+            tags.emplace_back(tag);
+        }
+        asked["tags"] = std::move(tags);
+    }
+    return asked;
+}
+
+void print_task(const json::value& task) {
+    std::printf("%s  %s  %s\n", text_of(task, "id").c_str(), text_of(task, "status").c_str(),
+                text_of(task, "kind").c_str());
+    for (const char* member : {"queue", "created_at", "due_at", "started_at", "finished_at",
+                               "message", "error", "held_by"}) {
+        if (const std::string text = text_of(task, member); !text.empty()) {
+            std::printf("  %-12s %s\n", member, text.c_str());
+        }
+    }
+    if (const json::value* const result = http::detail::find_member(task, "result");
+        result != nullptr && !result->is_null()) {
+        std::printf("  %-12s %s\n", "result", http::to_json(*result).c_str());
+    }
+}
+
+int exit_code_of(const json::value& task) {
+    return text_of(task, "state") == "completed" ? 0 : task_did_not_complete;
+}
+
+task<int> submit(const submit_settings& settings) {
+    remote service(settings.to);
+    const json::value made = co_await service.post("/tasks", request_of(settings));
+    const std::string id = text_of(made, "id");
+    if (!settings.wait) {
+        std::puts(id.c_str());
+        co_return 0;
+    }
+    clock::duration pause = 20ms;
+    for (;;) {
+        const json::value now = co_await service.get("/tasks/" + id);
+        if (is_over(text_of(now, "state"))) {
+            print_task(now);
+            co_return exit_code_of(now);
+        }
+        co_await sleep(pause);
+        pause = std::min<clock::duration>(pause * 3 / 2, 1s);
+    }
+}
+
+void print_queues(const json::value& all) {
+    std::printf("%-20s %10s %10s %12s %10s %10s\n", "queue", "pending", "running", "completed",
+                "failed", "cancelled");
+    const json::value* const queues = http::detail::find_member(all, "queues");
+    if (queues == nullptr || !queues->is_array()) {
+        return;
+    }
+    for (const json::value& each : queues->get_array()) {
+        const json::value counts = http::member<json::value>(each, "counts");
+        const auto count = [&](std::string_view state) {
+            return http::optional_member<std::uint64_t>(counts, state).value_or(0);
+        };
+        const bool is_paused = http::optional_member<bool>(each, "is_paused").value_or(false);
+        std::printf("%-20s %10lu %10lu %12lu %10lu %10lu%s\n", text_of(each, "name").c_str(),
+                    count("pending"), count("running"), count("completed"), count("failed"),
+                    count("cancelled"), is_paused ? "  paused" : "");
+    }
+}
+
+task<int> show_status(const status_settings& settings) {
+    remote service(settings.to);
+    const std::string path =
+        settings.id.empty() ? "/queues" : "/tasks/" + http::encode_component(settings.id);
+    const json::value answer = co_await service.get(path);
+    if (settings.as_json) {
+        std::puts(http::to_json(answer).c_str());
+    } else if (settings.id.empty()) {
+        print_queues(answer);
+    } else {
+        print_task(answer);
+    }
+    const bool is_failure = !settings.id.empty() && is_over(text_of(answer, "state"));
+    co_return is_failure ? exit_code_of(answer) : 0;
+}
+
+}  // namespace
+
+void add_options(CLI::App& to, submit_settings& settings) {
+    add_options(to, settings.to);
+    to.add_option("kind", settings.kind, "Which handler is to run it")->required();
+    to.add_option("payload", settings.payload, "JSON for the handler; - for standard input")
+        ->capture_default_str();
+    to.add_option("-q,--queue", settings.queue, "Queue");
+    to.add_option("-p,--priority", settings.priority, "Higher first");
+    to.add_option("--delay", settings.delay, "Seconds before it may run");
+    to.add_option("--timeout", settings.timeout, "Seconds that one run may take");
+    to.add_option("--attempts", settings.attempts, "How often it is tried");
+    to.add_option("--key", settings.key, "Idempotency key: the same key makes no second task");
+    to.add_option("--flow-key", settings.flow_key, "Tasks with the same key share limits");
+    to.add_option("-t,--tag", settings.tags, "Tag; several are possible");
+    to.add_flag("-W,--wait", settings.wait,
+                "Wait for its end and show it; exit code 3 if it did not complete");
+}
+
+int run_submit(const submit_settings& settings) {
+    return weir::run(submit(settings));
+}
+
+void add_options(CLI::App& to, status_settings& settings) {
+    add_options(to, settings.to);
+    to.add_option("id", settings.id, "A task; without one, all queues are shown");
+    to.add_flag("--json", settings.as_json, "As JSON");
+}
+
+int run_status(const status_settings& settings) {
+    return weir::run(show_status(settings));
+}
+
+}  // namespace weir::program
