@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Questions to the service. The token, where one is needed, is kept for this tab alone.
+
+const storedToken = "weir.token";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function token(): string {
+  return sessionStorage.getItem(storedToken) ?? "";
+}
+
+export function setToken(value: string): void {
+  sessionStorage.setItem(storedToken, value);
+}
+
+// Told when the service wants a token, or another one.
+export let askForToken: () => void = () => undefined;
+export function onTokenNeeded(callback: () => void): void {
+  askForToken = callback;
+}
+
+export async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (token() !== "") {
+    headers["Authorization"] = `Bearer ${token()}`;
+  }
+  if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+  }
+  const answer = await fetch(path, {
+    method,
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (answer.status === 401) {
+    askForToken();
+  }
+  const text = await answer.text();
+  const value: unknown = text === "" ? null : parse(text);
+  if (!answer.ok) {
+    throw new ApiError(answer.status, wordsOf(value) ?? `${answer.status} ${answer.statusText}`);
+  }
+  return value as T;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function wordsOf(problem: unknown): string | undefined {
+  if (typeof problem !== "object" || problem === null) {
+    return undefined;
+  }
+  const { detail, title } = problem as { detail?: unknown; title?: unknown };
+  return typeof detail === "string" ? detail : typeof title === "string" ? title : undefined;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The list of tasks: filtered by the service, newest first, kept up to date by the feed.
+
+import { ask } from "./api";
+import { element, refill, table } from "./dom";
+import { relative, time } from "./format";
+import { statuses, type Task, type TaskEvent } from "./types";
+
+const pageSize = 25;
+
+interface Page {
+  tasks: Task[];
+  next: string | null;
+}
+
+export class TaskList {
+  private tasks: Task[] = [];
+  private next: string | null = null;
+  private readonly filters: HTMLFormElement;
+  private readonly rows = element("div", { "aria-live": "off" });
+  private readonly more: HTMLButtonElement;
+  private reloading: number | undefined;
+  private asked = 0;
+
+  constructor(
+    place: HTMLElement,
+    private readonly open: (id: string) => void,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.filters = this.makeFilters();
+    this.more = element("button", { type: "button", hidden: true, click: () => void this.loadMore() }, "Older ones");
+    place.append(this.filters, this.rows, this.more);
+  }
+
+  async load(): Promise<void> {
+    const turn = ++this.asked;
+    try {
+      const page = await ask<Page>("GET", `/tasks?${this.query()}`);
+      if (turn === this.asked) {
+        this.tasks = page.tasks;
+        this.next = page.next;
+        this.show();
+      }
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  // Tasks that are shown change at once; one that is new, or may have left the filter, makes the list be asked for again,
+  // a few times a second at most.
+  take(events: TaskEvent[], more: number): void {
+    let isOutdated = more > 0;
+    for (const event of events) {
+      const shown = this.tasks.find((task) => task.id === event.id);
+      if (shown === undefined) {
+        isOutdated = true;
+      } else {
+        isOutdated ||= shown.status !== event.status;
+        Object.assign(shown, { status: event.status, state: event.state, progress: event.progress, message: event.message, failures: event.failures });
+      }
+    }
+    this.show();
+    if (isOutdated && this.reloading === undefined && this.tasks.length <= pageSize) {
+      this.reloading = window.setTimeout(() => {
+        this.reloading = undefined;
+        void this.load();
+      }, 300);
+    }
+  }
+
+  private async loadMore(): Promise<void> {
+    if (this.next === null) {
+      return;
+    }
+    try {
+      const page = await ask<Page>("GET", `/tasks?${this.query()}&cursor=${encodeURIComponent(this.next)}`);
+      this.tasks.push(...page.tasks);
+      this.next = page.next;
+      this.show();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  private query(): string {
+    const wanted = new URLSearchParams({ limit: String(pageSize) });
+    for (const [name, value] of new FormData(this.filters)) {
+      if (value !== "") {
+        wanted.set(name, String(value));
+      }
+    }
+    return wanted.toString();
+  }
+
+  private makeFilters(): HTMLFormElement {
+    const field = (label: string, control: HTMLElement) => element("label", {}, label, control);
+    const text = (name: string) => element("input", { name, type: "text", autocomplete: "off", maxlength: 100 });
+    const form = element(
+      "form",
+      { class: "filters", role: "search", "aria-label": "Filter the tasks" },
+      field(
+        "Status",
+        element("select", { name: "view" }, element("option", { value: "" }, "any"), ...statuses.map((status) => element("option", { value: status }, status))),
+      ),
+      field("Queue", text("queue")),
+      field("Kind", text("kind")),
+      field("Tag", text("tag")),
+    );
+    let typing: number | undefined;
+    form.addEventListener("input", () => {
+      window.clearTimeout(typing);
+      typing = window.setTimeout(() => void this.load(), 200);
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.load();
+    });
+    return form;
+  }
+
+  private show(): void {
+    this.more.hidden = this.next === null;
+    if (this.tasks.length === 0) {
+      refill(this.rows, element("p", { class: "quiet" }, "No tasks."));
+      return;
+    }
+    refill(
+      this.rows,
+      table(
+        "Newest first",
+        ["Task", "Kind", "Queue", "Status", "Created", "What"],
+        this.tasks.map((task) => [
+          element("button", { type: "button", class: "link", id: `task-${task.id}`, click: () => this.open(task.id) }, task.id),
+          task.kind,
+          task.queue,
+          statusOf(task),
+          element("time", { datetime: task.created_at, title: time(task.created_at) }, relative(task.created_at)),
+          element("span", { class: "words" }, task.error ?? task.message ?? task.held_by ?? ""),
+        ]),
+      ),
+    );
+  }
+}
+
+export function statusOf(task: { status: string; progress: number }): HTMLElement {
+  const isRunning = task.status === "running" || task.status === "cancelling";
+  return element(
+    "span",
+    {},
+    element("span", { class: `badge ${task.status}` }, task.status),
+    isRunning && task.progress > 0 && element("progress", { value: task.progress, max: 1, "aria-label": "Progress" }),
+  );
+}

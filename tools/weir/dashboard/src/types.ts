@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What the API answers, as far as the page uses it. /openapi.json has all of it.
+
+export const statuses = [
+  "scheduled", "pending", "retrying", "running", "cancelling", "completed", "failed", "cancelled",
+] as const;
+export type Status = (typeof statuses)[number];
+
+export interface Task {
+  id: string;
+  kind: string;
+  state: string;
+  status: Status;
+  queue: string;
+  priority: number;
+  payload?: unknown;
+  tags: string[];
+  flow_key: string | null;
+  created_at: string;
+  due_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  run: number;
+  failures: number;
+  crashes: number;
+  max_attempts: number;
+  progress: number;
+  message: string | null;
+  result?: unknown;
+  error: string | null;
+  held_by: string | null;
+  attempts?: Attempt[];
+}
+
+export interface Attempt {
+  run: number;
+  end: string;
+  started_at: string;
+  ended_at: string;
+  error: string | null;
+}
+
+export interface TaskEvent {
+  id: string;
+  kind: string;
+  queue: string;
+  state: string;
+  status: Status;
+  run: number;
+  failures: number;
+  progress: number;
+  message: string | null;
+  at: string;
+}
+
+export interface Queue {
+  name: string;
+  is_paused: boolean;
+  counts: Record<string, number>;
+  due: number;
+  limits: Record<string, number>;
+}
+
+export interface Host {
+  host: string;
+  circuit: string;
+  retry_after: number;
+  in_flight: number;
+  waiting: number;
+}
+
+export interface Latencies {
+  count: number;
+  p50: number;
+  p90: number;
+  p99: number;
+}
+
+export interface Stats {
+  at: string;
+  rates?: Record<string, number>;
+  wait?: Latencies;
+  run?: Latencies;
+  hosts: Host[];
+  [name: string]: unknown;
+}
+
+export interface Hold {
+  reason: string;
+  text: string;
+  until: string | null;
+}
