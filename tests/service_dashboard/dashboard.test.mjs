@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The dashboard as people use it, in a real browser.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { Serving } from "./serving.mjs";
+
+const { chromium } = createRequire(path.join(process.env.WEIR_MODULES, "x.js"))("playwright-core");
+
+let browser, serving, page, complaints;
+
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.WEIR_CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+});
+after(() => browser.close());
+
+async function open(options = {}) {
+  page = await browser.newPage(options);
+  page.setDefaultTimeout(15_000);
+  complaints = [];
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto(serving.url + "/");
+}
+
+beforeEach(async () => {
+  serving = await Serving.start();
+});
+afterEach(async () => {
+  await page?.close();
+  await serving.end();
+});
+
+const isLive = () => page.getByText("live", { exact: true }).waitFor();
+
+test("a task is submitted by the form and seen to finish", async () => {
+  await open();
+  await isLive();
+  await page.getByLabel("Kind").first().selectOption("sleep");
+  await page.getByLabel("Payload, JSON").fill('{"seconds": 0.5}');
+  await page.getByRole("button", { name: "Submit" }).click();
+  const detail = page.getByRole("dialog");
+  await detail.getByText("completed", { exact: true }).first().waitFor();
+  await detail.getByText('"slept": 0.5').waitFor();
+  await detail.getByRole("button", { name: "Close" }).click();
+  await page.locator("#tasks").getByText("completed", { exact: true }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a payload that is no JSON, and a refusal, are told", async () => {
+  await open();
+  await isLive();
+  await page.getByLabel("Payload, JSON").fill("{");
+  await page.getByRole("button", { name: "Submit" }).click();
+  await page.getByText("The payload is no JSON").waitFor();
+  await page.getByLabel("Payload, JSON").fill("null");
+  await page.getByLabel("Delay in seconds").fill("1e300");
+  await page.getByRole("button", { name: "Submit" }).click();
+  await page.getByText("delay").last().waitFor();
+});
+
+test("a running task is cancelled, and one that failed is retried", async () => {
+  const long = await serving.submit({ kind: "sleep", payload: 600 });
+  await open();
+  await isLive();
+  await page.locator(`#task-${long}`).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("dialog").getByText("cancelled", { exact: true }).first().waitFor();
+  await page.keyboard.press("Escape");
+
+  const bad = await serving.submit({ kind: "echo", payload: { fail: "no luck today" }, max_attempts: 1 });
+  await page.locator(`#task-${bad}`).click();
+  const detail = page.getByRole("dialog");
+  await detail.getByText("no luck today").first().waitFor();
+  await detail.getByRole("button", { name: "Retry now" }).click();
+  await detail.getByText("run 2: failed").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a queue is paused and resumed", async () => {
+  await serving.submit({ kind: "echo", queue: "letters" });
+  await open();
+  await isLive();
+  await page.getByRole("button", { name: "Pause the queue letters" }).click();
+  await page.getByRole("button", { name: "Resume the queue letters" }).waitFor();
+  const held = await serving.submit({ kind: "echo", queue: "letters" });
+  await page.locator(`#task-${held}`).click();
+  await page.getByRole("dialog").getByText("paused").first().waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Resume the queue letters" }).click();
+  await page.getByRole("button", { name: "Pause the queue letters" }).waitFor();
+  await page.locator("#tasks tr", { hasText: held }).getByText("completed", { exact: true }).waitFor();
+});
+
+test("tasks are filtered", async () => {
+  for (let i = 0; i < 3; ++i) {
+    await serving.submit({ kind: "echo", queue: "a", tags: ["red"] });
+    await serving.submit({ kind: "sleep", queue: "b", payload: 600, delay: 600 });
+  }
+  await open();
+  await isLive();
+  const rows = page.locator("#tasks tbody tr");
+  await page.waitForFunction(() => document.querySelectorAll("#tasks tbody tr").length === 6);
+  await page.getByLabel("Status").selectOption("scheduled");
+  await page.waitForFunction(() => document.querySelectorAll("#tasks tbody tr").length === 3);
+  assert.match((await rows.allTextContents()).join(), /sleep/);
+  await page.getByLabel("Status").selectOption("");
+  await page.getByLabel("Tag").fill("red");
+  await page.waitForFunction(() => document.querySelectorAll("#tasks tbody tr").length === 3);
+  assert.doesNotMatch((await rows.allTextContents()).join(), /sleep/);
+  await page.getByRole("search").getByLabel("Queue").fill("nowhere");
+  await page.getByText("No tasks.").waitFor();
+});
+
+test("it comes back when the service was restarted", async () => {
+  await open();
+  await isLive();
+  await serving.stop();
+  await page.getByText("not connected").waitFor();
+  await serving.run(new URL(serving.url).host);
+  await isLive();
+  const id = await serving.submit({ kind: "echo", payload: "after the restart" });
+  await page.locator("#tasks tr", { hasText: id }).getByText("completed", { exact: true }).waitFor();
+});
+
+test("what tasks contain stays text, and the page has a policy", async () => {
+  const evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+  const id = await serving.submit({ kind: "echo", payload: { evil }, tags: [evil], queue: "q" });
+  await serving.submit({ kind: "echo", payload: { fail: evil }, max_attempts: 1, queue: evil.slice(0, 90) });
+  await open();
+  await isLive();
+  await page.locator("#tasks").getByText(evil.slice(0, 40)).first().waitFor();
+  await page.locator(`#task-${id}`).click();
+  await page.getByRole("dialog").getByText("onerror").first().waitFor();
+  assert.equal(await page.locator("#tasks img, dialog img, dialog script, #queues img").count(), 0);
+  assert.equal(await page.title(), "Weir");
+  const { headers } = await serving.ask("GET", "/");
+  assert.match(headers.get("content-security-policy"), /default-src 'self'/);
+  assert.deepEqual(complaints, []);
+});
+
+test("with a token, nothing is shown before it is given", async () => {
+  await serving.end();
+  serving = await Serving.start({ environment: { WEIR_TOKEN: "correct-horse-battery-staple" } });
+  await open();
+  const login = page.getByRole("dialog", { name: "This service wants a token" });
+  await login.getByLabel("Token").fill("wrong-horse-battery-staple");
+  await login.getByRole("button", { name: "Enter" }).click();
+  await login.getByLabel("Token").waitFor();
+  await login.getByLabel("Token").fill("correct-horse-battery-staple");
+  await login.getByRole("button", { name: "Enter" }).click();
+  await isLive();
+  await page.getByRole("button", { name: "Submit" }).click();
+  await page.getByRole("dialog").getByText("sleep").first().waitFor();
+  assert.doesNotMatch(page.url(), /horse/);
+});
+
+test("a page of another site can neither submit nor listen", async () => {
+  await open();
+  const other = await browser.newPage();
+  await other.route("**/*", (route) =>
+    route.request().url().startsWith("http://other.example") ? route.fulfill({ contentType: "text/html", body: "<p>other" }) : route.continue(),
+  );
+  await other.goto("http://other.example/");
+  const outcome = await other.evaluate(async (url) => {
+    await fetch(`${url}/tasks`, { method: "POST", mode: "no-cors", body: '{"kind":"echo"}' }).catch(() => undefined);
+    await fetch(`${url}/tasks`, { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"kind":"echo"}' }).catch(() => undefined);
+    return new Promise((resolve) => {
+      const socket = new WebSocket(url.replace("http", "ws") + "/events", ["weir.events"]);
+      socket.onopen = () => resolve("opened");
+      socket.onerror = () => resolve("refused");
+    });
+  }, serving.url);
+  assert.equal(outcome, "refused");
+  const { value } = await serving.ask("GET", "/tasks");
+  assert.deepEqual(value.tasks, []);
+  await other.close();
+});
+
+test("it works by keyboard, at phone width, in the dark", async () => {
+  await serving.submit({ kind: "echo" });
+  await open({ viewport: { width: 375, height: 700 }, colorScheme: "dark" });
+  await isLive();
+  await page.locator("#tasks tbody tr").first().waitFor();
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+  assert.equal(wide, false);
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  const opener = page.locator("#tasks button.link").first();
+  await opener.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("Timeline").waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+});
+
+if (process.env.WEIR_SCREENSHOTS) {
+  test("screenshots", async () => {
+    for (let i = 0; i < 40; ++i) {
+      await serving.submit({ kind: i % 7 === 0 ? "echo" : "sleep", queue: ["mail", "images", "reports"][i % 3], payload: i % 7 === 0 ? { fail: "the disk is full" } : i % 5, tags: ["demo"] });
+    }
+    for (const theme of ["light", "dark"]) {
+      await open({ viewport: { width: 1280, height: 1000 }, colorScheme: theme });
+      await isLive();
+      await page.waitForTimeout(4000);
+      await writeFile(path.join(process.env.WEIR_SCREENSHOTS, `dashboard-${theme}.png`), await page.screenshot());
+    }
+    await open({ viewport: { width: 375, height: 800 } });
+    await isLive();
+    await page.waitForTimeout(1500);
+    await writeFile(path.join(process.env.WEIR_SCREENSHOTS, "dashboard-phone.png"), await page.screenshot());
+  });
+}
