@@ -152,7 +152,7 @@ int run_serve(const serve_settings& settings) {
         std::puts("weir: the configuration and the database are in order");
         return 0;
     }
-    return weir::run_main(serve(plan), {.name = "weir"});
+    return weir::run_main(serve(plan));
 }
 
 }  // namespace weir::program

@@ -37,8 +37,9 @@ double number_of(const json::value& from, std::string_view member) {
 
 std::string bar(double fraction) {
     const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * bar_width);
-    return "[" + std::string(static_cast<std::size_t>(full), '#') +
-           std::string(static_cast<std::size_t>(bar_width - full), '.') + "]";
+    std::string drawn(static_cast<std::size_t>(full), '#');
+    drawn.resize(bar_width, '.');
+    return drawn;
 }
 
 template <class... Values>
@@ -127,7 +128,7 @@ std::string task_view::paint() const {
         waiting += is_running ? 0 : 1;
         if (is_running && rows < most_running) {
             ++rows;
-            screen += format("%-13s  %-20s %-16s %s %3.0f%%  %s\n", id.c_str(), task.kind.c_str(),
+            screen += format("%-13s  %-20s %-16s [%s] %3.0f%%  %s\n", id.c_str(), task.kind.c_str(),
                              task.queue.c_str(), bar(task.progress).c_str(), task.progress * 100,
                              task.message.c_str());
         }
