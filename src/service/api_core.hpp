@@ -74,6 +74,7 @@ private:
     task<std::optional<schedule_record>> schedule_named(std::string name);
     void check_kind(const std::vector<std::string>& kinds, const new_task& asked) const;
     void write_stats(json_writer& to);
+    http::response metrics_page(std::span<const queue_record> queues);
 
     task<> serve_events(ws::connection& peer, std::vector<wish> wishes);
     task<> listen(ws::connection& peer, memberships& joined);

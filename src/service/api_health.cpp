@@ -42,6 +42,30 @@ response readiness(status code, std::string_view reason) {
     return response::json_text(std::move(text), code);
 }
 
+void write_feed_metrics(metric_writer& to, const ws::hub_stats& feed) {
+    to.gauge("weir_service_feed_subscriptions", "Topics that clients of the feed are in.", {},
+             static_cast<double>(feed.members));
+    to.counter("weir_service_feed_published_total", "Messages published to the feed.", {},
+               static_cast<double>(feed.published));
+    to.counter("weir_service_feed_delivered_total", "Messages posted to clients of the feed.", {},
+               static_cast<double>(feed.delivered));
+    to.counter("weir_service_feed_removed_total",
+               "Clients of the feed that were found gone, or too slow.", {},
+               static_cast<double>(feed.removed));
+}
+
+void write_queue_metrics(metric_writer& to, const queue_record& queue) {
+    for (std::size_t state = 0; state < queue.counts.size(); ++state) {
+        to.gauge("weir_service_tasks", "Tasks that the store has, by state.",
+                 {{"queue", queue.name}, {"state", to_string(static_cast<task_state>(state))}},
+                 static_cast<double>(queue.counts[state]));
+    }
+    to.gauge("weir_service_due", "Pending tasks that wait for nothing but their turn.",
+             {{"queue", queue.name}}, static_cast<double>(queue.due));
+    to.gauge("weir_service_paused", "1 if the queue is paused.", {{"queue", queue.name}},
+             queue.is_paused ? 1 : 0);
+}
+
 }  // namespace
 
 // Members of an object that is open.
@@ -94,21 +118,6 @@ api_core::answer api_core::show_stats(http::request&) {
 }
 
 api_core::answer api_core::show_metrics(http::request&) {
-    prometheus_writer page;
-    tasks_.write_metrics(page);
-    const ws::hub_stats feed = feed_.stats();
-    page.gauge("weir_service_feed_subscriptions", "Topics that clients of the feed are in.", {},
-               static_cast<double>(feed.members));
-    page.counter("weir_service_feed_published_total", "Messages published to the feed.", {},
-                 static_cast<double>(feed.published));
-    page.counter("weir_service_feed_delivered_total", "Messages posted to clients of the feed.", {},
-                 static_cast<double>(feed.delivered));
-    page.counter("weir_service_feed_removed_total",
-                 "Clients of the feed that were found gone, or too slow.", {},
-                 static_cast<double>(feed.removed));
-    if (options_.more_metrics) {
-        options_.more_metrics(page);
-    }
     // A store that is away takes only its own numbers with it.
     std::vector<queue_record> queues;
     try {
@@ -116,22 +125,21 @@ api_core::answer api_core::show_metrics(http::request&) {
     } catch (const db::error&) {
     } catch (const timed_out&) {
     }
-    for (const queue_record& each : queues) {
-        for (std::size_t state = 0; state < each.counts.size(); ++state) {
-            const metric_label labels[] = {{"queue", each.name},
-                                           {"state", to_string(static_cast<task_state>(state))}};
-            page.gauge("weir_service_tasks", "Tasks that the store has, by state.",
-                       std::span<const metric_label>(labels),
-                       static_cast<double>(each.counts[state]));
-        }
-        const metric_label queue[] = {{"queue", each.name}};
-        const std::span<const metric_label> by_queue(queue);
-        page.gauge("weir_service_due", "Pending tasks that wait for nothing but their turn.",
-                   by_queue, static_cast<double>(each.due));
-        page.gauge("weir_service_paused", "1 if the queue is paused.", by_queue,
-                   each.is_paused ? 1 : 0);
+    co_return metrics_page(queues);
+}
+
+// No coroutine: in one, GCC 12 calls the pure virtual functions of the writer's base, which do not exist.
+response api_core::metrics_page(std::span<const queue_record> queues) {
+    prometheus_writer page;
+    tasks_.write_metrics(page);
+    write_feed_metrics(page, feed_.stats());
+    if (options_.more_metrics) {
+        options_.more_metrics(page);
     }
-    co_return response(status::ok, "text/plain; version=0.0.4; charset=utf-8", page.text());
+    for (const queue_record& each : queues) {
+        write_queue_metrics(page, each);
+    }
+    return response(status::ok, "text/plain; version=0.0.4; charset=utf-8", page.text());
 }
 
 api_core::answer api_core::is_alive(http::request&) {
