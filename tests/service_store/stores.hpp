@@ -16,6 +16,7 @@
 
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct store_kind {
     // Looks behind the store, when it is closed.
     task<> (*inspect)(std::string folder) = nullptr;
 };
+
+inline void PrintTo(const store_kind& kind, std::ostream* to) {
+    *to << kind.name;
+}
 
 inline task<std::unique_ptr<store>> open_sqlite(std::string folder) {
     sqlite_store_options options;

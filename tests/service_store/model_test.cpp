@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+// A plain model beside the store, and random operations on both: after each one all counts must be the same, and in
+// the end every task.
+
+#include "stores.hpp"
+
+#include <random>
+#include <set>
+
+namespace {
+
+using namespace store_test;
+
+WEIR_STORE_SUITE(StoreModel);
+
+// Tasks as the rules say they must be, without any cleverness.
+struct model {
+    struct entry {
+        std::string queue;
+        std::string key;
+        task_state state = task_state::pending;
+        bool is_cancelling = false;
+        std::uint32_t run = 0;
+        std::uint32_t failures = 0;
+        std::uint32_t crashes = 0;
+        std::string node;
+        timestamp due_at{};
+        timestamp finished_at{};
+    };
+    struct limits_of_queue {
+        queue_limits limits;
+        bool is_paused = false;
+    };
+    std::map<task_id, entry> tasks;
+    std::map<std::string, limits_of_queue> queues;
+    std::map<std::string, timestamp> nodes;  // lease
+
+    std::size_t count(auto matches) const {
+        return static_cast<std::size_t>(std::count_if(
+            tasks.begin(), tasks.end(), [&](const auto& each) { return matches(each.second); }));
+    }
+    std::size_t running(const std::string& queue) const {
+        return count([&](const entry& each) {
+            return each.queue == queue && each.state == task_state::running;
+        });
+    }
+    std::size_t running(const std::string& queue, const std::string& key) const {
+        return count([&](const entry& each) {
+            return each.queue == queue && each.key == key && each.state == task_state::running;
+        });
+    }
+    // How many could be claimed, without rates.
+    std::size_t claimable(timestamp now) const {
+        std::size_t all = 0;
+        for (const auto& [name, of] : queues) {
+            if (of.is_paused) {
+                continue;
+            }
+            std::map<std::string, std::size_t> due;
+            for (const auto& [id, each] : tasks) {
+                if (each.queue == name && each.state == task_state::pending && each.due_at <= now) {
+                    ++due[each.key];
+                }
+            }
+            std::size_t in_queue = 0;
+            for (const auto& [key, some] : due) {
+                const std::size_t most = of.limits.key_max_running;
+                in_queue +=
+                    most == 0 ? some : std::min(some, most - std::min(most, running(name, key)));
+            }
+            const std::size_t most = of.limits.max_running;
+            all += most == 0 ? in_queue : std::min(in_queue, most - std::min(most, running(name)));
+        }
+        return all;
+    }
+};
+
+struct player {
+    bench& at;
+    model& expected;
+    std::mt19937& random;
+    std::vector<std::pair<std::string, task_record>> runs = {};  // also those that are over
+    std::vector<std::string> nodes = {"n0", "n1", "n2"};
+    int born = 3;
+
+    bool one_in(unsigned n) { return random() % n == 0; }
+    // Who has died is replaced by another, sooner or later.
+    std::string any_node() {
+        std::string& chosen = nodes[random() % nodes.size()];
+        const auto lease = expected.nodes.find(chosen);
+        if (lease != expected.nodes.end() && lease->second <= at.now && one_in(3)) {
+            chosen = "n" + std::to_string(born++);
+        }
+        return chosen;
+    }
+    std::string any_queue() { return "q" + std::to_string(random() % 3); }
+    task_id any_task() {
+        if (expected.tasks.empty()) {
+            return task_id(3);
+        }
+        auto chosen = expected.tasks.begin();
+        std::advance(chosen, static_cast<std::ptrdiff_t>(random() % expected.tasks.size()));
+        return chosen->first;
+    }
+
+    task<> submit() {
+        std::vector<new_task> fresh;
+        for (unsigned i = 1 + random() % 5; i > 0; --i) {
+            new_task& each =
+                fresh.emplace_back(bench::make("k" + std::to_string(random() % 4), any_queue()));
+            each.priority = static_cast<int>(random() % 3);
+            if (one_in(4)) {
+                each.run_at = at.now + std::chrono::milliseconds(random() % 3000);
+            }
+            if (one_in(5)) {
+                each.tags = {"t"};
+            }
+        }
+        const auto answers = co_await at.kept->submit(fresh, at.now);
+        for (std::size_t i = 0; i < fresh.size(); ++i) {
+            const new_task& asked = fresh[i];
+            const auto& limits = expected.queues[asked.queue].limits;
+            const std::size_t pending = expected.count([&](const model::entry& each) {
+                return each.queue == asked.queue && each.state == task_state::pending;
+            });
+            const bool is_full = limits.max_pending > 0 && pending >= limits.max_pending;
+            EXPECT_EQ(answers[i].what,
+                      is_full ? submit_result::verdict::queue_full : submit_result::verdict::made);
+            if (!is_full) {
+                model::entry& made = expected.tasks[answers[i].id];
+                made.queue = asked.queue;
+                made.key = asked.flow_key;
+                made.due_at = asked.run_at.value_or(at.now);
+            }
+        }
+    }
+    task<> claim() {
+        const std::string node = any_node();
+        const std::size_t limit = 1 + random() % 8;
+        const claimed given = co_await at.claim(limit, node);
+        const auto lease = expected.nodes.find(node);
+        const bool is_alive = lease != expected.nodes.end() && lease->second > at.now;
+        EXPECT_EQ(given.tasks.size(), is_alive ? std::min(limit, expected.claimable(at.now)) : 0U);
+        for (const task_record& each : given.tasks) {
+            model::entry& known = expected.tasks.at(each.id);
+            EXPECT_EQ(known.state, task_state::pending);
+            EXPECT_LE(known.due_at, at.now);
+            known.state = task_state::running;
+            known.node = node;
+            ++known.run;
+            EXPECT_EQ(each.run, known.run);
+            EXPECT_EQ(each.failures, known.failures);
+            runs.emplace_back(node, each);
+        }
+        if (is_alive) {
+            co_await check_due();
+            const bool has_more = expected.claimable(at.now) > 0;
+            if (given.next_at.has_value()) {
+                EXPECT_GE(*given.next_at, at.now);
+            }
+            EXPECT_TRUE(!has_more || given.next_at == at.now);
+        }
+    }
+    // After a claim, all that is due is known to be.
+    task<> check_due() {
+        const std::vector<queue_record> queues = co_await at.kept->queues();
+        for (const queue_record& each : queues) {
+            EXPECT_EQ(each.due, expected.count([&](const model::entry& task) {
+                return task.queue == each.name && task.state == task_state::pending &&
+                       task.due_at <= at.now;
+            })) << each.name;
+        }
+    }
+    task<> settle() {
+        std::vector<settlement> ended;
+        if (runs.empty()) {
+            co_return;
+        }
+        const std::string node = runs[random() % runs.size()].first;
+        std::set<task_id> seen;
+        for (auto each = runs.begin(); each != runs.end();) {
+            if (each->first != node || one_in(2) || !seen.insert(each->second.id).second) {
+                ++each;
+                continue;
+            }
+            const unsigned how = random() % 6;
+            settlement& made = ended.emplace_back(
+                how == 0   ? at.again(each->second, std::chrono::milliseconds(random() % 2000))
+                : how == 1 ? at.again(each->second, 0s)
+                : how == 2 ? bench::ending(each->second, task_state::failed)
+                : how == 3 ? bench::ending(each->second, task_state::cancelled)
+                           : bench::ending(each->second, task_state::completed));
+            if (one_in(10)) {
+                made.key.run += 1;  // of a run that is not
+            }
+            each = one_in(3) ? each + 1 : runs.erase(each);  // some are written twice
+        }
+        const std::vector<bool> answers = co_await at.kept->settle(node, ended, at.now);
+        for (std::size_t i = 0; i < ended.size(); ++i) {
+            const auto found = expected.tasks.find(ended[i].key.id);
+            const bool is_its = found != expected.tasks.end() &&
+                                found->second.state == task_state::running &&
+                                found->second.run == ended[i].key.run && found->second.node == node;
+            EXPECT_EQ(answers[i], is_its);
+            if (is_its) {
+                model::entry& known = found->second;
+                known.state = ended[i].state == task_state::pending && known.is_cancelling
+                                  ? task_state::cancelled
+                                  : ended[i].state;
+                known.is_cancelling = false;
+                known.failures = ended[i].failures;
+                known.due_at = ended[i].due_at;
+                known.finished_at = at.now;
+            }
+        }
+    }
+    task<> cancel_or_retry() {
+        const task_id id = any_task();
+        const bool cancels = one_in(2);
+        change_result answer{};
+        if (cancels) {
+            answer = co_await at.kept->cancel(id, at.now);
+        } else {
+            answer = co_await at.kept->retry(id, at.now);
+        }
+        const auto found = expected.tasks.find(id);
+        if (found == expected.tasks.end()) {
+            EXPECT_EQ(answer, change_result::not_found);
+            co_return;
+        }
+        model::entry& known = found->second;
+        change_result right = change_result::no_change;
+        if (cancels && known.state == task_state::pending) {
+            right = change_result::done;
+            known.state = task_state::cancelled;
+            known.finished_at = at.now;
+        } else if (cancels && known.state == task_state::running && !known.is_cancelling) {
+            right = change_result::requested;
+            known.is_cancelling = true;
+        } else if (!cancels && known.state == task_state::pending && known.due_at > at.now) {
+            right = change_result::done;
+            known.due_at = at.now;
+        } else if (!cancels &&
+                   (known.state == task_state::failed || known.state == task_state::cancelled)) {
+            right = change_result::done;
+            begin_again(known);
+        }
+        EXPECT_EQ(answer, right);
+    }
+    void begin_again(model::entry& known) const {
+        known.state = task_state::pending;
+        known.failures = 0;
+        known.crashes = 0;
+        known.due_at = at.now;
+    }
+    task<> redrive() {
+        task_filter filter;
+        filter.queue = any_queue();
+        filter.limit = 1 + random() % 4;
+        const std::size_t driven = co_await at.kept->redrive(filter, at.now);
+        std::size_t done = 0;
+        for (auto each = expected.tasks.rbegin(); each != expected.tasks.rend(); ++each) {
+            if (done < filter.limit && each->second.queue == filter.queue &&
+                each->second.state == task_state::failed) {
+                begin_again(each->second);
+                ++done;
+            }
+        }
+        EXPECT_EQ(driven, done);
+    }
+    task<> live_and_die() {
+        const std::string node = any_node();
+        if (one_in(4)) {
+            co_await at.kept->retire(node);
+            if (expected.nodes.contains(node)) {
+                expected.nodes[node] = timestamp();
+            }
+        } else {
+            const heartbeat_answer answer = co_await at.beat(node, 5s);
+            const auto known = expected.nodes.find(node);
+            EXPECT_EQ(answer.is_alive, known == expected.nodes.end() || known->second > at.now);
+            if (answer.is_alive) {
+                expected.nodes[node] = at.now + 5s;
+                EXPECT_EQ(answer.cancelling.size(), expected.count([&](const model::entry& each) {
+                    return each.node == node && each.state == task_state::running &&
+                           each.is_cancelling;
+                }));
+            }
+        }
+        if (one_in(2)) {
+            co_return;
+        }
+        const rescue_result rescued = co_await at.kept->rescue(at.now, 3);
+        rescue_result right;
+        for (auto& [id, each] : expected.tasks) {
+            if (each.state != task_state::running || expected.nodes[each.node] > at.now) {
+                continue;
+            }
+            ++each.crashes;
+            each.state = each.is_cancelling  ? task_state::cancelled
+                         : each.crashes >= 3 ? task_state::failed
+                                             : task_state::pending;
+            ++(each.is_cancelling  ? right.cancelled
+               : each.crashes >= 3 ? right.failed
+                                   : right.returned);
+            each.is_cancelling = false;
+            each.due_at = at.now;
+            each.finished_at = at.now;
+        }
+        EXPECT_EQ(rescued.returned, right.returned);
+        EXPECT_EQ(rescued.failed, right.failed);
+        EXPECT_EQ(rescued.cancelled, right.cancelled);
+    }
+    task<> change_queue() {
+        const std::string name = any_queue();
+        model::limits_of_queue& of = expected.queues[name];
+        if (one_in(2)) {
+            of.is_paused = !of.is_paused && one_in(3);
+            co_await at.kept->pause(name, of.is_paused);
+            co_return;
+        }
+        of.limits.max_pending = one_in(2) ? 0 : 5 + random() % 10;
+        of.limits.max_running = one_in(2) ? 0 : 1 + random() % 6;
+        of.limits.key_max_running = one_in(2) ? 0 : 1 + random() % 3;
+        co_await at.kept->limit(name, of.limits);
+    }
+    task<> purge() {
+        const std::size_t gone = co_await at.kept->purge({10s, 20s, 5s}, at.now);
+        const std::size_t right = std::erase_if(expected.tasks, [&](const auto& each) {
+            const auto age = at.now - each.second.finished_at;
+            return (each.second.state == task_state::completed && age >= 10s) ||
+                   (each.second.state == task_state::failed && age >= 20s) ||
+                   (each.second.state == task_state::cancelled && age >= 5s);
+        });
+        EXPECT_EQ(gone, right);
+    }
+
+    task<> check_counts() {
+        const std::vector<queue_record> queues = co_await at.kept->queues();
+        for (const queue_record& each : queues) {
+            std::array<std::uint64_t, 5> right{};
+            for (const auto& [id, task] : expected.tasks) {
+                right[static_cast<std::size_t>(task.state)] += task.queue == each.name ? 1 : 0;
+            }
+            EXPECT_EQ(each.counts, right) << each.name;
+        }
+    }
+    task<> check_tasks() {
+        task_filter all;
+        all.limit = 100'000;
+        const std::vector<task_record> found = co_await at.kept->list(all, at.now);
+        EXPECT_EQ(found.size(), expected.tasks.size());
+        for (const task_record& each : found) {
+            const model::entry& right = expected.tasks.at(each.id);
+            EXPECT_EQ(each.state, right.state);
+            EXPECT_EQ(each.run, right.run);
+            EXPECT_EQ(each.failures, right.failures);
+            EXPECT_EQ(each.crashes, right.crashes);
+            EXPECT_EQ(each.is_cancelling, right.is_cancelling);
+            if (right.state == task_state::pending) {
+                EXPECT_EQ(each.due_at, right.due_at);
+            }
+        }
+    }
+};
+
+WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
+    std::mt19937 random(2026);
+    model expected;
+    player plays{at, expected, random};
+    for (const char* const queue : {"q0", "q1", "q2"}) {
+        co_await at.kept->limit(queue, {});
+        expected.queues[queue] = {};
+    }
+    for (int step = 0; step < 800 && !testing::Test::HasFailure(); ++step) {
+        at.now += std::chrono::milliseconds(random() % 200);
+        const unsigned chosen = random() % 100;
+        if (chosen < 25) {
+            co_await plays.submit();
+        } else if (chosen < 50) {
+            co_await plays.claim();
+        } else if (chosen < 70) {
+            co_await plays.settle();
+        } else if (chosen < 80) {
+            co_await plays.cancel_or_retry();
+        } else if (chosen < 83) {
+            co_await plays.redrive();
+        } else if (chosen < 92) {
+            co_await plays.live_and_die();
+        } else if (chosen < 97) {
+            co_await plays.change_queue();
+        } else {
+            co_await plays.purge();
+        }
+        co_await plays.check_counts();
+        if (step % 50 == 0) {
+            co_await plays.check_tasks();
+        }
+        if (step % 300 == 299 && at.kind->is_lasting) {
+            co_await at.reopen();
+        }
+    }
+    co_await plays.check_tasks();
+    EXPECT_GT(expected.tasks.size(), 20U);
+    EXPECT_GT(plays.born, 10);
+}
+
+}  // namespace
