@@ -73,7 +73,7 @@ export class TaskList {
       return;
     }
     try {
-      const page = await ask<Page>("GET", `/tasks?${this.query()}&cursor=${encodeURIComponent(this.next)}`);
+      const page = await ask<Page>("GET", this.next);
       this.tasks.push(...page.tasks);
       this.next = page.next;
       this.show();
@@ -100,7 +100,7 @@ export class TaskList {
       { class: "filters", role: "search", "aria-label": "Filter the tasks" },
       field(
         "Status",
-        element("select", { name: "view" }, element("option", { value: "" }, "any"), ...statuses.map((status) => element("option", { value: status }, status))),
+        element("select", { name: "status" }, element("option", { value: "" }, "any"), ...statuses.map((status) => element("option", { value: status }, status))),
       ),
       field("Queue", text("queue")),
       field("Kind", text("kind")),
