@@ -108,6 +108,8 @@ task<> api_core::serve_events(ws::connection& peer, std::vector<wish> wishes) {
             subscribe(peer, joined, each);
         } catch (const problem& error) {
             peer.post(ws::frame::text(error_message(error.what())));
+        } catch (const limit_exceeded& error) {
+            peer.post(ws::frame::text(error_message(error.what())));
         }
     }
     co_await race(listen(peer, joined), publish_each_second());
@@ -186,6 +188,9 @@ void api_core::subscribe(ws::connection& peer, memberships& joined, const wish& 
                                                      " topics for a client");
     }
     joined.emplace(topic, feed_.join(peer, topic, to.since));
+    if (topic == "queues") {
+        queues_published_ = 0;  // whoever is new wants to see them as they are
+    }
 }
 
 task<> api_core::publish_each_second() {

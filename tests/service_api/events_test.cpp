@@ -118,6 +118,12 @@ WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
         }
         const bj::value queues = co_await next(peer, "queues");
         EXPECT_EQ(queues.at("queues").as_array().size(), 2U);
+        // Who comes while nothing happens is told as well.
+        const std::string message = R"({"subscribe": "queues"})";
+        co_await weir::sleep(5s);
+        co_await peer.send(message);
+        co_await next(peer, "subscribed");
+        co_await next(peer, "queues");
         const bj::value stats = co_await next(peer, "stats");
         EXPECT_GE(stats.at("completed").to_number<int>(), 1);
         EXPECT_TRUE(stats.at("wait").as_object().contains("p99"));
