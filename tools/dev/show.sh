@@ -2,8 +2,17 @@
 #
 # The commands that show something: run, bench, docs; and those that look at sources: format, tidy.
 
-# Until there is a service to start: a tour of the examples.
+# The main job: the task service, on a database of its own below build/. Options go to `weir serve`.
 command_run() {
+    ensure_packages run
+    configure gcc-release && build gcc-release weir_program ||
+        die "the program does not build."
+    mkdir -p "$root/build/run"
+    exec "$(build_dir gcc-release)/tools/weir/weir" serve --database "$root/build/run/tasks.db" "$@"
+}
+
+# A tour of the examples.
+command_examples() {
     ensure_packages run
     configure gcc-release && build gcc-release weir_examples || die "the examples do not build."
     local source name program

@@ -18,4 +18,6 @@ await build({
   legalComments: "eof",
   logLevel: "warning",
 });
-await cp(path.join(here, "index.html"), path.join(output, "index.html"));
+for (const file of ["index.html", "icon.svg"]) {
+  await cp(path.join(here, file), path.join(output, file));
+}

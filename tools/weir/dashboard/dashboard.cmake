@@ -7,7 +7,7 @@ option(WEIR_DASHBOARD "Build the dashboard into the program, where there is npm"
 if(NOT WEIR_DASHBOARD)
     return()
 endif()
-set(page_files index.html build.mjs package.json package-lock.json)
+set(page_files index.html icon.svg build.mjs package.json package-lock.json)
 find_program(WEIR_NPM npm)
 find_program(WEIR_NODE NAMES node nodejs)
 if(NOT WEIR_NPM OR NOT WEIR_NODE)

@@ -17,6 +17,10 @@ function colorOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+function clockOf(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleTimeString("en-GB");
+}
+
 class Chart {
   private plot: uPlot | undefined;
   private readonly data: number[][];
@@ -52,10 +56,11 @@ class Chart {
         height: 160,
         cursor: { y: false },
         legend: { live: true },
-        scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
-        axes: [axis, { ...axis, size: 48 }],
+        // Five minutes, also while there is less: the line grows from the right.
+        scales: { x: { range: (_plot, _least, most) => [(most ?? Date.now() / 1000) - kept, most ?? Date.now() / 1000] }, y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
+        axes: [{ ...axis, space: 90, values: (_plot, times) => times.map(clockOf) }, { ...axis, size: 48 }],
         series: [
-          {},
+          { value: (_plot: uPlot, time: number | null) => (time === null ? "-" : clockOf(time)) },
           ...this.lines.map((line) => ({
             label: line.label,
             stroke: colorOf(line.color),

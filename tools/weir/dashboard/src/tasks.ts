@@ -10,7 +10,7 @@ const pageSize = 25;
 
 interface Page {
   tasks: Task[];
-  next: string | null;
+  next: string | null; // the path of the page after it
 }
 
 export class TaskList {
