@@ -302,7 +302,11 @@ WEIR_IO_TEST(pg_database, nobody_stands_behind_a_slow_one) {
     co_await other.query("SELECT pg_advisory_lock(7)");
     pg::database shop({.url = pg_url()}, {.shared = 2});
     handle<int> slow = spawn(one<int>(shop, "SELECT 1 FROM pg_advisory_xact_lock(7)"));
-    co_await sleep(50ms);
+    int blocked = 0;
+    while (blocked == 0) {
+        blocked = co_await one<int>(
+            other, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
+    }
     for (int i = 0; i < 5; ++i) {
         const int got = co_await one<int>(shop, "SELECT $1::int", i);
         EXPECT_EQ(got, i);

@@ -4,6 +4,11 @@
 #include "lines.hpp"
 
 #include <weir/db/pg/database.hpp>
+#include <weir/error.hpp>
+#include <weir/time.hpp>
+#include <weir/timeout.hpp>
+
+#include <algorithm>
 
 namespace weir::pg {
 
@@ -66,9 +71,13 @@ generator<notification> database::listen(std::vector<std::string> channels, list
 
 task<> database::close(clock::duration limit) {
     const std::shared_ptr<detail::lines> core = core_;
-    co_await detail::lines::drain(core);
+    const clock::time_point end = weir::detail::after(now(), limit);
+    try {
+        co_await timeout(limit, detail::lines::drain(core));
+    } catch (const timed_out&) {
+    }
     core->close();
-    co_await core->pool().close(limit);
+    co_await core->pool().close(std::max(end - now(), clock::duration::zero()));
 }
 
 database_stats database::stats() const noexcept {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A query goes to a line that has nothing to do; if there is none, another line is got from the pool, up to
-// the number that may be shared, and meanwhile, or then, it goes behind the others on the line with the
-// fewest. It waits here if every line has as many as it may have, or works on one query for so long already
-// that it would be bad luck to stand behind it.
+// the number that may be shared. Then it goes behind the others on the line with the fewest, unless every line
+// has as many as it may have, or works on one query for so long already that it would be bad luck to stand
+// behind it. What waits here, for a new line or for these, goes to the first one that is new, or has just
+// answered something.
 
 #include "lines.hpp"
 
@@ -21,10 +22,13 @@ namespace {
 constexpr std::chrono::milliseconds slow(20);  // nobody is put behind a query that runs for longer
 constexpr std::chrono::seconds longest_hold(60);  // then the pool gets it back, to see to its age
 
-pool_options named(pool_options given) {
+pool_options adapted(pool_options given, const connect_options& where) {
     if (given.name == pool_options().name) {
         given.name = "postgres";
     }
+    // Ours says more when it is over.
+    given.connect_timeout =
+        std::max(given.connect_timeout, where.connect_timeout + std::chrono::seconds(1));
     return given;
 }
 
@@ -69,7 +73,7 @@ lines::lines(const connect_options& where, const database_options& options)
       at_((check(where), std::make_shared<const endpoint>(where))),
       shared_(shared_of(checked(options))),
       pipeline_(options.pipeline),
-      pool_(named(options.pool), functions(at_, session_settings(where, counts_))) {}
+      pool_(adapted(options.pool, where), functions(at_, session_settings(where, counts_))) {}
 
 lines::~lines() {
     close();
@@ -93,8 +97,8 @@ bool lines::enter(query_call& asked) noexcept {
 }
 
 bool lines::takes_more(const line& each, clock::time_point at) const noexcept {
-    return !each.is_leaving && each.on->is_open() && each.on->load() < pipeline_ &&
-           !each.on->is_slow(at, slow);
+    return !each.is_leaving && each.on->is_open() && !each.on->is_holding() &&
+           each.on->load() < pipeline_ && !each.on->is_slow(at, slow);
 }
 
 lines::line* lines::choose() {
@@ -105,15 +109,16 @@ lines::line* lines::choose() {
             least = &each;
         }
     }
-    if (least == nullptr || least->on->load() > 0) {
-        grow();
+    if (least != nullptr && least->on->load() == 0) {
+        return least;
     }
-    return least;
+    grow();
+    return growing_ == 0 ? least : nullptr;
 }
 
-void lines::give(line& to) {
+void lines::give(line& to, std::size_t most) {
     const clock::time_point at = now();
-    while (!waiting_.empty() && takes_more(to, at)) {
+    for (; most > 0 && !waiting_.empty() && takes_more(to, at); --most) {
         to.on->enter(*waiting_.pop_front());
     }
 }
@@ -137,11 +142,12 @@ void lines::grow() noexcept {
     if (is_closed_ || staying + growing_ >= shared_) {
         return;
     }
+    ++growing_;
     try {
         std::erase_if(growers_, [](const handle<void>& each) { return each.done(); });
         growers_.push_back(spawn(add_line(shared_from_this()), {.name = "postgres line"}));
-        ++growing_;
     } catch (...) {  // no memory, or the loop is ending
+        --growing_;
         if (lines_.empty() && growing_ == 0) {
             fail_waiting(std::current_exception());
         }
@@ -171,7 +177,8 @@ task<> lines::add_line(std::shared_ptr<lines> own) {
         session* const on = got->opened().get();
         line& added = own->lines_.emplace_back(line{std::move(got), on, now()});
         on->set_owner(own.get());
-        own->give(added);
+        // Its share: others are on their way.
+        own->give(added, (own->waiting_.size() + own->growing_ - 1) / own->growing_);
         if (own->is_draining_) {
             own->has_room(*on);
         }
@@ -194,8 +201,8 @@ void lines::has_room(session& from) noexcept {
     if (at == lines_.end()) {
         return;
     }
-    if (!waiting_.empty()) {
-        give(*at);
+    if (!waiting_.empty() && (from.load() == 0 || from.has_answered())) {
+        give(*at, waiting_.size());
     }
     if (from.is_quiet() && waiting_.empty() &&
         (at->is_leaving || is_draining_ || now() - at->since > longest_hold)) {
@@ -218,10 +225,12 @@ void lines::was_lost(session& from, query_list& unsent) noexcept {
         return;
     }
     waiting_.prepend(unsent);
-    if (!waiting_.empty()) {
-        if (line* const other = choose()) {
-            give(*other);
+    while (!waiting_.empty()) {
+        line* const other = choose();
+        if (other == nullptr) {
+            break;
         }
+        other->on->enter(*waiting_.pop_front());
     }
     if (is_draining_ && is_idle()) {
         idle_.set();

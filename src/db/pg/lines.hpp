@@ -48,7 +48,7 @@ private:
     void was_lost(session& from, query_list& unsent) noexcept override;
     line* choose();
     bool takes_more(const line& each, clock::time_point at) const noexcept;
-    void give(line& to);
+    void give(line& to, std::size_t most);
     void release(std::list<line>::iterator gone) noexcept;
     void grow() noexcept;
     static task<> add_line(std::shared_ptr<lines> own);

@@ -162,6 +162,7 @@ task<> session::run(std::shared_ptr<session> own) {
 
 void session::turn() {
     is_woken_ = false;
+    has_answered_ = false;
     if (is_alone_) {
         return;
     }
@@ -231,9 +232,6 @@ void session::end() noexcept {
     }
     while (query_call* const each = unsent_.pop_front()) {
         each->fail(lost_error(false));
-    }
-    if (notification_sink* const sink = std::exchange(sink_, nullptr)) {
-        sink->ended();
     }
     quiet_.set();
     if (!is_alone_) {

@@ -65,23 +65,13 @@ struct session_settings {
 // Who gives a session its queries.
 class session_owner {
 public:
-    // Something was answered.
+    // It has had a turn: something may have been answered.
     virtual void has_room(session& from) noexcept = 0;
     // It has ended. What it had not sent is the owner's again.
     virtual void was_lost(session& from, query_list& unsent) noexcept = 0;
 
 protected:
     ~session_owner() = default;
-};
-
-// For LISTEN: what the server sends without being asked.
-class notification_sink {
-public:
-    virtual void notified(std::string_view channel, std::string_view payload, int process) = 0;
-    virtual void ended() noexcept = 0;
-
-protected:
-    ~notification_sink() = default;
 };
 
 class session final : public query_target, public std::enable_shared_from_this<session> {
@@ -105,6 +95,10 @@ public:
         return unsent_.size() + again_.size() + behind_.size() + sent_.size();
     }
     bool is_quiet() const noexcept { return load() == 0 && cancelling_ == cancelling::no; }
+    // Something, in this turn.
+    bool has_answered() const noexcept { return has_answered_; }
+    // Does it send nothing for now, because something is being cancelled?
+    bool is_holding() const noexcept { return cancelling_ == cancelling::under_way; }
     // Has the oldest one been running for that long?
     bool is_slow(clock::time_point now, clock::duration limit) const noexcept {
         return !sent_.empty() && now - front_since_ > limit;
@@ -114,7 +108,6 @@ public:
     bool is_in_transaction() const noexcept;
 
     void set_owner(session_owner* owner) noexcept { owner_ = owner; }
-    void set_sink(notification_sink* sink) noexcept { sink_ = sink; }
     pg_conn* connection() const noexcept { return connection_.get(); }
     const std::string& where() const noexcept { return settings_.where; }
 
@@ -157,7 +150,7 @@ private:
     void finish_front();
     bool sends_again(sent_entry& failed);
     void answer(sent_entry& done);
-    void take_notifications();
+    void drop_notifications();
     static void notice(void* own, const pg_result* said);
 
     void consider_cancel();
@@ -192,6 +185,7 @@ private:
     next_turn* waiting_ = nullptr;
     bool is_woken_ = false;
     bool is_readable_ = false;
+    bool has_answered_ = false;
     bool is_unflushed_ = false;
 
     cancelling cancelling_ = cancelling::no;
@@ -207,7 +201,6 @@ private:
     bool is_ended_ = false;
     std::string lost_why_;
     session_owner* owner_ = nullptr;
-    notification_sink* sink_ = nullptr;
     fd_driver* driver_ = nullptr;
     handle<void> running_;
 };

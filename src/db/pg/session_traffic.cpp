@@ -144,13 +144,14 @@ void session::receive() {
     if (sent_.empty()) {
         PQisBusy(from);  // reads what came unasked
     }
-    take_notifications();
+    drop_notifications();
     if (!is_fine || PQstatus(from) != CONNECTION_OK) {
         lose(PQerrorMessage(from));
     } else if (nothing > 2) {
         lose("the server's answers do not fit what it was asked");
     }
     if (sent_.size() != before && !is_lost_) {
+        has_answered_ = true;
         front_since_ = now();
         consider_cancel();
     }
@@ -280,12 +281,10 @@ void session::answer(sent_entry& done) {
     }
 }
 
-void session::take_notifications() {
+// Of a LISTEN in a query; listen() has a connection of its own.
+void session::drop_notifications() {
     while (PGnotify* const each = PQnotifies(connection_.get())) {
-        const std::unique_ptr<PGnotify, decltype(&PQfreemem)> held(each, &PQfreemem);
-        if (sink_ != nullptr) {
-            sink_->notified(each->relname, each->extra, each->be_pid);
-        }
+        PQfreemem(each);
     }
 }
 

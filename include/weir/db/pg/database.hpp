@@ -101,7 +101,8 @@ public:
     // locks, temporary tables) stays.
     task<lease<connection>> acquire();
 
-    // Waits until what was asked is answered, and for leases up to the limit; later calls fail.
+    // Waits until what was asked is answered and all leases are back, up to the limit: then queries fail, and
+    // leases are reported. Later calls fail.
     task<> close(clock::duration limit = std::chrono::seconds(30));
     database_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;
