@@ -213,9 +213,7 @@ void session::end() noexcept {
     }
     disarm(reader_);
     disarm(writer_);
-    if (!sent_.empty()) {
-        ask_cancel_at_the_end();
-    }
+    const bool is_busy = !sent_.empty() || is_alone_broken_;
     settings_.counts->lost += sent_.size();
     for (sent_entry& each : sent_) {
         if (each.waiter != nullptr) {
@@ -235,7 +233,7 @@ void session::end() noexcept {
     }
     quiet_.set();
     if (!is_alone_) {
-        connection_.reset();
+        finish(is_busy);
     }
 }
 
@@ -296,20 +294,15 @@ task<> session::begin_alone(std::shared_ptr<session> own) {
 void session::end_alone(bool is_good) noexcept {
     is_alone_ = false;
     if (is_ended_) {
-        if (!is_good) {
-            ask_cancel_at_the_end();
-        }
-        connection_.reset();
+        finish(!is_good);
         return;
     }
-    if (!is_good || PQstatus(connection_.get()) != CONNECTION_OK ||
-        PQenterPipelineMode(connection_.get()) != 1) {
-        if (is_good) {
-            lose(PQerrorMessage(connection_.get()));
-        } else {
-            lose("what ran alone on it was stopped");
-            ask_cancel_at_the_end();
-        }
+    if (!is_good) {
+        is_alone_broken_ = true;
+        lose("what ran alone on it was stopped");
+    } else if (PQstatus(connection_.get()) != CONNECTION_OK ||
+               PQenterPipelineMode(connection_.get()) != 1) {
+        lose(PQerrorMessage(connection_.get()));
     }
     is_readable_ = true;  // perhaps; it was not watched
     quiet_.set();

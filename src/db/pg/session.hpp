@@ -155,7 +155,8 @@ private:
 
     void consider_cancel();
     void begin_cancel();
-    void ask_cancel_at_the_end() noexcept;
+    // Closes the connection; what runs on it is cancelled first.
+    void finish(bool is_busy) noexcept;
     static task<> ask_cancel(std::shared_ptr<session> own, std::shared_ptr<pg_cancel> by);
     void check_cancel();
     void after(clock::duration delay, void (session::*what)());
@@ -197,6 +198,7 @@ private:
     event quiet_;
     bool is_quiet_awaited_ = false;
     bool is_alone_ = false;
+    bool is_alone_broken_ = false;  // who had it left something running
     bool is_lost_ = false;
     bool is_ended_ = false;
     std::string lost_why_;

@@ -10,9 +10,12 @@
 
 #include "session.hpp"
 
+#include <weir/error.hpp>
+#include <weir/fd.hpp>
 #include <weir/io/blocking.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
+#include <weir/timeout.hpp>
 
 #include <libpq-fe.h>
 
@@ -67,21 +70,70 @@ void session::begin_cancel() {
     }
 }
 
-// The connection goes while something runs on it: the server would notice when it has an answer, not before.
-void session::ask_cancel_at_the_end() noexcept {
-    const std::shared_ptr<session> own = weak_from_this().lock();
-    if (own == nullptr || is_asking_ || PQstatus(connection_.get()) != CONNECTION_OK ||
-        loop::current_or_null() == nullptr) {
-        return;
-    }
-    try {
-        if (std::shared_ptr<pg_cancel> by{PQgetCancel(connection_.get()), &PQfreeCancel}) {
-            spawn(ask_cancel(own, std::move(by)), {.name = "postgres cancel"});
-            is_asking_ = true;
-            ++settings_.counts->cancels;
+namespace {
+
+void ignore(void*, const PGresult*) {}
+
+// Until what runs has ended, or there is nothing more to be learnt. It cannot be said what comes next, so the
+// results are looked at one by one.
+task<> ended(PGconn* on) {
+    for (;;) {
+        while (PQisBusy(on) != 0) {
+            co_await wait_readable(PQsocket(on));
+            if (PQconsumeInput(on) != 1) {
+                co_return;
+            }
         }
-    } catch (...) {  // the loop is ending: then it goes on over there
+        const result_ptr next(PQgetResult(on));
+        const bool is_pipeline = PQpipelineStatus(on) != PQ_PIPELINE_OFF;
+        if ((next == nullptr && !is_pipeline) || PQstatus(on) != CONNECTION_OK) {
+            co_return;
+        }
+        switch (PQresultStatus(next.get())) {
+            case PGRES_PIPELINE_SYNC:  // the others see that nobody is there when they answer
+            case PGRES_COPY_IN:
+            case PGRES_COPY_OUT:
+            case PGRES_COPY_BOTH:
+                co_return;
+            default:
+                break;
+        }
     }
+}
+
+// A server that works notices a closed connection only when it answers. A request may come before it has read
+// what it was sent, and has no effect then: so it is repeated.
+task<> wind_down(connection_ptr on, clock::duration limit) {
+    const clock::time_point end = weir::detail::after(now(), limit);
+    const std::shared_ptr<pg_cancel> by(PQgetCancel(on.get()), &PQfreeCancel);
+    while (by != nullptr && now() < end) {
+        auto asks = [&by] {
+            std::array<char, 256> why;
+            return PQcancel(by.get(), why.data(), static_cast<int>(why.size()));
+        };
+        co_await run_blocking(asks);
+        try {
+            co_await timeout(std::chrono::milliseconds(50), ended(on.get()));
+            co_return;
+        } catch (const timed_out&) {
+        }
+    }
+}
+
+}  // namespace
+
+void session::finish(bool is_busy) noexcept {
+    if (is_busy && PQstatus(connection_.get()) == CONNECTION_OK &&
+        loop::current_or_null() != nullptr) {
+        PQsetNoticeReceiver(connection_.get(), ignore, nullptr);
+        ++settings_.counts->cancels;
+        try {
+            spawn(wind_down(std::move(connection_), settings_.cancel_timeout),
+                  {.name = "postgres cancel"});
+        } catch (...) {  // the loop is ending: then it goes on over there
+        }
+    }
+    connection_.reset();
 }
 
 task<> session::ask_cancel(std::shared_ptr<session> own, std::shared_ptr<pg_cancel> by) {
