@@ -57,6 +57,24 @@ WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
     co_await here.stop();
 }
 
+// Answers are held against the description; here is what that finds.
+WEIR_TEST(ServiceApi, TheDescriptionIsStrict) {
+    site here;
+    co_await here.learn();
+    const schema_check fits(here.description());
+    const auto verdict = [&](std::string name, const char* json) {
+        return fits(fits.resolve("#/components/schemas/" + name), http::parse_json(json));
+    };
+    const std::string id = R"("id": "0000000000001", "task_id": "0000000000001")";
+    EXPECT_EQ(verdict("Submitted", ("{" + id + R"(, "duplicate": false})").c_str()), "");
+    EXPECT_EQ(verdict("Submitted", ("{" + id + "}").c_str()), "$ has no duplicate");
+    EXPECT_NE(verdict("Submitted", ("{" + id + R"(, "duplicate": 1})").c_str()), "");
+    EXPECT_NE(verdict("Submitted", ("{" + id + R"(, "duplicate": false, "x": 1})").c_str()), "");
+    EXPECT_NE(verdict("State", R"("done")"), "");
+    EXPECT_NE(verdict("NewTask", R"({"kind": "a", "backoff": "1"})"), "");
+    EXPECT_NE(verdict("Queues", R"({"queues": [{"name": 1}]})"), "");
+}
+
 WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
     site here({}, {.max_body = 2000, .max_batch = 3});
     co_await here.learn();

@@ -38,7 +38,8 @@ public:
     weir::task<> stop() {
         serving_.cancel();
         (void)co_await weir::settle(serving_.wait());
-        app_ = {};
+        here.app.reset();  // the service goes on without it
+        co_await here.tasks.submit(new_task("echo"));
         co_await here.stop();
     }
     // Connects as a client of this name, and does something.
@@ -74,7 +75,7 @@ private:
 // The next message of that type.
 weir::task<bj::value> next(ws::connection& peer, std::string type) {
     for (;;) {
-        const std::optional<ws::message> said = co_await peer.receive();
+        const std::optional<ws::message> said = co_await weir::timeout(60s, peer.receive());
         if (!said) {
             throw std::runtime_error("closed while waiting for " + type);
         }
@@ -278,4 +279,39 @@ WEIR_TEST(ServiceEvents, FrozenClientsDelayNobody) {
     co_await weir::with_group(crowd);
     EXPECT_GE(heard, 20'000U);
     co_await server.stop();
+}
+
+// Whenever it is stopped, with clients that come, listen and go: nothing is left, and nothing is used that is gone.
+WEIR_TEST(ServiceEvents, AStopAtAnyMomentLeavesNothing) {
+    for (int moment = 0; moment < 24; ++moment) {
+        simulated_network net({.link = {.latency = 3ms}});
+        served server(net);
+        auto listen = [](ws::connection& peer) -> weir::task<> {
+            for (int i = 0; i < 5; ++i) {
+                co_await next(peer, "tasks");
+            }
+        };
+        auto visit = [&](std::string name) -> weir::task<> {
+            for (;;) {
+                (void)co_await weir::settle(
+                    server.visit("/events?topic=all&topic=stats&topic=queues", listen, {}, name));
+                co_await weir::sleep(5ms);
+            }
+        };
+        auto work = [&]() -> weir::task<> {
+            for (;;) {
+                co_await server.here.tasks.submit(new_task("echo"));
+                co_await weir::sleep(7ms);
+            }
+        };
+        auto world = [&](weir::task_group& group) -> weir::task<> {
+            group.spawn(visit("one"));
+            group.spawn(visit("two"));
+            group.spawn(work());
+            co_await weir::sleep(std::chrono::milliseconds(moment * 89));
+            co_await server.stop();
+            group.cancel();
+        };
+        co_await weir::with_group(world);
+    }
 }
