@@ -142,8 +142,9 @@ std::vector<std::string> add_page(http::router& to, std::span<const http::asset>
     for (const http::asset& each : page) {
         std::string path("/");
         path += each.path;
-        add(std::move(path), http::assets(page.subspan(static_cast<std::size_t>(&each - page.data()), 1),
-                               {.prefix = "/"}));
+        add(std::move(path),
+            http::assets(page.subspan(static_cast<std::size_t>(&each - page.data()), 1),
+                         {.prefix = "/"}));
         if (each.path == "index.html") {
             add("/", http::assets(page.subspan(static_cast<std::size_t>(&each - page.data()), 1),
                                   {.prefix = "/"}));
