@@ -38,7 +38,8 @@ struct lease {
     timestamp taken_at{};
     bool is_registered = false;
     bool is_unsure = false;     // the answer of a claim was lost
-    clock::time_point until{};  // by our own clock
+    clock::time_point since{};  // by our own clock
+    clock::time_point until{};
     std::size_t running = 0;
     std::vector<settlement> ended;     // to be settled
     std::vector<settlement> settling;  // being settled
@@ -186,6 +187,7 @@ private:
 
     event has_ended_;
     event is_settled_;
+    event store_is_back_;
 
     clock::time_point next_rescue_{};
     event schedules_wake_;

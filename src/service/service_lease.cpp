@@ -87,6 +87,7 @@ task<bool> service::core::beat() {
     }
     mine.until = begun + options.lease;
     if (!std::exchange(mine.is_registered, true)) {
+        mine.since = begun;
         look_for_tasks();
     }
     for (const run_key& asked : answer.cancelling) {
@@ -123,6 +124,11 @@ void service::core::forget_old_leases() {
 }
 
 task<> service::core::look_after_others() {
+    // What an old lease has to give back must not be taken for crashed.
+    if (leases_.size() > 1 && has_unsettled() &&
+        weir::now() < current().since + 3 * options.store_timeout) {
+        co_return;
+    }
     const std::vector<node_record> all = co_await ask(kept.nodes());
     bool is_needed = weir::now() >= next_rescue_;
     for (const node_record& each : all) {

@@ -154,6 +154,7 @@ void service::core::store_failed(const char* what) noexcept {
 
 void service::core::store_works() noexcept {
     if (!std::exchange(counts.store_is_well, true)) {
+        store_is_back_.set();
         log(log_level::info, "the store can be used again");
     }
 }

@@ -47,7 +47,8 @@ task<> service::core::settle_some(lease& of) {
         if (is_done) {
             break;
         }
-        co_await sleep(trouble.next(chance()));
+        store_is_back_.clear();
+        co_await wait_for(store_is_back_, weir::now() + trouble.next(chance()));
     }
     of.settling.clear();
     look_for_tasks();  // what ran may have been in the way of others

@@ -353,6 +353,26 @@ WEIR_TEST(ServiceRuns, CancelAtEveryMoment) {
     }
 }
 
+// And it is stopped soon, also one that is just being claimed.
+WEIR_TEST(ServiceRuns, CancelIsHeardAtEveryMoment) {
+    for (int moment = 0; moment < 40; ++moment) {
+        memory_store store(100us);
+        service tasks(store);
+        tasks.handle("work", [](job&) -> task<json> {
+            co_await sleep(1h);
+            co_return nullptr;
+        });
+        started running(tasks);
+        const task_id id = co_await submit(tasks, "work");
+        co_await sleep(moment * 20us);
+        co_await tasks.cancel(id);
+        co_await sleep(5ms);
+        const task_record after = co_await record_of(store, id);
+        EXPECT_EQ(after.state, task_state::cancelled) << "moment " << moment;
+        co_await running.end();
+    }
+}
+
 WEIR_TEST(ServiceRuns, AHandlerThatHasItsWorkDoneIsBelieved) {
     memory_store store;
     service tasks(store);

@@ -203,6 +203,39 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayIsSaidOnceAndWaitedFor) {
     co_await running.end();
 }
 
+// Longer than the lease: what ran was stopped, given back as soon as it could be, and no crash was counted.
+WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
+    for (const store_fault how : {store_fault::fails, store_fault::hangs}) {
+        memory_store store;
+        service tasks(store);
+        int stopped = 0;
+        tasks.handle("work", [&](job&) -> task<json> {
+            auto end = [&](ending was) -> task<> {
+                stopped += was == ending::stopped ? 1 : 0;
+                co_return;
+            };
+            co_await finally(sleep(20s), end);
+            co_return nullptr;
+        });
+        started running(tasks);
+        const task_id id = co_await submit(tasks, "work");
+        for (int i = 1; i <= 5; ++i) {
+            co_await sleep(12s);
+            store.on_call([how](store_call) { return how; });
+            co_await sleep(30s);
+            EXPECT_EQ(stopped, i);
+            store.on_call({});
+        }
+        co_await sleep(30s);
+        const task_record done = co_await record_of(store, id);
+        EXPECT_EQ(done.state, task_state::completed);
+        EXPECT_EQ(done.crashes, 0u);
+        EXPECT_EQ(done.failures, 0u);
+        EXPECT_EQ(done.run, 6u);
+        co_await running.end();
+    }
+}
+
 WEIR_TEST(ServiceTrouble, WhatHangsIsUnavailableInTime) {
     memory_store store;
     service tasks(store, {.store_timeout = 2s});
