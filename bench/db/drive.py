@@ -61,8 +61,13 @@ def pg(options):
         command = ["pgbench", "-n", "-M", "prepared", "-c", in_flight, "-j", "1", "-f", script.name]
         command += ["-T", "1" if options.quick else "2", url]
         output, server, measured = run_load(command, CLIENT_CPU, pid)
+    rate = re.search(r"tps = ([\d.]+)", output)
+    if rate is None:
+        raise RuntimeError("pgbench did nothing in that time")
     count = int(re.search(r"transactions actually processed: (\d+)", output)[1])
-    return result(float(re.search(r"tps = ([\d.]+)", output)[1]), count, measured, server)
+    reading = result(float(rate[1]), count, measured, server)
+    del reading["busy"], reading["load_busy"]  # its connections have gone by now, and their times with them
+    return reading
 
 
 def redis(options):

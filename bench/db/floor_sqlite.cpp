@@ -22,10 +22,13 @@ int main(int argc, char** argv) {
         }
     };
     check(sqlite3_open((std::string(argv[2]) + "/floor.db").c_str(), &on) == SQLITE_OK);
-    check(sqlite3_exec(on,
-                       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE "
-                       "events(id INTEGER PRIMARY KEY, kind INTEGER, payload TEXT)",
-                       nullptr, nullptr, nullptr) == SQLITE_OK);
+    check(
+        sqlite3_exec(on,
+                     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE "
+                     "events(id INTEGER PRIMARY KEY, kind INTEGER, payload TEXT);"
+                     // So that the log has its usual size, which it is not made smaller than again.
+                     "CREATE TABLE filler(x); INSERT INTO filler VALUES (zeroblob(8000000))",
+                     nullptr, nullptr, nullptr) == SQLITE_OK);
     sqlite3_stmt* insert = nullptr;
     check(sqlite3_prepare_v2(on, "INSERT INTO events(kind, payload) VALUES (?, ?)", -1, &insert,
                              nullptr) == SQLITE_OK);

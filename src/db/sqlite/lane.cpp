@@ -116,7 +116,8 @@ lane::lane(const std::string& path, const open_options& options, access kind, st
            const std::atomic<bool>& stop)
     : kind_(kind),
       max_batch_(kind == access::write ? std::min(options.max_batch, most_in_batch) : 1),
-      max_queue_(options.max_queue) {
+      max_queue_(options.max_queue),
+      alone_(1) {
     for (std::size_t i = 0; i < threads; ++i) {
         connections_.push_back(std::make_unique<connection>(path, options, kind, stop));
     }

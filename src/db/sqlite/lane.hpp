@@ -44,23 +44,27 @@ private:
         call_base* pop() noexcept;
         call_base* first = nullptr;
         call_base* last = nullptr;
-        std::size_t size = 0;
+        std::atomic<std::size_t> size{0};  // changed under the lock, looked at without
     };
 
     void work(connection& on) noexcept;
     // What to do next, taken out of the line; none: the holder's transaction ends. False: all is done.
     bool take(std::vector<call_base*>& batch);
-    void gather(std::unique_lock<std::mutex>& lock);
+    void take_alike(std::vector<call_base*>& batch);
+    void expect(std::size_t taken) noexcept;
+    // More have come that belong to the batch.
+    bool join(std::vector<call_base*>& batch);
     void perform(connection& on, std::vector<call_base*>& batch) noexcept;
     // Those who are stopped meanwhile leave the batch. False: it has failed, or nobody is left.
     bool begin(connection& on, std::vector<call_base*>& batch) noexcept;
     void let_stopped_go(std::vector<call_base*>& batch) noexcept;
     void alone(connection& on, call_base& one) noexcept;
-    bool together(connection& on, std::span<call_base* const> batch) noexcept;
+    bool together(connection& on, std::vector<call_base*>& batch) noexcept;
     database_stats inside(connection& on, call_base& one) noexcept;
     void snapshot(connection& on, call_base& one) noexcept;
     static void call(connection& on, call_base& one) noexcept;
     void finish(call_base& one, const database_stats& done) noexcept;
+    void count(const call_base& one, const database_stats& done) noexcept;
     static std::exception_ptr closed();
     static std::exception_ptr inside_itself();
 
@@ -82,11 +86,16 @@ private:
     std::atomic<bool> stop_came_{false};  // for one of those that were taken
     bool is_begun_ = false;               // the holder's transaction; the writer's own affair
     std::uint64_t done_inside_ = 0;       // its calls
-    // The writer's own affair, too: how many were answered just now, how long their commit took, and for how
-    // many batches it does not wait for such to come back, since it was in vain.
-    std::size_t answered_ = 0;
+    // The writer's own affair, too. Of the last commit: its calls and those that waited then, how long it took
+    // and when it ended. Of the batch: how many it is to have, and until when those that are missing are waited
+    // for; and for how many batches that is not tried, since it was in vain.
+    std::size_t known_ = 0;
     clock::duration commit_time_{};
+    std::chrono::steady_clock::time_point committed_at_;
+    std::size_t expected_ = 0;
+    std::chrono::steady_clock::time_point gathers_until_;
     unsigned rest_ = 0;
+    std::vector<call_base*> alone_;
     std::mutex joining_;
     std::vector<std::thread> threads_;
 };

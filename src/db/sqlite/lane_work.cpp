@@ -30,63 +30,6 @@ void lane::work(connection& on) noexcept {
     on.roll_back();
 }
 
-// Who was answered often comes back at once with the next. If the writer took those that waited meanwhile, the
-// two halves would take turns, and share nothing: so it waits for a moment, far shorter than a commit takes.
-void lane::gather(std::unique_lock<std::mutex>& lock) {
-    const std::size_t before = waiting_.size;
-    const std::size_t wanted = std::min(before + std::exchange(answered_, 0), max_batch_);
-    constexpr std::chrono::microseconds quick(20);  // not worth it
-    if (wanted < 2 || before >= wanted || is_closed_ || holder_ != owner() ||
-        commit_time_ < quick || (rest_ > 0 && --rest_ > 0)) {
-        return;
-    }
-    constexpr std::chrono::milliseconds longest(1);
-    enough_ = wanted;
-    wakes_.wait_for(lock, std::min<clock::duration>(commit_time_ / 2, longest),
-                    [&] { return waiting_.size >= wanted || is_closed_ || ends_now_; });
-    enough_ = 1;
-    const std::size_t came = waiting_.size > before ? waiting_.size - before : 0;
-    if (2 * came < wanted - before) {
-        constexpr unsigned batches = 50;
-        rest_ = batches;
-    }
-}
-
-bool lane::take(std::vector<call_base*>& batch) {
-    std::unique_lock lock(guard_);
-    gather(lock);
-    for (;;) {
-        if (ends_now_) {
-            return false;
-        }
-        if (holder_ != owner()) {  // only a writer has one
-            if (call_base* const next = of_holder_.pop()) {
-                batch.push_back(next);
-                return true;
-            }
-            if (holder_is_gone_) {
-                return true;
-            }
-        } else if (call_base* const next = waiting_.pop()) {
-            batch.push_back(next);
-            if (next->owner_ != owner()) {
-                if (next->owner_ != owner::nobody()) {
-                    holder_ = next->owner_;
-                }
-                return true;
-            }
-            while (kind_ == access::write && batch.size() < max_batch_ &&
-                   waiting_.first != nullptr && waiting_.first->owner_ == owner()) {
-                batch.push_back(waiting_.pop());
-            }
-            return true;
-        } else if (is_closed_) {
-            return false;
-        }
-        wakes_.wait(lock);
-    }
-}
-
 void lane::call(connection& on, call_base& one) noexcept {
     on.watch(&one.stop_asked_);
     on.expect_transaction(on.is_in_transaction());
@@ -112,8 +55,14 @@ void lane::perform(connection& on, std::vector<call_base*>& batch) noexcept {
             alone(on, *each);
         }
     }
+    {
+        const std::lock_guard lock(guard_);
+        for (const call_base* const each : batch) {
+            count(*each, {.writes = 1});
+        }
+    }
     for (call_base* const each : batch) {
-        finish(*each, {.writes = 1});
+        weir::detail::send_mail(each->mail_, *each);
     }
 }
 
@@ -198,24 +147,26 @@ void lane::alone(connection& on, call_base& one) noexcept {
         one.fail(std::current_exception());
         return;
     }
-    call_base* const all[] = {&one};
-    together(on, all);
+    alone_.assign(1, &one);
+    expected_ = 1;
+    together(on, alone_);
 }
 
 // The transaction is open. False: all was undone, and it may be the fault of one of them alone.
-bool lane::together(connection& on, std::span<call_base* const> batch) noexcept {
-    const bool are_several = batch.size() > 1;
+bool lane::together(connection& on, std::vector<call_base*>& batch) noexcept {
+    const bool are_several = std::max(batch.size(), expected_) > 1;
     on.watch(nullptr);
     try {
-        for (call_base* const each : batch) {
+        for (std::size_t i = 0; i < batch.size() || join(batch); ++i) {
+            call_base& each = *batch[i];
             if (are_several) {
                 on.save();
             }
-            call(on, *each);
-            const bool has_failed = each->error() != nullptr;
+            call(on, each);
+            const bool has_failed = each.error() != nullptr;
             if (!on.is_in_transaction()) {
                 if (!has_failed) {
-                    each->fail(connection::undone());  // it did not care, and nothing is done
+                    each.fail(connection::undone());  // it did not care, and nothing is done
                 }
                 return !are_several;
             }
@@ -228,10 +179,11 @@ bool lane::together(connection& on, std::span<call_base* const> batch) noexcept 
         }
         const auto began = std::chrono::steady_clock::now();
         on.commit();
-        commit_time_ = std::chrono::steady_clock::now() - began;
-        answered_ = batch.size();
+        committed_at_ = std::chrono::steady_clock::now();
+        commit_time_ = committed_at_ - began;
         const std::lock_guard lock(guard_);
         ++counts_.commits;
+        known_ = batch.size() + waiting_.size;
         return true;
     } catch (...) {
         on.roll_back();
@@ -246,13 +198,17 @@ bool lane::together(connection& on, std::span<call_base* const> batch) noexcept 
 void lane::finish(call_base& one, const database_stats& done) noexcept {
     {
         const std::lock_guard lock(guard_);
-        const bool has_failed = one.error() != nullptr;
-        counts_.failed += has_failed ? 1 : 0;
-        counts_.writes += has_failed ? 0 : done.writes;
-        counts_.commits += has_failed ? 0 : done.commits;
-        counts_.reads += has_failed ? 0 : done.reads;
+        count(one, done);
     }
     weir::detail::send_mail(one.mail_, one);
+}
+
+void lane::count(const call_base& one, const database_stats& done) noexcept {
+    const bool has_failed = one.error() != nullptr;
+    counts_.failed += has_failed ? 1 : 0;
+    counts_.writes += has_failed ? 0 : done.writes;
+    counts_.commits += has_failed ? 0 : done.commits;
+    counts_.reads += has_failed ? 0 : done.reads;
 }
 
 }  // namespace weir::sqlite::detail
