@@ -13,11 +13,13 @@ struct place_of_task {
     standing as;
     bool is_cancelling = false;
     timestamp due_at{};
+    std::int64_t priority = 0;
 };
 
 std::optional<place_of_task> look_up(sqlite::session& on, std::int64_t id) {
     const sqlite::rows found = on.query(
-        "SELECT queue, flow, state, is_due, is_cancelling, due_at FROM tasks WHERE id = ?", id);
+        "SELECT queue, flow, state, line, is_cancelling, due_at, priority FROM tasks WHERE id = ?",
+        id);
     if (found.empty()) {
         return std::nullopt;
     }
@@ -26,9 +28,11 @@ std::optional<place_of_task> look_up(sqlite::session& on, std::int64_t id) {
     read.queue = row.get<std::int64_t>(0);
     read.flow = row.get<std::int64_t>(1);
     read.as.state = static_cast<task_state>(row.get<int>(2));
-    read.as.is_due = read.as.state == task_state::pending && row.get<bool>(3);
+    read.as.is_due =
+        read.as.state == task_state::pending && row.get<std::int64_t>(3) == due_line(read.flow);
     read.is_cancelling = row.get<bool>(4);
     read.due_at = time_of(row.get<std::int64_t>(5));
+    read.priority = row.get<std::int64_t>(6);
     return read;
 }
 
@@ -36,10 +40,11 @@ std::optional<place_of_task> look_up(sqlite::session& on, std::int64_t id) {
 void begin_again(sqlite::session& on, ledger& books, std::int64_t id, const place_of_task& is,
                  timestamp now) {
     on.execute(
-        "UPDATE tasks SET state = 0, is_due = 1, is_cancelling = 0, due_at = ?, finished_at = "
+        "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, "
+        "finished_at = "
         "NULL, failures = 0, crashes = 0, progress = NULL, message = NULL, held_by = NULL WHERE "
         "id = ?",
-        number_of(now), id);
+        due_line(is.flow), -is.priority, number_of(now), id);
     books.moves(books.queue(is.queue), books.flow(is.flow), is.as, {task_state::pending, true});
 }
 
@@ -59,8 +64,9 @@ change_result cancel_task(sqlite::session& on, task_id id, timestamp now, event_
         return change_result::requested;
     }
     on.execute(
-        "UPDATE tasks SET state = 4, is_due = 0, finished_at = ?, held_by = NULL WHERE id = ?",
-        number_of(now), id.number());
+        "UPDATE tasks SET state = 4, line = ?1, rank = ?2, finished_at = ?2, held_by = NULL WHERE "
+        "id = ?3",
+        ended_line(task_state::cancelled), number_of(now), id.number());
     ledger books(on, now);
     books.moves(books.queue(found->queue), books.flow(found->flow), found->as,
                 {task_state::cancelled, false});
@@ -83,8 +89,9 @@ change_result retry_task(sqlite::session& on, task_id id, timestamp now, event_l
             if (found->as.is_due || found->due_at <= now) {
                 return change_result::no_change;
             }
-            on.execute("UPDATE tasks SET is_due = 1, due_at = ?, held_by = NULL WHERE id = ?",
-                       number_of(now), id.number());
+            on.execute(
+                "UPDATE tasks SET line = ?, rank = ?, due_at = ?, held_by = NULL WHERE id = ?",
+                due_line(found->flow), -found->priority, number_of(now), id.number());
             books.moves(books.queue(found->queue), books.flow(found->flow), found->as,
                         {task_state::pending, true});
             break;

@@ -111,11 +111,12 @@ void claiming::read_queues() {
 
 void claiming::move_due(queue_row& of) {
     const sqlite::rows due = on_.query(
-        "SELECT id, flow FROM tasks WHERE state = 0 AND is_due = 0 AND queue = ? AND due_at <= ? "
-        "ORDER BY due_at LIMIT ?",
-        of.id, number_of(asked_.now), most_moved);
+        "SELECT id, flow, priority FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank LIMIT ?",
+        later_line(of.id), number_of(asked_.now), most_moved);
     for (const sqlite::row each : due) {
-        on_.execute("UPDATE tasks SET is_due = 1 WHERE id = ?", each.get<std::int64_t>(0));
+        on_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?",
+                    due_line(each.get<std::int64_t>(1)), -each.get<std::int64_t>(2),
+                    each.get<std::int64_t>(0));
         books_.moves(of, books_.flow(each.get<std::int64_t>(1)), {task_state::pending, false},
                      {task_state::pending, true});
     }
@@ -204,9 +205,8 @@ bool claiming::give_turn(queue_turns& of) {
 
 void claiming::fetch(queue_turns& of, flow_turns& in) {
     static const std::string sql = "SELECT " + std::string(task_columns) +
-                                   " FROM tasks WHERE state = 0 AND is_due = 1 AND flow = ? ORDER "
-                                   "BY priority DESC, id LIMIT ?";
-    const sqlite::rows found = on_.query(sql, in.flow->id, in.turns.size());
+                                   " FROM tasks WHERE line = ? ORDER BY rank, id LIMIT ?";
+    const sqlite::rows found = on_.query(sql, due_line(in.flow->id), in.turns.size());
     const std::int64_t now = number_of(asked_.now);
     std::size_t turn = 0;
     for (const sqlite::row each : found) {
@@ -222,9 +222,10 @@ void claiming::fetch(queue_turns& of, flow_turns& in) {
         task.message.clear();
         task.held_by.clear();
         on_.execute(
-            "UPDATE tasks SET state = 1, run = ?, node = ?, started_at = ?, progress = NULL, "
+            "UPDATE tasks SET state = 1, line = ?, rank = 0, run = ?, node = ?, started_at = ?, "
+            "progress = NULL, "
             "message = NULL, held_by = NULL WHERE id = ?",
-            task.run, node_, now, task.id.number());
+            running_line(node_), task.run, node_, now, task.id.number());
         books_.moves(*of.queue, *in.flow, {task_state::pending, true},
                      {task_state::running, false});
     }
@@ -262,9 +263,7 @@ std::optional<timestamp> claiming::next_at(queue_row& of) {
         }
     };
     if (of.count(task_state::pending) > of.due) {
-        take_earlier(on_.query("SELECT min(due_at) FROM tasks WHERE state = 0 AND is_due = 0 AND "
-                               "queue = ?",
-                               of.id)
+        take_earlier(on_.query("SELECT min(rank) FROM tasks WHERE line = ?", later_line(of.id))
                          .one<std::optional<std::int64_t>>());
     }
     if (of.due > 0) {

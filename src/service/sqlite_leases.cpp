@@ -44,7 +44,7 @@ heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timest
     on.execute("UPDATE nodes SET expires_at = ? WHERE number = ?", number_of(node.expires_at),
                number);
     const sqlite::rows cancelling = on.query(
-        "SELECT id, run FROM tasks WHERE state = 1 AND is_cancelling = 1 AND node = ?", number);
+        "SELECT id, run FROM tasks WHERE line = ? AND is_cancelling = 1", running_line(number));
     for (const sqlite::row each : cancelling) {
         answer.cancelling.push_back(
             {task_id(each.get<std::int64_t>(0)), each.get<std::uint32_t>(1)});
@@ -54,8 +54,8 @@ heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timest
 
 std::vector<run_key> runs_of(sqlite::session& on, std::string_view node) {
     const sqlite::rows found = on.query(
-        "SELECT id, run FROM tasks WHERE state = 1 AND node = (SELECT number FROM nodes WHERE "
-        "nodes.id = ?)",
+        "SELECT id, run FROM tasks WHERE line = (SELECT 8 * number + 2 FROM nodes WHERE nodes.id = "
+        "?)",
         node);
     std::vector<run_key> runs;
     for (const sqlite::row each : found) {
@@ -83,7 +83,7 @@ std::vector<node_record> list_nodes(sqlite::session& on) {
 void end_lease(sqlite::session& on, std::string_view node) {
     on.execute(
         "UPDATE nodes SET expires_at = 0, is_gone = is_gone OR NOT EXISTS(SELECT 1 FROM tasks "
-        "WHERE state = 1 AND node = number) WHERE id = ?",
+        "WHERE line = 8 * number + 2) WHERE id = ?",
         node);
 }
 
@@ -99,9 +99,9 @@ rescue_step rescue_tasks(sqlite::session& on, timestamp now, std::uint32_t max_c
     step.is_all = false;
     const auto node = dead[0].get<std::int64_t>(0);
     const sqlite::rows orphans = on.query(
-        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at FROM tasks WHERE state = "
-        "1 AND node = ? LIMIT ?",
-        node, limit);
+        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority FROM tasks "
+        "WHERE line = ? LIMIT ?",
+        running_line(node), limit);
     if (orphans.size() < limit) {
         on.execute("UPDATE nodes SET is_gone = 1 WHERE number = ?", node);
     }
@@ -133,10 +133,14 @@ rescue_step rescue_tasks(sqlite::session& on, timestamp now, std::uint32_t max_c
             ++step.done.returned;
         }
         const bool is_due = state == task_state::pending;
+        const position stands =
+            is_due ? position{due_line(each.get<std::int64_t>(2)), -each.get<std::int64_t>(7)}
+                   : position{ended_line(state), number_of(now)};
         on.execute(
-            "UPDATE tasks SET state = ?1, is_due = ?2, is_cancelling = 0, crashes = ?3, due_at = "
-            "iif(?2, ?4, due_at), finished_at = iif(?2, NULL, ?4), error = ?5 WHERE id = ?6",
-            static_cast<int>(state), is_due, crashes, number_of(now), error, id);
+            "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, crashes = ?4, "
+            "due_at = iif(?1 = 0, ?5, due_at), finished_at = iif(?1 = 0, NULL, ?5), error = ?6 "
+            "WHERE id = ?7",
+            static_cast<int>(state), stands.line, stands.rank, crashes, number_of(now), error, id);
         add_attempt(on, id, attempt);
         books.moves(books.queue(each.get<std::int64_t>(1)), books.flow(each.get<std::int64_t>(2)),
                     {task_state::running, false}, {state, is_due});

@@ -24,9 +24,9 @@ std::size_t purge_tasks(sqlite::session& on, const retention& kept, timestamp no
     ledger books(on, now);
     for (const auto& [state, age] : limits) {
         const sqlite::rows old = on.query(
-            "SELECT id, queue, flow, tags IS NOT NULL, payload IS NULL, run FROM tasks WHERE state "
-            ">= 2 AND state = ? AND finished_at <= ? ORDER BY finished_at LIMIT ?",
-            static_cast<int>(state), number_of(now - age), most_at_once - removed);
+            "SELECT id, queue, flow, tags IS NOT NULL, payload IS NULL, run FROM tasks WHERE "
+            "line = ? AND rank <= ? ORDER BY rank LIMIT ?",
+            ended_line(state), number_of(now - age), most_at_once - removed);
         for (const sqlite::row each : old) {
             const auto id = each.get<std::int64_t>(0);
             if (each.get<bool>(3)) {

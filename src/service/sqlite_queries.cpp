@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What people ask for. Lists go through tasks from the newest to the oldest, or through the index of those that
-// are few: the running, the failed, a tag's.
+// What people ask for. Lists go through tasks from the newest to the oldest, or through those that are few: the
+// running, the failed, a tag's.
 
 #include "sqlite_tasks.hpp"
 
@@ -61,8 +61,13 @@ conditions write_conditions(const task_filter& filter, timestamp now) {
         all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ?)", filter.tag);
     }
     const auto add_state = [&](task_state state) {
-        // A number in the text: then the indexes of that state are seen.
-        all.add("tasks.state = " + std::to_string(static_cast<int>(state)));
+        all.add("tasks.state = ?", static_cast<int>(state));
+        // Those that are few are found in their lines.
+        if (state == task_state::failed || state == task_state::cancelled) {
+            all.add("line = ?", ended_line(state));
+        } else if (state == task_state::running) {
+            all.add("line IN (SELECT 8 * number + 2 FROM nodes)");
+        }
     };
     if (filter.state.has_value()) {
         add_state(*filter.state);

@@ -2,9 +2,10 @@
 // Each version is a script that brings the one before up to date; user_version says how many have been run, and
 // application_id that the file is ours.
 //
-// What a task costs is mostly the indexes that it passes through, so each holds only those that somebody
-// looks for: tasks_due what may run, in the order of a flow; tasks_later what waits for its time; tasks_running
-// and tasks_ended the rest. A flow is a queue's tasks of one flow key; those without a key are one, too.
+// What a task costs is mostly the indexes that it passes through, so there is one for all: a task always stands in
+// one line, at a rank. Lines are those of what is due (one for each flow, by priority), of what waits for its time
+// (one for each queue, by that time), of what a node runs, and of what has ended (one for each state, by
+// that time). A flow is a queue's tasks of one flow key; those without a key are one, too.
 
 #include "sqlite_schema.hpp"
 
@@ -65,7 +66,8 @@ CREATE TABLE tasks(
     queue INTEGER NOT NULL,
     flow INTEGER NOT NULL,
     state INTEGER NOT NULL,                -- 0 pending, 1 running, 2 completed, 3 failed, 4 cancelled
-    is_due INTEGER NOT NULL,
+    line INTEGER NOT NULL,                 -- 8 * flow: due; 8 * queue + 1: later; 8 * node + 2: running;
+    rank INTEGER NOT NULL,                 -- 8 * state + 3: ended
     is_cancelling INTEGER NOT NULL DEFAULT 0,
     priority INTEGER NOT NULL,
     run INTEGER NOT NULL DEFAULT 0,
@@ -92,12 +94,7 @@ CREATE TABLE tasks(
     error TEXT,
     payload TEXT,                          -- JSON; null: a long one, in payloads
     result TEXT);
-CREATE INDEX tasks_due ON tasks(flow, priority DESC) WHERE state = 0 AND is_due = 1;
-CREATE INDEX tasks_later ON tasks(queue, due_at) WHERE state = 0 AND is_due = 0;
-CREATE INDEX tasks_running ON tasks(node) WHERE state = 1;
-CREATE INDEX tasks_cancelling ON tasks(node) WHERE state = 1 AND is_cancelling = 1;
-CREATE INDEX tasks_ended ON tasks(state, finished_at) WHERE state >= 2;
-CREATE INDEX tasks_failed ON tasks(queue) WHERE state = 3;
+CREATE INDEX tasks_line ON tasks(line, rank);
 CREATE UNIQUE INDEX tasks_once ON tasks(idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 -- Apart, so that a change of the task does not write them again.

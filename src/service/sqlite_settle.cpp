@@ -21,7 +21,7 @@ public:
 
 private:
     void write_final(const settlement& ended, task_state state);
-    void write_pending(const settlement& ended, bool is_due);
+    void write_pending(const settlement& ended, position stands);
 
     sqlite::session& on_;
     std::string_view node_;
@@ -34,7 +34,8 @@ private:
 bool settling::settle(const settlement& ended) {
     const std::int64_t id = ended.key.id.number();
     const sqlite::rows found = on_.query(
-        "SELECT queue, flow, is_cancelling, started_at FROM tasks WHERE id = ? AND state = 1 AND "
+        "SELECT queue, flow, is_cancelling, started_at, priority FROM tasks WHERE id = ? AND state "
+        "= 1 AND "
         "run = ? AND node = ?",
         id, ended.key.run, number_);
     if (found.empty()) {
@@ -47,7 +48,8 @@ bool settling::settle(const settlement& ended) {
     }
     const bool is_due = state == task_state::pending && ended.due_at <= now_;
     if (state == task_state::pending) {
-        write_pending(ended, is_due);
+        write_pending(ended, position_of(row.get<std::int64_t>(0), row.get<std::int64_t>(1),
+                                         row.get<std::int64_t>(4), ended.due_at, now_));
     } else {
         write_final(ended, state);
     }
@@ -71,25 +73,25 @@ void settling::write_final(const settlement& ended, task_state state) {
     const std::int64_t id = ended.key.id.number();
     if (state == task_state::completed) {
         on_.execute(
-            "UPDATE tasks SET state = 2, is_due = 0, is_cancelling = 0, finished_at = ?, failures "
-            "= ?, result = ? "
-            "WHERE id = ?",
-            number_of(now_), ended.failures, unless_empty(ended.result), id);
+            "UPDATE tasks SET state = 2, line = ?1, rank = ?2, is_cancelling = 0, finished_at = "
+            "?2, failures = ?3, result = ?4 WHERE id = ?5",
+            ended_line(state), number_of(now_), ended.failures, unless_empty(ended.result), id);
         return;
     }
     on_.execute(
-        "UPDATE tasks SET state = ?, is_due = 0, is_cancelling = 0, finished_at = ?, failures = ?, "
-        "error = ?, "
-        "held_by = NULL WHERE id = ?",
-        static_cast<int>(state), number_of(now_), ended.failures, unless_empty(ended.error), id);
+        "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, finished_at = ?3, "
+        "failures = ?4, error = ?5, held_by = NULL WHERE id = ?6",
+        static_cast<int>(state), ended_line(state), number_of(now_), ended.failures,
+        unless_empty(ended.error), id);
 }
 
-void settling::write_pending(const settlement& ended, bool is_due) {
+void settling::write_pending(const settlement& ended, position stands) {
     on_.execute(
-        "UPDATE tasks SET state = 0, is_due = ?, is_cancelling = 0, due_at = ?, failures = ?, "
+        "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, failures = "
+        "?, "
         "error = coalesce(?, error), held_by = ? WHERE id = ?",
-        is_due, number_of(ended.due_at), ended.failures, unless_empty(ended.error),
-        unless_empty(ended.held_by), ended.key.id.number());
+        stands.line, stands.rank, number_of(ended.due_at), ended.failures,
+        unless_empty(ended.error), unless_empty(ended.held_by), ended.key.id.number());
 }
 
 }  // namespace

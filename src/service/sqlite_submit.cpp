@@ -72,6 +72,7 @@ submit_result submitter::add(const new_task& fresh) {
     const std::int64_t id = last_.number();
     const timestamp due_at = fresh.run_at.value_or(now_);
     const bool is_due = due_at <= now_;
+    const position stands = position_of(queue.id, flow.id, fresh.priority, due_at, now_);
     const bool is_inside = fresh.payload.size() <= longest_inside;
     const retry_settings usual;
     const std::string tags = write_tags(fresh.tags);
@@ -80,12 +81,14 @@ submit_result submitter::add(const new_task& fresh) {
         run_at = number_of(*fresh.run_at);
     }
     on_.execute(
-        "INSERT INTO tasks(id, queue, flow, state, is_due, priority, created_at, due_at, kind, "
+        "INSERT INTO tasks(id, queue, flow, state, line, rank, priority, created_at, due_at, kind, "
         "run_at, timeout_ms, max_attempts, backoff_ms, factor, max_backoff_ms, jitter, "
         "idempotency_key, tags, payload) VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, "
         "?, ?, ?)",
-        id, queue.id, flow.id, is_due, fresh.priority, number_of(now_), number_of(due_at),
-        fresh.kind, run_at, unless(fresh.timeout.count(), std::chrono::milliseconds::rep{0}),
+        id, queue.id, flow.id, stands.line, stands.rank, fresh.priority, number_of(now_),
+        number_of(due_at), fresh.kind, run_at,
+        unless(fresh.timeout.count(), std::chrono::milliseconds::rep{0}),
         unless(fresh.retry.max_attempts, usual.max_attempts),
         unless(fresh.retry.backoff.count(), usual.backoff.count()),
         unless(fresh.retry.factor, usual.factor),

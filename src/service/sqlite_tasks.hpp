@@ -35,6 +35,30 @@ task_record read_named_task(const sqlite::row& from);  // with task_names
 std::string write_tags(const std::vector<std::string>& tags);  // empty: none
 std::vector<std::string> read_tags(std::string_view json);
 
+// Where a task stands: see sqlite_schema.cpp.
+inline std::int64_t due_line(std::int64_t flow) noexcept {
+    return 8 * flow;
+}
+inline std::int64_t later_line(std::int64_t queue) noexcept {
+    return 8 * queue + 1;
+}
+inline std::int64_t running_line(std::int64_t node) noexcept {
+    return 8 * node + 2;
+}
+inline std::int64_t ended_line(task_state state) noexcept {
+    return 8 * static_cast<std::int64_t>(state) + 3;
+}
+struct position {
+    std::int64_t line = 0;
+    std::int64_t rank = 0;
+};
+// Of a pending task.
+inline position position_of(std::int64_t queue, std::int64_t flow, std::int64_t priority,
+                            timestamp due_at, timestamp now) noexcept {
+    return due_at <= now ? position{due_line(flow), -priority}
+                         : position{later_line(queue), number_of(due_at)};
+}
+
 // ---- what changed ----------------------------------------------------------------------------------------
 
 // For the observer, if there is one.

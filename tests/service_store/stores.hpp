@@ -56,16 +56,20 @@ inline task<> inspect_sqlite(std::string folder) {
         "completed != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 2) OR "
         "failed != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 3) OR "
         "cancelled != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 4) OR "
-        "due != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 0 AND is_due = 1)",
+        "due != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 0 AND line % 8 = "
+        "0)",
         "SELECT 'flow ' || key FROM flows WHERE "
         "tasks != (SELECT count(*) FROM tasks WHERE flow = flows.id) OR "
-        "due != (SELECT count(*) FROM tasks WHERE flow = flows.id AND state = 0 AND is_due = 1) OR "
+        "due != (SELECT count(*) FROM tasks WHERE flow = flows.id AND state = 0 AND line % 8 = 0) "
+        "OR "
         "running != (SELECT count(*) FROM tasks WHERE flow = flows.id AND state = 1) OR "
         "(due = 0) != (place = 0)",
         "SELECT 'task ' || id FROM tasks WHERE flow NOT IN (SELECT id FROM flows WHERE queue = "
         "tasks.queue) OR (state = 1 AND node NOT IN (SELECT number FROM nodes)) OR "
         "(state >= 2) != (finished_at IS NOT NULL) OR (is_cancelling AND state != 1) OR "
-        "(payload IS NULL) != (id IN (SELECT task FROM payloads))",
+        "line != CASE state WHEN 0 THEN iif(line % 8 = 0, 8 * flow, 8 * queue + 1) WHEN 1 THEN 8 * "
+        "node + 2 ELSE 8 * state + 3 END OR (payload IS NULL) != (id IN (SELECT task FROM "
+        "payloads))",
         "SELECT 'payload ' || task FROM payloads WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'tag ' || tag FROM tags WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'attempt of ' || task FROM attempts WHERE task NOT IN (SELECT id FROM tasks)",
