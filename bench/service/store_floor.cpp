@@ -3,7 +3,8 @@
 // What the SQLite store of the task service can do by itself, without HTTP, handlers or an engine: the floor under
 // suite service. One line of JSON per figure; cpu_us is the process's, of one task.
 //
-//   program FOLDER [PENDING]      PENDING tasks wait all the while, in a queue that is paused and in one that is not
+//   program FOLDER [PENDING [COUNT]]   PENDING tasks wait all the while, half of them in a queue that is paused;
+//                                      COUNT are submitted and run, of each kind
 #include <weir/group.hpp>
 #include <weir/io/tcp.hpp>  // brings io_uring along
 #include <weir/run.hpp>
@@ -39,10 +40,10 @@ public:
     void print(const char* name, std::size_t tasks) const {
         const double wall = seconds(CLOCK_MONOTONIC) - wall_;
         const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_;
-        const auto count = static_cast<double>(tasks);
+        const auto tasks_done = static_cast<double>(tasks);
         std::printf(
             "{\"workload\": \"%s\", \"value\": %.0f, \"unit\": \"1/s\", \"cpu_us\": %.2f}\n", name,
-            count / wall, cpu / count * 1e6);
+            tasks_done / wall, cpu / tasks_done * 1e6);
         std::fflush(stdout);
     }
 
@@ -153,7 +154,7 @@ task<> latency(store& in, std::size_t count) {
     print("claim_p50", claims);
 }
 
-task<> measure(std::string folder, std::size_t pending) {
+task<> measure(std::string folder, std::size_t pending, std::size_t count) {
     auto opened = co_await open_sqlite_store(folder + "/store_floor.db");
     store& in = *opened;
     co_await beat(in);
@@ -171,15 +172,15 @@ task<> measure(std::string folder, std::size_t pending) {
         co_await submit_bulk(in, pending / 2, "waiting", 100);
         co_await submit_bulk(in, pending / 2, "paused", 1000);
     }
-    co_await latency(in, 1000);
-    co_await submit_16(in, 50'000);
+    co_await latency(in, std::min<std::size_t>(1000, count / 10));
+    co_await submit_16(in, count);
     const stopwatch bulk;
-    co_await submit_bulk(in, 50'000, "default", 0);
-    bulk.print("submit_bulk", 50'000);
+    co_await submit_bulk(in, count, "default", 0);
+    bulk.print("submit_bulk", count);
     co_await process(in, "process_1000", 1000);
-    co_await submit_bulk(in, 20'000, "default", 0);
+    co_await submit_bulk(in, count / 2, "default", 0);
     co_await process(in, "process_64", 64);
-    co_await submit_bulk(in, 50'000, "default", 5000);
+    co_await submit_bulk(in, count, "default", 5000);
     co_await process(in, "process_keys", 1000);
     co_await in.close();
 }
@@ -188,9 +189,10 @@ task<> measure(std::string folder, std::size_t pending) {
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s FOLDER [PENDING]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s FOLDER [PENDING [COUNT]]\n", argv[0]);
         return 64;
     }
     const std::size_t pending = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
-    weir::run(measure(argv[1], pending));
+    const std::size_t count = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 50'000;
+    weir::run(measure(argv[1], pending, count));
 }
