@@ -25,15 +25,18 @@ void session::cork(bool is_on) noexcept {
     setsockopt(descriptor_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
 }
 
-// More is taken only when all that was taken before is in the kernel's hands.
+// More is taken only when all that was taken before is in the kernel's hands. While something is being
+// cancelled nothing more is taken, but the rest of it still goes out: the server waits for that, and cannot
+// cancel what it has not got.
 void session::send() {
-    if (is_alone_ || cancelling_ == cancelling::under_way) {
+    if (is_alone_) {
         return;
     }
     if (is_unflushed_) {
         flush();
     }
-    if (!is_unflushed_ && !is_lost_ && behind_.size() + again_.size() + unsent_.size() > 0) {
+    if (!is_unflushed_ && !is_lost_ && cancelling_ != cancelling::under_way &&
+        behind_.size() + again_.size() + unsent_.size() > 0) {
         send_waiting();
         flush();
     }
