@@ -214,7 +214,7 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
                 stopped += was == ending::stopped ? 1 : 0;
                 co_return;
             };
-            co_await finally(sleep(20s), end);
+            co_await finally(sleep(26s), end);
             co_return nullptr;
         });
         started running(tasks);
@@ -226,7 +226,7 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
             EXPECT_EQ(stopped, i);
             store.on_call({});
         }
-        co_await sleep(30s);
+        co_await sleep(40s);
         const task_record done = co_await record_of(store, id);
         EXPECT_EQ(done.state, task_state::completed);
         EXPECT_EQ(done.crashes, 0u);
