@@ -152,7 +152,9 @@ int run_serve(const serve_settings& settings) {
         std::puts("weir: the configuration and the database are in order");
         return 0;
     }
-    return weir::run_main(serve(plan));
+    loop_options how;
+    how.shutdown_deadline = plan.service.drain_limit + std::chrono::seconds(10);
+    return weir::run_main(serve(plan), std::move(how));
 }
 
 }  // namespace weir::program

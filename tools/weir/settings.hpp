@@ -22,7 +22,7 @@ namespace weir::program {
 struct serve_settings {
     std::string listen = "127.0.0.1:8080";
     std::string database = "weir.db";
-    std::size_t workers = 64;
+    std::size_t workers = 256;
     double lease = 10;
     double timeout = 600;
     double drain = 25;

@@ -35,7 +35,7 @@ namespace weir::service {
 enum class log_level : unsigned char { debug, info, warning, error };
 
 struct service_options {
-    std::size_t workers = 64;        // tasks that run at a time
+    std::size_t workers = 256;       // tasks that run at a time
     std::size_t claim_batch = 1000;  // most that are claimed in one call
     clock::duration default_timeout = std::chrono::minutes(10);
     clock::duration lease = std::chrono::seconds(10);  // then others take a silent node's tasks
