@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// A service that tests kill. Its handlers keep a ledger of their own: a line when a run begins and one when it ends,
+// each written by one call at the end of a file, so that a kill neither takes it back nor cuts it.
+//
+//   node DATABASE LEDGER NUMBER [lease=MS] [drain=MS] [max_crashes=N] [busy=MS] [workers=N]
+//
+// NUMBER tells the processes of a test apart in the ledger. Prints its port when it can be reached.
+
+#include <weir/group.hpp>
+#include <weir/http/json.hpp>
+#include <weir/http/server.hpp>
+#include <weir/io/listener.hpp>
+#include <weir/run.hpp>
+#include <weir/service/api.hpp>
+#include <weir/service/sqlite_store.hpp>
+#include <weir/time.hpp>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace {
+
+namespace service = weir::service;
+namespace bj = boost::json;
+using std::chrono::milliseconds;
+
+struct settings {
+    std::string database;
+    std::string ledger;
+    std::string number;
+    service::service_options service;
+    service::sqlite_store_options store;
+};
+
+class ledger {
+public:
+    ledger(const std::string& path, std::string number)
+        : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
+          number_(std::move(number)) {}
+    void write(std::string_view what, const service::job& of) const {
+        const std::string line = std::string(what) + " " + std::to_string(of.id().number()) + " " +
+                                 std::to_string(of.task().run) + " " + number_ + "\n";
+        if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+            std::perror("ledger");
+            std::_Exit(3);
+        }
+    }
+
+private:
+    int file_;
+    std::string number_;
+};
+
+// A run, in the ledger. One that is stopped says so; one whose process dies says nothing.
+class entry {
+public:
+    entry(const ledger& in, const service::job& of) : in_(in), of_(of) { in_.write("begin", of_); }
+    entry(const entry&) = delete;
+    entry& operator=(const entry&) = delete;
+    ~entry() { in_.write(has_ended_ ? "end" : "stop", of_); }
+    void end() noexcept { has_ended_ = true; }
+
+private:
+    const ledger& in_;
+    const service::job& of_;
+    bool has_ended_ = false;
+};
+
+weir::task<> serve(const settings& asked) {
+    const ledger book(asked.ledger, asked.number);
+    std::unique_ptr<service::store> store =
+        co_await service::open_sqlite_store(asked.database, asked.store);
+    service::service tasks(*store, asked.service);
+    tasks.handle("work", [&](service::job& job) -> weir::task<bj::value> {
+        entry run(book, job);
+        co_await weir::sleep(milliseconds(weir::http::member<std::int64_t>(job.payload(), "ms")));
+        run.end();
+        co_return bj::value(job.task().run);
+    });
+    tasks.handle("poison", [&](service::job& job) -> weir::task<bj::value> {
+        const entry run(book, job);
+        ::kill(::getpid(), SIGKILL);
+        co_return nullptr;
+    });
+
+    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+    std::printf("%u\n", static_cast<unsigned>(door.local_address().port()));
+    std::fflush(stdout);
+    weir::http::router app = service::make_api(tasks);
+    auto all = [&](weir::task_group& group) -> weir::task<> {
+        group.spawn(weir::http::serve(std::move(door), std::move(app)), {.name = "http"});
+        group.spawn(tasks.run(), {.name = "service"});
+        co_return;
+    };
+    co_await weir::with_group(all);
+}
+
+bool understand(settings& into, const std::string& word) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+        return false;
+    }
+    const std::string name = word.substr(0, equals);
+    const int value = std::atoi(word.c_str() + equals + 1);
+    if (name == "lease") {
+        into.service.lease = milliseconds(value);
+        into.service.heartbeat = milliseconds(value) / 5;
+    } else if (name == "drain") {
+        into.service.drain_limit = milliseconds(value);
+    } else if (name == "max_crashes") {
+        into.service.max_crashes = static_cast<std::uint32_t>(value);
+    } else if (name == "busy") {
+        into.store.busy_timeout = milliseconds(value);
+        into.service.store_timeout = milliseconds(value) * 2;
+    } else if (name == "workers") {
+        into.service.workers = static_cast<std::size_t>(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the test
+    std::signal(SIGXFSZ, SIG_IGN);     // a file that may not grow: an error of the write, then
+    if (count < 4) {
+        return 2;
+    }
+    settings asked{words[1], words[2], words[3], {}, {}};
+    for (int i = 4; i < count; ++i) {
+        if (!understand(asked, words[i])) {
+            std::fprintf(stderr, "unknown: %s\n", words[i]);
+            return 2;
+        }
+    }
+    asked.service.log = [](service::log_level level, std::string_view text) {
+        if (level >= service::log_level::warning) {
+            std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+        }
+    };
+    return weir::run_main(serve(asked));
+}
