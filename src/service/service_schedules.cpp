@@ -54,7 +54,15 @@ task<> service::core::fire_due(clock::time_point& next) {
             next = std::min(next, clock_time_of(each.next_slot));
             continue;
         }
-        co_await fire_one(each, at);
+        try {
+            co_await fire_one(each, at);
+        } catch (const store_unavailable&) {
+            throw;
+        } catch (const std::exception& error) {
+            // A zone that this machine does not know, say: the others go on, and it is tried again at the next look.
+            log(log_level::error,
+                "the schedule '" + each.name + "' cannot be fired: " + error.what());
+        }
     }
 }
 

@@ -292,6 +292,32 @@ WEIR_TEST(ServiceFires, AFaultNeitherLosesNorDoublesASlot) {
     }
 }
 
+// The zones of another machine, or of a later year: what cannot be worked out concerns its own schedule only.
+WEIR_TEST(ServiceFires, OneThatCannotBeWorkedOutHoldsUpNoOther) {
+    memory_store store;
+    std::vector<timestamp> slots;
+    std::vector<std::string> said;
+    service_options options;
+    options.log = [&](log_level, std::string_view what) { said.emplace_back(what); };
+    service tasks(store, options);
+    tasks.handle("tick", note_slots(slots));
+    schedule lost = every_minute();
+    lost.name = "first of all";
+    lost.zone = "Atlantis/Center";
+    co_await store.put_schedule(lost, tasks.now());
+    started running(tasks);
+    co_await advance(30s);
+    co_await tasks.put_schedule(every_minute());
+    co_await advance(3min);
+    EXPECT_EQ(slots.size(), 3u);
+    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& each) {
+        return each.find("'first of all'") != std::string::npos &&
+               each.find("Atlantis/Center") != std::string::npos;
+    }));
+    EXPECT_LT(said.size(), 30u);  // not all the time
+    co_await running.end();
+}
+
 WEIR_TEST(ServiceFires, AFullQueueHoldsTheSlot) {
     memory_store store;
     std::vector<timestamp> slots;
