@@ -44,9 +44,15 @@ std::string hexadecimal(std::uint64_t number) {
 
 // 'pid (name) state ...': the name may contain anything.
 bool is_running(std::int64_t process) {
-    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    const std::string path = "/proc/" + std::to_string(process) + "/stat";
+    if (::access(path.c_str(), F_OK) != 0) {
+        return errno != ENOENT;
+    }
+    std::ifstream file(path);
     if (!file) {
-        return false;
+        // It went just now, or cannot be looked at: there may be no descriptors left. A live one must not be taken
+        // for dead.
+        return true;
     }
     const std::string text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());

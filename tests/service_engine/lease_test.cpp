@@ -4,6 +4,7 @@
 
 #include "process.hpp"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,6 +191,36 @@ WEIR_TEST(ServiceLease, DeadProcessesAreFoundAtOnce) {
     EXPECT_EQ(again.state, task_state::completed);
     EXPECT_EQ(again.crashes, 1u);
     co_await fourth.running->end();
+}
+
+// Who has no descriptors left cannot look at other processes, and must not take them for dead.
+WEIR_TEST(ServiceLease, WhoCannotBeLookedAtLives) {
+    memory_store store;
+    service_options long_lease = quick;
+    long_lease.lease = 1h;
+    node first(store, long_lease);
+    first.connection.pretend_to_be(::getppid());
+    first.tasks.handle("work", [](job&) -> task<json> {
+        co_await sleep(10s);
+        co_return nullptr;
+    });
+    first.begin();
+    const task_id id = co_await submit(first.tasks, "work");
+    co_await advance(50ms);
+    node second(store, long_lease);
+    second.begin();
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    co_await advance(5s);
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    const task_record runs = co_await record_of(store, id);
+    EXPECT_EQ(runs.state, task_state::running);
+    EXPECT_EQ(runs.crashes, 0u);
+    co_await first.running->end();
+    co_await second.running->end();
 }
 
 // Failure 3: rescue by time alone runs live tasks twice.
