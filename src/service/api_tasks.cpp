@@ -108,7 +108,14 @@ api_core::answer api_core::list_tasks(http::request& asked) {
 
 api_core::answer api_core::cancel_task(http::request& asked) {
     const task_id id = read_task_id(asked.param("id"));
-    const change_result result = co_await tasks_.cancel(id);
+    change_result result = co_await tasks_.cancel(id);
+    if (result == change_result::no_change) {
+        // It has ended, or somebody was faster: who has lost the answer may ask again.
+        const std::optional<task_detail> found = co_await tasks_.find(id);
+        if (found && found->task.is_cancelling) {
+            result = change_result::requested;
+        }
+    }
     if (result == change_result::not_found) {
         throw_no_task(id.text());
     }

@@ -327,6 +327,30 @@ WEIR_TEST(ServiceApi, TasksAreCancelledRetriedAndExplained) {
     co_await here.stop();
 }
 
+// Who has lost the first answer asks again; it has not ended yet.
+WEIR_TEST(ServiceApi, ACancelMayBeRepeated) {
+    site here({.workers = 1});
+    here.tasks.handle("stubborn", [](job&) -> weir::task<bj::value> {
+        auto clean = []() -> weir::task<> { co_await weir::sleep(10s); };
+        co_await weir::finally(weir::sleep(1h), clean);
+        co_return nullptr;
+    });
+    co_await here.learn();
+    here.start();
+    const std::string id = co_await here.submit(R"({"kind": "stubborn"})");
+    co_await weir::sleep(1s);
+    for (int i = 0; i < 2; ++i) {
+        const answer asked = co_await here.post("/tasks/" + id + "/cancel");
+        EXPECT_EQ(asked.code, 202U) << asked.text;
+        EXPECT_EQ(asked["cancel"], "requested");
+        co_await weir::sleep(1s);
+    }
+    co_await weir::sleep(10s);
+    const answer over = co_await here.post("/tasks/" + id + "/cancel");
+    EXPECT_EQ(over.code, 409U);
+    co_await here.stop();
+}
+
 WEIR_TEST(ServiceApi, QueuesHaveLimitsAndPauses) {
     site here;
     co_await here.learn();
