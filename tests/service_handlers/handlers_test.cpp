@@ -203,6 +203,12 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
     const std::string held = co_await ended(task, run);
     EXPECT_EQ(held.substr(0, 20), "postponed: 127.0.0.1") << held;
     EXPECT_EQ(there.requests, 4);
+    // Nobody puts our tasks off for good: not by a century, either.
+    service::http_delivery patient({.hosts = {.consecutive_failures = 0}}, with_loopback());
+    auto run_again = [&](service::job& job) { return patient.deliver(job); };
+    wait = "99999999999999";
+    const std::string latest = co_await ended(task, run_again);
+    EXPECT_EQ(latest, "after 86400000 ms: POST " + there.url() + ": 429 sorry");
     co_await there.stop();
 }
 

@@ -23,6 +23,9 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
+// Of Retry-After: a host may not put off our tasks for years.
+constexpr clock::duration longest_wait = std::chrono::hours(24);
+
 struct delivery_request {
     std::string url;
     std::string method = "POST";
@@ -268,7 +271,7 @@ weir::task<json::value> http_delivery::deliver(job& what) {
         throw permanent_failure(problem);
     }
     if (const auto asked = http::retry_after(answer->fields)) {
-        throw retry_later(problem, std::chrono::ceil<milliseconds>(*asked));
+        throw retry_later(problem, std::chrono::ceil<milliseconds>(std::min(*asked, longest_wait)));
     }
     throw std::runtime_error(problem);
 }
