@@ -8,12 +8,38 @@
 
 #include <weir/error.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace {
 
 constexpr int called_wrongly = 2;
+
+// `weir serve --config FILE` is `weir --config FILE serve`: the file is for all commands. In reverse order, as CLI11
+// takes them.
+std::vector<std::string> arguments_of(int count, char** words) {
+    std::vector<std::string> first;
+    std::vector<std::string> rest;
+    bool is_literal = false;
+    for (int i = 1; i < count; ++i) {
+        const std::string_view word = words[i];
+        is_literal = is_literal || word == "--";
+        const bool is_config = !is_literal && (word == "-c" || word == "--config");
+        if (is_config && i + 1 < count) {
+            first.insert(first.end(), {words[i], words[i + 1]});
+            ++i;
+        } else {
+            (!is_literal && word.starts_with("--config=") ? first : rest).emplace_back(word);
+        }
+    }
+    first.insert(first.end(), rest.begin(), rest.end());
+    std::reverse(first.begin(), first.end());
+    return first;
+}
 
 int run(int count, char** words) {
     using namespace weir::program;
@@ -23,6 +49,7 @@ int run(int count, char** words) {
     app.set_config("-c,--config", "",
                    "Configuration file: 'option = value', in sections such as [serve]")
         ->envname("WEIR_CONFIG");
+    app.allow_config_extras(CLI::config_extras_mode::error);
     app.footer("Start with `weir serve`; it says where it listens and how to give it a task.");
 
     serve_settings serving;
@@ -46,7 +73,11 @@ int run(int count, char** words) {
     ps->add_option("pid", pid, "Its process number")->required()->check(CLI::PositiveNumber);
 
     try {
-        app.parse(count, words);
+        app.parse(arguments_of(count, words));
+    } catch (const CLI::ConfigError& error) {
+        std::fprintf(stderr, "weir: the configuration file has what is not known: %s\n",
+                     error.what());
+        return called_wrongly;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : called_wrongly;
     }

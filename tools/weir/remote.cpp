@@ -2,6 +2,8 @@
 
 #include "remote.hpp"
 
+#include "task_view.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 
@@ -67,7 +69,8 @@ task<boost::json::value> remote::ask(http::client_request wanted) {
         if (http::is_success(answer.status())) {
             co_return http::parse_json(body);
         }
-        failure = std::to_string(static_cast<int>(answer.status())) + ": " + words_of(body);
+        failure =
+            std::to_string(static_cast<int>(answer.status())) + ": " + shown(words_of(body), 2000);
         if (answer.status() == http::status::unauthorized) {
             failure += " (give a token with --token-file or WEIR_TOKEN)";
         }

@@ -22,6 +22,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 
@@ -93,48 +94,67 @@ task<> serve_ps() {
     }
 }
 
-task<> serve(const serve_plan& plan) {
-    std::unique_ptr<service::store> store = co_await service::open_sqlite_store(plan.database);
-    service::service tasks(*store, plan.service);
-    service::http_delivery delivery({.hosts = {.rate = plan.host_rate,
-                                               .burst = std::max(1.0, plan.host_rate),
-                                               .max_concurrent = plan.host_concurrency}},
-                                    plan.filter, plan.keys);
-    tasks.handle("http", [&](service::job& job) { return delivery.deliver(job); });
-    tasks.handle("echo", &service::echo);
-    tasks.handle("sleep", &service::sleep_handler);
-    if (!plan.commands.empty()) {
-        tasks.handle("exec", [&](service::job& job) { return plan.commands.run(job); });
+// All but the door. What is wrong with the options is said here.
+class whole_service {
+public:
+    whole_service(service::store& kept, const serve_plan& plan)
+        : tasks(kept, plan.service),
+          delivery_({.hosts = {.rate = plan.host_rate,
+                               .burst = std::max(1.0, plan.host_rate),
+                               .max_concurrent = plan.host_concurrency}},
+                    plan.filter, plan.keys) {
+        tasks.handle("http", [this](service::job& job) { return delivery_.deliver(job); });
+        tasks.handle("echo", &service::echo);
+        tasks.handle("sleep", &service::sleep_handler);
+        if (!plan.commands.empty()) {
+            tasks.handle("exec", [&plan](service::job& job) { return plan.commands.run(job); });
+        }
     }
 
-    const std::vector<std::string_view> tokens = views_of(plan.tokens);
-    const std::vector<std::string_view> origins = views_of(plan.origins);
-    const std::vector<std::string_view> names = views_of(plan.names);
-    service::api_options api;
-    api.access = {.tokens = tokens, .origins = origins, .hosts = names};
-    api.max_body = plan.max_body;
-    api.page = page();
-    api.hosts = [&delivery] { return hosts_of(delivery); };
-    api.more_metrics = [&delivery](metric_writer& to) { delivery.hosts().write_metrics(to); };
-    api.version = WEIR_VERSION;
+    http::router api(const serve_plan& plan) {
+        const std::vector<std::string_view> tokens = views_of(plan.tokens);
+        const std::vector<std::string_view> origins = views_of(plan.origins);
+        const std::vector<std::string_view> names = views_of(plan.names);
+        service::api_options api;
+        api.access = {.tokens = tokens, .origins = origins, .hosts = names};
+        api.max_body = plan.max_body;
+        api.page = page();
+        api.hosts = [this] { return hosts_of(delivery_); };
+        api.more_metrics = [this](metric_writer& to) { delivery_.hosts().write_metrics(to); };
+        api.version = WEIR_VERSION;
+        return service::make_api(tasks, api);
+    }
 
+    service::service tasks;
+
+private:
+    service::http_delivery delivery_;
+};
+
+task<> serve(const serve_plan& plan) {
+    std::unique_ptr<service::store> store = co_await service::open_sqlite_store(plan.database);
+    whole_service all_of_it(*store, plan);
+    http::router app = all_of_it.api(plan);
     io::listener door = listen_at(plan.at);
     greet(door.local_address(), plan);
-    http::router app = service::make_api(tasks, api);
     auto all = [&](task_group& group) -> task<> {
         group.spawn(http::serve(std::move(door), std::move(app),
                                 {.max_body_bytes = plan.max_body, .server_name = "weir"}),
                     {.name = "http"});
-        group.spawn(tasks.run(), {.name = "service"});
+        group.spawn(all_of_it.tasks.run(), {.name = "service"});
         group.spawn(serve_ps(), {.name = "inspection"});
         co_return;
     };
     co_await with_group(all);
 }
 
-// Opens what serving would open, and closes it.
+// Makes and opens what serving would, and closes it.
 task<> check(const serve_plan& plan) {
     std::unique_ptr<service::store> store = co_await service::open_sqlite_store(plan.database);
+    {
+        whole_service all_of_it(*store, plan);
+        static_cast<void>(all_of_it.api(plan));
+    }
     co_await store->probe();
     co_await store->close();
 }
@@ -145,6 +165,7 @@ int run_serve(const serve_settings& settings) {
     serve_plan plan(settings);
     const std::vector<std::string_view> tokens = views_of(plan.tokens);
     service::check_exposure(plan.at, {.tokens = tokens});
+    ::unsetenv("WEIR_TOKEN");  // not for the programs that tasks run
     set_up_log(settings.log_format, settings.log_level);
     plan.service.log = &write_log;
     if (settings.only_check) {

@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "remote.hpp"
+#include "task_view.hpp"
 #include <CLI/CLI.hpp>
 
 #include <weir/http/json.hpp>
@@ -78,17 +79,35 @@ void print_task(const json::value& task) {
     for (const char* member : {"queue", "created_at", "due_at", "started_at", "finished_at",
                                "message", "error", "held_by"}) {
         if (const std::string text = text_of(task, member); !text.empty()) {
-            std::printf("  %-12s %s\n", member, text.c_str());
+            std::printf("  %-12s %s\n", member, shown(text).c_str());
         }
     }
     if (const json::value* const result = http::detail::find_member(task, "result");
         result != nullptr && !result->is_null()) {
-        std::printf("  %-12s %s\n", "result", http::to_json(*result).c_str());
+        std::printf("  %-12s %s\n", "result", shown(http::to_json(*result)).c_str());
     }
 }
 
 int exit_code_of(const json::value& task) {
     return text_of(task, "state") == "completed" ? 0 : task_did_not_complete;
+}
+
+task<json::value> wait_for_end(remote& service, const std::string& id) {
+    clock::duration pause = 20ms;
+    for (;;) {
+        json::value now;
+        try {
+            now = co_await service.get("/tasks/" + id);
+        } catch (const remote_error& error) {
+            // The task was taken all the same.
+            throw remote_error("task " + id + " was submitted; then: " + error.what());
+        }
+        if (is_over(text_of(now, "state"))) {
+            co_return now;
+        }
+        co_await sleep(pause);
+        pause = std::min<clock::duration>(pause * 3 / 2, 1s);
+    }
 }
 
 task<int> submit(const submit_settings& settings) {
@@ -99,16 +118,9 @@ task<int> submit(const submit_settings& settings) {
         std::puts(id.c_str());
         co_return 0;
     }
-    clock::duration pause = 20ms;
-    for (;;) {
-        const json::value now = co_await service.get("/tasks/" + id);
-        if (is_over(text_of(now, "state"))) {
-            print_task(now);
-            co_return exit_code_of(now);
-        }
-        co_await sleep(pause);
-        pause = std::min<clock::duration>(pause * 3 / 2, 1s);
-    }
+    const json::value ended = co_await wait_for_end(service, id);
+    print_task(ended);
+    co_return exit_code_of(ended);
 }
 
 void print_queues(const json::value& all) {
@@ -160,7 +172,8 @@ void add_options(CLI::App& to, submit_settings& settings) {
     to.add_option("--attempts", settings.attempts, "How often it is tried");
     to.add_option("--key", settings.key, "Idempotency key: the same key makes no second task");
     to.add_option("--flow-key", settings.flow_key, "Tasks with the same key share limits");
-    to.add_option("-t,--tag", settings.tags, "Tag; several are possible");
+    to.add_option("-t,--tag", settings.tags, "Tag; several are possible: -t a -t b")
+        ->allow_extra_args(false);  // what follows may be the kind
     to.add_flag("-W,--wait", settings.wait,
                 "Wait for its end and show it; exit code 3 if it did not complete");
 }

@@ -17,16 +17,6 @@ namespace json = boost::json;
 constexpr std::size_t most_open = 5000;
 constexpr int bar_width = 20;
 
-std::string shown(std::string_view text, std::size_t most) {
-    std::string line(text.substr(0, most));
-    for (char& each : line) {
-        if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) {
-            each = ' ';
-        }
-    }
-    return line;
-}
-
 std::string text_of(const json::value& from, std::string_view member) {
     return http::optional_member<std::string>(from, member).value_or("");
 }
@@ -50,6 +40,20 @@ std::string format(const char* pattern, Values... values) {
 }
 
 }  // namespace
+
+std::string shown(std::string_view text, std::size_t most) {
+    std::string line(text.substr(0, most));
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const auto code = static_cast<unsigned char>(line[i]);
+        const auto before = i > 0 ? static_cast<unsigned char>(line[i - 1]) : 0;
+        if (code < 0x20 || code == 0x7f) {
+            line[i] = ' ';
+        } else if (before == 0xc2 && code < 0xa0) {  // U+0080 to U+009F, of which one is ESC [
+            line[i - 1] = line[i] = ' ';
+        }
+    }
+    return line;
+}
 
 void task_view::take(const json::value& message) {
     const std::string type = text_of(message, "type");

@@ -12,6 +12,9 @@
 
 namespace weir::program {
 
+// A text of somebody else's for a terminal: on one line, without what terminals obey.
+std::string shown(std::string_view text, std::size_t most = std::string_view::npos);
+
 class task_view {
 public:
     // Plain: each change is printed as a line at once, and there is no picture.

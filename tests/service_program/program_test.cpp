@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The program as it is called: what it prints, what it answers to its caller, and how it ends.
+
+#include <support/peers/program.hpp>
+
+#include <weir/testing/testing.hpp>
+
+#include <sys/wait.h>
+
+#include <algorithm>
+
+namespace weir_test {
+namespace {
+
+struct said {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+// To its end. Variables are set in front of those of the test.
+said call(std::vector<std::string> arguments, const std::vector<std::string>& variables = {}) {
+    arguments.insert(arguments.begin(), WEIR_PROGRAM);
+    const weir::command_result ended = weir::run(run_program(std::move(arguments), variables));
+    return {ended.status.code(), ended.out, ended.err};
+}
+
+bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+// A service that runs on a port of its own.
+class serving {
+public:
+    explicit serving(std::vector<std::string> more = {},
+                     const std::vector<std::string>& variables = {})
+        : program_(folder, command(std::move(more)), variables) {
+        program_.wait_until([this] { return has(program_.out(), "curl"); });
+        const std::string greeting = program_.out();
+        const std::size_t begin = greeting.find("http://");
+        url = greeting.substr(begin, greeting.find(',', begin) - begin);
+    }
+
+    said ask(std::string what, std::vector<std::string> arguments = {},
+             const std::vector<std::string>& variables = {}) const {
+        arguments.insert(arguments.begin(), {std::move(what), "--server", url});
+        return call(std::move(arguments), variables);
+    }
+    // SIGTERM; its exit code.
+    int end() {
+        int status = 0;
+        program_.signal(SIGTERM);
+        ::waitpid(program_.pid(), &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    }
+    int pid() const { return program_.pid(); }
+    std::string err() const { return program_.err(); }
+
+    temporary_folder folder;
+    std::string url;
+
+private:
+    std::vector<std::string> command(std::vector<std::string> more) const {
+        std::vector<std::string> all = {WEIR_PROGRAM, "serve", "--listen", "127.0.0.1:0"};
+        all.insert(all.end(), more.begin(), more.end());
+        if (std::find(more.begin(), more.end(), "--database") == more.end()) {
+            all.insert(all.end(), {"--database", (folder / "tasks.db").string()});
+        }
+        return all;
+    }
+
+    running_program program_;
+};
+
+TEST(Program, SubmitsShowsAndEnds) {
+    serving here({"--drain", "0.1"});
+    const said done = here.ask("submit", {"echo", R"({"a": 1})", "--wait"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(has(done.out, R"({"a":1})")) << done.out;
+    const said failed = here.ask("submit", {"echo", R"({"fail": "no"})", "--attempts", "1", "-W"});
+    EXPECT_EQ(failed.code, 3) << failed.err;
+    EXPECT_TRUE(has(failed.out, "no"));
+    const said unknown = here.ask("submit", {"nothing"});
+    EXPECT_EQ(unknown.code, 1);
+    EXPECT_TRUE(has(unknown.err, "there are: echo")) << unknown.err;
+
+    const said given = here.ask("submit", {"sleep", "1000"});
+    ASSERT_EQ(given.code, 0) << given.err;
+    const std::string id = given.out.substr(0, given.out.find('\n'));
+    const said shown = here.ask("status", {id});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    EXPECT_TRUE(has(shown.out, id)) << shown.out;
+    const said queues = here.ask("status");
+    EXPECT_TRUE(has(queues.out, "default")) << queues.out;
+    const said tree = call({"ps", std::to_string(here.pid())});
+    EXPECT_EQ(tree.code, 0) << tree.err;
+    EXPECT_TRUE(has(tree.out, "service")) << tree.out;
+    // With a task that runs: it is given back.
+    EXPECT_EQ(here.end(), 0) << here.err();
+    const said gone = here.ask("status");
+    EXPECT_EQ(gone.code, 1);
+    EXPECT_TRUE(has(gone.err, "weir serve")) << gone.err;
+}
+
+TEST(Program, WhatTasksSayDoesNotReachTheTerminalAsItIs) {
+    serving here;
+    const said failed = here.ask(
+        "submit", {"echo", R"({"fail": "a\u001b[31mb\u009b31mc\nd"})", "--attempts", "1", "-W"});
+    EXPECT_EQ(failed.code, 3);
+    EXPECT_TRUE(has(failed.out, "a [31mb  31mc d")) << failed.out;
+    const said done = here.ask("submit", {"echo", R"("\u009b31m")", "-W"});
+    EXPECT_EQ(done.code, 0);
+    EXPECT_TRUE(has(done.out, "\"  31m\"")) << done.out;
+}
+
+TEST(Program, ATagTakesOneWord) {
+    serving here;
+    const said made = here.ask("submit", {"-t", "red", "-t", "blue", "echo", "1"});
+    ASSERT_EQ(made.code, 0) << made.err;
+    const said shown = here.ask("status", {made.out.substr(0, 13), "--json"});
+    EXPECT_TRUE(has(shown.out, R"("tags":["red","blue"])")) << shown.out;
+}
+
+TEST(Program, TokensOpenItAndStayWithIt) {
+    const std::string token = "WEIR_TOKEN=a-token-that-nobody-guesses";
+    serving here({"--allow-command", "show=/usr/bin/env"}, {token});
+    const said refused = here.ask("status", {}, {"WEIR_TOKEN="});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(has(refused.err, "--token-file")) << refused.err;
+    // What tasks run does not inherit the token of the service.
+    const said shown = here.ask("submit", {"exec", R"({"command": "show"})", "-W"}, {token});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    EXPECT_TRUE(has(shown.out, "WEIR_TASK_ID=")) << shown.out;
+    EXPECT_FALSE(has(shown.out, "nobody-guesses")) << shown.out;
+    EXPECT_FALSE(has(here.err(), "nobody-guesses"));
+}
+
+TEST(Program, TheConfigurationComesFromAFile) {
+    const temporary_folder folder;
+    const std::string database = "database = \"" + (folder / "tasks.db").string() + "\"\n";
+    const std::string good = folder.write("good.toml", "[serve]\nworkers = 7\n" + database);
+    for (const std::vector<std::string>& each :
+         {std::vector<std::string>{"serve", "--config", good, "--check"},
+          {"serve", "--check", "--config=" + good},
+          {"-c", good, "serve", "--check"}}) {
+        const said checked = call(each);
+        EXPECT_EQ(checked.code, 0) << checked.err;
+        EXPECT_TRUE(std::filesystem::exists(folder / "tasks.db"));
+        std::filesystem::remove(folder / "tasks.db");
+    }
+    EXPECT_EQ(call({"serve", "--check"}, {"WEIR_CONFIG=" + good}).code, 0);
+
+    const std::string wrong = folder.write("wrong.toml", "[serve]\nwokers = 7\n" + database);
+    const said mistyped = call({"serve", "--check", "-c", wrong});
+    EXPECT_EQ(mistyped.code, 2);
+    EXPECT_TRUE(has(mistyped.err, "wokers")) << mistyped.err;
+    const std::string bad = folder.write("bad.toml", "[serve]\nworkers = many\n" + database);
+    const said no_number = call({"serve", "--check", "-c", bad});
+    EXPECT_EQ(no_number.code, 2);
+    EXPECT_TRUE(has(no_number.err, "many")) << no_number.err;
+}
+
+// What serving would refuse, checking does.
+TEST(Program, ChecksAllOptions) {
+    const temporary_folder folder;
+    const std::string database = folder / "tasks.db";
+    struct {
+        std::vector<std::string> options;
+        std::string variable;
+        std::string named;
+    } const all[] = {
+        {{}, "WEIR_TOKEN=short", "shorter"},
+        {{"--origin", "nothing"}, "", "nothing"},
+        {{"--host-rate", "-3"}, "", "rate"},
+        {{"--max-body", "0"}, "", "max_body"},
+        {{"--lease", "-1"}, "", "--lease"},
+        {{"--listen", "0.0.0.0:0"}, "WEIR_TOKEN=", "token"},
+        {{"--listen", "here"}, "", "here"},
+        {{"--workers", "0"}, "", "workers"},
+        {{"--token-file", "/nowhere/at/all"}, "", "/nowhere/at/all"},
+        {{"--allow-command", "nothing"}, "", "NAME=PROGRAM"},
+    };
+    for (const auto& each : all) {
+        std::vector<std::string> words = {"serve", "--check", "--database", database};
+        words.insert(words.end(), each.options.begin(), each.options.end());
+        const said answer = call(
+            words, each.variable.empty() ? std::vector<std::string>() : std::vector{each.variable});
+        EXPECT_EQ(answer.code, 2) << each.named << ": " << answer.out;
+        EXPECT_TRUE(has(answer.err, each.named)) << answer.err;
+    }
+    const said nowhere = call({"serve", "--check", "--database", "/nowhere/at/all/tasks.db"});
+    EXPECT_EQ(nowhere.code, 1);
+    EXPECT_TRUE(has(nowhere.err, "folder")) << nowhere.err;
+}
+
+TEST(Program, AnAddressInUseIsSaid) {
+    serving here;
+    const said refused =
+        call({"serve", "--listen", here.url.substr(7), "--database", here.folder / "other.db"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(has(refused.err, "--listen")) << refused.err;
+}
+
+// Two on one file: what one has no worker for the other runs.
+TEST(Program, TwoShareAFile) {
+    serving first({"--workers", "1", "--drain", "0.1"});
+    const said slow = first.ask("submit", {"sleep", "1000"});
+    ASSERT_EQ(slow.code, 0) << slow.err;
+    serving second({"--drain", "0.1", "--database", first.folder / "tasks.db"});
+    const said done = first.ask("submit", {"echo", "1", "--wait"});  // the first is busy
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_EQ(first.end(), 0) << first.err();
+    EXPECT_EQ(second.end(), 0) << second.err();
+}
+
+}  // namespace
+}  // namespace weir_test
