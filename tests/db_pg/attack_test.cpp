@@ -216,4 +216,28 @@ TEST(pg_attack, a_loop_may_end_while_queries_run) {
     expect_descriptors(before);
 }
 
+// A part that is stopped before its savepoint was sent has none to go back to, nor has one that is stopped
+// when it was released: either way the rest is not spoilt.
+WEIR_IO_TEST(pg_attack, a_part_that_is_stopped_at_its_ends_spoils_nothing) {
+    pg::connection own = co_await pg::connect({.url = pg_url()});
+    co_await own.execute("CREATE TEMP TABLE parts(id int)");
+    auto nothing = [](pg::transaction&) -> task<> { co_return; };
+    auto whole = [&](pg::transaction& inside) -> task<> {
+        co_await inside.execute("INSERT INTO parts VALUES (1)");
+        for (int turns = 0; turns < 12; ++turns) {
+            auto part = [&]() -> task<> { co_await inside.nested(nothing); };
+            handle<void> stopped = spawn(part);
+            for (int i = 0; i < turns; ++i) {
+                co_await yield();
+            }
+            stopped.cancel();
+            co_await stopped.wait();
+        }
+        co_await inside.execute("INSERT INTO parts VALUES (2)");
+    };
+    co_await own.transaction(whole);
+    const int count = co_await one<int>(own, "SELECT count(*) FROM parts");
+    EXPECT_EQ(count, 2);
+}
+
 }  // namespace

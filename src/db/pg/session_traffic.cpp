@@ -105,6 +105,7 @@ void session::send_query(query_call& next) {
     sent_entry& entry = sent_.back();
     entry.waiter = &next;
     next.entry_ = &entry;
+    next.was_sent_ = true;
     ++settings_.counts->queries;
     PGconn* const to = connection_.get();
     arrays_.assign(next.parameters_);

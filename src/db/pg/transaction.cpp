@@ -32,6 +32,11 @@ transaction::~transaction() {
     }
 }
 
+void transaction::close() noexcept {
+    is_open_ = false;
+    on_->depth = level_ - 1;
+}
+
 std::shared_ptr<detail::query_target> transaction::target() const noexcept {
     return on_;
 }
@@ -72,19 +77,41 @@ task<> transaction::begin(transaction_options how) {
     on_->depth = level_;
     is_open_ = true;
     detail::command_call begins(on_, std::move(sql), {}, false);
+    // If the server never sees it, there is nothing to undo: going back to a savepoint that is not there
+    // would spoil the whole.
+    struct unless_sent {
+        transaction& of;
+        const detail::command_call& begins;
+        ~unless_sent() {
+            if (!begins.was_sent()) {
+                of.close();
+            }
+        }
+    };
+    const unless_sent closes{*this, begins};
     co_await begins;
 }
 
 task<> transaction::commit() {
     if (level_ > 1) {
         detail::command_call releases(on_, "RELEASE SAVEPOINT " + savepoint(), {}, false);
+        // A stop now is too late, as with COMMIT: there is no savepoint to go back to.
+        struct once_sent {
+            transaction& of;
+            const detail::command_call& releases;
+            ~once_sent() {
+                if (releases.was_sent() && !releases.has_failed()) {
+                    of.close();
+                }
+            }
+        };
+        const once_sent closes{*this, releases};
         co_await releases;
     } else {
         detail::command_call commits(on_, "COMMIT", {}, false);
         const std::string done = co_await commits;
         if (done != "COMMIT") {  // the server undid it, and finds nothing wrong with that
-            is_open_ = false;
-            on_->depth = 0;
+            close();
             std::string why = "pg: the transaction was undone instead of committed";
             if (on_->spoilt_by != nullptr) {
                 try {
@@ -96,8 +123,7 @@ task<> transaction::commit() {
             throw error(error_fields{.sqlstate = "25P02", .severity = "ERROR", .message = why});
         }
     }
-    is_open_ = false;
-    on_->depth = level_ - 1;
+    close();
 }
 
 // Parts need not be waited for: what follows is sent behind it.
@@ -108,8 +134,7 @@ task<> transaction::roll_back() {
     try {
         detail::command_call undoes(on_, "ROLLBACK", {}, false);
         co_await undoes;
-        is_open_ = false;
-        on_->depth = 0;
+        close();
     } catch (const error&) {  // the connection is lost, and the transaction with it
     }
 }

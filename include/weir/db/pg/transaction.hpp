@@ -88,6 +88,7 @@ public:
 private:
     std::shared_ptr<detail::query_target> target() const noexcept;
     std::string savepoint() const;
+    void close() noexcept;  // it is over
 
     std::shared_ptr<detail::session> on_;
     unsigned level_;  // 1: a transaction, more: savepoints

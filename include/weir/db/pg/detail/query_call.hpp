@@ -71,6 +71,9 @@ public:
     bool start() noexcept override;
     bool cancel() noexcept override;
     const char* name() const noexcept override { return "pg.query"; }
+    // At least once; else the server has never seen it.
+    bool was_sent() const noexcept { return was_sent_; }
+    bool has_failed() const noexcept { return failure_ != nullptr; }
 
 protected:
     ~query_call() = default;
@@ -97,6 +100,7 @@ private:
     std::shared_ptr<const pg_result> result_;
     std::exception_ptr failure_;
     bool is_prepared_;
+    bool was_sent_ = false;
     bool was_resent_ = false;
 };
 
