@@ -211,6 +211,41 @@ WEIR_IO_TEST(PgCopy, a_stop_undoes_all) {
     co_await database.close();
 }
 
+// Who swallows that a row failed does not get the others kept, or half of a row before the next.
+WEIR_IO_TEST(PgCopy, a_row_that_failed_is_not_passed_over) {
+    pg::database database({.url = url()}, {.pool = {.max = 2}, .shared = 1});
+    co_await make_table(database);
+    auto stops_a_row = [&](pg::copy_writer& out) -> task<> {
+        try {
+            co_await timeout(1ms, out.write(std::string(std::size_t{64} << 20, 'x')));
+        } catch (const timed_out&) {
+        }
+    };
+    std::string said;
+    try {
+        co_await database.copy_in("COPY copied (body) FROM STDIN", stops_a_row);
+    } catch (const pg::error& error) {
+        said = error.what();
+    }
+    EXPECT_NE(said.find("half-way"), std::string::npos) << said;
+
+    const std::chrono::sys_time<std::chrono::hours> far(std::chrono::hours(1'000'000'000'000));
+    auto skips_a_row = [&](pg::copy_writer& out) -> task<> {
+        try {
+            co_await out.row(7, far);
+            ADD_FAILURE() << "outside of what PostgreSQL holds";
+        } catch (const db::mapping_error&) {
+        }
+        co_await out.row(8, "kept");
+    };
+    const std::uint64_t count =
+        co_await database.copy_in("COPY copied (id, body) FROM STDIN", skips_a_row);
+    EXPECT_EQ(count, 1U);
+    const auto found = co_await database.query("SELECT id FROM copied");
+    EXPECT_EQ(found.one<int>(), 8);
+    co_await database.close();
+}
+
 WEIR_IO_TEST(PgCopy, is_part_of_a_transaction) {
     pg::database database({.url = url()});
     co_await make_table(database);

@@ -13,6 +13,7 @@
 
 #include <charconv>
 #include <exception>
+#include <utility>
 
 namespace weir::pg {
 
@@ -80,9 +81,18 @@ task<copy_writer> copy_writer::begin(std::shared_ptr<detail::session> on, std::s
     co_return copy_writer(std::move(begun), std::move(sql));
 }
 
+// Of a row whose values could not all be written: who went on has none of it.
+void copy_writer::drop_half_row() {
+    if (std::exchange(is_in_row_, false)) {
+        buffer_.resize(row_start_);
+    }
+}
+
 void copy_writer::begin_row() {
+    drop_half_row();
     row_start_ = buffer_.size();
     column_ = 0;
+    is_in_row_ = true;
 }
 
 void copy_writer::add(const parameter& value) {
@@ -118,7 +128,6 @@ void copy_writer::add(const parameter& value) {
                 buffer_ += "\\r";
                 break;
             case '\0':
-                buffer_.resize(row_start_);  // so that who goes on has no half of a row
                 throw db::mapping_error("value " + std::to_string(column_) +
                                         " of a row has a NUL inside, which no text of PostgreSQL "
                                         "may have: send bytes, for a bytea");
@@ -130,11 +139,16 @@ void copy_writer::add(const parameter& value) {
 
 void copy_writer::end_row() {
     buffer_ += '\n';
+    is_in_row_ = false;
 }
 
 task<> copy_writer::make_room() {
     if (buffer_.size() < chunk_size) {
         co_return;
+    }
+    if (is_broken_) {
+        throw error("pg: what was written to the COPY before was stopped half-way, or failed",
+                    db::retry_advice::no);
     }
     is_broken_ = true;  // unless it goes well
     std::size_t from = 0;
@@ -149,6 +163,12 @@ task<> copy_writer::make_room() {
 }
 
 task<std::uint64_t> copy_writer::end(bool is_good) {
+    if (is_broken_) {
+        throw error(
+            "pg: what was written to the COPY was stopped half-way, or failed: all is undone",
+            db::retry_advice::no);
+    }
+    drop_half_row();
     if (is_good && !buffer_.empty()) {
         on_->check(
             PQputCopyData(on_->connection(), buffer_.data(), static_cast<int>(buffer_.size())));

@@ -10,6 +10,7 @@
 //     while (auto chunk = co_await text.next()) { co_await file.write(*chunk); }
 #pragma once
 
+#include <weir/db/pg/error.hpp>
 #include <weir/db/pg/parameter.hpp>
 #include <weir/detail/to_task.hpp>
 #include <weir/generator.hpp>
@@ -49,18 +50,20 @@ public:
     }
     // co_await write(text): as it is, in the format that the COPY names; rows may be cut anywhere.
     task<> write(std::string_view text) {
+        drop_half_row();
         buffer_ += text;
         return make_room();
     }
 
     // For the library. Throws pg::error if the server refuses, or it is no COPY ... FROM STDIN.
     static task<copy_writer> begin(std::shared_ptr<detail::session> on, std::string sql);
-    // How many rows were copied; with false, they are all undone.
+    // How many rows were copied; with false, they are all undone. Throws pg::error.
     task<std::uint64_t> end(bool is_good);
     bool is_broken() const noexcept { return is_broken_; }
 
 private:
     copy_writer(detail::alone on, std::string sql);
+    void drop_half_row();
     void begin_row();
     void add(const parameter& value);
     void end_row();
@@ -71,7 +74,8 @@ private:
     std::string buffer_;
     std::size_t row_start_ = 0;
     std::size_t column_ = 0;
-    bool is_broken_ = false;  // the connection is lost
+    bool is_in_row_ = false;
+    bool is_broken_ = false;  // something was not sent whole: the connection is of no use
 };
 
 namespace detail {
@@ -87,14 +91,16 @@ task<std::uint64_t> copy_in(std::shared_ptr<session> on, std::string sql, Body b
     } catch (...) {
         failure = std::current_exception();
     }
-    std::uint64_t count = 0;
+    if (failure == nullptr) {
+        co_return co_await out.end(true);
+    }
     if (!out.is_broken()) {
-        count = co_await out.end(failure == nullptr);
+        try {
+            co_await out.end(false);
+        } catch (const error&) {  // the connection is lost, and all is undone
+        }
     }
-    if (failure != nullptr) {
-        std::rethrow_exception(failure);
-    }
-    co_return count;
+    std::rethrow_exception(failure);
 }
 
 // COPY ... TO STDOUT, in chunks of whole rows, 64 KiB or a little more. The connection is taken until the
