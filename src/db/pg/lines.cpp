@@ -171,6 +171,10 @@ task<> lines::add_line(std::shared_ptr<lines> own) {
     at_the_end tells{*own, nullptr};
     try {
         lease<connection> got = co_await own->pool_.acquire();
+        while (!got->is_open() && !own->is_closed_) {  // lost on the way here: nobody would be told
+            got.invalidate();
+            got = co_await own->pool_.acquire();
+        }
         if (own->is_closed_) {
             co_return;
         }
