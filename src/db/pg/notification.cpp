@@ -77,14 +77,21 @@ task<> command(pg_conn* line, std::string sql) {
     }
 }
 
-task<connection_ptr> listening(const endpoint& at, const std::vector<std::string>& channels) {
+task<connection_ptr> listening(const endpoint& at, const std::vector<std::string>& channels,
+                               clock::duration limit) {
     connection_ptr line = co_await at.open();
     PQsetnonblocking(line.get(), 1);
     std::string sql;
     for (const std::string& each : channels) {
         sql += "LISTEN " + quoted(each) + ";";
     }
-    co_await command(line.get(), std::move(sql));
+    try {
+        co_await timeout(limit, command(line.get(), std::move(sql)));
+    } catch (const timed_out&) {
+        throw connection_error(
+            "pg: no answer from " + at.where() + " to LISTEN within the check_timeout",
+            db::retry_advice::yes);
+    }
     co_return std::move(line);
 }
 
@@ -143,7 +150,7 @@ generator<notification> listen(std::shared_ptr<const endpoint> at,
         }
         connection_ptr line;
         try {
-            line = co_await listening(*at, channels);
+            line = co_await listening(*at, channels, how.check_timeout);
         } catch (const error&) {
             if (is_first) {
                 throw;
