@@ -77,7 +77,7 @@ void ignore(void*, const PGresult*) {}
 // Until what runs has ended, or there is nothing more to be learnt. It cannot be said what comes next, so the
 // results are looked at one by one.
 task<> ended(PGconn* on) {
-    for (;;) {
+    for (int nothing = 0; nothing < 3;) {  // in a pipeline nothing stands between two results
         while (PQisBusy(on) != 0) {
             co_await wait_readable(PQsocket(on));
             if (PQconsumeInput(on) != 1) {
@@ -89,6 +89,7 @@ task<> ended(PGconn* on) {
         if ((next == nullptr && !is_pipeline) || PQstatus(on) != CONNECTION_OK) {
             co_return;
         }
+        nothing = next == nullptr ? nothing + 1 : 0;
         switch (PQresultStatus(next.get())) {
             case PGRES_PIPELINE_SYNC:  // the others see that nobody is there when they answer
             case PGRES_COPY_IN:
