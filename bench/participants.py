@@ -293,6 +293,47 @@ class DbParticipant:
 
 
 @dataclass(frozen=True)
+class ServiceParticipant:
+    """Our task service, what submits to it, and what looks at it."""
+
+    def prepare(self, build):
+        build.peers.mkdir(parents=True, exist_ok=True)
+        parts = {
+            "weir": [str(build.cmake_program("bench_weir_service", "weir::service"))],
+            "load": str(build.cmake_program("bench_service_load", "")),
+            "audience": str(build.cmake_program("bench_service_audience", "weir::service")),
+            "disk": str(build.peers),
+        }
+        return [sys.executable, str(ROOT / "bench" / "service" / "drive.py"), json.dumps(parts)]
+
+
+@dataclass(frozen=True)
+class ServicePeer:
+    """A queue for Node, on a durable server that it shares with others or has alone."""
+
+    who: str
+    server: str  # postgres or redis
+
+    def prepare(self, build):
+        sys.path.insert(0, str(ROOT / "bench" / "db"))
+        import servers  # noqa: PLC0415
+
+        command = NpmScript("service/peers/node", "bench.js", [self.who]).prepare(build)
+        servers.SERVER_CPU = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
+        try:
+            if self.server == "postgres":
+                make = lambda: servers.Postgres(tempfile.gettempdir(), ["autovacuum=on"])  # noqa: E731
+                at = build.shared("durable postgres", make).url
+            else:
+                folder = tempfile.mkdtemp(prefix="redis-", dir=build.peers)
+                at = build.shared("durable redis", lambda: servers.Redis(folder, is_durable=True)).port
+        except servers.Absent as problem:
+            raise Missing(str(problem)) from None
+        parts = {"peer": command, "at": at}
+        return [sys.executable, str(ROOT / "bench" / "service" / "drive.py"), json.dumps(parts)]
+
+
+@dataclass(frozen=True)
 class PythonScript:
     """Debian's Python and not the first in PATH, since Debian's modules are installed for it."""
 

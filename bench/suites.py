@@ -17,6 +17,8 @@ from participants import (
     NodeScript,
     NpmScript,
     PythonScript,
+    ServiceParticipant,
+    ServicePeer,
     WithArguments,
 )
 
@@ -189,5 +191,27 @@ SUITES = {
         },
         by_median=True,
         rounds=(3, 9),
+    ),
+    "service": Suite(
+        title="Weir's task service over HTTP, and queues for Node as libraries",
+        workloads=[
+            Workload("submit_16", "Durable submits a second, 16 under way", "1/s", higher_is_better=True),
+            Workload("submit_bulk", "Durable submits a second, in batches of 1000", "1/s", higher_is_better=True),
+            Workload("process", "Tasks that do nothing, run a second", "1/s", higher_is_better=True),
+            Workload("latency_p50", "From submit to start, at low load", "ms"),
+            Workload("latency_memory", "The same, the file in memory", "ms"),
+            Workload("backlog_submit", "Submits with a million tasks pending: slower by", "%"),
+            Workload("backlog_process", "Running with a million tasks pending: slower by", "%"),
+            Workload("memory_growth", "Memory: growth while a million tasks are run", "MB"),
+            Workload("dashboards_1000", "Submits with 1000 dashboards, 10 frozen: slower by", "%"),
+        ],
+        participants={
+            "weir": ServiceParticipant(),
+            "graphile-worker": ServicePeer("graphile", "postgres"),
+            "pg-boss": ServicePeer("pg-boss", "postgres"),
+            "bullmq": ServicePeer("bullmq", "redis"),
+        },
+        by_median=True,
+        rounds=(1, 3),
     ),
 }

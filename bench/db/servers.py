@@ -54,7 +54,7 @@ def start(command, **options):
 class Postgres:
     """Durable, as it comes, but for what a test machine need not do: no background writing in between."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, more=()):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
         if not programs:
             raise Absent("no /usr/lib/postgresql (Debian: postgresql)")
@@ -69,7 +69,7 @@ class Postgres:
             raise Absent(f"initdb: {made.stderr.decode().strip()[-200:]}")
         port = free_port()
         settings = ["listen_addresses=127.0.0.1", "max_connections=200", "shared_buffers=128MB", "autovacuum=off"]
-        settings += ["checkpoint_timeout=1h", "max_wal_size=4GB", f"unix_socket_directories={self.folder}"]
+        settings += ["checkpoint_timeout=1h", "max_wal_size=4GB", f"unix_socket_directories={self.folder}", *more]
         command = [f"{self.programs}/postgres", "-D", str(data), "-p", str(port)]
         command += [word for each in settings for word in ("-c", each)]
         self.process = start(command, as_user=as_user, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -107,12 +107,13 @@ class Postgres:
 
 
 class Redis:
-    def __init__(self, folder):
+    def __init__(self, folder, is_durable=False):
         program = shutil.which("redis-server")
         if program is None:
             raise Absent("no redis-server (Debian: redis-server)")
         self.port = free_port()
-        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder)]
+        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+        command += ["--appendonly", "yes", "--appendfsync", "always"] if is_durable else ["--appendonly", "no"]
         self.process = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         atexit.register(self.stop)
         wait_for_port(self.port, self.process, "Redis")

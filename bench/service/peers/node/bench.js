@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// graphile-worker, pg-boss and BullMQ, each as its documentation advises for many small tasks; producer and worker
+// are one process.
+//
+//   bench.js WHO WORKLOAD URL_OR_PORT COUNT WARM_UP_SECONDS SECONDS
+"use strict";
+
+const [who, workload, where, countText, warmUp, seconds] = process.argv.slice(2);
+const count = Number(countText);
+const payload = { number: 1, text: "a small task" };
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Each: add one, add many, work until stop() (calling begun(data) for each task), close.
+async function graphile() {
+  const { makeWorkerUtils, run, Logger } = require("graphile-worker");
+  const { Pool } = require("pg");
+  const pgPool = new Pool({ connectionString: where, max: 20 });
+  pgPool.on("error", () => {});
+  const logger = new Logger(() => () => {});
+  const utils = await makeWorkerUtils({ pgPool, logger });
+  await utils.migrate();
+  return {
+    add: (data) => utils.addJob("noop", data),
+    addMany: (all) => utils.addJobs(all.map((each) => ({ identifier: "noop", payload: each }))),
+    async work(begun, isLatency) {
+      // Batched completion and a local queue: the fast settings of its own performance page.
+      const fast = isLatency ? {} : { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+      const runner = await run({
+        pgPool,
+        logger,
+        noHandleSignals: true,
+        taskList: { noop: async (data) => begun(data) },
+        preset: { worker: { concurrentJobs: isLatency ? 4 : 100, pollInterval: 2000, ...fast } },
+      });
+      return () => runner.stop();
+    },
+    async left() {
+      const { rows } = await pgPool.query("SELECT count(*)::int AS n FROM graphile_worker.jobs");
+      return rows[0].n;
+    },
+  };
+}
+
+async function pgBoss() {
+  const { PgBoss } = await import("pg-boss");
+  const boss = new PgBoss({ connectionString: where, max: 20, supervise: false, schedule: false });
+  boss.on("error", () => {});
+  await boss.start();
+  const queue = "noop-" + process.pid;
+  await boss.createQueue(queue);
+  return {
+    add: (data) => boss.send(queue, data),
+    addMany: (all) => boss.insert(queue, all.map((data) => ({ data }))),
+    async work(begun, isLatency) {
+      if (isLatency) {
+        return null; // it polls: half a second at least
+      }
+      let stopped = false;
+      const one = async () => {
+        while (!stopped) {
+          const jobs = await boss.fetch(queue, { batchSize: 1000 });
+          if (!jobs || jobs.length === 0) {
+            await pause(5);
+            continue;
+          }
+          await boss.complete(queue, jobs.map((job) => job.id));
+          for (const job of jobs) begun(job.data);
+        }
+      };
+      const loops = [one(), one()];
+      return async () => {
+        stopped = true;
+        await Promise.all(loops);
+      };
+    },
+  };
+}
+
+async function bullmq() {
+  const { Queue, Worker } = require("bullmq");
+  const name = "noop-" + process.pid;
+  const connection = { host: "127.0.0.1", port: Number(where), maxRetriesPerRequest: null };
+  const keep = { removeOnComplete: true };
+  const queue = new Queue(name, { connection });
+  await queue.waitUntilReady();
+  return {
+    add: (data) => queue.add("noop", data, keep),
+    addMany: (all) => queue.addBulk(all.map((data) => ({ name: "noop", data, opts: keep }))),
+    async work(begun) {
+      const worker = new Worker(name, async (job) => begun(job.data), { connection, concurrency: 100 });
+      await worker.waitUntilReady();
+      return () => worker.close(true);
+    },
+  };
+}
+
+async function rate(inFlight, operation, each) {
+  let done = 0;
+  let stopped = false;
+  const loops = Array.from({ length: inFlight }, async () => {
+    while (!stopped) {
+      await operation();
+      done += each;
+    }
+  });
+  await pause(Number(warmUp) * 1000);
+  const before = done;
+  const began = performance.now();
+  await pause(Number(seconds) * 1000);
+  const result = { requests: done - before, seconds: (performance.now() - began) / 1000 };
+  stopped = true;
+  await Promise.all(loops);
+  return result;
+}
+
+async function fill(peer, total) {
+  const batch = Array(1000).fill(payload);
+  for (let i = 0; i < total; i += 1000) {
+    await peer.addMany(batch);
+  }
+}
+
+// From the first task that is run to the last of them; a part before that to warm up.
+async function processed(peer) {
+  const warm = Math.min(5000, count / 4);
+  await fill(peer, count + warm);
+  let ran = 0;
+  let began = 0;
+  let over;
+  const all = new Promise((resolve) => (over = resolve));
+  const stop = await peer.work(() => {
+    ran += 1;
+    if (ran === warm) began = performance.now();
+    if (ran === warm + count) over(performance.now());
+  });
+  const end = await all;
+  // The last batch of completions is not yet written: a thousandth of the whole.
+  await Promise.race([stop(), pause(2000)]);
+  return { requests: count, seconds: (end - began) / 1000 };
+}
+
+async function latency(peer) {
+  let heard;
+  const stop = await peer.work((data) => heard && heard(performance.now(), data), true);
+  if (stop === null) process.exit(64);
+  await pause(500);
+  const samples = [];
+  for (let i = 0; i < count; i += 1) {
+    const begun = new Promise((resolve) => (heard = resolve));
+    const asked = performance.now();
+    const [at] = await Promise.all([begun, peer.add(payload)]);
+    if (i >= count / 5) samples.push(at - asked);
+    await pause(5);
+  }
+  samples.sort((a, b) => a - b);
+  return { median_ms: samples[samples.length >> 1], p99_ms: samples[Math.floor(samples.length * 0.99)] };
+}
+
+async function main() {
+  const makers = { graphile, "pg-boss": pgBoss, bullmq };
+  const peer = await makers[who]();
+  const batch = Array(1000).fill(payload);
+  const workloads = {
+    submit_16: () => rate(16, () => peer.add(payload), 1),
+    submit_bulk: () => rate(2, () => peer.addMany(batch), 1000),
+    process: () => processed(peer),
+    latency_p50: () => latency(peer),
+  };
+  if (!(workload in workloads)) process.exit(64);
+  const result = await workloads[workload]();
+  console.log(JSON.stringify(result));
+  process.exit(0);
+}
+
+main().catch((error) => {
+  console.error(error.message);
+  process.exit(1);
+});
