@@ -21,7 +21,7 @@ after(() => browser.close());
 
 async function open(options = {}) {
   page = await browser.newPage(options);
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(40_000);
   complaints = [];
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
