@@ -87,6 +87,26 @@ WEIR_IO_TEST(Redis, BatchesAndScripts) {
     EXPECT_EQ(nested[2].text(), "x");
 }
 
+// What comes later, or does not come at all, would go to whoever asked next.
+WEIR_IO_TEST(Redis, NothingIsSentThatIsNotAnsweredOnce) {
+    redis::client store({.port = shared_server().port()});
+    const auto say = [&](const auto&... words) { static_cast<void>(store.command(words...)); };
+    EXPECT_THROW(say("SUBSCRIBE", "news"), weir::invalid_argument);
+    EXPECT_THROW(say("pSubscribe", "n*"), weir::invalid_argument);
+    EXPECT_THROW(say(std::string("monitor")), weir::invalid_argument);
+    EXPECT_THROW(say("HELLO", 3), weir::invalid_argument);
+    EXPECT_THROW(say("client", "reply", "off"), weir::invalid_argument);
+    const std::vector<std::string> words = {"UNSUBSCRIBE", "a", "b"};
+    EXPECT_THROW(static_cast<void>(store.command_of(words)), weir::invalid_argument);
+    redis::batch several;
+    several.add("PING");
+    EXPECT_THROW(several.add("CLIENT", "REPLY", "SKIP"), weir::invalid_argument);
+    several.add("CLIENT", "GETNAME").add("PUBLISH", "news", 1);
+    const auto answers = co_await store.send(several);
+    EXPECT_EQ(answers.size(), 3U);
+    EXPECT_EQ(answers[0].text(), "PONG");
+}
+
 WEIR_IO_TEST(Redis, ManyTasksShareOneConnection) {
     redis::client store({.port = shared_server().port()});
     co_await store.command("FLUSHALL");

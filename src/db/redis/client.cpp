@@ -19,6 +19,34 @@ namespace weir::redis {
 
 namespace detail {
 
+namespace {
+
+// The second is in capitals.
+bool is_word(std::string_view given, std::string_view name) noexcept {
+    return given.size() == name.size() &&
+           std::equal(given.begin(), given.end(), name.begin(), [](char one, char other) {
+               return (one >= 'a' && one <= 'z' ? one - 'a' + 'A' : one) == other;
+           });
+}
+
+}  // namespace
+
+void check_command(std::string_view name, std::string_view second) {
+    constexpr std::array<std::string_view, 10> refused = {
+        "SUBSCRIBE",    "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
+        "SUNSUBSCRIBE", "MONITOR",    "HELLO",      "SYNC",        "PSYNC"};
+    const bool is_refused =
+        std::any_of(refused.begin(), refused.end(),
+                    [&](std::string_view each) { return is_word(name, each); }) ||
+        (is_word(name, "CLIENT") && is_word(second, "REPLY"));
+    if (is_refused) {
+        throw invalid_argument("redis: " + std::string(name) +
+                               " changes how Redis answers, on a connection that all tasks share; "
+                               "subscribe() has one of "
+                               "its own");
+    }
+}
+
 void append_count(std::string& to, char kind, std::size_t count) {
     std::array<char, 24> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
@@ -126,6 +154,7 @@ detail::command_call client::command_of(std::span<const std::string> words) {
     if (words.empty()) {
         throw invalid_argument("redis: a command has at least its name");
     }
+    detail::check_command(words[0], words.size() > 1 ? std::string_view(words[1]) : "");
     std::string encoded;
     detail::append_count(encoded, '*', words.size());
     for (const std::string& each : words) {

@@ -169,7 +169,8 @@ public:
     ~client();
 
     // co_await command("SET", key, text): the answer. Words are texts, with any bytes in them, and
-    // numbers. Throws reply_error, connection_error.
+    // numbers. Throws reply_error, connection_error; invalid_argument for commands that change how Redis
+    // answers (SUBSCRIBE, MONITOR, HELLO, CLIENT REPLY and their like).
     template <class... Words>
     detail::command_call command(const Words&... words) {
         std::string encoded;
