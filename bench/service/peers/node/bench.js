@@ -10,10 +10,20 @@ const count = Number(countText);
 const payload = { number: 1, text: "a small task" };
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Each: add one, add many, work until stop() (calling begun(data) for each task), close.
+// Every run has tables of its own: nobody wades through what earlier ones left. In Redis, keys do that.
+async function anew(statement) {
+  const { Client } = require("pg");
+  const client = new Client({ connectionString: where });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+// Each: add one, add many, work until the function that it gives is called; begun(data) is for each task.
 async function graphile() {
   const { makeWorkerUtils, run, Logger } = require("graphile-worker");
   const { Pool } = require("pg");
+  await anew("DROP SCHEMA IF EXISTS graphile_worker CASCADE");
   const pgPool = new Pool({ connectionString: where, max: 20 });
   pgPool.on("error", () => {});
   const logger = new Logger(() => () => {});
@@ -34,15 +44,13 @@ async function graphile() {
       });
       return () => runner.stop();
     },
-    async left() {
-      const { rows } = await pgPool.query("SELECT count(*)::int AS n FROM graphile_worker.jobs");
-      return rows[0].n;
-    },
+    filled: () => anew("ANALYZE"),
   };
 }
 
 async function pgBoss() {
   const { PgBoss } = await import("pg-boss");
+  await anew("DROP SCHEMA IF EXISTS pgboss CASCADE");
   const boss = new PgBoss({ connectionString: where, max: 20, supervise: false, schedule: false });
   boss.on("error", () => {});
   await boss.start();
@@ -51,6 +59,7 @@ async function pgBoss() {
   return {
     add: (data) => boss.send(queue, data),
     addMany: (all) => boss.insert(queue, all.map((data) => ({ data }))),
+    filled: () => anew("ANALYZE"),
     async work(begun, isLatency) {
       if (isLatency) {
         return null; // it polls: half a second at least
@@ -85,6 +94,7 @@ async function bullmq() {
   await queue.waitUntilReady();
   return {
     add: (data) => queue.add("noop", data, keep),
+    filled: async () => {},
     addMany: (all) => queue.addBulk(all.map((data) => ({ name: "noop", data, opts: keep }))),
     async work(begun) {
       const worker = new Worker(name, async (job) => begun(job.data), { connection, concurrency: 100 });
@@ -124,6 +134,7 @@ async function fill(peer, total) {
 async function processed(peer) {
   const warm = Math.min(5000, count / 4);
   await fill(peer, count + warm);
+  await peer.filled();
   let ran = 0;
   let began = 0;
   let over;
