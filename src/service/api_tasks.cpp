@@ -74,6 +74,7 @@ api_core::answer api_core::list_tasks(http::request& asked) {
     task_filter filter = read_filter(asked.query_string(), options_.max_page);
     const std::size_t wanted = filter.limit;
     filter.limit = wanted + 1;  // is there a next page?
+    filter.is_brief = true;
     std::vector<task_record> found = co_await tasks_.list(filter);
     const bool is_more = found.size() > wanted;
     if (is_more) {

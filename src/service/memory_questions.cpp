@@ -52,7 +52,11 @@ std::vector<task_record> memory_store::tables::list(const task_filter& filter,
     for (auto each = tasks_.rbegin(); each != tasks_.rend() && found.size() < filter.limit;
          ++each) {
         if (matches(filter, each->second.record, now)) {
-            found.push_back(each->second.record);
+            task_record& added = found.emplace_back(each->second.record);
+            if (filter.is_brief) {
+                added.payload = "null";
+                added.result.clear();
+            }
         }
     }
     return found;

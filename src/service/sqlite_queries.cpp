@@ -101,9 +101,13 @@ conditions write_conditions(const task_filter& filter, timestamp now) {
 
 std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filter, timestamp now) {
     conditions all = write_conditions(filter, now);
+    std::string columns(task_columns);
+    if (filter.is_brief) {
+        columns.replace(columns.size() - long_columns.size(), long_columns.size(), "NULL, NULL");
+    }
     const sqlite::rows found =
-        on.fetch("SELECT " + std::string(task_columns) + std::string(task_names) + " FROM tasks" +
-                     all.text() + " ORDER BY tasks.id DESC LIMIT ?",
+        on.fetch("SELECT " + columns + std::string(task_names) + " FROM tasks" + all.text() +
+                     " ORDER BY tasks.id DESC LIMIT ?",
                  all.take(filter.limit));
     std::vector<task_record> tasks;
     tasks.reserve(found.size());

@@ -25,6 +25,10 @@ inline constexpr std::string_view task_columns =
     "max_backoff_ms, jitter, idempotency_key, tags, progress, message, held_by, error, "
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
 inline constexpr std::size_t task_column_count = 27;
+// The last ones, which may be long.
+inline constexpr std::string_view long_columns =
+    "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
+static_assert(task_columns.ends_with(long_columns));
 inline constexpr std::string_view task_names =
     ", (SELECT name FROM queues WHERE queues.id = tasks.queue), "
     "(SELECT key FROM flows WHERE flows.id = flow), "

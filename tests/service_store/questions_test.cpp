@@ -10,6 +10,27 @@ using verdict = submit_result::verdict;
 
 WEIR_STORE_SUITE(StoreQuestions);
 
+// A page of tasks must not cost what their payloads and results do.
+WEIR_STORE_TEST(StoreQuestions, BriefListsLeaveOutWhatMayBeLong) {
+    for (const std::size_t size : {10U, 100'000U}) {  // beside the task, and apart
+        new_task fresh = at.make();
+        fresh.payload = '"' + std::string(size, 'p') + '"';
+        const submit_result made = co_await at.submit(fresh);
+        task_filter filter;
+        filter.limit = 1;
+        const std::vector<task_record> whole = co_await at.kept->list(filter, at.now);
+        WEIR_ASSERT_EQ(whole.size(), 1U);
+        EXPECT_EQ(whole[0].payload, fresh.payload);
+        filter.is_brief = true;
+        const std::vector<task_record> brief = co_await at.kept->list(filter, at.now);
+        WEIR_ASSERT_EQ(brief.size(), 1U);
+        EXPECT_EQ(brief[0].id, made.id);
+        EXPECT_EQ(brief[0].queue, "default");
+        EXPECT_EQ(brief[0].payload, "null");
+        EXPECT_EQ(brief[0].result, "");
+    }
+}
+
 WEIR_STORE_TEST(StoreQuestions, ListsAreFilteredAndPaged) {
     std::vector<new_task> all;
     for (int i = 0; i < 40; ++i) {

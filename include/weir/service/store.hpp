@@ -138,6 +138,7 @@ struct task_filter {
     std::optional<timestamp> created_to;    // excluded
     task_id before;                         // older than this one: the cursor
     std::size_t limit = 50;
+    bool is_brief = false;  // lists: without payload ('null') and result, which may be long
 };
 
 struct task_detail {
