@@ -16,8 +16,6 @@ using namespace api_test;
 using namespace std::chrono_literals;
 using http::method;
 
-constexpr std::array<std::string_view, 1> tokens = {"0123456789abcdef"};
-
 }  // namespace
 
 WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
