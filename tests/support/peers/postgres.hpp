@@ -62,8 +62,22 @@ public:
     postgres& operator=(const postgres&) = delete;
     ~postgres() { kill(); }
 
-    // Again on the same port, with what it had.
+    // Again on the same port, with what it had. The kernel may still be clearing away those that were killed.
     void start() {
+        for (int attempt = 1;; ++attempt) {
+            try {
+                start_once();
+                return;
+            } catch (const std::runtime_error& error) {
+                if (attempt == 200 ||
+                    std::string(error.what()).find("shared memory block") == std::string::npos) {
+                    throw;
+                }
+            }
+            usleep(10'000);
+        }
+    }
+    void start_once() {
         std::vector<std::string> command = as_user();
         const std::string folder = folder_.path().string();
         for (const std::string& each :
