@@ -78,18 +78,21 @@ WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
         {.port = proxy.address().port(), .response_timeout = 60ms, .reconnect_delay = 1ms});
     auto news = through.subscribe({"a"});
     const auto hears = [&](std::string payload) -> task<> {
-        auto publishing = weir::spawn(publish_until_heard(direct, "a", payload));
-        auto heard = co_await news.next();
-        while (heard.has_value() && heard->missed) {  // a machine so slow that a PING was late
-            heard = co_await news.next();
+        // On a machine so slow that a PING was late, what was said may be lost, and is said again.
+        for (bool is_heard = false; !is_heard;) {
+            auto publishing = weir::spawn(publish_until_heard(direct, "a", payload));
+            const auto heard = co_await news.next();
+            WEIR_ASSERT_TRUE(heard.has_value());
+            co_await publishing;
+            is_heard = *heard == of("a", "", payload);
         }
-        EXPECT_EQ(heard, of("a", "", payload));
-        co_await publishing;
     };
     const auto misses = [&]() -> task<> {
-        const auto missed = co_await news.next();
+        auto missed = co_await news.next();
+        while (missed.has_value() && !missed->missed) {  // said twice
+            missed = co_await news.next();
+        }
         WEIR_ASSERT_TRUE(missed.has_value());
-        EXPECT_TRUE(missed->missed);
         EXPECT_EQ(missed->channel, "");
     };
     co_await hears("one");
