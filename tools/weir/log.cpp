@@ -4,6 +4,8 @@
 
 #include "log.hpp"
 
+#include "task_view.hpp"
+
 #include <weir/http/json.hpp>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -37,16 +39,6 @@ spdlog::level::level_enum level_of(service::log_level level) {
     }
 }
 
-std::string on_one_line(std::string_view text) {
-    std::string line(text);
-    for (char& each : line) {
-        if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) {
-            each = ' ';
-        }
-    }
-    return line;
-}
-
 }  // namespace
 
 void set_up_log(std::string_view format, std::string_view level) {
@@ -62,8 +54,7 @@ void set_up_log(std::string_view format, std::string_view level) {
 }
 
 void write_log(service::log_level level, std::string_view message) {
-    const std::string line =
-        as_json ? http::to_json(boost::json::string(message)) : on_one_line(message);
+    const std::string line = as_json ? http::to_json(boost::json::string(message)) : shown(message);
     spdlog::log(level_of(level), "{}", line);
 }
 
