@@ -117,7 +117,7 @@ void memory_store::tables::limit(const std::string& name, const queue_limits& li
 void memory_store::tables::put_schedule(const schedule& asked, timestamp next_slot) {
     const auto [found, is_new] = schedules_.try_emplace(asked.name);
     schedule_record& record = found->second;
-    if (is_new || record.cron != asked.cron || record.zone != asked.zone) {
+    if (is_new || record.is_paused || record.cron != asked.cron || record.zone != asked.zone) {
         record.next_slot = next_slot;
     }
     static_cast<schedule&>(record) = asked;
@@ -149,7 +149,7 @@ std::optional<submit_result> memory_store::tables::fire(const std::string& name,
         if (result.what == submit_result::verdict::queue_full) {
             return result;  // both or none
         }
-        found->second.last_slot = slot;
+        found->second.last_slot = fresh->run_at.value_or(slot);
         found->second.last_task = result.id;
     }
     found->second.next_slot = next_slot;

@@ -66,9 +66,9 @@ new_task read_template(std::string_view text) {
 void put_schedule(sqlite::session& on, const schedule& asked, timestamp next_slot) {
     on.execute(
         "INSERT INTO schedules(name, cron, zone, missed, is_paused, task, next_slot) VALUES (?1, "
-        "?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET next_slot = iif(cron = ?2 AND "
-        "zone "
-        "= ?3, next_slot, ?7), cron = ?2, zone = ?3, missed = ?4, is_paused = ?5, task = ?6",
+        "?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET next_slot = iif(is_paused = 0 "
+        "AND cron = ?2 AND zone = ?3, next_slot, ?7), cron = ?2, zone = ?3, missed = ?4, "
+        "is_paused = ?5, task = ?6",
         asked.name, asked.cron, asked.zone, static_cast<int>(asked.missed), asked.is_paused,
         write_template(asked.task), number_of(next_slot));
 }
@@ -119,7 +119,7 @@ std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view
             return made;  // and it stays at its slot
         }
         on.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",
-                   number_of(slot), made.id.number(), name);
+                   number_of(fresh->run_at.value_or(slot)), made.id.number(), name);
     }
     on.execute("UPDATE schedules SET next_slot = ? WHERE name = ?", number_of(next_slot), name);
     return made;

@@ -257,11 +257,44 @@ WEIR_TEST(ServiceFires, MissedSlotsByChoice) {
         if (how == missed_slots::run_latest) {
             WEIR_ASSERT_EQ(slots.size(), 2u) << "one, for the latest";
             EXPECT_EQ(slots[1] - slots[0], 5h);
+            const std::vector<schedule_record> all = co_await tasks.schedules();
+            EXPECT_EQ(all.at(0).last_slot, slots[1]);
         } else {
             EXPECT_EQ(slots.size(), 1u);
         }
         co_await advance(1h);
         EXPECT_EQ(slots.back() - slots.front(), 6h);
+        co_await running.end();
+    }
+}
+
+// A pause is no downtime: what falls into it is skipped, whatever happens to missed slots.
+WEIR_TEST(ServiceFires, NothingForAPause) {
+    for (const missed_slots how : {missed_slots::run_latest, missed_slots::skip}) {
+        memory_store store;
+        std::vector<timestamp> slots;
+        service tasks(store);
+        tasks.handle("tick", note_slots(slots));
+        co_await begin_of_an_hour(tasks);
+        started running(tasks);
+        schedule hourly = every_minute(how);
+        hourly.cron = "0 * * * *";
+        co_await tasks.put_schedule(hourly);
+        co_await advance(90min);
+        WEIR_ASSERT_EQ(slots.size(), 1u);
+        hourly.is_paused = true;
+        co_await tasks.put_schedule(hourly);
+        co_await advance(4h);
+        hourly.is_paused = false;
+        co_await tasks.put_schedule(hourly);
+        co_await advance(25min);
+        WEIR_ASSERT_EQ(slots.size(), 1u);
+        const std::vector<schedule_record> all = co_await tasks.schedules();
+        EXPECT_EQ(all.at(0).next_slot, slots[0] + 5h);
+        EXPECT_EQ(all.at(0).last_slot, slots[0]);
+        co_await advance(10min);
+        WEIR_ASSERT_EQ(slots.size(), 2u) << "the next comes at its time";
+        EXPECT_EQ(slots[1] - slots[0], 5h);
         co_await running.end();
     }
 }

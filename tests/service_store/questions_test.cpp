@@ -225,6 +225,8 @@ WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
     fired = co_await at.kept->fire("nightly", slot + 24h, slot + 48h, nothing, at.now);
     WEIR_ASSERT_TRUE(fired.has_value());
     EXPECT_FALSE(fired->id);
+    all = co_await at.kept->schedules();
+    EXPECT_EQ(all[0].last_slot, slot);
     // The same times keep the slot, others do not.
     asked.is_paused = true;
     co_await at.kept->put_schedule(asked, slot + 1h);
@@ -234,6 +236,18 @@ WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
     co_await at.kept->limit("reports", {});
     fired = co_await at.kept->fire("nightly", slot + 48h, slot + 72h, fresh, at.now);
     EXPECT_FALSE(fired.has_value());
+    // What falls into a pause is skipped.
+    asked.is_paused = false;
+    co_await at.kept->put_schedule(asked, slot + 96h);
+    all = co_await at.kept->schedules();
+    EXPECT_EQ(all[0].next_slot, slot + 96h);
+    // The latest of several slots that were missed is the one that was made.
+    fresh->run_at = slot + 120h;
+    fired = co_await at.kept->fire("nightly", slot + 96h, slot + 144h, fresh, at.now);
+    WEIR_ASSERT_TRUE(fired.has_value());
+    all = co_await at.kept->schedules();
+    EXPECT_EQ(all[0].last_slot, slot + 120h);
+    EXPECT_EQ(all[0].last_task, fired->id);
     asked.cron = "0 4 * * *";
     co_await at.kept->put_schedule(asked, slot + 1h);
     all = co_await at.kept->schedules();
@@ -243,7 +257,7 @@ WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
     is_gone = co_await at.kept->remove_schedule("nightly");
     EXPECT_FALSE(is_gone);
     const queue_record counts = co_await at.queue("reports");
-    EXPECT_EQ(counts.count(task_state::pending), 1U);
+    EXPECT_EQ(counts.count(task_state::pending), 2U);
 }
 
 WEIR_STORE_TEST(StoreQuestions, WhatIsOldGoes) {

@@ -9,7 +9,7 @@
 
 namespace weir::service {
 
-// What happens to slots that passed while no service ran.
+// What happens to slots that passed while no service ran. A pause is no such time: slots in it are skipped.
 enum class missed_slots : unsigned char {
     run_latest,  // one task, for the latest of them
     skip,
@@ -22,8 +22,8 @@ struct schedule {
     std::string cron;  // 'minute hour day month weekday', '@daily'...: see cron.hpp
     std::string zone = "UTC";
     missed_slots missed = missed_slots::run_latest;
-    bool is_paused = false;
-    new_task task;  // what is made; its run_at is the slot
+    bool is_paused = false;  // once resumed, it goes on with the next slot from then
+    new_task task;           // what is made; its run_at is the slot
 };
 // Throws invalid_argument that names the member, its value, and what would be right.
 void check(const schedule& asked);
@@ -31,8 +31,9 @@ void check(const schedule& asked);
 struct schedule_record : schedule {
     schedule_record() = default;
 
-    timestamp next_slot{};  // the next that will be made; fences firing
-    std::optional<timestamp> last_slot;
+    timestamp
+        next_slot{};  // the next that will be made; fences firing; while paused, where it stopped
+    std::optional<timestamp> last_slot;  // that a task was made for
     task_id last_task;
 };
 

@@ -259,13 +259,15 @@ public:
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
 
-    // Makes or replaces it. next_slot is kept if the times are the same as before.
+    // Makes or replaces it. The slot that it is at is kept if the times are the same as before and it was not paused:
+    // what falls into a pause is skipped.
     virtual task<> put_schedule(schedule asked, timestamp next_slot) = 0;
     virtual task<bool> remove_schedule(std::string_view name) = 0;
     virtual task<std::vector<schedule_record>> schedules() = 0;
     // Moves the schedule from this slot to the next and makes its task, both or none. Nothing if the schedule is
-    // gone, paused, or not at this slot any more. It stays there if the queue is full. Without a task: the slot is
-    // skipped, and the answer has no id.
+    // gone, paused, or not at this slot any more. It stays there if the queue is full. The task's run_at, where it has one,
+    // is the last_slot then: the latest of several that were missed. Without a task: the slot is skipped, and the
+    // answer has no id.
     virtual task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                                     timestamp next_slot,
                                                     std::optional<new_task> fresh,
