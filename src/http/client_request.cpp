@@ -4,30 +4,13 @@
 
 #include <weir/error.hpp>
 #include <weir/http/client_request.hpp>
+#include <weir/http/detail/base64.hpp>
 
 #include <array>
 
 namespace weir::http {
 
 namespace {
-
-std::string base64(std::string_view data) {
-    static constexpr std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    text.reserve((data.size() + 2) / 3 * 4);
-    for (std::size_t i = 0; i < data.size(); i += 3) {
-        const auto byte = [&](std::size_t index) {
-            return index < data.size() ? static_cast<unsigned char>(data[index]) : 0U;
-        };
-        const unsigned group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-        text += digits[group >> 18];
-        text += digits[group >> 12 & 63];
-        text += i + 1 < data.size() ? digits[group >> 6 & 63] : '=';
-        text += i + 2 < data.size() ? digits[group & 63] : '=';
-    }
-    return text;
-}
 
 void check_time(clock::duration given, const char* what) {
     if (given <= clock::duration::zero()) {
@@ -96,7 +79,7 @@ client_request& client_request::set_basic_auth(std::string_view user, std::strin
         throw invalid_argument("client_request::set_basic_auth: a user's name has no ':' in it");
     }
     headers_.set("Authorization",
-                 "Basic " + base64(std::string(user) + ':' + std::string(password)));
+                 "Basic " + detail::encode_base64(std::string(user) + ':' + std::string(password)));
     return *this;
 }
 

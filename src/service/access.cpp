@@ -5,6 +5,7 @@
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/bearer_auth.hpp>
+#include <weir/http/detail/base64.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/url.hpp>
 #include <weir/service/access.hpp>
@@ -59,35 +60,6 @@ bool is_same_host(std::string_view origin, std::string_view host) {
     return here && here->authority() == page->authority();
 }
 
-std::optional<std::string> decode_base64url(std::string_view text) {
-    std::string made;
-    unsigned bits = 0;
-    int count = 0;
-    for (const char each : text) {
-        unsigned value = 0;
-        if (each >= 'A' && each <= 'Z') {
-            value = static_cast<unsigned>(each - 'A');
-        } else if (each >= 'a' && each <= 'z') {
-            value = static_cast<unsigned>(each - 'a') + 26;
-        } else if (each >= '0' && each <= '9') {
-            value = static_cast<unsigned>(each - '0') + 52;
-        } else if (each == '-') {
-            value = 62;
-        } else if (each == '_') {
-            value = 63;
-        } else {
-            return std::nullopt;
-        }
-        bits = bits << 6 | value;
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            made += static_cast<char>(bits >> count & 0xff);
-        }
-    }
-    return made;
-}
-
 // A page's token for a WebSocket becomes what everybody else sends.
 void take_protocol_token(http::request& asked) {
     if (asked.headers().contains("Authorization")) {
@@ -100,7 +72,7 @@ void take_protocol_token(http::request& asked) {
     }
     std::string_view coded = std::string_view(offered).substr(at + token_protocol.size());
     coded = coded.substr(0, coded.find_first_of(", \t"));
-    const std::optional<std::string> token = decode_base64url(coded);
+    const std::optional<std::string> token = http::detail::decode_base64url(coded);
     if (token && !token->empty() && http::is_field_value(*token)) {
         asked.headers().set("Authorization", "Bearer " + *token);
     }

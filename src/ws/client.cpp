@@ -7,12 +7,11 @@
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
+#include <weir/http/detail/base64.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/scope.hpp>
 #include <weir/ws/client.hpp>
-
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -22,13 +21,7 @@ namespace weir::ws::detail {
 namespace {
 
 std::string basic_credentials(const http::url& from) {
-    const std::string plain = from.user() + ":" + from.password();
-    std::string coded((plain.size() + 2) / 3 * 4 + 1, '\0');
-    const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(coded.data()),
-                                       reinterpret_cast<const unsigned char*>(plain.data()),
-                                       static_cast<int>(plain.size()));
-    coded.resize(static_cast<std::size_t>(length));
-    return "Basic " + coded;
+    return "Basic " + http::detail::encode_base64(from.user() + ":" + from.password());
 }
 
 std::string joined(std::span<const std::string_view> protocols) {

@@ -6,30 +6,18 @@
 
 #include "detail/random.hpp"
 
-#include <openssl/evp.h>
+#include <weir/http/detail/base64.hpp>
+
 #include <openssl/sha.h>
 
 #include <array>
 
 namespace weir::ws::detail {
 
-namespace {
-
-template <std::size_t Size>
-std::string base64(const std::array<unsigned char, Size>& bytes) {
-    std::string text((Size + 2) / 3 * 4 + 1, '\0');
-    const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(),
-                                       static_cast<int>(Size));
-    text.resize(static_cast<std::size_t>(length));
-    return text;
-}
-
-}  // namespace
-
 std::string make_key() {
     std::array<unsigned char, 16> bytes;
     fill_random(bytes);
-    return base64(bytes);
+    return http::detail::encode_base64(bytes);
 }
 
 // 22 characters of base64 and '=='; of the last, four bits are no part of the key and mean nothing.
@@ -44,7 +32,7 @@ std::string accept_for(std::string_view key) {
     const std::string text = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     std::array<unsigned char, SHA_DIGEST_LENGTH> digest;
     SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    return base64(digest);
+    return http::detail::encode_base64(digest);
 }
 
 }  // namespace weir::ws::detail

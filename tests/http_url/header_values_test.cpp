@@ -3,6 +3,7 @@
 
 #include <weir/error.hpp>
 #include <weir/http/date.hpp>
+#include <weir/http/detail/base64.hpp>
 #include <weir/http/headers.hpp>
 #include <weir/http/link.hpp>
 #include <weir/http/media_type.hpp>
@@ -200,4 +201,38 @@ TEST(Link, Reads) {
     ASSERT_TRUE(find_link(fields, "next").has_value());
     EXPECT_EQ(find_link(fields, "next")->target, "3");
     EXPECT_FALSE(find_link(fields, "up").has_value());
+}
+
+TEST(Base64, IsThatOfItsStandardAndStrict) {
+    using namespace weir::http::detail;
+    const std::pair<std::string_view, std::string_view> known[] = {{"", ""},
+                                                                   {"f", "Zg=="},
+                                                                   {"fo", "Zm8="},
+                                                                   {"foo", "Zm9v"},
+                                                                   {"foob", "Zm9vYg=="},
+                                                                   {"fooba", "Zm9vYmE="},
+                                                                   {"foobar", "Zm9vYmFy"},
+                                                                   {"\xfb\xff", "+/8="}};
+    for (const auto& [bytes, text] : known) {
+        EXPECT_EQ(encode_base64(bytes), text);
+        EXPECT_EQ(decode_base64(text), bytes);
+        EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes);
+    }
+    EXPECT_EQ(encode_base64url("\xfb\xff"), "-_8");
+    for (const char* wrong : {"Z", "Zg", "Zg=", "Zg===", "====", "Z===", "Zm9v=", "Zg==Zg==",
+                              "Zm 9", "Zm9v\n", "-_8=", "Zm\x80v"}) {
+        EXPECT_EQ(decode_base64(wrong), std::nullopt) << wrong;
+    }
+    for (const char* wrong : {"Z", "Zm9vY", "Zg==", "+/8", "Z g"}) {
+        EXPECT_EQ(decode_base64url(wrong), std::nullopt) << wrong;
+    }
+    std::mt19937 random(7);
+    for (std::size_t size = 0; size < 100; ++size) {
+        std::string bytes(size, '\0');
+        for (char& each : bytes) {
+            each = static_cast<char>(random());
+        }
+        EXPECT_EQ(decode_base64(encode_base64(bytes)), bytes);
+        EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes);
+    }
 }

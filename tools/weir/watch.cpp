@@ -9,14 +9,13 @@
 
 #include <weir/error.hpp>
 #include <weir/group.hpp>
+#include <weir/http/detail/base64.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/percent.hpp>
 #include <weir/io/error.hpp>
 #include <weir/run.hpp>
 #include <weir/time.hpp>
 #include <weir/ws/client.hpp>
-
-#include <openssl/evp.h>
 
 #include <unistd.h>
 
@@ -32,16 +31,7 @@ using namespace std::chrono_literals;
 
 // The way a token is given where a WebSocket is opened.
 std::string token_protocol(const std::string& token) {
-    std::string text(token.size() * 2 + 8, '\0');
-    const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                       reinterpret_cast<const unsigned char*>(token.data()),
-                                       static_cast<int>(token.size()));
-    text.resize(static_cast<std::size_t>(length));
-    text.resize(text.find_last_not_of('=') + 1);
-    for (char& each : text) {
-        each = each == '+' ? '-' : each == '/' ? '_' : each;
-    }
-    return "weir.token." + text;
+    return "weir.token." + http::detail::encode_base64url(token);
 }
 
 // Until the connection ends.

@@ -2,6 +2,7 @@
 // OpenSSL computes; comparing takes the same time wherever the first difference is.
 
 #include <weir/error.hpp>
+#include <weir/http/detail/base64.hpp>
 #include <weir/service/handlers/webhook_signature.hpp>
 
 #include <openssl/crypto.h>
@@ -14,39 +15,11 @@
 
 namespace weir::service {
 
-namespace {
-
-std::string encode(std::span<const unsigned char> bytes) {
-    std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-    const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(),
-                                       static_cast<int>(bytes.size()));
-    text.resize(static_cast<std::size_t>(length));
-    return text;
-}
-
-// Of whole groups of four, with '=' at the end only.
-std::optional<std::string> decode(std::string_view text) {
-    if (text.empty() || text.size() % 4 != 0) {
-        return std::nullopt;
-    }
-    const std::size_t padding = text.size() - (text.find_last_not_of('=') + 1);
-    std::string bytes(text.size() / 4 * 3, '\0');
-    const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                       reinterpret_cast<const unsigned char*>(text.data()),
-                                       static_cast<int>(text.size()));
-    if (length < 0 || padding > 2) {
-        return std::nullopt;
-    }
-    bytes.resize(static_cast<std::size_t>(length) - padding);
-    return bytes;
-}
-
-}  // namespace
-
 webhook_key webhook_key::parse(std::string_view text) {
     constexpr std::string_view prefix = "whsec_";
     if (text.starts_with(prefix) && text.size() < 200) {
-        if (std::optional<std::string> bytes = decode(text.substr(prefix.size()));
+        if (std::optional<std::string> bytes =
+                http::detail::decode_base64(text.substr(prefix.size()));
             bytes.has_value() && bytes->size() >= 24 && bytes->size() <= 64) {
             return webhook_key(std::move(*bytes));
         }
@@ -70,7 +43,7 @@ std::string webhook_key::sign(std::string_view id, std::int64_t unix_seconds,
              &size) == nullptr) {
         throw std::runtime_error("webhook key: the signature could not be computed");
     }
-    return "v1," + encode(std::span(digest).first(size));
+    return "v1," + http::detail::encode_base64(std::span(digest).first(size));
 }
 
 std::string sign_webhook(std::span<const webhook_key> keys, std::string_view id,
