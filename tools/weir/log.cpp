@@ -4,9 +4,7 @@
 
 #include "log.hpp"
 
-#include "task_view.hpp"
-
-#include <weir/http/json.hpp>
+#include "text.hpp"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -54,7 +52,7 @@ void set_up_log(std::string_view format, std::string_view level) {
 }
 
 void write_log(service::log_level level, std::string_view message) {
-    const std::string line = as_json ? http::to_json(boost::json::string(message)) : shown(message);
+    const std::string line = as_json ? json_string(message) : shown(message);
     spdlog::log(level_of(level), "{}", line);
 }
 

@@ -2,7 +2,7 @@
 
 #include "remote.hpp"
 
-#include "task_view.hpp"
+#include "text.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -28,6 +28,12 @@ std::string words_of(std::string_view body) {
     } catch (const http::problem&) {
     }
     return std::string(body.substr(0, 200));
+}
+
+// All that goes wrong in a task service is told in this form.
+bool speaks_as_ours(const http::client_response& answer) {
+    const auto type = answer.headers().find("Content-Type");
+    return type.has_value() && type->starts_with("application/problem+json");
 }
 
 }  // namespace
@@ -70,14 +76,17 @@ task<boost::json::value> remote::ask(http::client_request wanted) {
             co_return http::parse_json(body);
         }
         failure =
-            std::to_string(static_cast<int>(answer.status())) + ": " + shown(words_of(body), 2000);
+            std::to_string(http::number_of(answer.status())) + ": " +
+            shown(body.empty() ? std::string(http::reason_of(answer.status())) : words_of(body),
+                  2000);
         if (answer.status() == http::status::unauthorized) {
-            failure += " (give a token with --token-file or WEIR_TOKEN)";
+            failure += token_.empty() ? " (give a token with --token-file or WEIR_TOKEN)"
+                                      : " (the token of --token-file or WEIR_TOKEN is another)";
+        } else if (answer.status() == http::status::not_found && !speaks_as_ours(answer)) {
+            failure += ": " + url_ + " is no task service" + how_to_reach;
         }
     } catch (const http::transport_error& error) {
-        failure = std::string(error.what()) +
-                  " (start a service with `weir serve`, or say where it"
-                  " is with --server)";
+        failure = std::string(error.what()) + how_to_reach;
     }
     throw remote_error(failure);
 }

@@ -23,6 +23,9 @@ public:
 
 class remote {
 public:
+    static constexpr const char* how_to_reach =
+        " (start a service with `weir serve`, or say where it is with --server or WEIR_SERVER)";
+
     explicit remote(const remote_settings& settings);
 
     task<boost::json::value> get(std::string path);

@@ -3,7 +3,7 @@
 
 #include "commands.hpp"
 #include "remote.hpp"
-#include "task_view.hpp"
+#include "text.hpp"
 #include <CLI/CLI.hpp>
 
 #include <weir/http/json.hpp>

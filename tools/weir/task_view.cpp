@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What comes from the service may hold anything: control characters never reach the terminal.
+// What comes from the service may hold anything: all of it is made fit for a terminal first.
 
 #include "task_view.hpp"
+
+#include "text.hpp"
 
 #include <weir/http/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace weir::program {
 
@@ -39,21 +42,15 @@ std::string format(const char* pattern, Values... values) {
     return line;
 }
 
+// Of the feed's 'at', in UTC: the time of day.
+std::string clock_of(const std::string& at) {
+    return at.size() > 19 ? at.substr(11, 8) : std::string(8, ' ');
+}
+
 }  // namespace
 
-std::string shown(std::string_view text, std::size_t most) {
-    std::string line(text.substr(0, most));
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const auto code = static_cast<unsigned char>(line[i]);
-        const auto before = i > 0 ? static_cast<unsigned char>(line[i - 1]) : 0;
-        if (code < 0x20 || code == 0x7f) {
-            line[i] = ' ';
-        } else if (before == 0xc2 && code < 0xa0) {  // U+0080 to U+009F, of which one is ESC [
-            line[i - 1] = line[i] = ' ';
-        }
-    }
-    return line;
-}
+task_view::task_view(std::string_view server, bool is_plain)
+    : server_(shown(server)), is_plain_(is_plain) {}
 
 void task_view::take(const json::value& message) {
     const std::string type = text_of(message, "type");
@@ -69,16 +66,17 @@ void task_view::take(const json::value& message) {
 }
 
 void task_view::take_task(const json::value& task) {
-    const std::string id = text_of(task, "id");
-    shown_task now{.kind = shown(text_of(task, "kind"), 20),
-                   .queue = shown(text_of(task, "queue"), 16),
-                   .status = text_of(task, "status"),
-                   .message = shown(text_of(task, "message"), 60),
-                   .at = text_of(task, "at"),
+    const std::string id = shown(text_of(task, "id"), 13);
+    shown_task now{.kind = shown(text_of(task, "kind")),
+                   .queue = shown(text_of(task, "queue")),
+                   .status = shown(text_of(task, "status"), 10),
+                   .message = shown(text_of(task, "message")),
+                   .at = clock_of(shown(text_of(task, "at"))),
                    .progress = number_of(task, "progress")};
-    const std::string line = format(
-        "%.8s  %-13s  %-10s  %-20s  %-16s  %s", now.at.size() > 19 ? &now.at[11] : "", id.c_str(),
-        now.status.c_str(), now.kind.c_str(), now.queue.c_str(), now.message.c_str());
+    std::string line = now.at + "  " + in_columns(id, 13) + "  " + in_columns(now.status, 10) +
+                       "  " + in_columns(now.kind, 16) + "  " + in_columns(now.queue, 16) + "  " +
+                       now.message;
+    line.erase(line.find_last_not_of(' ') + 1);
     if (is_plain_) {
         std::puts(line.c_str());
         std::fflush(stdout);
@@ -87,7 +85,7 @@ void task_view::take_task(const json::value& task) {
     const std::string state = text_of(task, "state");
     if (state == "completed" || state == "failed" || state == "cancelled") {
         open_.erase(id);
-        ended_.push_front(line);
+        ended_.push_front(std::move(line));
         ended_.resize(std::min(ended_.size(), most_ended));
     } else {
         open_[id] = std::move(now);
@@ -107,41 +105,76 @@ void task_view::take_stats(const json::value& stats) {
 }
 
 void task_view::set_connected(bool is_so) {
+    if (is_plain_ && is_so && !told_.empty()) {
+        std::fprintf(stderr, "weir: connected to %s\n", server_.c_str());
+    }
     is_connected_ = is_so;
     if (is_so) {
+        was_connected_ = true;
         trouble_.clear();
+        told_.clear();
         open_.clear();  // what happened meanwhile is not known
     }
 }
 
+// What is the same as before is not printed again: a service may be away for long.
 void task_view::set_trouble(std::string_view words) {
-    trouble_ = shown(words, 200);
-    if (is_plain_) {
+    trouble_ = shown(words, 400);
+    if (is_plain_ && trouble_ != told_) {
         std::fprintf(stderr, "weir: %s\n", trouble_.c_str());
+        told_ = trouble_;
     }
 }
 
-std::string task_view::paint() const {
-    std::string screen = "\x1b[H\x1b[2J";
-    screen += "weir watch  " + server_ + (is_connected_ ? "" : "  (not connected)") + "\n";
-    screen += numbers_ + "\n" + (trouble_.empty() ? "" : trouble_ + "\n") + "\n";
-    std::size_t rows = 0;
+// Line by line over the last picture: clearing all first would flicker.
+std::string task_view::paint(std::size_t columns, std::size_t rows) const {
+    std::string screen = "\x1b[H";
+    std::size_t left = std::max<std::size_t>(rows, 4) - 1;
+    const auto add = [&](std::string_view line, std::string_view code = {}) {
+        if (left > 0) {
+            --left;
+            screen += code;
+            screen += at_most(line, columns);
+            screen += code.empty() ? "\x1b[K\n" : "\x1b[0m\x1b[K\n";
+        }
+    };
+    const std::string_view state = is_connected_    ? ""
+                                   : was_connected_ ? "  (not connected, trying again)"
+                                                    : "  (connecting)";
+    add("weir watch  " + server_ + std::string(state), "\x1b[1m");
+    if (!trouble_.empty()) {
+        add(trouble_, "\x1b[31m");
+    }
+    add(numbers_);
+    add("");
+    std::size_t running = 0;
     std::size_t waiting = 0;
+    std::vector<std::string> lines;
+    const std::size_t most = left * 2 / 3;
     for (const auto& [id, task] : open_) {
-        const bool is_running = task.status == "running" || task.status == "cancelling";
-        waiting += is_running ? 0 : 1;
-        if (is_running && rows < most_running) {
-            ++rows;
-            screen += format("%-13s  %-20s %-16s [%s] %3.0f%%  %s\n", id.c_str(), task.kind.c_str(),
-                             task.queue.c_str(), bar(task.progress).c_str(), task.progress * 100,
-                             task.message.c_str());
+        if (task.status != "running" && task.status != "cancelling") {
+            ++waiting;
+        } else if (running++ < most) {
+            lines.push_back(in_columns(id, 13) + "  " + in_columns(task.kind, 16) + "  " +
+                            in_columns(task.queue, 16) + "  [" + bar(task.progress) +
+                            format("] %3.0f%%  ", task.progress * 100) + task.message);
         }
     }
-    screen += format("\n%zu waiting that were seen\n\n", waiting);
-    for (const std::string& line : ended_) {
-        screen += line + "\n";
+    const auto number = [&](std::size_t count) {
+        return is_connected_ ? std::to_string(count) : std::string("?");
+    };
+    add("running " + number(running) + ", waiting " + number(waiting) +
+            " (of those that were seen to change)",
+        "\x1b[2m");
+    for (const std::string& line : lines) {
+        add(line);
     }
-    return screen;
+    add("");
+    add(ended_.empty() ? "nothing has ended yet; ^C ends this" : "ended last (UTC)", "\x1b[2m");
+    for (const std::string& line : ended_) {
+        add(line);
+    }
+    return screen + "\x1b[J";
 }
 
 }  // namespace weir::program
