@@ -3,7 +3,8 @@
 //
 //   claiming   asks the store for tasks while there are free workers and something may have changed
 //   settling   tells it what became of them: at once, or together with all that ended during the last call
-//   pulse      keeps the lease, gives it up when it cannot be kept, and rescues what others left behind
+//   pulse      keeps the lease, and gives it up when it cannot be kept
+//   caring     brings old leases to their end, and rescues what others left behind
 //   telling    progress, gathered
 //   firing     schedules
 //   sweeping   removes what was kept long enough
@@ -36,13 +37,19 @@ struct lease {
 
     node_name name;
     timestamp taken_at{};
+    bool is_known = false;  // the store may have heard of it
     bool is_registered = false;
-    bool is_unsure = false;     // the answer of a claim was lost
+    bool is_unsure = false;  // a claim has no answer: the store may count more tasks than we know
     clock::time_point since{};  // by our own clock
     clock::time_point until{};
     std::size_t running = 0;
     std::vector<settlement> ended;     // to be settled
     std::vector<settlement> settling;  // being settled
+
+    // Something may still come of it.
+    bool is_open() const noexcept {
+        return is_unsure || running != 0 || !ended.empty() || !settling.empty();
+    }
 };
 
 // Waits that grow while something fails.
@@ -120,14 +127,17 @@ private:
     task<> work(task_group in);
     void begin_draining();
     task<> wait_until_idle(clock::duration limit);
-    task<> finish(any_handle claiming, bool in_a_hurry);
+    task<> finish(any_handle claiming, any_handle caring, bool in_a_hurry);
+    task<> live();
 
     // claiming
     task<> claim_tasks(task_group in);
     task<> claim_once(const task_group& in);
     void take(claimed&& got, lease& by, const task_group& in);
     task<> find_lost_claims(lease& of);
-    std::vector<task_id> known_runs(const lease& of) const;
+    task<> find_all_lost_claims();
+    std::vector<run_key> known_runs(const lease& of) const;
+    bool still_runs(task_id id) const noexcept;
     void start(task_record&& claimed, lease& by, const task_group& in);
     task<> run_one(running_task& what);
     void leave(running_task& who) noexcept;
@@ -154,9 +164,11 @@ private:
     task<> keep_lease();
     task<bool> beat();
     void lose_lease(std::string_view why);
-    void forget_old_leases();
+    task<> care_for_leases();
+    task<> close_old_leases();
     task<> look_after_others();
     task<> say_goodbye();
+    task<> retire_all();
     lease& current() noexcept { return leases_.back(); }
 
     // schedules, retention
@@ -167,7 +179,6 @@ private:
 
     bool is_running_ = false;
     std::uint64_t random_ = 0;
-    bool store_is_well_ = true;
 
     std::list<lease> leases_;  // the last one is in force
     std::vector<running_task*> running_;
@@ -178,7 +189,7 @@ private:
 
     event claims_wake_;
     bool wants_claim_ = true;
-    bool is_claiming_ = false;
+    lease* claims_for_ = nullptr;         // while a claim is under way
     std::vector<task_id> early_cancels_;  // while a claim is under way: they may be among its tasks
     clock::time_point next_claim_{};
     clock::time_point claim_not_before_{};
@@ -190,6 +201,8 @@ private:
     event store_is_back_;
 
     clock::time_point next_rescue_{};
+    event caring_wake_;
+    bool is_heard_ = true;  // the last heartbeat was answered
     event schedules_wake_;
 };
 

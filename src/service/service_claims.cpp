@@ -19,6 +19,10 @@ namespace {
 constexpr clock::duration count_each = 30s;
 constexpr clock::duration least_pause = 1ms;
 constexpr clock::duration unknown_kind_delay = 1min;
+
+bool is_before(const run_key& one, const run_key& other) noexcept {
+    return std::pair(one.id, one.run) < std::pair(other.id, other.run);
+}
 }  // namespace
 
 void service::core::look_for_tasks() noexcept {
@@ -56,7 +60,7 @@ task<> service::core::claim_tasks(task_group in) {
 task<> service::core::claim_once(const task_group& in) {
     lease& by = current();
     wants_claim_ = false;
-    is_claiming_ = true;
+    claims_for_ = &by;
     early_cancels_.clear();
     bool is_done = false;
     claimed got;
@@ -66,9 +70,12 @@ task<> service::core::claim_once(const task_group& in) {
     try {
         if (by.is_unsure || weir::now() >= next_count_) {
             co_await find_lost_claims(by);
+            next_count_ = weir::now() + count_each;
         }
         asked.now = now();
+        by.is_unsure = true;  // also if this is stopped before it is answered
         got = co_await ask(kept.claim(asked));
+        by.is_unsure = false;
         is_done = true;
         claim_trouble_.reset();
     } catch (const store_unavailable&) {
@@ -76,9 +83,8 @@ task<> service::core::claim_once(const task_group& in) {
     } catch (const std::exception& error) {
         log(log_level::error, std::string("claiming failed: ") + error.what());
     }
-    is_claiming_ = false;
+    claims_for_ = nullptr;
     if (!is_done) {
-        by.is_unsure = true;
         wants_claim_ = true;
         claim_not_before_ = weir::now() + claim_trouble_.next(chance());
         co_return;
@@ -97,18 +103,21 @@ void service::core::take(claimed&& got, lease& by, const task_group& in) {
     for (task_record& each : got.tasks) {
         if (is_too_late) {
             give_back(each, by);
+        } else if (leases_.size() > 1 && still_runs(each.id)) {
+            // Under an old lease, by a handler that does not end: others have taken it for crashed.
+            give_back(each, by, options.heartbeat, "its last run has not ended yet");
         } else {
             start(std::move(each), by, in);
         }
     }
 }
 
-// What it knew before it asked; nothing is claimed meanwhile.
+// What it knew before it asked; nothing is claimed for this lease meanwhile.
 task<> service::core::find_lost_claims(lease& of) {
-    const std::vector<task_id> known = known_runs(of);
+    const std::vector<run_key> known = known_runs(of);
     const std::vector<run_key> keys = co_await ask(kept.running_on(of.node()));
     for (const run_key& each : keys) {
-        if (std::ranges::binary_search(known, each.id)) {
+        if (std::ranges::binary_search(known, each, is_before)) {
             continue;
         }
         const std::optional<task_detail> found = co_await ask(kept.find(each.id));
@@ -119,21 +128,42 @@ task<> service::core::find_lost_claims(lease& of) {
         }
     }
     of.is_unsure = false;
-    next_count_ = weir::now() + count_each;
 }
 
-std::vector<task_id> service::core::known_runs(const lease& of) const {
-    std::vector<task_id> known;
+// Before the end: what was claimed and never begun must not be taken for crashed.
+task<> service::core::find_all_lost_claims() {
+    detail::growing_wait trouble;
+    for (lease& each : leases_) {
+        while (each.is_unsure) {
+            try {
+                co_await find_lost_claims(each);
+                continue;
+            } catch (const std::exception&) {
+                // said already
+            }
+            store_is_back_.clear();
+            co_await wait_for(store_is_back_, weir::now() + trouble.next(chance()));
+        }
+    }
+}
+
+std::vector<run_key> service::core::known_runs(const lease& of) const {
+    std::vector<run_key> known;
     for (const running_task* const each : running_) {
-        known.push_back(each->record.id);
+        known.push_back(each->key());
     }
     for (const std::vector<settlement>* const some : {&of.ended, &of.settling}) {
         for (const settlement& each : *some) {
-            known.push_back(each.key.id);
+            known.push_back(each.key);
         }
     }
-    std::ranges::sort(known);
+    std::ranges::sort(known, is_before);
     return known;
+}
+
+bool service::core::still_runs(task_id id) const noexcept {
+    return std::ranges::any_of(running_,
+                               [id](const running_task* each) { return each->record.id == id; });
 }
 
 void service::core::start(task_record&& claimed, lease& by, const task_group& in) {
@@ -186,7 +216,7 @@ void service::core::give_back(const task_record& claimed, lease& by, clock::dura
 }
 
 void service::core::stop_cancelled(task_id id) {
-    if (is_claiming_) {
+    if (claims_for_ != nullptr) {
         early_cancels_.push_back(id);
     }
     for (running_task* const each : std::vector(running_)) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The lease. As long as its heartbeats are answered, a node's tasks are its own. When they are not, it stops
-// everything it runs a while before others may take it, and goes on under a new name. Leases of others are
-// looked at as well: what is left of a node whose lease is over, or whose process was here and is gone, is
-// rescued at once.
+// everything it runs a while before others may take it, and goes on under a new name; what was left under the old one
+// is given back, also what was claimed without an answer. Leases of others are looked at as well: what is left of a
+// node whose lease is over, or whose process was here and is gone, is rescued at once. All that is done beside the
+// heartbeats: slow answers there must not cost the lease.
 
 #include "core.hpp"
 
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr clock::duration rescue_each = 30s;  // also if no node seems to have gone
+constexpr clock::duration goodbye_limit = 2s;
 
 // Handlers get so much of the lease to end in.
 clock::duration margin_of(clock::duration lease) noexcept {
@@ -26,18 +28,9 @@ clock::duration margin_of(clock::duration lease) noexcept {
 
 task<> service::core::keep_lease() {
     detail::growing_wait trouble;
-    bool is_well = true;
     for (;;) {
-        try {
-            if (is_well && current().is_registered) {
-                co_await look_after_others();
-                forget_old_leases();
-            }
-        } catch (const std::exception&) {
-            // said already, where it was the store
-        }
         clock::duration pause = options.heartbeat;
-        if (!is_well || !current().is_registered) {
+        if (!is_heard_ || !current().is_registered) {
             pause = std::min(pause, trouble.next(chance()));
         }
         co_await sleep(pause);
@@ -45,12 +38,12 @@ task<> service::core::keep_lease() {
             lose_lease("it could not be kept in time");
         }
         try {
-            is_well = co_await beat();
+            is_heard_ = co_await beat();
         } catch (const std::exception& error) {
             log(log_level::error, std::string("the heartbeat failed: ") + error.what());
-            is_well = false;
+            is_heard_ = false;
         }
-        if (is_well) {
+        if (is_heard_) {
             trouble.reset();
         } else if (current().is_registered &&
                    weir::now() >= current().until - margin_of(options.lease)) {
@@ -73,6 +66,7 @@ task<bool> service::core::beat() {
     me.host = detail::this_host();
     me.pid = detail::this_process();
     me.started_at = mine.taken_at;
+    mine.is_known = true;
     const timestamp at = now();
     me.expires_at = at + std::chrono::floor<std::chrono::microseconds>(options.lease);
     heartbeat_answer answer;
@@ -89,6 +83,7 @@ task<bool> service::core::beat() {
     if (!std::exchange(mine.is_registered, true)) {
         mine.since = begun;
         look_for_tasks();
+        caring_wake_.set();
     }
     for (const run_key& asked : answer.cancelling) {
         for (running_task* const each : std::vector(running_)) {
@@ -115,18 +110,41 @@ void service::core::lose_lease(std::string_view why) {
     leases_.back().taken_at = now();
 }
 
-// Old ones under which nothing is left to do.
-void service::core::forget_old_leases() {
+task<> service::core::care_for_leases() {
+    for (;;) {
+        caring_wake_.clear();
+        if (current().is_registered && is_heard_) {
+            try {
+                co_await close_old_leases();
+                co_await look_after_others();
+            } catch (const std::exception&) {
+                // said already, where it was the store
+            }
+        }
+        co_await wait_for(caring_wake_, weir::now() + options.heartbeat);
+    }
+}
+
+// Those under which nothing is left to do are forgotten, by the store as well: what comes late finds nothing.
+task<> service::core::close_old_leases() {
     for (auto each = leases_.begin(); &*each != &current();) {
-        const bool is_over = each->running == 0 && each->ended.empty() && each->settling.empty();
-        each = is_over && !is_claiming_ ? leases_.erase(each) : std::next(each);
+        if (each->is_unsure && &*each != claims_for_) {
+            co_await find_lost_claims(*each);
+        }
+        if (each->is_open() || &*each == claims_for_) {
+            ++each;
+            continue;
+        }
+        co_await ask(kept.retire(each->node()));
+        each = leases_.erase(each);
     }
 }
 
 task<> service::core::look_after_others() {
     // What an old lease has to give back must not be taken for crashed.
-    if (leases_.size() > 1 && has_unsettled() &&
-        weir::now() < current().since + 3 * options.store_timeout) {
+    const bool has_old_business = std::ranges::any_of(
+        leases_, [this](lease& each) { return &each != &current() && each.is_open(); });
+    if (has_old_business && weir::now() < current().since + 3 * options.store_timeout) {
         co_return;
     }
     const std::vector<node_record> all = co_await ask(kept.nodes());
@@ -159,16 +177,31 @@ task<> service::core::look_after_others() {
     }
 }
 
-// So that others need not wait for its lease to end.
+// So that others need not wait for its lease to end. When nothing else goes on: a heartbeat that comes after it would
+// register a node again.
 task<> service::core::say_goodbye() {
-    for (lease& each : leases_) {
-        if (each.is_registered) {
-            try {
-                co_await ask(kept.retire(each.node()), proof::none,
-                             std::min<clock::duration>(options.store_timeout, 1s));
-            } catch (const std::exception&) {
-                co_return;  // it will end by itself
+    cancel_scope limit(goodbye_limit);
+    static_cast<void>(co_await limit.run(retire_all()));
+}
+
+task<> service::core::retire_all() {
+    detail::growing_wait trouble;
+    while (!leases_.empty()) {
+        bool is_repeated = false;
+        try {
+            if (current().is_known) {
+                co_await ask(kept.retire(current().node()), proof::none,
+                             std::min(options.store_timeout, goodbye_limit / 3));
             }
+        } catch (const store_unavailable&) {
+            is_repeated = true;  // said already
+        } catch (const std::exception& error) {
+            log(log_level::error, std::string("the goodbye failed: ") + error.what());
+        }
+        if (is_repeated) {
+            co_await sleep(trouble.next(chance()));
+        } else {
+            leases_.pop_back();
         }
     }
 }

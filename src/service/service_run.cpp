@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The life of a service. run() waits in the body of its group until it is stopped, and intercepts that stop: so
 // nothing else ends by itself. Then it claims no more and waits for what runs; what takes longer than it
-// may, or when a second stop comes, is stopped and given back. Only then do the loops end, and the stop goes on.
+// may, or when a second stop comes, is stopped and given back. Only then do the loops end, the store is told that this
+// node is gone, and the stop goes on.
 
 #include "core.hpp"
 
@@ -30,7 +31,7 @@ public:
         of.leases_.emplace_back(of.random_);
         of.leases_.back().taken_at = of.now();
         of.wants_claim_ = true;
-        of.is_claiming_ = false;
+        of.claims_for_ = nullptr;
         of.claim_not_before_ = of.next_count_ = of.next_rescue_ = clock::time_point::min();
         of.is_idle_.set();
     }
@@ -47,6 +48,12 @@ private:
 
 task<> service::core::run() {
     const whole_run all(*this);
+    outcome<> ended = co_await intercept(live());
+    co_await shield(say_goodbye());
+    co_await std::move(ended);
+}
+
+task<> service::core::live() {
     static_cast<void>(co_await beat());
     auto body = [this](task_group& in) { return work(in); };
     co_await with_group(body);
@@ -54,6 +61,7 @@ task<> service::core::run() {
 
 task<> service::core::work(task_group in) {
     const any_handle claiming = in.spawn(claim_tasks(in), {.name = "claiming"});
+    const any_handle caring = in.spawn(care_for_leases(), {.name = "caring"});
     const any_handle rest[] = {in.spawn(settle_ended(), {.name = "settling"}),
                                in.spawn(keep_lease(), {.name = "pulse"}),
                                in.spawn(tell_progress(), {.name = "telling"})};
@@ -72,7 +80,7 @@ task<> service::core::work(task_group in) {
     for (running_task* const each : std::vector(running_)) {
         each->stop(detail::stop_cause::given_back);
     }
-    co_await shield(finish(claiming, waited.is_stop()));
+    co_await shield(finish(claiming, caring, waited.is_stop()));
     for (const any_handle& each : rest) {
         each.cancel();
     }
@@ -90,20 +98,24 @@ task<> service::core::wait_until_idle(clock::duration limit) {
 }
 
 // Everything has been told to stop. What cannot be settled now is run again by others.
-task<> service::core::finish(any_handle claiming, bool in_a_hurry) {
+task<> service::core::finish(any_handle claiming, any_handle caring, bool in_a_hurry) {
     if (in_a_hurry) {
         claiming.cancel();
     }
     co_await is_idle_.wait();
     co_await claiming.wait();
+    claims_for_ = nullptr;
+    caring.cancel();
+    co_await caring.wait();
     const clock::time_point latest =
         weir::now() +
         (in_a_hurry ? std::min<clock::duration>(options.store_timeout, 1s) : options.store_timeout);
+    cancel_scope in_time(latest);
+    static_cast<void>(co_await in_time.run(find_all_lost_claims()));
     while (has_unsettled() && weir::now() < latest) {
         is_settled_.clear();
         co_await wait_for(is_settled_, latest);
     }
-    co_await say_goodbye();
 }
 
 task<> service::core::wait_for(event& wake, clock::time_point until) {

@@ -133,49 +133,85 @@ WEIR_TEST(ServiceDrains, AStoreThatIsAwayHoldsItUpForAShortTimeOnly) {
     }
 }
 
-// Stopped at every moment, and run again: each task is completed once, and no attempt was spent on the way.
-WEIR_TEST(ServiceDrains, AtEveryMoment) {
-    for (int moment = 0; moment < 60; ++moment) {
-        memory_store store(200us);
-        std::map<task_id, int> completions;
-        auto add = [&](service& to) {
-            to.handle("work", [&](job& what) -> task<json> {
-                EXPECT_EQ(what.attempt(), 1u);
-                co_await sleep(std::chrono::milliseconds(what.id().number() % 7));
-                ++completions[what.id()];
-                co_return nullptr;
-            });
-        };
-        std::vector<task_id> ids;
-        {
-            service tasks(store, {.workers = 3, .drain_limit = 2ms});
-            add(tasks);
-            started running(tasks);
-            const std::vector<submit_result> made =
-                co_await tasks.submit(std::vector<new_task>(12, new_task("work")));
-            for (const submit_result& each : made) {
-                ids.push_back(each.id);
-            }
-            co_await sleep(moment * 300us);
-            co_await running.end();
-            for (const task_id each : ids) {
-                const task_record record = co_await record_of(store, each);
-                EXPECT_NE(record.state, task_state::running) << "moment " << moment;
-                EXPECT_EQ(record.state == task_state::completed, completions[each] == 1);
-            }
-        }
-        service tasks(store, {.workers = 3});
+// Stopped at every moment, once or twice, and run again: each task is completed once, no attempt was spent on the
+// way, none counts as crashed, and the store knows that the node is gone.
+task<> stopped_at(int moment, bool twice) {
+    memory_store store(200us);
+    std::map<task_id, int> completions;
+    auto add = [&](service& to) {
+        to.handle("work", [&](job& what) -> task<json> {
+            EXPECT_EQ(what.attempt(), 1u);
+            co_await sleep(std::chrono::milliseconds(what.id().number() % 7));
+            ++completions[what.id()];
+            co_return nullptr;
+        });
+    };
+    std::vector<task_id> ids;
+    const std::vector<submit_result> made =
+        co_await store.submit(std::vector<new_task>(12, new_task("work")), {});
+    for (const submit_result& each : made) {
+        ids.push_back(each.id);
+    }
+    {
+        service tasks(store, {.workers = 3, .drain_limit = 2ms});
         add(tasks);
         started running(tasks);
-        co_await sleep(1s);
+        co_await sleep(moment * 100us);
+        running.stop();
+        if (twice) {
+            co_await settle_all();
+            running.stop();
+        }
+        co_await running.ended();
         for (const task_id each : ids) {
             const task_record record = co_await record_of(store, each);
-            EXPECT_EQ(record.state, task_state::completed);
-            EXPECT_EQ(record.crashes, 0u);
-            EXPECT_EQ(record.failures, 0u);
-            EXPECT_EQ(completions[each], 1) << "moment " << moment;
+            EXPECT_NE(record.state, task_state::running);
+            EXPECT_EQ(record.state == task_state::completed, completions[each] == 1);
         }
-        co_await running.end();
+        const std::vector<node_record> nodes = co_await store.nodes();
+        EXPECT_TRUE(nodes.empty());
+    }
+    service tasks(store, {.workers = 3});
+    add(tasks);
+    started running(tasks);
+    co_await sleep(1s);
+    for (const task_id each : ids) {
+        const task_record record = co_await record_of(store, each);
+        EXPECT_EQ(record.state, task_state::completed);
+        EXPECT_EQ(record.crashes, 0u);
+        EXPECT_EQ(record.failures, 0u);
+        EXPECT_EQ(completions[each], 1);
+    }
+    co_await running.end();
+}
+WEIR_TEST(ServiceDrains, AtEveryMoment) {
+    for (int moment = 0; moment < 150 && !::testing::Test::HasFailure(); ++moment) {
+        for (const bool twice : {false, true}) {
+            SCOPED_TRACE("moment " + std::to_string(moment) + (twice ? ", twice" : ""));
+            co_await stopped_at(moment, twice);
+        }
+    }
+}
+
+// The goodbye is said again where it fails, and where the node may be known though nobody has confirmed it.
+WEIR_TEST(ServiceDrains, TheGoodbyeReachesTheStore) {
+    for (const store_fault how : {store_fault::fails, store_fault::hangs, store_fault::fails_after,
+                                  store_fault::hangs_after}) {
+        for (const store_call which : {store_call::retire, store_call::heartbeat}) {
+            memory_store store;
+            service tasks(store, {.store_timeout = 500ms});
+            int calls = 0;
+            store.on_call([&](store_call each) {
+                return each == which && ++calls <= 2 ? how : store_fault::none;
+            });
+            started running(tasks);
+            co_await settle_all();  // the first heartbeat may not be answered
+            co_await running.end();
+            store.on_call({});
+            const std::vector<node_record> nodes = co_await store.nodes();
+            EXPECT_TRUE(nodes.empty());
+            EXPECT_GE(calls, 1);
+        }
     }
 }
 

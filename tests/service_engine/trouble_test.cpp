@@ -236,6 +236,112 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
     }
 }
 
+// A claim without an answer, and then nothing until the lease is over: its tasks were never begun, so nothing of them
+// has crashed, however often.
+WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsNoCrash) {
+    for (const store_fault how : {store_fault::fails_after, store_fault::hangs_after}) {
+        memory_store store;
+        service tasks(store);
+        int begun = 0;
+        tasks.handle("work", [&](job&) -> task<json> {
+            ++begun;
+            co_return nullptr;
+        });
+        started running(tasks);
+        co_await sleep(1500ms);  // between two polls
+        std::vector<task_id> ids;
+        for (int i = 0; i < 5; ++i) {
+            bool is_away = false;
+            store.on_call([&, how](store_call which) {
+                if (which == store_call::claim && !std::exchange(is_away, true)) {
+                    return how;
+                }
+                const bool is_ours = which == store_call::submit || which == store_call::find;
+                return is_away && !is_ours ? store_fault::fails : store_fault::none;
+            });
+            if (i == 0) {
+                const task_id id = co_await submit(tasks, "work");
+                ids.push_back(id);
+            }
+            co_await sleep(30s);
+            EXPECT_TRUE(is_away);
+            const task_record lost = co_await record_of(store, ids[0]);
+            EXPECT_EQ(lost.state, task_state::running);
+            EXPECT_EQ(begun, 0);
+            store.on_call([](store_call which) {
+                return which == store_call::claim ? store_fault::fails : store_fault::none;
+            });
+            co_await sleep(30s);
+            const task_record back = co_await record_of(store, ids[0]);
+            EXPECT_EQ(back.state, task_state::pending);
+        }
+        store.on_call({});
+        co_await sleep(10s);
+        const task_record done = co_await record_of(store, ids[0]);
+        EXPECT_EQ(done.state, task_state::completed);
+        EXPECT_EQ(done.crashes, 0u);
+        EXPECT_EQ(done.run, 6u);
+        EXPECT_EQ(begun, 1);
+        EXPECT_EQ(tasks.stats().rescued, 0u);
+        co_await running.end();
+    }
+}
+
+// The same at the end: it is asked for what was claimed before it says goodbye.
+WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsGivenBackAtTheEnd) {
+    memory_store store;
+    service tasks(store);
+    tasks.handle("work", [](job&) -> task<json> { co_return nullptr; });
+    started running(tasks);
+    co_await sleep(1500ms);
+    store.on_call([](store_call which) {
+        return which == store_call::claim ? store_fault::hangs_after : store_fault::none;
+    });
+    const task_id id = co_await submit(tasks, "work");
+    co_await sleep(1s);
+    co_await running.end();
+    const task_record back = co_await record_of(store, id);
+    EXPECT_EQ(back.state, task_state::pending);
+    EXPECT_EQ(back.crashes, 0u);
+    const std::vector<node_record> nodes = co_await store.nodes();
+    EXPECT_TRUE(nodes.empty());
+}
+
+// A handler that does not end when it is told to, and others take its task: not this process, as long as it runs here.
+WEIR_TEST(ServiceTrouble, WhatDoesNotEndIsNotRunTwiceAtATime) {
+    memory_store store;
+    service tasks(store);
+    int active = 0;
+    int begun = 0;
+    tasks.handle("stubborn", [&](job&) -> task<json> {
+        EXPECT_EQ(++active, 1);
+        auto end = [&]() -> task<> {
+            --active;
+            co_return;
+        };
+        co_await finally(shield(sleep(++begun == 1 ? 2min : 0min)), end);
+        co_return nullptr;
+    });
+    started running(tasks);
+    const task_id id = co_await submit(tasks, "stubborn");
+    co_await sleep(1s);
+    store.on_call([](store_call) { return store_fault::fails; });
+    co_await sleep(30s);
+    store.on_call({});
+    co_await sleep(1min);
+    EXPECT_EQ(begun, 1);
+    const std::vector<hold> holds = co_await tasks.why(id);
+    WEIR_ASSERT_EQ(holds.size(), 1u);
+    EXPECT_TRUE(holds[0].why == hold::reason::postponed || holds[0].why == hold::reason::running);
+    co_await sleep(1min);
+    const task_record done = co_await record_of(store, id);
+    EXPECT_EQ(done.state, task_state::completed);
+    EXPECT_EQ(done.crashes, 1u);
+    EXPECT_EQ(begun, 2);
+    EXPECT_EQ(active, 0);
+    co_await running.end();
+}
+
 WEIR_TEST(ServiceTrouble, WhatHangsIsUnavailableInTime) {
     memory_store store;
     service tasks(store, {.store_timeout = 2s});
