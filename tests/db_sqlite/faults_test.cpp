@@ -290,6 +290,23 @@ WEIR_IO_TEST(SqliteFaults, ADatabaseThatAnotherHasForItselfCannotBeOpened) {
     co_await database.execute("INSERT INTO notes VALUES (1, 'x')");
 }
 
+// Its journal is to be changed while another process writes, as when several start at once on a new file: SQLite fails
+// there without asking who waits.
+WEIR_IO_TEST(SqliteFaults, ANewFileThatAnotherWritesIsWaitedFor) {
+    weir_test::need("/usr/bin/python3", "python3");
+    const place at;
+    holder other(at, "CREATE TABLE theirs (number);BEGIN IMMEDIATE;INSERT INTO theirs VALUES (1)");
+    weir::handle<sqlite::database> opening =
+        weir::spawn(sqlite::open(at.path(), {.busy_timeout = 1h}));
+    co_await weir::sleep(20ms);
+    EXPECT_FALSE(opening.done());
+    other.kill();
+    sqlite::database database = co_await std::move(opening);
+    const std::int64_t left =
+        (co_await database.query("SELECT count(*) FROM theirs")).one<std::int64_t>();
+    EXPECT_EQ(left, 0);
+}
+
 WEIR_IO_TEST(SqliteFaults, AFileThatIsGoneIsNotWrittenTo) {
     const place at;
     sqlite::database database = co_await open_with_table(at);

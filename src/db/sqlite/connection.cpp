@@ -52,7 +52,7 @@ connection::connection(const std::string& path, const open_options& options, acc
         sqlite3_extended_result_codes(handle_, 1);
         sqlite3_busy_handler(handle_, &on_busy, this);
         if (!is_reader) {
-            script("PRAGMA journal_mode = WAL");
+            use_write_ahead_log();
         }
         script(options.sync == durability::full     ? "PRAGMA synchronous = FULL"
                : options.sync == durability::normal ? "PRAGMA synchronous = NORMAL"
@@ -71,6 +71,24 @@ connection::connection(const std::string& path, const open_options& options, acc
     } catch (...) {
         sqlite3_close(handle_);
         throw;
+    }
+}
+
+// Where another process does the same to a new file, SQLite fails at once, without a call of on_busy: it takes two who
+// both read and want to write for a deadlock. One of them gets there.
+void connection::use_write_ahead_log() {
+    busy_since_ = std::chrono::steady_clock::now();
+    keeps_waiting_ = true;
+    for (int tries = 0;; ++tries) {
+        try {
+            script("PRAGMA journal_mode = WAL");
+            keeps_waiting_ = false;
+            return;
+        } catch (const error& failure) {
+            if (!failure.is_busy() || on_busy(this, tries) == 0) {
+                throw;
+            }
+        }
     }
 }
 

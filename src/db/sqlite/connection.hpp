@@ -61,6 +61,7 @@ private:
     void own(std::string_view sql);
     void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
     static int on_busy(void* self, int tries);
+    void use_write_ahead_log();
     void check_transaction() const;
     void check_place() const;
     [[noreturn]] void fail(std::string_view sql, int code) const;
