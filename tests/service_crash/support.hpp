@@ -237,9 +237,8 @@ inline book read_ledger(const place& at) {
 
 // Whether a task had to be run again by now.
 inline bool is_any_repeated(const book& ledger) {
-    return std::any_of(ledger.begin(), ledger.end(), [](const auto& each) {
-        return each.second.back().run > 1;
-    });
+    return std::any_of(ledger.begin(), ledger.end(),
+                       [](const auto& each) { return each.second.back().run > 1; });
 }
 
 struct contents {
