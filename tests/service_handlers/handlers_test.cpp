@@ -212,6 +212,47 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
     co_await there.stop();
 }
 
+// Receivers often take a password from the query; errors are in lists and on the dashboard.
+WEIR_IO_TEST(HttpDelivery, ErrorsShowNoSecrets) {
+    int count = 0;
+    receiver there([&](http::request& asked, const std::string&) {
+        ++count;
+        EXPECT_EQ(asked.query_string(), "token=hidden");
+        http::response made = http::response::text("sorry", count == 1   ? http::status::gone
+                                                            : count == 2 ? http::status::bad_gateway
+                                                                         : http::status::ok);
+        if (count > 2) {
+            made.headers().set("Content-Encoding", "gzip");  // which it is not
+        }
+        return made;
+    });
+    service::http_delivery delivery({.hosts = {.consecutive_failures = 0}}, with_loopback());
+    auto run = [&](service::job& job) { return delivery.deliver(job); };
+    const std::string url = there.url();
+    std::string with_user = url + "?token=hidden";
+    with_user.insert(std::string_view("http://").size(), "me:hidden@");
+    const auto task = task_with(payload_to(
+        with_user,
+        R"(, "headers": {"Authorization": "hidden", "X-Key": "hidden"}, "body": "hidden")"));
+    const std::string gone = co_await ended(task, run);
+    EXPECT_EQ(gone, "for good: POST " + url + "?...: 410 sorry");
+    const std::string bad = co_await ended(task, run);
+    EXPECT_EQ(bad, "failed: POST " + url + "?...: 502 sorry");
+    const std::string broken = co_await ended(task, run);
+    EXPECT_EQ(broken.substr(0, 17 + url.size()), "failed: POST " + url + "?...") << broken;
+    EXPECT_EQ(count, 3);
+    co_await there.stop();
+    const std::string away = co_await ended(task, run);
+    EXPECT_EQ(away.substr(0, 13 + url.size()), "failed: POST " + url) << away;
+    service::http_delivery outside;
+    auto run_outside = [&](service::job& job) { return outside.deliver(job); };
+    const std::string inside = co_await ended(task, run_outside);
+    EXPECT_EQ(inside.substr(0, 9), "for good:") << inside;
+    for (const std::string& each : {gone, bad, broken, away, inside}) {
+        EXPECT_EQ(each.find("hidden"), std::string::npos) << each;
+    }
+}
+
 WEIR_IO_TEST(HttpDelivery, AnOpenCircuitPostpones) {
     receiver there([&](http::request&, const std::string&) {
         return http::response::text("", http::status::bad_gateway);
@@ -268,6 +309,15 @@ WEIR_IO_TEST(HttpDelivery, RefusesWhatCannotBeDelivered) {
         const auto task = task_with(bad);
         const std::string said = co_await ended(task, run);
         EXPECT_EQ(said.substr(0, 9), "for good:") << bad << " -> " << said;
+    }
+    // Whoever says where a request ends could put another one behind it, on a connection that others use.
+    for (const char* name : {"Content-Length", "transfer-encoding", "Host", "Connection", "TE",
+                             "Upgrade", "Expect", "Trailer", "Keep-Alive", "Proxy-Authorization"}) {
+        const auto task = task_with(R"({"url": "http://127.0.0.1/", "body": "x", "headers": {")" +
+                                    std::string(name) + R"(": "5"}})");
+        const std::string said = co_await ended(task, run);
+        EXPECT_EQ(said, "for good: http: the header '" + std::string(name) +
+                            "' cannot be chosen: it belongs to the connection");
     }
     // Passwords of URLs stay out of messages.
     const auto secret = task_with(R"({"url": "http://me:hidden@127.0.0.1:1/"})");

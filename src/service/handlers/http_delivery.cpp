@@ -40,6 +40,18 @@ struct delivery_request {
     throw permanent_failure("http: " + what);
 }
 
+// They say where a request ends, whose it is, or what becomes of its connection, which other tasks share: who could
+// set them could speak for those.
+bool is_the_clients(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 9> own = {"Connection", "Content-Length",    "Expect",
+                                                     "Host",       "Keep-Alive",        "TE",
+                                                     "Trailer",    "Transfer-Encoding", "Upgrade"};
+    constexpr std::string_view proxy = "Proxy-";
+    return std::any_of(own.begin(), own.end(),
+                       [&](std::string_view each) { return http::same_name(name, each); }) ||
+           http::same_name(name.substr(0, proxy.size()), proxy);
+}
+
 void read_headers(delivery_request& into, const json::value& given) {
     if (!given.is_object()) {
         refuse("headers must be an object of texts");
@@ -47,6 +59,10 @@ void read_headers(delivery_request& into, const json::value& given) {
     for (const auto& [name, value] : given.get_object()) {
         if (!value.is_string()) {
             refuse("the header '" + std::string(name) + "' must be a text");
+        }
+        if (is_the_clients(name)) {
+            refuse("the header '" + std::string(name) +
+                   "' cannot be chosen: it belongs to the connection");
         }
         try {
             into.headers.set(name, value.get_string());
@@ -158,6 +174,27 @@ std::string shown(std::string_view text) {
     return std::string(text.substr(0, most)) + (text.size() > most ? "..." : "");
 }
 
+// Errors are seen by more people than payloads, and many a receiver takes its password from the query.
+class nameable {
+public:
+    explicit nameable(const http::url& to) : whole_(to.text()), shown_(whole_) {
+        if (!to.query().empty()) {
+            shown_ = to.with_query("").text() + "?...";
+        }
+    }
+    const std::string& text() const noexcept { return shown_; }
+    std::string in(std::string message) const {
+        if (const std::size_t at = message.find(whole_); at != std::string::npos) {
+            message.replace(at, whole_.size(), shown_);
+        }
+        return message;
+    }
+
+private:
+    std::string whole_;
+    std::string shown_;
+};
+
 struct delivered {
     http::status code{};
     http::headers fields;
@@ -242,6 +279,7 @@ void http_delivery::check(const json::value& payload) {
 weir::task<json::value> http_delivery::deliver(job& what) {
     const delivery_request wanted = read_request(what.payload());
     const http::url to = make_request(wanted).url();
+    const nameable name(to);
     const std::string id = what.id().text();
     const auto send = [&] { return state_->send(wanted, id); };
     std::optional<delivered> answer;
@@ -254,9 +292,11 @@ weir::task<json::value> http_delivery::deliver(job& what) {
             error.retry_after(), milliseconds(100), std::chrono::hours(1)));
         later.emplace(error.what(), wait);
     } catch (const http::address_refused& error) {
-        throw permanent_failure(error.what());
+        throw permanent_failure(name.in(error.what()));
     } catch (const invalid_argument& error) {
-        throw permanent_failure(error.what());
+        throw permanent_failure(name.in(error.what()));
+    } catch (const std::exception& error) {
+        throw std::runtime_error(name.in(error.what()));
     }
     if (later.has_value()) {
         throw *later;
@@ -264,7 +304,7 @@ weir::task<json::value> http_delivery::deliver(job& what) {
     if (http::is_success(answer->code)) {
         co_return result_of(answer->code, answer->fields, std::move(answer->body));
     }
-    const std::string problem = wanted.method + " " + http::without_password(to.text()) + ": " +
+    const std::string problem = wanted.method + " " + name.text() + ": " +
                                 std::to_string(static_cast<int>(answer->code)) + " " +
                                 shown(answer->body.text);
     if (answer->code == http::status::gone) {

@@ -6,9 +6,10 @@
 //
 //     {"kind": "http", "payload": {"url": "https://example.com/hook", "body": {"event": "paid"}}}
 //
-// Members of the payload: url; method ('POST'); headers, an object of texts; body, any JSON, or a text that is
-// sent as it is; timeout in seconds. With keys, each request is signed as Standard Webhooks has it: the
-// header webhook-id is the task's id on every attempt.
+// Members of the payload: url; method ('POST'); headers, an object of texts, without those that belong to the
+// connection (Host, Content-Length and the like); body, any JSON, or a text that is sent as it is; timeout in
+// seconds. With keys, each request is signed as Standard Webhooks has it: the header webhook-id is the task's id on
+// every attempt. Errors name the URL without its password and query.
 //
 // An answer 2xx completes the task; its status, type and the beginning of its body are the result. Redirects are
 // not followed. 410 means never again. Every other answer, and none, is a failure and tried again, no sooner
