@@ -79,6 +79,30 @@ void check_addresses(const client_core& core, const http::url& where,
     }
 }
 
+// libcurl would send what is given here, and the body as it is: a length that is not the body's makes another
+// request of the rest, on a connection that others use after it.
+void check_framing(const client_request& wanted) {
+    const headers& given = wanted.headers();
+    const bool has_length = given.contains("Content-Length");
+    if (has_length) {
+        const std::optional<std::uint64_t> size =
+            wanted.method() == method::head ? 0 : wanted.body().size();
+        if (!size.has_value() || given.joined("Content-Length") != std::to_string(*size)) {
+            throw invalid_argument(
+                asked(wanted) + ": the header Content-Length is '" +
+                given.joined("Content-Length") + "', which is not what the body has" +
+                (size.has_value() ? ", " + std::to_string(*size) + " bytes" : "") +
+                ": leave it out, it is written for you");
+        }
+    }
+    if (given.contains("Transfer-Encoding") &&
+        (has_length || !same_name(given.joined("Transfer-Encoding"), "chunked"))) {
+        throw invalid_argument(asked(wanted) + ": the header Transfer-Encoding is '" +
+                               given.joined("Transfer-Encoding") +
+                               "'; it must be 'chunked', without Content-Length, or left out");
+    }
+}
+
 // The function that writes the body and the transfer run side by side. Who answers with an error, or ends
 // the connection, does not get the rest.
 task<> send_stream(transfer& under_way, upload& sending) {
@@ -147,6 +171,7 @@ task<transfer_owner> attempt(client_core& core, client_request& wanted,
 
 task<client_response> exchange(std::shared_ptr<client_core> core, client_request wanted) {
     core->bind_to_loop();
+    check_framing(wanted);
     const client_options& options = core->settings().plain;
     const client_request::limits& own = wanted.own_limits();
     transfer::deadlines limits;

@@ -154,6 +154,46 @@ WEIR_IO_TEST(HttpClientNetwork, BodiesAreStreamedUp) {
     EXPECT_EQ(fetcher.stats().active, 0U);
 }
 
+// What stands behind the length that was given would be the next request on the connection.
+WEIR_IO_TEST(HttpClientNetwork, ALengthThatIsNotTheBodysIsRefused) {
+    tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
+        co_await peer.write(ok_answer(seen.body));
+        co_return true;
+    });
+    client fetcher;
+    const auto outcome = [&](method how, std::string body, const char* name,
+                             const char* value) -> weir::task<std::string> {
+        client_request wanted(how, server.url());
+        wanted.set_header(name, value);
+        if (!body.empty()) {
+            wanted.set_body(std::move(body));
+        }
+        try {
+            client_response answer = co_await fetcher.send(std::move(wanted));
+            co_return co_await answer.text();
+        } catch (const weir::invalid_argument& error) {
+            co_return std::string(error.what()).find(name) != std::string::npos ? "refused"
+                                                                                : error.what();
+        }
+    };
+    const std::string smuggled = "GET /other HTTP/1.1\r\nHost: b\r\n\r\n";
+    for (const char* length : {"0", "1", "-1", "x", "", "1000", "0037", "37, 37"}) {
+        const std::string said = co_await outcome(method::post, smuggled, "Content-Length", length);
+        EXPECT_EQ(said, "refused") << length;
+    }
+    const std::string empty = co_await outcome(method::get, "", "Content-Length", "5");
+    EXPECT_EQ(empty, "refused");
+    const std::string right = co_await outcome(method::post, "12345", "Content-Length", "5");
+    EXPECT_EQ(right, "12345");
+    for (const char* coding : {"gzip", "identity", "chunked, gzip", "xchunked", ""}) {
+        const std::string said =
+            co_await outcome(method::post, "12345", "Transfer-Encoding", coding);
+        EXPECT_EQ(said, "refused") << coding;
+    }
+    EXPECT_EQ(server.requests(), 1);
+    co_await server.stop();
+}
+
 WEIR_IO_TEST(HttpClientNetwork, ContinueIsWaitedForWhenAsked) {
     bool body_came_first = false;
     tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
