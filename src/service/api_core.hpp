@@ -79,7 +79,9 @@ private:
     task<> serve_events(ws::connection& peer, std::vector<wish> wishes);
     task<> listen(ws::connection& peer, memberships& joined);
     void obey(ws::connection& peer, memberships& joined, std::string_view said);
+    // Each is answered, also what cannot be.
     void subscribe(ws::connection& peer, memberships& joined, const wish& to);
+    void unsubscribe(ws::connection& peer, memberships& joined, std::string_view name);
     task<> publish_each_second();
     task<> publish_now();
 

@@ -5,6 +5,7 @@
 // to do so, publishes numbers to all. So numbers are made as long as anybody is there, and no longer.
 
 #include "api_core.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -29,11 +30,18 @@ using namespace std::chrono_literals;
 
 constexpr clock::duration second = 1s;
 
-std::string error_message(std::string_view detail) {
+// The topic is the one that was asked for, if it is about one.
+void post_error(ws::connection& to, std::string_view detail,
+                std::optional<std::string_view> topic = {}) {
+    constexpr std::size_t longest = 200;
     std::string text;
-    json_writer to(text);
-    to.begin_object().member("type", "error").member("detail", detail).end_object();
-    return text;
+    json_writer message(text);
+    message.begin_object().member("type", "error");
+    if (topic) {
+        message.member("topic", topic->substr(0, longest));
+    }
+    message.member("detail", detail).end_object();
+    to.post(ws::frame::text(text));
 }
 
 void write_latencies(json_writer& to, std::string_view name, latency_window& from) {
@@ -69,9 +77,9 @@ api_core::answer api_core::attend(http::request& asked) {
         if (name == "topic") {
             wishes.push_back({value, {}});
         } else if (name != "since") {
-            throw problem(
-                status::unprocessable_content,
-                "the parameter '" + name.substr(0, 60) + "' is not known; known are: topic, since");
+            throw problem(status::unprocessable_content,
+                          "the parameter " + http::detail::quoted(name, 60) +
+                              " is not known; known are: topic, since");
         }
     }
     if (since && wishes.size() != 1) {
@@ -104,13 +112,7 @@ api_core::answer api_core::attend(http::request& asked) {
 task<> api_core::serve_events(ws::connection& peer, std::vector<wish> wishes) {
     memberships joined;
     for (const wish& each : wishes) {
-        try {
-            subscribe(peer, joined, each);
-        } catch (const problem& error) {
-            peer.post(ws::frame::text(error_message(error.what())));
-        } catch (const limit_exceeded& error) {
-            peer.post(ws::frame::text(error_message(error.what())));
-        }
+        subscribe(peer, joined, each);
     }
     co_await race(listen(peer, joined), publish_each_second());
 }
@@ -128,15 +130,13 @@ task<> api_core::listen(ws::connection& peer, memberships& joined) {
         try {
             obey(peer, joined, said->text());
         } catch (const problem& error) {
-            peer.post(ws::frame::text(error_message(error.what())));
-        } catch (const limit_exceeded& error) {
-            peer.post(ws::frame::text(error_message(error.what())));
+            post_error(peer, error.what());
         }
     }
 }
 
 // {"subscribe": "all"}, {"subscribe": ["queue:a", "stats"]}, {"subscribe": "all", "since": "..."},
-// {"unsubscribe": "all"}.
+// {"unsubscribe": "all"}. One of several that is wrong does not keep the others out.
 void api_core::obey(ws::connection& peer, memberships& joined, std::string_view said) {
     const bj::value value = http::parse_json(said);
     const bj::object* const message = value.if_object();
@@ -147,24 +147,25 @@ void api_core::obey(ws::connection& peer, memberships& joined, std::string_view 
         throw problem(status::unprocessable_content,
                       "'subscribe' or 'unsubscribe' is expected, with a topic or several");
     }
-    const auto each_topic = [](const bj::value& of, std::string_view what, const auto& visit) {
-        if (const bj::array* const several = of.if_array()) {
-            for (const bj::value& each : *several) {
-                visit(text_of(each, what));
-            }
-        } else {
+    const auto each_topic = [&](const bj::value& of, std::string_view what, const auto& visit) {
+        const bj::array* const several = of.if_array();
+        if (several == nullptr) {
             visit(text_of(of, what));
+            return;
+        }
+        if (several->size() > options_.max_subscriptions) {
+            throw problem(status::unprocessable_content,
+                          "'" + std::string(what) + "' has " + std::to_string(several->size()) +
+                              " topics; there may be up to " +
+                              std::to_string(options_.max_subscriptions));
+        }
+        for (const bj::value& each : *several) {
+            visit(text_of(each, what));
         }
     };
     if (gone != nullptr) {
-        each_topic(*gone, "unsubscribe", [&](const std::string& name) {
-            const std::string topic = feed::proper_name(name);
-            joined.erase(topic);
-            std::string text;
-            json_writer to(text);
-            to.begin_object().member("type", "unsubscribed").member("topic", topic).end_object();
-            peer.post(ws::frame::text(text));
-        });
+        each_topic(*gone, "unsubscribe",
+                   [&](const std::string& name) { unsubscribe(peer, joined, name); });
     }
     if (asked != nullptr) {
         std::optional<std::string> position;
@@ -180,16 +181,37 @@ void api_core::obey(ws::connection& peer, memberships& joined, std::string_view 
 }
 
 void api_core::subscribe(ws::connection& peer, memberships& joined, const wish& to) {
-    const std::string topic = feed::proper_name(to.topic);
-    joined.erase(topic);  // begins anew, from where it says
-    if (joined.size() >= options_.max_subscriptions) {
-        throw problem(status::too_many_requests, "there may be up to " +
-                                                     std::to_string(options_.max_subscriptions) +
-                                                     " topics for a client");
+    try {
+        const std::string topic = feed::proper_name(to.topic);
+        joined.erase(topic);  // begins anew, from where it says
+        if (joined.size() >= options_.max_subscriptions) {
+            post_error(peer,
+                       "there may be up to " + std::to_string(options_.max_subscriptions) +
+                           " topics for a client",
+                       to.topic);
+            return;
+        }
+        joined.emplace(topic, feed_.join(peer, topic, to.since));
+        if (topic == "queues") {
+            queues_published_ = 0;  // whoever is new wants to see them as they are
+        }
+    } catch (const problem& error) {
+        post_error(peer, error.what(), to.topic);
+    } catch (const limit_exceeded& error) {
+        post_error(peer, error.what(), to.topic);
     }
-    joined.emplace(topic, feed_.join(peer, topic, to.since));
-    if (topic == "queues") {
-        queues_published_ = 0;  // whoever is new wants to see them as they are
+}
+
+void api_core::unsubscribe(ws::connection& peer, memberships& joined, std::string_view name) {
+    try {
+        const std::string topic = feed::proper_name(name);
+        joined.erase(topic);
+        std::string text;
+        json_writer to(text);
+        to.begin_object().member("type", "unsubscribed").member("topic", topic).end_object();
+        peer.post(ws::frame::text(text));
+    } catch (const problem& error) {
+        post_error(peer, error.what(), name);
     }
 }
 

@@ -3,6 +3,8 @@
 // others when one alarm for all rings. Topics live in the hub under a name that has a number in it: a topic that
 // has ended for us and begins anew is another one for the hub, so that no old position fits it by chance.
 
+#include "http/detail/quoted.hpp"
+
 #include <weir/http/problem.hpp>
 #include <weir/service/detail/feed.hpp>
 #include <weir/service/detail/json_forms.hpp>
@@ -40,8 +42,8 @@ std::string feed::proper_name(std::string_view name) {
         }
     }
     throw http::problem(http::status::unprocessable_content,
-                        "there is no such topic: there are 'all', 'stats', 'queues', "
-                        "'queue:<name>' and 'task:<id>'");
+                        "there is no topic " + http::detail::quoted(name, 100) +
+                            ": there are 'all', 'stats', 'queues', 'queue:<name>' and 'task:<id>'");
 }
 
 feed::feed(const feed_options& options)
@@ -58,6 +60,11 @@ feed::topic& feed::open(std::string_view name) {
     if (const auto found = topics_.find(proper); found != topics_.end()) {
         found->second->last_member = now;
         return *found->second;
+    }
+    if (topics_.size() >= options_.max_topics && now >= next_room_) {
+        // Those that wait for somebody to come back give way to those that somebody wants now.
+        next_room_ = now + std::chrono::seconds(1);
+        forget(now, clock::duration::zero());
     }
     if (topics_.size() >= options_.max_topics) {
         throw http::problem(http::status::too_many_requests, "there are too many topics in use");
@@ -229,12 +236,16 @@ void feed::forget_left(clock::time_point now) {
         return;
     }
     next_sweep_ = now + options_.linger / 4;
+    forget(now, options_.linger);
+}
+
+void feed::forget(clock::time_point now, clock::duration linger) {
     for (auto at = topics_.begin(); at != topics_.end();) {
         topic& each = *at->second;
         if (hub_.members(each.hub_name) > 0) {
             each.last_member = now;
         }
-        if (each.is_waiting || now - each.last_member <= options_.linger) {
+        if (each.is_waiting || now - each.last_member <= linger) {
             ++at;
             continue;
         }

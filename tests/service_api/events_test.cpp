@@ -130,6 +130,25 @@ WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
         EXPECT_TRUE(stats.at("wait").as_object().contains("p99"));
         EXPECT_TRUE(stats.at("rates").as_object().contains("completed"));
 
+        // One that is wrong is named, and does not keep the others out.
+        co_await peer.send(R"({"subscribe": ["nothing\u0000", "task:1", "queue:b"]})");
+        const bj::value wrong = co_await next(peer, "error");
+        EXPECT_EQ(wrong.at("topic").as_string(), std::string_view("nothing\0", 8));
+        EXPECT_EQ(
+            std::string(wrong.at("detail").as_string()).find("there is no topic 'nothing\\x00'"),
+            0U);
+        const bj::value other_wrong = co_await next(peer, "error");
+        EXPECT_EQ(other_wrong.at("topic"), "task:1");
+        const bj::value right = co_await next(peer, "subscribed");
+        EXPECT_EQ(right.at("topic"), "queue:b");
+        std::string many = R"({"subscribe": ["x")";
+        for (int i = 0; i < 1000; ++i) {
+            many += R"(, "x")";
+        }
+        co_await peer.send(many + "]}");
+        const bj::value too_many = co_await next(peer, "error");
+        EXPECT_EQ(too_many.at("detail"), "'subscribe' has 1001 topics; there may be up to 100");
+
         co_await peer.send(R"({"unsubscribe": "queue:mail"})");
         const bj::value left = co_await next(peer, "unsubscribed");
         EXPECT_EQ(left.at("topic"), "queue:mail");

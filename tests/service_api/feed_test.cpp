@@ -235,6 +235,10 @@ WEIR_TEST(ServiceFeed, TopicsNobodyIsInCostNothing) {
         EXPECT_EQ(ears[99].count("tasks"), 1U);
         EXPECT_EQ(ears[50].count("tasks"), 0U);
     }
+    // Nobody is in them, though they are kept for those who come back: they are in nobody's way.
+    co_await weir::sleep(2s);
+    EXPECT_EQ(refusal(live, "all"), "joined");
+    EXPECT_LE(live.topics(), 1U);
     co_await weir::sleep(30s);
     EXPECT_EQ(refusal(live, "all"), "joined");
     co_await weir::sleep(30s);

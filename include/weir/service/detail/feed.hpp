@@ -36,7 +36,7 @@ struct feed_options {
     clock::duration interval = std::chrono::milliseconds(100);  // between messages of a busy topic
     double max_deliveries = 1000;  // a second, of a topic, to all its members
     std::size_t tasks_per_message = 50;
-    clock::duration linger = std::chrono::minutes(1);  // after the last member has left
+    clock::duration linger = std::chrono::minutes(2);  // after the last member has left
     std::size_t max_topics = 10'000;
     ws::hub_options kept{.keep_messages = 200,
                          .keep_bytes = 256 << 10,
@@ -113,6 +113,7 @@ private:
     void send(topic& of);
     clock::duration interval_of(const topic& of) const;
     void forget_left(clock::time_point now);
+    void forget(clock::time_point now, clock::duration linger);
     std::string greeting(std::string_view name, const ws::catch_up& found) const;
 
     feed_options options_;
@@ -125,6 +126,7 @@ private:
     callback_handle alarm_;
     std::optional<clock::time_point> alarm_at_;
     clock::time_point next_sweep_{};
+    clock::time_point next_room_{};
     std::uint64_t lives_ = 0;
     std::string key_;  // scratch
     std::uint64_t queues_changes_ = 1;
