@@ -183,15 +183,16 @@ std::optional<http::response> access_control::rules::refusal_of(const http::requ
             return std::nullopt;
         }
     }
-    const std::string_view site = fields.get("Sec-Fetch-Site");
-    const bool is_foreign = site == "cross-site" || site == "same-site";
+    // What a browser may say some day, and is not known here, is foreign too.
+    const std::string site = fields.joined("Sec-Fetch-Site");
+    const bool is_foreign =
+        fields.contains("Sec-Fetch-Site") && site != "same-origin" && site != "none";
     const bool is_visit = asked.method() == http::method::get && !is_upgrade &&
                           fields.get("Sec-Fetch-Mode") == "navigate";
     if (is_foreign && !is_visit) {
         return http::response::problem(
             http::status::forbidden,
-            "requests from pages of other sites are refused: Sec-Fetch-Site is '" +
-                std::string(site) + "'");
+            "requests from pages of other sites are refused: Sec-Fetch-Site is '" + site + "'");
     }
     return std::nullopt;
 }
