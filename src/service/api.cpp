@@ -90,7 +90,7 @@ task<response> answered(std::shared_ptr<api_core> core, const route& to, http::r
 void check(const api_options& options) {
     const auto at_least_one = [](std::string_view name, double value) {
         if (value < 1) {
-            weir::detail::throw_bad_option("api", name, value, "it must be at least 1");
+            weir::detail::throw_bad_option("api", name, value, "at least 1");
         }
     };
     at_least_one("max_body", static_cast<double>(options.max_body));
@@ -100,7 +100,7 @@ void check(const api_options& options) {
     at_least_one("max_subscriptions", static_cast<double>(options.max_subscriptions));
     if (options.feed_interval < clock::duration::zero()) {
         weir::detail::throw_bad_option("api", "feed_interval", options.feed_interval,
-                                       "it must be zero or more");
+                                       "zero or more");
     }
 }
 

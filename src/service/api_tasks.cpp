@@ -2,6 +2,7 @@
 // Tasks over HTTP: finding, listing, cancelling, running again. Answers are written without values in between.
 
 #include "api_core.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/http/media_type.hpp>
 #include <weir/http/problem.hpp>
@@ -35,9 +36,10 @@ response changed(std::string_view id, std::string_view what, change_result resul
 
 task<std::string> api_core::read_body(http::request& asked) {
     const auto type = http::media_type::try_parse(asked.header("Content-Type"));
-    if (!type || !type->is_json()) {
+    if (!type || !type->is_json() ||
+        !http::same_name(type->parameter("charset").value_or("utf-8"), "utf-8")) {
         throw problem(status::unsupported_media_type,
-                      "the body must be JSON, 'Content-Type: application/json'");
+                      "the body must be JSON in UTF-8, 'Content-Type: application/json'");
     }
     asked.limit_body(options_.max_body);
     return asked.text();
@@ -49,9 +51,9 @@ void api_core::check_kind(const std::vector<std::string>& kinds, const new_task&
         for (const std::string& each : kinds) {
             all += (all.empty() ? "" : ", ") + each;
         }
-        throw problem(status::unprocessable_content, "there is no handler for the kind '" +
-                                                         asked.kind.substr(0, 100) +
-                                                         "'; there are: " + all);
+        throw problem(status::unprocessable_content, "there is no handler for the kind " +
+                                                         http::detail::quoted(asked.kind, 100) +
+                                                         "; there are: " + all);
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What 'GET /tasks?...' asks for, and the same as a link to the next page.
 
+#include "http/detail/quoted.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
 #include <weir/http/problem.hpp>
@@ -19,7 +21,9 @@ constexpr std::array<std::string_view, 9> known = {"state",    "status", "queue"
 
 [[noreturn]] void refuse(std::string_view parameter, std::string_view must) {
     http::problem_details details(http::status::unprocessable_content);
-    details.detail("the parameter '" + std::string(parameter) + "' must be " + std::string(must))
+    details
+        .detail("the parameter " + http::detail::quoted(parameter) + " must be " +
+                std::string(must))
         .member("member", parameter);
     throw http::detailed_problem(details);
 }

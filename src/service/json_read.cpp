@@ -2,6 +2,8 @@
 // From JSON to what was asked for. Only forms are checked here, and what would not fit into a number; what values
 // make sense is said by check() of the things themselves.
 
+#include "http/detail/quoted.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
@@ -19,15 +21,31 @@ namespace weir::service::detail {
 namespace {
 
 namespace bj = boost::json;
+using http::detail::quoted;
 
 constexpr double most_seconds = 1e7;  // of a timeout or a backoff
 constexpr double most_delay = 10 * 366 * 86'400.0;
 
-[[noreturn]] void refuse(std::string_view member, std::string_view must) {
+constexpr std::size_t longest_shown = 60;  // of a name that somebody sent
+
+[[noreturn]] void blame(std::string_view member, std::string_view detail) {
     http::problem_details details(http::status::unprocessable_content);
-    details.detail("the member '" + std::string(member) + "' must be " + std::string(must))
-        .member("member", member);
+    details.detail(detail).member("member", member);
     throw http::detailed_problem(details);
+}
+
+[[noreturn]] void refuse(std::string_view member, std::string_view must) {
+    blame(member, "the member '" + std::string(member) + "' must be " + std::string(must));
+}
+
+// What is wrong inside a member.
+template <class Function>
+void inside(std::string_view member, const Function& read) {
+    try {
+        read();
+    } catch (const http::problem& error) {
+        blame(member, "in '" + std::string(member) + "': " + error.what());
+    }
 }
 
 std::string listed(std::span<const std::string_view> names) {
@@ -47,21 +65,34 @@ void expect_members(const bj::value& asked, std::span<const std::string_view> kn
     for (const auto& each : *object) {
         const std::string_view name(each.key().data(), each.key().size());
         if (std::find(known.begin(), known.end(), name) == known.end()) {
-            http::problem_details details(http::status::unprocessable_content);
-            details
-                .detail("the member '" + std::string(name.substr(0, 60)) +
-                        "' is not known; known are: " + listed(known))
-                .member("member", name.substr(0, 60));
-            throw http::detailed_problem(details);
+            blame(name.substr(0, longest_shown), "the member " + quoted(name, longest_shown) +
+                                                     " is not known; known are: " + listed(known));
         }
     }
 }
 
 template <class T>
+std::optional<T> read_member(const bj::value& asked, std::string_view name) {
+    try {
+        return http::optional_member<T>(asked, name);
+    } catch (const http::problem& error) {
+        blame(name, error.what());
+    }
+}
+
+template <class T>
 void read_into(T& to, const bj::value& asked, std::string_view name) {
-    if (std::optional<T> given = http::optional_member<T>(asked, name)) {
+    if (std::optional<T> given = read_member<T>(asked, name)) {
         to = std::move(*given);
     }
+}
+
+std::string read_text(const bj::value& asked, std::string_view name) {
+    std::optional<std::string> given = read_member<std::string>(asked, name);
+    if (!given) {
+        blame(name, "the member '" + std::string(name) + "' is missing");
+    }
+    return std::move(*given);
 }
 
 std::optional<double> read_seconds(const bj::value& asked, std::string_view name, double most) {
@@ -88,7 +119,7 @@ std::optional<std::chrono::milliseconds> read_milliseconds(const bj::value& aske
 }
 
 std::optional<timestamp> read_time(const bj::value& asked, std::string_view name) {
-    const auto text = http::optional_member<std::string>(asked, name);
+    const auto text = read_member<std::string>(asked, name);
     if (!text) {
         return std::nullopt;
     }
@@ -113,16 +144,13 @@ void read_backoff(retry_settings& to, const bj::value& asked) {
         refuse("backoff", "a number of seconds, or an object with initial, factor, max and jitter");
     }
     constexpr std::array<std::string_view, 4> known = {"initial", "factor", "max", "jitter"};
-    try {
+    inside("backoff", [&] {
         expect_members(*given, known);
         to.backoff = read_milliseconds(*given, "initial").value_or(to.backoff);
         to.max_backoff = read_milliseconds(*given, "max").value_or(to.max_backoff);
         read_into(to.factor, *given, "factor");
         read_into(to.jitter, *given, "jitter");
-    } catch (const http::problem& error) {
-        throw http::problem(http::status::unprocessable_content,
-                            std::string("in 'backoff': ") + error.what());
-    }
+    });
 }
 
 void read_when(new_task& to, const bj::value& asked, timestamp now) {
@@ -177,7 +205,7 @@ new_task read_new_task(const bj::value& asked, std::string_view raw, timestamp n
         "max_attempts", "backoff", "timeout", "idempotency_key", "tags",  "flow_key"};
     expect_members(asked, known);
     new_task made;
-    made.kind = http::member<std::string>(asked, "kind");
+    made.kind = read_text(asked, "kind");
     read_payload(made, asked, raw);
     read_into(made.queue, asked, "queue");
     read_into(made.priority, asked, "priority");
@@ -226,11 +254,10 @@ schedule read_schedule(std::string name, const bj::value& asked, std::string_vie
     expect_members(asked, known);
     schedule made;
     made.name = std::move(name);
-    if (const auto other = http::optional_member<std::string>(asked, "name");
-        other && *other != made.name) {
+    if (const auto other = read_member<std::string>(asked, "name"); other && *other != made.name) {
         refuse("name", "the one in the path, or left out");
     }
-    made.cron = http::member<std::string>(asked, "cron");
+    made.cron = read_text(asked, "cron");
     read_into(made.zone, asked, "zone");
     read_into(made.is_paused, asked, "is_paused");
     if (const bj::value* const missed = asked.as_object().if_contains("missed")) {
@@ -246,11 +273,7 @@ schedule read_schedule(std::string name, const bj::value& asked, std::string_vie
     }
     const std::string_view raw_task = raw_member(raw, "task");
     const std::string written = raw_task.empty() ? http::to_json(*task) : std::string(raw_task);
-    try {
-        made.task = read_new_task(*task, written, now);
-    } catch (const http::problem& error) {
-        throw http::problem(error.code(), std::string("in 'task': ") + error.what());
-    }
+    inside("task", [&] { made.task = read_new_task(*task, written, now); });
     if (made.task.run_at || !made.task.idempotency_key.empty()) {
         refuse("task", "without run_at, delay and idempotency_key: these come from the schedule");
     }

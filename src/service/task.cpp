@@ -2,6 +2,8 @@
 // Names of states, and what a task may look like. Limits are those of what people type and databases index;
 // payloads are bounded by whoever reads them.
 
+#include "http/detail/quoted.hpp"
+
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
 #include <weir/http/json.hpp>
@@ -25,9 +27,7 @@ constexpr std::array<std::string_view, 8> view_names = {"scheduled", "pending", 
     constexpr std::size_t shown = 60;
     std::string what = "task: ";
     what += member;
-    what += " is '";
-    what += value.substr(0, shown);
-    what += value.size() > shown ? "...'; " : "'; ";
+    what += " is " + http::detail::quoted(value, shown) + "; ";
     what += must;
     throw invalid_argument(what);
 }
@@ -54,8 +54,7 @@ void check_number(std::string_view of, std::string_view member, double value, do
                   double most) {
     if (!(value >= least && value <= most)) {
         weir::detail::throw_bad_option(of, member, value,
-                                       "it must be " +
-                                           std::to_string(static_cast<long long>(least)) + " to " +
+                                       std::to_string(static_cast<long long>(least)) + " to " +
                                            std::to_string(static_cast<long long>(most)));
     }
 }

@@ -105,6 +105,32 @@ WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
     const fields form{{"Content-Type", "application/x-www-form-urlencoded"}};
     const answer posted = co_await here.post("/tasks", "kind=echo", form);
     EXPECT_EQ(posted.code, 415U);
+    const fields wide{{"Content-Type", "application/json; charset=utf-16"}};
+    const answer coded = co_await here.post("/tasks", R"({"kind": "echo"})", wide);
+    EXPECT_EQ(coded.code, 415U);
+    // Whatever a name has in it, the message is whole, and says which member it is about.
+    const std::pair<std::string, std::string> blamed[] = {
+        {R"({"kind": "echo", "a\u0000b\n": 1})",
+         "the member 'a\\x00b\\x0a' is not known; known are"},
+        {R"({"kind": 7})", "the member 'kind' must be a text"},
+        {R"({"kind": "echo", "run_at": 7})", "the member 'run_at' must be a text"},
+        {R"({"kind": "echo", "backoff": {"\u0000": 1}})",
+         "in 'backoff': the member '\\x00' is not known; known are: initial, factor, max, jitter"},
+        {R"({"kind": "echo", "backoff": {"factor": "x"}})",
+         "in 'backoff': the member 'factor' must be a number"}};
+    for (const auto& [body, detail] : blamed) {
+        const answer refused = co_await here.post("/tasks", body);
+        EXPECT_EQ(refused.code, 422U) << body;
+        EXPECT_EQ(refused.detail().substr(0, detail.size()), detail);
+        EXPECT_TRUE(refused.json.as_object().contains("member")) << refused.text;
+    }
+    const answer range = co_await here.post("/tasks", R"({"kind": "echo", "priority": 5000})");
+    EXPECT_EQ(range.detail(), "task: priority is 5000; it must be -1000 to 1000");
+    const answer key = co_await here.post("/tasks", R"({"kind": "echo", "queue": "\u0000"})");
+    EXPECT_EQ(key.detail(),
+              "task: queue is '\\x00'; it must have 1 to 100 bytes, without control characters");
+    const answer parameter = co_await here.get("/tasks?a%00b=1");
+    EXPECT_EQ(parameter.detail().find("the parameter 'a\\x00b' must be left out"), 0U);
     const answer method_wrong = co_await here.ask(method::put, "/tasks", "{}");
     EXPECT_EQ(method_wrong.code, 405U);
     EXPECT_EQ(method_wrong.headers.get("Content-Security-Policy").substr(0, 18),
