@@ -140,8 +140,12 @@ std::int64_t pragma(sqlite::session& on, const char* name) {
 
 }  // namespace
 
-void prepare_schema(sqlite::session& on, const std::string& path) {
-    const std::int64_t newest = std::ssize(versions);
+std::int64_t newest_schema() noexcept {
+    return std::ssize(versions);
+}
+
+std::int64_t check_schema(sqlite::session& on, const std::string& path) {
+    const std::int64_t newest = newest_schema();
     const std::int64_t found = pragma(on, "user_version");
     const bool is_empty = on.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty();
     if (!is_empty && pragma(on, "application_id") != application) {
@@ -154,6 +158,12 @@ void prepare_schema(sqlite::session& on, const std::string& path) {
                                     std::to_string(newest) + ": it needs a newer program",
                                 db::retry_advice::no);
     }
+    return found;
+}
+
+void prepare_schema(sqlite::session& on, const std::string& path) {
+    const std::int64_t newest = newest_schema();
+    const std::int64_t found = check_schema(on, path);
     for (std::int64_t version = found; version < newest; ++version) {
         on.script(versions[version]);
     }

@@ -16,30 +16,6 @@ namespace {
 
 using namespace detail;
 
-[[noreturn]] void throw_unavailable(const std::string& path, const sqlite::error& error) {
-    constexpr int read_only = 8;
-    constexpr int input_output = 10;
-    constexpr int cannot_open = 14;
-    constexpr int no_database = 26;
-    std::string why = "cannot be used";
-    if (error.is_full()) {
-        why = "cannot grow: the disk is full";
-    } else if (error.is_busy()) {
-        why = "is locked by another process, or too busy";
-    } else if (error.primary_code() == read_only) {
-        why = "is read-only";
-    } else if (error.primary_code() == input_output) {
-        why = "cannot be read or written: its disk fails";
-    } else if (error.primary_code() == cannot_open) {
-        why = "cannot be opened: is there such a folder, and may this user write there?";
-    } else if (error.primary_code() == no_database) {
-        why = "is no SQLite database";
-    }
-    const bool is_undone = error.is_full() || error.is_busy();
-    throw store_unavailable("the task store " + path + " " + why + " (" + error.what() + ")",
-                            is_undone ? db::retry_advice::yes : db::retry_advice::if_harmless);
-}
-
 template <class T>
 struct told {
     told() = default;

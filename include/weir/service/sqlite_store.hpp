@@ -12,10 +12,14 @@
 #include <weir/service/store.hpp>
 #include <weir/task.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace weir::service {
 
@@ -32,5 +36,18 @@ struct sqlite_store_options {
 // says what is wrong: no database, not one of tasks, of a newer version, not to be opened. Its calls throw
 // the same when the file cannot be used.
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options = {});
+
+// What there is at a path, as far as a service would ask before it begins.
+struct sqlite_file_facts {
+    bool exists = false;
+    std::int64_t version = 0;              // of the tables; 0: none yet
+    std::int64_t newest_version = 0;       // that this program knows, and brings older ones to
+    std::array<std::uint64_t, 5> tasks{};  // by task_state
+    std::vector<std::pair<std::string, std::string>> schedules{};  // names and zones
+};
+
+// Looks, and changes nothing: makes no file, nor any beside it. Throws store_unavailable as open_sqlite_store() does,
+// also where the file or its folder could not be written.
+task<sqlite_file_facts> look_at_sqlite_store(std::string path);
 
 }  // namespace weir::service

@@ -28,6 +28,20 @@ int authorize(void* is_own, int action, const char*, const char*, const char*, c
     return is_refused ? SQLITE_DENY : SQLITE_OK;
 }
 
+// SQLite has no flag for it but this name.
+std::string immutable_name(const std::string& path) {
+    std::string name = "file:";
+    for (const char each : path) {
+        if (each == '?' || each == '#' || each == '%') {
+            constexpr char digits[] = "0123456789abcdef";
+            name += {'%', digits[each >> 4], digits[each & 15]};
+        } else {
+            name += each;
+        }
+    }
+    return name + "?immutable=1";
+}
+
 }  // namespace
 
 connection::connection(const std::string& path, const open_options& options, access kind,
@@ -38,11 +52,13 @@ connection::connection(const std::string& path, const open_options& options, acc
     if (path.find('\0') != std::string::npos) {
         throw invalid_argument("sqlite::open: the path has a zero byte in it");
     }
-    const bool is_reader = kind == access::read || options.read_only;
+    const bool is_reader = kind == access::read || options.read_only || options.immutable;
     const int flags = SQLITE_OPEN_NOMUTEX |
                       (is_reader ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
-                      (!is_reader && options.create ? SQLITE_OPEN_CREATE : 0);
-    const int opened = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+                      (!is_reader && options.create ? SQLITE_OPEN_CREATE : 0) |
+                      (options.immutable ? SQLITE_OPEN_URI : 0);
+    const std::string name = options.immutable ? immutable_name(path) : path;
+    const int opened = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
     if (opened != SQLITE_OK) {
         const error failure(opened, "open " + path + ": " + sqlite3_errstr(opened));
         sqlite3_close(handle_);

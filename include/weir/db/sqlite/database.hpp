@@ -48,6 +48,8 @@ struct open_options {
     std::size_t readers = 4;  // 0: the writer reads too. So it is for ':memory:' and ''.
     bool create = true;       // if it is not there
     bool read_only = false;
+    // To be read only, and nobody writes: there are no locks, and no files are made beside it.
+    bool immutable = false;
     durability sync = durability::full;
     // How long another process may hold the database before a call fails as busy.
     clock::duration busy_timeout = std::chrono::seconds(5);
