@@ -69,70 +69,14 @@ TEST(Program, TokensOpenItAndStayWithIt) {
     EXPECT_FALSE(has(here.err(), "nobody-guesses"));
 }
 
-TEST(Program, TheConfigurationComesFromAFile) {
-    const temporary_folder folder;
-    const std::string database = "database = \"" + (folder / "tasks.db").string() + "\"\n";
-    const std::string good = folder.write("good.toml", "[serve]\nworkers = 7\n" + database);
-    for (const std::vector<std::string>& each :
-         {std::vector<std::string>{"serve", "--config", good, "--check"},
-          {"serve", "--check", "--config=" + good},
-          {"-c", good, "serve", "--check"}}) {
-        const said checked = call(each);
-        EXPECT_EQ(checked.code, 0) << checked.err;
-        EXPECT_TRUE(std::filesystem::exists(folder / "tasks.db"));
-        std::filesystem::remove(folder / "tasks.db");
-    }
-    EXPECT_EQ(call({"serve", "--check"}, {"WEIR_CONFIG=" + good}).code, 0);
-
-    const std::string wrong = folder.write("wrong.toml", "[serve]\nwokers = 7\n" + database);
-    const said mistyped = call({"serve", "--check", "-c", wrong});
-    EXPECT_EQ(mistyped.code, 2);
-    EXPECT_TRUE(has(mistyped.err, "wokers")) << mistyped.err;
-    const std::string bad = folder.write("bad.toml", "[serve]\nworkers = many\n" + database);
-    const said no_number = call({"serve", "--check", "-c", bad});
-    EXPECT_EQ(no_number.code, 2);
-    EXPECT_TRUE(has(no_number.err, "many")) << no_number.err;
-}
-
-// What serving would refuse, checking does.
-TEST(Program, ChecksAllOptions) {
-    const temporary_folder folder;
-    const std::string database = folder / "tasks.db";
-    struct {
-        std::vector<std::string> options;
-        std::string variable;
-        std::string named;
-    } const all[] = {
-        {{}, "WEIR_TOKEN=short", "shorter"},
-        {{"--origin", "nothing"}, "", "nothing"},
-        {{"--host-rate", "-3"}, "", "rate"},
-        {{"--max-body", "0"}, "", "max_body"},
-        {{"--lease", "-1"}, "", "--lease"},
-        {{"--listen", "0.0.0.0:0"}, "WEIR_TOKEN=", "token"},
-        {{"--listen", "here"}, "", "here"},
-        {{"--workers", "0"}, "", "workers"},
-        {{"--token-file", "/nowhere/at/all"}, "", "/nowhere/at/all"},
-        {{"--allow-command", "nothing"}, "", "NAME=PROGRAM"},
-    };
-    for (const auto& each : all) {
-        std::vector<std::string> words = {"serve", "--check", "--database", database};
-        words.insert(words.end(), each.options.begin(), each.options.end());
-        const said answer = call(
-            words, each.variable.empty() ? std::vector<std::string>() : std::vector{each.variable});
-        EXPECT_EQ(answer.code, 2) << each.named << ": " << answer.out;
-        EXPECT_TRUE(has(answer.err, each.named)) << answer.err;
-    }
-    const said nowhere = call({"serve", "--check", "--database", "/nowhere/at/all/tasks.db"});
-    EXPECT_EQ(nowhere.code, 1);
-    EXPECT_TRUE(has(nowhere.err, "folder")) << nowhere.err;
-}
-
 TEST(Program, AnAddressInUseIsSaid) {
     serving here;
-    const said refused =
-        call({"serve", "--listen", here.url.substr(7), "--database", here.folder / "other.db"});
-    EXPECT_EQ(refused.code, 1);
-    EXPECT_TRUE(has(refused.err, "--listen")) << refused.err;
+    for (const char* mode : {"--log-level=info", "--check"}) {
+        const said refused = call({"serve", mode, "--listen", here.url.substr(7), "--database",
+                                   here.folder / "other.db"});
+        EXPECT_EQ(refused.code, 1);
+        EXPECT_TRUE(has(refused.out + refused.err, "--listen")) << refused.err;
+    }
 }
 
 // Two on one file: what one has no worker for the other runs.

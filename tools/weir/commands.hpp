@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The commands of the program, each with its exit code.
+//
+// 0: well. 1: it failed, or the service refused. 2: it was called wrongly: options, variables, the configuration file.
+// 3: the task did not complete. 70: at the end of weir serve something did not stop in time.
 #pragma once
 
 #include "settings.hpp"
@@ -13,6 +16,8 @@ namespace weir::program {
 inline constexpr int task_did_not_complete = 3;
 
 int run_serve(const serve_settings& settings);
+// Without changing anything: says what it found, and whether all is in order (0) or not (1).
+int run_check(const serve_settings& settings);
 
 struct submit_settings {
     remote_settings to;
@@ -28,7 +33,7 @@ struct submit_settings {
     std::optional<int> attempts;
     bool wait = false;
 };
-void add_options(CLI::App& to, submit_settings& settings);
+void add_options(options& to, submit_settings& settings);
 int run_submit(const submit_settings& settings);
 
 struct status_settings {
@@ -36,7 +41,7 @@ struct status_settings {
     std::string id;  // empty: queues
     bool as_json = false;
 };
-void add_options(CLI::App& to, status_settings& settings);
+void add_options(options& to, status_settings& settings);
 int run_status(const status_settings& settings);
 
 struct watch_settings {
@@ -44,7 +49,7 @@ struct watch_settings {
     std::string queue;  // empty: all
     bool plain = false;
 };
-void add_options(CLI::App& to, watch_settings& settings);
+void add_options(options& to, watch_settings& settings);
 int run_watch(const watch_settings& settings);
 
 int run_ps(int pid);

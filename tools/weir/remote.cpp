@@ -40,12 +40,12 @@ bool speaks_as_ours(const http::client_response& answer) {
 
 remote::remote(const remote_settings& settings)
     : url_(settings.url), client_({.timeout = std::chrono::seconds(30)}) {
-    static_cast<void>(http::url::parse(url_));
     while (url_.ends_with('/')) {
         url_.pop_back();
     }
-    if (const std::vector<std::string> tokens = tokens_of(settings.token_file); !tokens.empty()) {
-        token_ = tokens.front();
+    if (const secrets tokens = find_tokens(settings.token_file, settings.tokens_from);
+        !tokens.lines.empty()) {
+        token_ = tokens.lines.front();
     }
 }
 

@@ -3,59 +3,107 @@
 
 #include "settings.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <weir/error.hpp>
+#include <weir/http/url.hpp>
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <optional>
+#include <sstream>
 
 namespace weir::program {
 
 namespace {
 
-clock::duration seconds_of(double number, const char* option) {
-    if (!(number > 0 && number <= 1e9)) {
-        throw invalid_argument(std::string(option) + " is " + std::to_string(number) +
-                               "; it must be a number of seconds above 0");
-    }
+clock::duration seconds(double number) {
     return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(number));
 }
 
-std::chrono::seconds hours_of(double number, const char* option) {
-    if (!(number >= 0 && number <= 1e6)) {
-        throw invalid_argument(std::string(option) + " is " + std::to_string(number) +
-                               "; it must be a number of hours, 0 or more");
-    }
+std::chrono::seconds hours(double number) {
     return std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::duration<double, std::ratio<3600>>(number));
 }
 
+// Throws invalid_argument for what it is not.
+template <class Check>
+void check_value(const char* what_is_right, Check check) {
+    try {
+        check();
+    } catch (const invalid_argument& error) {
+        throw invalid_argument(std::string("it must be ") + what_is_right + " (" + error.what() +
+                               ")");
+    }
+}
+
+// 'localhost:8080' and '8080' are what people write; both are this machine alone.
+io::address listen_address(const std::string& text) {
+    constexpr const char* what =
+        "an address and a port such as 127.0.0.1:8080, [::1]:8080 or unix:/run/weir.sock; port 0 is"
+        " any that is free";
+    io::address found;
+    check_value(what, [&] {
+        const bool is_port = text.find_first_not_of("0123456789") == std::string::npos;
+        constexpr std::string_view here = "localhost:";
+        found =
+            io::address::parse(is_port                  ? "127.0.0.1:" + text
+                               : text.starts_with(here) ? "127.0.0.1:" + text.substr(here.size())
+                                                        : text);
+    });
+    return found;
+}
+
 // 'name=program argument...', split at blanks.
-void allow_command(service::exec_commands& into, const std::string& text) {
+named_command command_of(const std::string& text) {
     const std::size_t equals = text.find('=');
-    service::allowed_command allowed;
-    if (equals != std::string::npos) {
+    named_command found;
+    if (equals != std::string::npos && equals != 0) {
+        found.name = text.substr(0, equals);
         std::istringstream words(text.substr(equals + 1));
         for (std::string word; words >> word;) {
-            allowed.command.push_back(word);
+            found.words.push_back(word);
         }
     }
-    if (equals == std::string::npos || equals == 0 || allowed.command.empty()) {
-        throw invalid_argument("--allow-command is '" + text +
-                               "'; it must be NAME=PROGRAM, with first arguments if need be");
+    if (found.words.empty()) {
+        throw invalid_argument(
+            "it must be NAME=PROGRAM, with first arguments if need be, such as"
+            " 'thumbnail=/usr/local/bin/thumbnail --stdin'");
     }
-    into.allow(text.substr(0, equals), std::move(allowed));
+    return found;
 }
 
 // A range of addresses, or the name of a host.
 void allow_address(http::address_filter& into, const std::string& text) {
-    if (text.find_first_not_of("0123456789abcdefABCDEF.:/") == std::string::npos) {
-        into.allow(text);
-    } else {
-        into.allow_host(text);
+    check_value("a range such as 10.0.0.0/8, an address, or the name of a host", [&] {
+        if (text.find_first_not_of("0123456789abcdefABCDEF.:/") == std::string::npos) {
+            into.allow(text);
+        } else {
+            into.allow_host(text);
+        }
+    });
+}
+
+void check_origin(const std::string& text) {
+    const std::optional<http::url> parsed = http::url::try_parse(text);
+    if (!parsed || parsed->origin().empty() || parsed->target() != "/") {
+        throw invalid_argument(
+            "it must be an origin, scheme and host and perhaps a port, such as"
+            " https://tasks.example.com");
     }
+}
+
+std::optional<std::string> credential(const char* name) {
+    const char* const folder = std::getenv("CREDENTIALS_DIRECTORY");
+    if (folder == nullptr || *folder == '\0') {
+        return std::nullopt;
+    }
+    std::string path = std::string(folder) + "/" + name;
+    return ::access(path.c_str(), R_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
 }
 
 }  // namespace
@@ -63,7 +111,8 @@ void allow_address(http::address_filter& into, const std::string& text) {
 std::vector<std::string> lines_of(const std::string& path, std::string_view option) {
     std::ifstream in(path);
     if (!in) {
-        throw invalid_argument(std::string(option) + ": the file '" + path + "' cannot be read");
+        throw invalid_argument(std::string(option) + ": the file '" + path +
+                               "' cannot be read: " + std::strerror(errno));
     }
     std::vector<std::string> lines;
     for (std::string line; std::getline(in, line);) {
@@ -78,108 +127,151 @@ std::vector<std::string> lines_of(const std::string& path, std::string_view opti
     return lines;
 }
 
-std::vector<std::string> tokens_of(const std::string& token_file) {
-    if (!token_file.empty()) {
-        return lines_of(token_file, "--token-file");
+// An explicit file first, then the environment, then a file that the configuration names, then systemd.
+secrets find_secrets(std::span<const std::string> files, source from, const char* option,
+                     const char* variable, const char* credential_name) {
+    const char* const given = std::getenv(variable);
+    const bool is_given = given != nullptr && *given != '\0';
+    secrets found;
+    if (!files.empty() && (!is_given || from != source::file)) {
+        for (const std::string& file : files) {
+            const std::vector<std::string> lines = lines_of(file, option);
+            found.lines.insert(found.lines.end(), lines.begin(), lines.end());
+            found.place += (found.place.empty() ? "" : ", ") + file;
+        }
+    } else if (is_given) {
+        std::istringstream words(given);
+        for (std::string word; words >> word;) {
+            found.lines.push_back(word);
+        }
+        found.place = variable;
+    } else if (const std::optional<std::string> path = credential(credential_name)) {
+        found.lines = lines_of(*path, "credential");
+        found.place = *path;
     }
-    const char* const given = std::getenv("WEIR_TOKEN");
-    return given != nullptr && *given != '\0' ? std::vector<std::string>{given}
-                                              : std::vector<std::string>{};
+    return found;
+}
+
+secrets find_tokens(const std::string& file, source from) {
+    const std::string files[] = {file};
+    return find_secrets(std::span(files, file.empty() ? 0 : 1), from, "--token-file", "WEIR_TOKEN",
+                        "token");
 }
 
 serve_plan::serve_plan(const serve_settings& settings)
-    : at(io::address::parse(settings.listen)),
+    : at(settings.listen),
       database(settings.database),
       max_body(settings.max_body),
-      tokens(tokens_of(settings.token_file)),
+      tokens(find_tokens(settings.token_file, settings.tokens_from)),
       origins(settings.origins),
       names(settings.names),
+      filter(settings.filter),
+      commands_given(settings.commands),
       host_rate(settings.host_rate),
       host_concurrency(settings.host_concurrency) {
     service.workers = settings.workers;
-    service.lease = seconds_of(settings.lease, "--lease");
+    service.lease = seconds(settings.lease);
     service.heartbeat = service.lease / 5;
-    service.default_timeout = seconds_of(settings.timeout, "--timeout");
-    service.drain_limit = seconds_of(settings.drain, "--drain");
-    service.kept = {.completed = hours_of(settings.keep_completed, "--keep-completed"),
-                    .failed = hours_of(settings.keep_failed, "--keep-failed"),
-                    .cancelled = hours_of(settings.keep_cancelled, "--keep-cancelled")};
-    for (const std::string& each : settings.allowed_addresses) {
-        allow_address(filter, each);
-    }
-    for (const std::string& file : settings.webhook_key_files) {
-        for (const std::string& line : lines_of(file, "--webhook-key-file")) {
+    service.default_timeout = seconds(settings.timeout);
+    service.drain_limit = seconds(settings.drain);
+    service.kept = {.completed = hours(settings.keep_completed),
+                    .failed = hours(settings.keep_failed),
+                    .cancelled = hours(settings.keep_cancelled)};
+    const secrets found = find_secrets(settings.webhook_key_files, settings.keys_from,
+                                       "--webhook-key-file", "WEIR_WEBHOOK_KEY", "webhook-key");
+    for (const std::string& line : found.lines) {
+        try {
             keys.push_back(service::webhook_key::parse(line));
+        } catch (const invalid_argument& error) {
+            throw invalid_argument(found.place + ": " + error.what());
         }
     }
-    for (const std::string& each : settings.commands) {
-        allow_command(commands, each);
+    key_place = found.place;
+    for (const named_command& each : settings.commands) {
+        service::allowed_command allowed;
+        allowed.command = each.words;
+        commands.allow(each.name, std::move(allowed));
     }
 }
 
-void add_options(CLI::App& to, serve_settings& settings) {
-    to.add_option("-l,--listen", settings.listen, "Address and port")
-        ->envname("WEIR_LISTEN")
-        ->capture_default_str();
-    to.add_option("-d,--database", settings.database, "File where tasks are kept")
-        ->envname("WEIR_DATABASE")
-        ->capture_default_str();
-    to.add_option("-w,--workers", settings.workers, "Tasks that run at a time")
-        ->envname("WEIR_WORKERS")
-        ->check(CLI::Range(1, 100000))
-        ->capture_default_str();
-    to.add_option("--timeout", settings.timeout, "Seconds for a task that says nothing else")
-        ->capture_default_str();
-    to.add_option("--lease", settings.lease,
-                  "Seconds of silence after which others take over a node's tasks")
-        ->capture_default_str();
-    to.add_option("--drain", settings.drain,
-                  "Seconds for running tasks when the service is stopped")
-        ->capture_default_str();
-    to.add_option("--keep-completed", settings.keep_completed,
-                  "Hours that completed tasks are kept")
-        ->capture_default_str();
-    to.add_option("--keep-failed", settings.keep_failed, "Hours that failed tasks are kept")
-        ->capture_default_str();
-    to.add_option("--keep-cancelled", settings.keep_cancelled,
-                  "Hours that cancelled tasks are kept")
-        ->capture_default_str();
-    to.add_option("--max-body", settings.max_body, "Bytes of a request")->capture_default_str();
-    to.add_option("--token-file", settings.token_file,
-                  "File with the tokens that open the API, one a line (or WEIR_TOKEN); without any,"
-                  " only this machine gets in");
-    to.add_option("--origin", settings.origins,
-                  "Origin of pages that may use the API, besides its own");
-    to.add_option("--name", settings.names,
-                  "Name of this machine that requests may use, besides localhost");
-    to.add_option("--allow-address", settings.allowed_addresses,
-                  "Addresses (10.0.0.0/8) or host that deliveries may go to, though not public");
-    to.add_option("--webhook-key-file", settings.webhook_key_files,
-                  "File with keys, 'whsec_...', that deliveries are signed with");
-    to.add_option("--allow-command", settings.commands,
-                  "NAME=PROGRAM that tasks of the kind 'exec' may run");
-    to.add_option("--host-rate", settings.host_rate, "Deliveries a second to one host")
-        ->capture_default_str();
-    to.add_option("--host-concurrency", settings.host_concurrency,
-                  "Deliveries at a time to one host")
-        ->capture_default_str();
-    to.add_option("--log-format", settings.log_format, "text or json")
-        ->envname("WEIR_LOG_FORMAT")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->capture_default_str();
-    to.add_option("--log-level", settings.log_level, "debug, info, warning or error")
-        ->envname("WEIR_LOG_LEVEL")
-        ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-        ->capture_default_str();
-    to.add_flag("--check", settings.only_check,
-                "Only say whether the configuration and the database are in order");
+void add_options(options& to, serve_settings& settings) {
+    constexpr double year = 366 * 24 * 3600;
+    constexpr double century = 100 * 366 * 24;
+    const auto number = [](double preset) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.15g", preset);
+        return std::string(text);
+    };
+    to.value({"-l,--listen", "ADDRESS", "Address and port", "127.0.0.1:8080"},
+             [&](const std::string& text) { settings.listen = listen_address(text); });
+    to.text({"-d,--database", "FILE", "Where tasks are kept", ""}, settings.database);
+    to.number({"-w,--workers", "COUNT", "Tasks that run at a time", "256"}, settings.workers, 1,
+              100'000);
+    to.number({"--timeout", "SECONDS", "Longest run of a task that names no timeout", number(600)},
+              settings.timeout, 0.001, year);
+    to.number({"--lease", "SECONDS", "Silence after which others take over a node's tasks", "10"},
+              settings.lease, 0.1, year);
+    to.number({"--drain", "SECONDS", "That running tasks have when the service is stopped", "25"},
+              settings.drain, 0.001, year);
+    to.number({"--keep-completed", "HOURS", "For which completed tasks are kept", "24"},
+              settings.keep_completed, 0, century);
+    to.number({"--keep-failed", "HOURS", "For which failed tasks are kept", "720"},
+              settings.keep_failed, 0, century);
+    to.number({"--keep-cancelled", "HOURS", "For which cancelled tasks are kept", "168"},
+              settings.keep_cancelled, 0, century);
+    to.number({"--max-body", "BYTES", "Largest request", "1048576"}, settings.max_body, 1, 1e12);
+    to.text({"--token-file", "FILE",
+             "Tokens that open the API, one a line (or WEIR_TOKEN); without any, only this machine"
+             " gets in",
+             ""},
+            settings.token_file);
+    to.value({"--origin", "ORIGIN", "Pages from there may use the API, besides its own", "", true},
+             [&](const std::string& text) {
+                 check_origin(text);
+                 settings.origins.push_back(text);
+             });
+    to.texts(
+        {"--name", "HOST", "Name of this machine that requests may use, besides localhost", ""},
+        settings.names);
+    to.value({"--allow-address", "RANGE|HOST",
+              "Deliveries may go there, though it is not public (10.0.0.0/8)", "", true},
+             [&](const std::string& text) { allow_address(settings.filter, text); });
+    to.texts({"--webhook-key-file", "FILE",
+              "Keys 'whsec_...' that sign deliveries, one a line (or WEIR_WEBHOOK_KEY)", ""},
+             settings.webhook_key_files);
+    to.value({"--allow-command", "NAME=PROGRAM", "What tasks of the kind 'exec' may run", "", true},
+             [&](const std::string& text) {
+                 named_command found = command_of(text);
+                 for (const named_command& each : settings.commands) {
+                     if (each.name == found.name) {
+                         throw invalid_argument("it must be another name: '" + found.name +
+                                                "' was given before");
+                     }
+                 }
+                 settings.commands.push_back(std::move(found));
+             });
+    to.number({"--host-rate", "COUNT", "Deliveries a second to one host", "50"}, settings.host_rate,
+              0.001, 1e6);
+    to.number({"--host-concurrency", "COUNT", "Deliveries at a time to one host", "16"},
+              settings.host_concurrency, 1, 100'000);
+    to.choice({"--log-format", "", "How the log on standard error is written", ""},
+              settings.log_format, {"text", "json"});
+    to.choice({"--log-level", "", "What is worth a line", ""}, settings.log_level,
+              {"debug", "info", "warning", "error"});
+    to.only_flag("--check", "Say whether all is in order, and change nothing", settings.only_check);
 }
 
-void add_options(CLI::App& to, remote_settings& settings) {
-    to.add_option("-s,--server", settings.url, "Where the service is")
-        ->envname("WEIR_SERVER")
-        ->capture_default_str();
-    to.add_option("--token-file", settings.token_file, "File with a token (or WEIR_TOKEN)");
+void add_options(options& to, remote_settings& settings) {
+    to.set_variables(true);
+    to.value({"-s,--server", "URL", "Where the service is", settings.url},
+             [&](const std::string& text) {
+                 check_value("a URL such as http://127.0.0.1:8080",
+                             [&] { static_cast<void>(http::url::parse(text)); });
+                 settings.url = text;
+             });
+    to.text({"--token-file", "FILE", "With a token in its first line (or WEIR_TOKEN)", ""},
+            settings.token_file);
+    to.set_variables(false);
 }
 
 }  // namespace weir::program

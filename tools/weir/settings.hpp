@@ -2,6 +2,8 @@
 // What the command line, the environment and the configuration file say.
 #pragma once
 
+#include "options.hpp"
+
 #include <weir/http/address_filter.hpp>
 #include <weir/io/address.hpp>
 #include <weir/service/handlers/exec.hpp>
@@ -12,15 +14,15 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace weir::program {
 
-// As given: texts and numbers.
+struct named_command {
+    std::string name;
+    std::vector<std::string> words;  // the program and its first arguments
+};
+
 struct serve_settings {
-    std::string listen = "127.0.0.1:8080";
+    io::address listen = io::address::loopback(8080);
     std::string database = "weir.db";
     std::size_t workers = 256;
     double lease = 10;
@@ -31,20 +33,31 @@ struct serve_settings {
     double keep_cancelled = 24 * 7;
     std::uint64_t max_body = 1 << 20;
     std::string token_file;
+    source tokens_from = source::none;
     std::vector<std::string> origins;
     std::vector<std::string> names;  // for this machine
-    std::vector<std::string> allowed_addresses;
+    http::address_filter filter = http::address_filter::public_only();
     std::vector<std::string> webhook_key_files;
-    std::vector<std::string> commands;  // 'name=program argument...'
+    source keys_from = source::none;
+    std::vector<named_command> commands;
     double host_rate = 50;
     std::size_t host_concurrency = 16;
     std::string log_format = "text";
     std::string log_level = "info";
     bool only_check = false;
+    std::vector<options::found> found;  // each of these, and where it came from
 };
-void add_options(CLI::App& to, serve_settings& settings);
+void add_options(options& to, serve_settings& settings);
 
-// The same, understood and checked. Throws invalid_argument that names the option and what would be right.
+struct secrets {
+    std::vector<std::string> lines;
+    std::string place;  // empty: there are none
+};
+// From the file, if a flag or a variable named it; from WEIR_TOKEN; from the file, if the configuration named it; or
+// from the credential 'token' that systemd passes on.
+secrets find_tokens(const std::string& file, source from);
+
+// The same, with what lies in files. Throws invalid_argument that names the option and what would be right.
 struct serve_plan {
     explicit serve_plan(const serve_settings& settings);
 
@@ -52,12 +65,14 @@ struct serve_plan {
     std::string database;
     service::service_options service;
     std::uint64_t max_body;
-    std::vector<std::string> tokens;
+    secrets tokens;
     std::vector<std::string> origins;
     std::vector<std::string> names;
-    http::address_filter filter = http::address_filter::public_only();
+    http::address_filter filter;
     std::vector<service::webhook_key> keys;
+    std::string key_place;
     service::exec_commands commands;
+    std::vector<named_command> commands_given;
     double host_rate;
     std::size_t host_concurrency;
 };
@@ -66,12 +81,11 @@ struct serve_plan {
 struct remote_settings {
     std::string url = "http://127.0.0.1:8080";
     std::string token_file;
+    source tokens_from = source::none;
 };
-void add_options(CLI::App& to, remote_settings& settings);
+void add_options(options& to, remote_settings& settings);
 
 // The lines of a file that are not empty. Throws invalid_argument if it cannot be read.
 std::vector<std::string> lines_of(const std::string& path, std::string_view option);
-// From the file, or from WEIR_TOKEN; empty: none.
-std::vector<std::string> tokens_of(const std::string& token_file);
 
 }  // namespace weir::program

@@ -4,7 +4,6 @@
 #include "commands.hpp"
 #include "remote.hpp"
 #include "text.hpp"
-#include <CLI/CLI.hpp>
 
 #include <weir/http/json.hpp>
 #include <weir/http/percent.hpp>
@@ -74,17 +73,29 @@ json::object request_of(const submit_settings& settings) {
 }
 
 void print_task(const json::value& task) {
-    std::printf("%s  %s  %s\n", text_of(task, "id").c_str(), text_of(task, "status").c_str(),
-                text_of(task, "kind").c_str());
+    const auto print = [](const char* member, std::string_view text) {
+        std::printf("  %-12s %s\n", member, shown(text).c_str());
+    };
+    std::printf("%s  %s  %s\n", shown(text_of(task, "id")).c_str(),
+                shown(text_of(task, "status")).c_str(), shown(text_of(task, "kind")).c_str());
     for (const char* member : {"queue", "created_at", "due_at", "started_at", "finished_at",
                                "message", "error", "held_by"}) {
         if (const std::string text = text_of(task, member); !text.empty()) {
-            std::printf("  %-12s %s\n", member, shown(text).c_str());
+            print(member, text);
         }
+    }
+    const auto number = [&](const char* member) {
+        return http::optional_member<double>(task, member).value_or(0);
+    };
+    if (number("failures") > 0) {
+        char text[64];
+        std::snprintf(text, sizeof text, "%.0f of %.0f", number("failures"),
+                      number("max_attempts"));
+        print("failures", text);
     }
     if (const json::value* const result = http::detail::find_member(task, "result");
         result != nullptr && !result->is_null()) {
-        std::printf("  %-12s %s\n", "result", shown(http::to_json(*result)).c_str());
+        print("result", http::to_json(*result));
     }
 }
 
@@ -124,21 +135,23 @@ task<int> submit(const submit_settings& settings) {
 }
 
 void print_queues(const json::value& all) {
-    std::printf("%-20s %10s %10s %12s %10s %10s\n", "queue", "pending", "running", "completed",
-                "failed", "cancelled");
     const json::value* const queues = http::detail::find_member(all, "queues");
-    if (queues == nullptr || !queues->is_array()) {
+    if (queues == nullptr || !queues->is_array() || queues->get_array().empty()) {
+        std::puts("no queues yet: the first task makes one");
         return;
     }
+    std::printf("%-20s %10s %10s %12s %10s %10s\n", "queue", "pending", "running", "completed",
+                "failed", "cancelled");
     for (const json::value& each : queues->get_array()) {
         const json::value counts = http::member<json::value>(each, "counts");
         const auto count = [&](std::string_view state) {
             return http::optional_member<std::uint64_t>(counts, state).value_or(0);
         };
         const bool is_paused = http::optional_member<bool>(each, "is_paused").value_or(false);
-        std::printf("%-20s %10lu %10lu %12lu %10lu %10lu%s\n", text_of(each, "name").c_str(),
-                    count("pending"), count("running"), count("completed"), count("failed"),
-                    count("cancelled"), is_paused ? "  paused" : "");
+        std::printf("%s %10lu %10lu %12lu %10lu %10lu%s\n",
+                    in_columns(shown(text_of(each, "name")), 20).c_str(), count("pending"),
+                    count("running"), count("completed"), count("failed"), count("cancelled"),
+                    is_paused ? "  paused" : "");
     }
 }
 
@@ -148,7 +161,7 @@ task<int> show_status(const status_settings& settings) {
         settings.id.empty() ? "/queues" : "/tasks/" + http::encode_component(settings.id);
     const json::value answer = co_await service.get(path);
     if (settings.as_json) {
-        std::puts(http::to_json(answer).c_str());
+        std::puts(json_for_terminal(http::to_json(answer)).c_str());
     } else if (settings.id.empty()) {
         print_queues(answer);
     } else {
@@ -160,32 +173,35 @@ task<int> show_status(const status_settings& settings) {
 
 }  // namespace
 
-void add_options(CLI::App& to, submit_settings& settings) {
+void add_options(options& to, submit_settings& settings) {
+    constexpr double year = 366 * 24 * 3600;
+    to.text({"kind", "KIND", "Which handler is to run it", "", false, true}, settings.kind);
+    to.text({"payload", "JSON", "For the handler; - for standard input", ""}, settings.payload);
     add_options(to, settings.to);
-    to.add_option("kind", settings.kind, "Which handler is to run it")->required();
-    to.add_option("payload", settings.payload, "JSON for the handler; - for standard input")
-        ->capture_default_str();
-    to.add_option("-q,--queue", settings.queue, "Queue");
-    to.add_option("-p,--priority", settings.priority, "Higher first");
-    to.add_option("--delay", settings.delay, "Seconds before it may run");
-    to.add_option("--timeout", settings.timeout, "Seconds that one run may take");
-    to.add_option("--attempts", settings.attempts, "How often it is tried");
-    to.add_option("--key", settings.key, "Idempotency key: the same key makes no second task");
-    to.add_option("--flow-key", settings.flow_key, "Tasks with the same key share limits");
-    to.add_option("-t,--tag", settings.tags, "Tag; several are possible: -t a -t b")
-        ->allow_extra_args(false);  // what follows may be the kind
-    to.add_flag("-W,--wait", settings.wait,
-                "Wait for its end and show it; exit code 3 if it did not complete");
+    to.text({"-q,--queue", "NAME", "Queue", "default"}, settings.queue);
+    to.number({"-p,--priority", "NUMBER", "Higher first", "0"}, settings.priority, -1000, 1000);
+    to.number({"--delay", "SECONDS", "Before it may run", ""}, settings.delay, 0, 100 * year);
+    to.number({"--timeout", "SECONDS", "That one run may take", ""}, settings.timeout, 0.001, year);
+    to.number({"--attempts", "COUNT", "How often it is tried", ""}, settings.attempts, 1,
+              1'000'000);
+    to.text({"--key", "KEY", "Idempotency key: the same key makes no second task", ""},
+            settings.key);
+    to.text({"--flow-key", "KEY", "Tasks with the same key share limits", ""}, settings.flow_key);
+    to.texts({"-t,--tag", "TAG", "To find it by; several are possible: -t a -t b", ""},
+             settings.tags);
+    to.flag(
+        {"-W,--wait", "", "Wait for its end and show it; exit code 3 if it did not complete", ""},
+        settings.wait);
 }
 
 int run_submit(const submit_settings& settings) {
     return weir::run(submit(settings));
 }
 
-void add_options(CLI::App& to, status_settings& settings) {
+void add_options(options& to, status_settings& settings) {
+    to.text({"id", "ID", "A task; without one, all queues are shown", ""}, settings.id);
     add_options(to, settings.to);
-    to.add_option("id", settings.id, "A task; without one, all queues are shown");
-    to.add_flag("--json", settings.as_json, "As JSON");
+    to.flag({"--json", "", "As JSON", ""}, settings.as_json);
 }
 
 int run_status(const status_settings& settings) {

@@ -5,7 +5,6 @@
 #include "commands.hpp"
 #include "remote.hpp"
 #include "task_view.hpp"
-#include <CLI/CLI.hpp>
 
 #include <weir/error.hpp>
 #include <weir/http/detail/base64.hpp>
@@ -162,11 +161,11 @@ task<int> watch(const watch_settings& settings) {
 
 }  // namespace
 
-void add_options(CLI::App& to, watch_settings& settings) {
+void add_options(options& to, watch_settings& settings) {
     add_options(to, settings.to);
-    to.add_option("-q,--queue", settings.queue, "Only this queue");
-    to.add_flag("--plain", settings.plain,
-                "A line for each change, as when the output is no terminal");
+    to.text({"-q,--queue", "NAME", "Only this queue", ""}, settings.queue);
+    to.flag({"--plain", "", "A line for each change, as when the output is no terminal", ""},
+            settings.plain);
 }
 
 int run_watch(const watch_settings& settings) {

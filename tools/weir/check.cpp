@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// weir serve --check: all that could keep the service from beginning, found without touching anything. The service is
+// made upon a store in memory, which finds whatever is wrong with its options; the file is only looked at.
+
+#include "commands.hpp"
+#include "text.hpp"
+#include "whole_service.hpp"
+
+#include <weir/error.hpp>
+#include <weir/io/error.hpp>
+#include <weir/run.hpp>
+#include <weir/service/api.hpp>
+#include <weir/service/cron.hpp>
+#include <weir/service/memory_store.hpp>
+#include <weir/service/sqlite_store.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace weir::program {
+
+namespace {
+
+class findings {
+public:
+    void good(const std::string& about, const std::string& words) { print("ok", about, words); }
+    void bad(const std::string& about, const std::string& words) {
+        print("WRONG", about, words);
+        ++wrong_;
+    }
+    std::size_t wrong() const { return wrong_; }
+
+private:
+    static void print(const char* mark, const std::string& about, const std::string& words) {
+        std::printf("  %-6s %-18s %s\n", mark, about.c_str(), shown(words).c_str());
+    }
+    std::size_t wrong_ = 0;
+};
+
+void print_option(std::string_view name, std::string_view value, std::string_view place) {
+    std::string line = in_columns(name, 20);
+    line += value.size() > 24 ? std::string(value) : in_columns(value, 24);
+    if (!place.empty()) {
+        line += "  <- ";
+        line += place;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::printf("  %s\n", line.c_str());
+}
+
+void print_options(const serve_settings& settings, const serve_plan& plan) {
+    std::puts("Options:");
+    for (const options::found& each : settings.found) {
+        print_option(each.name, each.value.empty() ? "-" : shown(each.value),
+                     each.from == source::none ? "" : shown(each.place));
+    }
+    const auto count = [](std::size_t number) {
+        return number == 0 ? std::string("none") : std::to_string(number);
+    };
+    print_option("(tokens)", count(plan.tokens.lines.size()), shown(plan.tokens.place));
+    print_option("(webhook keys)", count(plan.keys.size()), shown(plan.key_place));
+}
+
+void check_address(const io::address& at, findings& found) {
+    if (at.kind() == io::address::family::local) {
+        const std::string path = at.path();  // listening would make it
+        const std::string folder = std::filesystem::path(path).parent_path().string();
+        if (path.starts_with("@") || ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) {
+            found.good("listen", at.text());
+        } else {
+            found.bad("listen", "the folder of " + path + ": " + std::strerror(errno));
+        }
+        return;
+    }
+    try {
+        static_cast<void>(listen_at(at));
+        found.good("listen",
+                   at.port() == 0 ? at.text() + ", any port that is free" : at.text() + " is free");
+    } catch (const io_error& error) {
+        found.bad("listen", error.what());
+    }
+}
+
+void check_schedules(const service::sqlite_file_facts& file, findings& found) {
+    std::size_t wrong = 0;
+    for (const auto& [name, zone] : file.schedules) {
+        try {
+            service::check_zone(zone);
+        } catch (const std::exception& error) {
+            ++wrong;
+            found.bad("schedule", name + ": " + error.what());
+        }
+    }
+    if (wrong == 0) {
+        found.good("schedules", file.schedules.empty() ? "none"
+                                                       : std::to_string(file.schedules.size()) +
+                                                             ", their time zones are known");
+    }
+}
+
+task<> check_database(std::string path, findings& found) {
+    try {
+        const service::sqlite_file_facts file = co_await service::look_at_sqlite_store(path);
+        if (!file.exists) {
+            found.good("database", path + " is not there yet and can be made");
+        } else {
+            const std::string version = std::to_string(file.version);
+            const std::string newest = std::to_string(file.newest_version);
+            found.good(
+                "database",
+                path + " has version " + version + " of the tables" +
+                    (file.version < file.newest_version ? ", to be brought to " + newest : "") +
+                    "; tasks: " + std::to_string(file.tasks[0]) + " pending, " +
+                    std::to_string(file.tasks[1]) + " running, " + std::to_string(file.tasks[3]) +
+                    " failed");
+        }
+        check_schedules(file, found);
+    } catch (const service::store_unavailable& error) {
+        found.bad("database", error.what());
+    }
+}
+
+void check_zones(findings& found) {
+    try {
+        service::check_zone("Europe/Berlin");
+        found.good("time zones", "are known here");
+    } catch (const std::exception& error) {
+        found.bad("time zones", error.what());
+    }
+}
+
+task<int> check(const serve_settings& settings, const serve_plan& plan) {
+    {
+        service::memory_store nothing;
+        whole_service all_of_it(nothing, plan);
+        static_cast<void>(all_of_it.api(plan));
+    }
+    print_options(settings, plan);
+    std::puts("Checks:");
+    findings found;
+    check_address(plan.at, found);
+    co_await check_database(plan.database, found);
+    check_zones(found);
+    for (const named_command& each : settings.commands) {
+        const std::string wrong = trouble_with_program(each.words.front());
+        if (wrong.empty()) {
+            found.good("command " + shown(each.name), each.words.front());
+        } else {
+            found.bad("command " + shown(each.name), wrong);
+        }
+    }
+    if (found.wrong() > 0) {
+        std::printf("%zu of these must be mended before the service can run\n", found.wrong());
+        co_return 1;
+    }
+    std::puts("All is in order; nothing was changed.");
+    co_return 0;
+}
+
+}  // namespace
+
+int run_check(const serve_settings& settings) {
+    const serve_plan plan(settings);
+    const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
+    service::check_exposure(plan.at, {.tokens = tokens});
+    return weir::run(check(settings, plan));
+}
+
+}  // namespace weir::program

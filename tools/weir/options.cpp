@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+
+#include "options.hpp"
+
+#include "text.hpp"
+#include <CLI/CLI.hpp>
+
+#include <weir/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace weir::program {
+
+namespace {
+
+// '-l,--listen' is 'listen', and so is 'listen'.
+std::string long_name(const std::string& names) {
+    const std::size_t dashes = names.find("--");
+    return dashes == std::string::npos ? names : names.substr(dashes + 2);
+}
+
+std::string variable_for(const std::string& name) {
+    std::string made = "WEIR_";
+    for (const char letter : name) {
+        made += letter == '-'                    ? '_'
+                : letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
+                                                 : letter;
+    }
+    return made;
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        const std::size_t end = std::min(text.find(at, begin), text.size());
+        const std::size_t first = text.find_first_not_of(' ', begin);
+        if (first < end) {
+            const std::size_t last = text.find_last_not_of(' ', end - 1);
+            parts.push_back(text.substr(first, last + 1 - first));
+        }
+        begin = end + 1;
+    }
+    return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* between) {
+    std::string all;
+    for (const std::string& each : parts) {
+        all += (all.empty() ? "" : between) + each;
+    }
+    return all;
+}
+
+std::string plainly(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.15g", number);
+    return text;
+}
+
+}  // namespace
+
+std::string unknown(std::string_view what, std::string_view typed,
+                    const std::vector<std::string>& names) {
+    std::string words = "there is no " + std::string(what) + " '" + shown(typed, 60) + "'";
+    if (const std::string_view meant = nearest(typed, names); !meant.empty()) {
+        return words + "; did you mean '" + std::string(meant) + "'?";
+    }
+    return words + "; there are: " + joined(names, ", ");
+}
+
+double read_number(const std::string& text, double least, double most, bool is_whole) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || !(number >= least) ||
+        !(number <= most) || (is_whole && number != std::floor(number))) {
+        throw invalid_argument("it must be a " + std::string(is_whole ? "whole " : "") +
+                               "number from " + plainly(least) + " to " + plainly(most));
+    }
+    return number;
+}
+
+options::options(CLI::App& command, bool has_variables)
+    : command_(command), has_variables_(has_variables) {}
+
+options::known& options::add(option_text text, taker take) {
+    known& made = all_.emplace_back();
+    made.text = std::move(text);
+    made.name = long_name(made.text.names);
+    made.take = std::move(take);
+    std::string means = made.text.means;
+    if (has_variables_ && made.text.names.starts_with("-")) {
+        made.variable = variable_for(made.name);
+        means += " [" + made.variable + "]";
+    }
+    made.option = command_.add_option(made.text.names, made.said, means);
+    // One word each time; otherwise CLI11 takes words that follow, and takes lists in brackets apart.
+    made.option->type_name(made.text.takes)->expected(1)->allow_extra_args(false);
+    if (made.text.is_list) {
+        made.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
+    if (!made.text.preset.empty()) {
+        made.option->default_str(made.text.preset);
+    }
+    made.option->required(made.text.is_required);
+    return made;
+}
+
+void options::value(option_text text, taker take) {
+    add(std::move(text), std::move(take));
+}
+
+void options::text(option_text text, std::string& into) {
+    if (text.preset.empty()) {
+        text.preset = into;
+    }
+    add(std::move(text), [&into](const std::string& given) { into = given; });
+}
+
+void options::texts(option_text text, std::vector<std::string>& into) {
+    text.is_list = true;
+    add(std::move(text), [&into](const std::string& given) { into.push_back(given); });
+}
+
+void options::choice(option_text text, std::string& into, std::initializer_list<const char*> all) {
+    const std::vector<std::string> names(all.begin(), all.end());
+    text.takes = joined(names, "|");
+    text.preset = into;
+    add(std::move(text), [&into, names](const std::string& given) {
+        if (std::find(names.begin(), names.end(), given) == names.end()) {
+            throw invalid_argument("it must be one of: " + joined(names, ", "));
+        }
+        into = given;
+    });
+}
+
+void options::flag(option_text text, bool& into) {
+    known& made = all_.emplace_back();
+    made.text = std::move(text);
+    made.name = long_name(made.text.names);
+    made.is_flag = true;
+    made.take = [&into](const std::string& given) {
+        if (given != "true" && given != "false") {
+            throw invalid_argument("it must be true or false");
+        }
+        into = given == "true";
+    };
+    made.option = command_.add_flag(
+        made.text.names, [&made](std::int64_t) { made.said.assign(1, "true"); }, made.text.means);
+}
+
+void options::only_flag(const std::string& names, const std::string& means, bool& into) {
+    command_.add_flag(names, into, means);
+}
+
+void options::take(known& each, const std::vector<std::string>& values, source from,
+                   const std::string& place) {
+    for (const std::string& value : values) {
+        try {
+            each.take(value);
+        } catch (const invalid_argument& error) {
+            const std::string named = from == source::file ? place + ": " + each.name : place;
+            throw invalid_argument(named + " is '" + shown(value, 200) + "'; " + error.what());
+        }
+    }
+    found_.push_back({each.name, joined(values, "; "), from, place});
+}
+
+void options::take(std::span<const config_entry> file) {
+    check_names(file);
+    for (known& each : all_) {
+        const char* const variable =
+            each.variable.empty() ? nullptr : std::getenv(each.variable.c_str());
+        const auto entry = std::find_if(file.begin(), file.end(), [&](const config_entry& one) {
+            return one.section == section() && one.key == each.name;
+        });
+        if (!each.said.empty()) {
+            const bool is_placed = !each.text.names.starts_with("-");
+            take(each, each.said, source::flag, (is_placed ? "" : "--") + each.name);
+        } else if (variable != nullptr && *variable != '\0') {
+            take(each,
+                 each.text.is_list ? split(variable, ';') : std::vector<std::string>{variable},
+                 source::variable, each.variable);
+        } else if (entry != file.end()) {
+            if (entry->is_list && !each.text.is_list) {
+                throw invalid_argument(entry->place + ": " + each.name +
+                                       " is a list; it must be one value");
+            }
+            take(each, entry->values, source::file, entry->place);
+        } else {
+            found_.push_back({each.name, each.text.preset, source::none, ""});
+        }
+    }
+}
+
+void options::check_names(std::span<const config_entry> file) const {
+    const std::vector<std::string> all = names();
+    for (const config_entry& each : file) {
+        if (each.section == section() && std::find(all.begin(), all.end(), each.key) == all.end()) {
+            throw invalid_argument(each.place + ": " + unknown("option", each.key, all) + " (in [" +
+                                   section() + "])");
+        }
+    }
+}
+
+source options::source_of(std::string_view name) const {
+    const auto one = std::find_if(found_.begin(), found_.end(),
+                                  [&](const found& each) { return each.name == name; });
+    return one != found_.end() ? one->from : source::none;
+}
+
+std::string options::section() const {
+    return command_.get_name();
+}
+
+std::vector<std::string> options::names() const {
+    std::vector<std::string> all;
+    for (const known& each : all_) {
+        all.push_back(each.name);
+    }
+    return all;
+}
+
+}  // namespace weir::program

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// The options of a command, from flags, the environment and the configuration file, in this order: the first that says
+// something counts. CLI11 splits the command line and writes the help; values are read here, so that whatever is wrong
+// with one is said in the same words, with where it came from and what would be right.
+#pragma once
+
+#include "config_file.hpp"
+
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace weir::program {
+
+enum class source : unsigned char { none, file, variable, flag };
+
+// How an option is called and explained.
+struct option_text {
+    std::string names;   // '-l,--listen', or 'kind' for one that is known by its place
+    std::string takes;   // 'ADDRESS'
+    std::string means;   // in the help
+    std::string preset;  // in the help, and where values are listed
+    bool is_list = false;
+    bool is_required = false;
+};
+
+class options {
+public:
+    // Takes one value, and throws invalid_argument 'it must be ...' if it is not right.
+    using taker = std::function<void(const std::string&)>;
+
+    // With variables: each option also has one, WEIR_<NAME>.
+    options(CLI::App& command, bool has_variables);
+    options(const options&) = delete;
+    options& operator=(const options&) = delete;
+
+    void value(option_text text, taker take);
+    void text(option_text text, std::string& into);
+    void texts(option_text text, std::vector<std::string>& into);
+    void choice(option_text text, std::string& into, std::initializer_list<const char*> all);
+    template <class Number>
+    void number(option_text text, Number& into, double least, double most);
+    void flag(option_text text, bool& into);
+    // For the command line alone.
+    void only_flag(const std::string& names, const std::string& means, bool& into);
+    // Of the options that follow.
+    void set_variables(bool has_them) { has_variables_ = has_them; }
+
+    // Takes what was said. Throws invalid_argument.
+    void take(std::span<const config_entry> file);
+    // Only whether the names in the file are known here.
+    void check_names(std::span<const config_entry> file) const;
+
+    struct found {
+        std::string name;
+        std::string value;  // or the preset
+        source from = source::none;
+        std::string place;  // '--workers', 'WEIR_WORKERS', 'weir.toml:3'
+    };
+    const std::vector<found>& all_found() const { return found_; }
+    source source_of(std::string_view name) const;
+    std::string section() const;
+    std::vector<std::string> names() const;
+
+private:
+    struct known {
+        option_text text;
+        std::string name;      // 'listen'
+        std::string variable;  // empty: none
+        taker take;
+        CLI::Option* option = nullptr;
+        std::vector<std::string> said;
+        bool is_flag = false;
+    };
+    known& add(option_text text, taker take);
+    void take(known& each, const std::vector<std::string>& values, source from,
+              const std::string& place);
+
+    CLI::App& command_;
+    bool has_variables_;
+    std::deque<known> all_;  // CLI11 keeps pointers into it
+    std::vector<found> found_;
+};
+
+// 'there is no option 'wokers'; did you mean 'workers'?', or the list of all.
+std::string unknown(std::string_view what, std::string_view typed,
+                    const std::vector<std::string>& names);
+
+// Throws invalid_argument 'it must be a number from ... to ...'.
+double read_number(const std::string& text, double least, double most, bool is_whole);
+
+namespace detail {
+
+template <class T>
+struct plain {
+    using type = T;
+};
+template <class T>
+struct plain<std::optional<T>> {
+    using type = T;
+};
+
+}  // namespace detail
+
+template <class Number>
+void options::number(option_text text, Number& into, double least, double most) {
+    using plain = typename detail::plain<Number>::type;
+    value(std::move(text), [&into, least, most](const std::string& given) {
+        into = static_cast<plain>(read_number(given, least, most, std::is_integral_v<plain>));
+    });
+}
+
+}  // namespace weir::program
