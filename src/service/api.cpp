@@ -32,7 +32,7 @@ struct route {
     api_core::answer (api_core::*answer)(http::request&);
 };
 
-constexpr std::array<route, 24> routes = {{
+constexpr std::array<route, 25> routes = {{
     {method::post, "/tasks", &api_core::submit},
     {method::get, "/tasks", &api_core::list_tasks},
     {method::post, "/tasks/batch", &api_core::submit_batch},
@@ -52,6 +52,7 @@ constexpr std::array<route, 24> routes = {{
     {method::delete_, "/schedules/{name}", &api_core::remove_schedule},
     {method::get, "/kinds", &api_core::list_kinds},
     {method::get, "/stats", &api_core::show_stats},
+    {method::get, "/stats/history", &api_core::show_history},
     {method::get, "/events", &api_core::attend},
     {method::get, "/metrics", &api_core::show_metrics},
     {method::get, "/healthz", &api_core::is_alive},
@@ -164,12 +165,15 @@ api_core::api_core(service& of, const api_options& options)
     : tasks_(of),
       options_(options),
       feed_({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
-      description_(openapi_document(options.version)) {
+      description_(openapi_document(options.version)),
+      loop_(loop::current()) {
+    feed_.on_change = [this] { start_numbers(); };
     tasks_.observe(&feed_);
 }
 
 api_core::~api_core() {
     tasks_.observe(nullptr);
+    counting_.cancel();
 }
 
 api_core::answer api_core::describe(http::request&) {

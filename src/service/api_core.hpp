@@ -2,8 +2,11 @@
 // What the handlers of the API share. They are its members, by subject: tasks, queues, schedules, health, events.
 #pragma once
 
+#include "stats_history.hpp"
+
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
+#include <weir/loop.hpp>
 #include <weir/service/api.hpp>
 #include <weir/service/detail/feed.hpp>
 #include <weir/service/detail/json_forms.hpp>
@@ -58,6 +61,9 @@ public:
     answer is_ready(http::request& asked);
     answer describe(http::request& asked);
 
+    // api_numbers.cpp
+    answer show_history(http::request& asked);
+
     // api_events.cpp
     answer attend(http::request& asked);
 
@@ -82,8 +88,13 @@ private:
     // Each is answered, also what cannot be.
     void subscribe(ws::connection& peer, memberships& joined, const wish& to);
     void unsubscribe(ws::connection& peer, memberships& joined, std::string_view name);
-    task<> publish_each_second();
-    task<> publish_now();
+    task<> publish_queues_each_second();
+    task<> publish_queues();
+
+    void start_numbers();
+    void count_later();
+    void count_second();
+    void publish_numbers(const stats_sample& made);
 
     service& tasks_;
     api_options options_;  // texts and lists in it are not used after the constructor
@@ -94,8 +105,16 @@ private:
     std::optional<clock::time_point> probed_at_;
     std::string probe_failure_;
     std::optional<clock::time_point> last_publish_;
-    service_stats last_stats_{};
     std::uint64_t queues_published_ = 0;  // how many changes the topic 'queues' has told
+
+    loop& loop_;
+    stats_history history_;
+    callback_handle counting_;
+    bool is_counting_ = false;
+    clock::time_point counted_at_{};
+    service_stats last_stats_{};
+    std::uint64_t changes_counted_ = 0;
+    int quiet_seconds_ = 0;
 };
 
 }  // namespace weir::service::detail

@@ -2,7 +2,7 @@
 // GET /events: a WebSocket over which a client says what it wants to hear, and hears it.
 //
 // Each connection has two tasks: one listens to the client, the other wakes up each second and, if it is the first
-// to do so, publishes numbers to all. So numbers are made as long as anybody is there, and no longer.
+// to do so, publishes the queues to all. So the store is asked for them as long as anybody is there, and no longer.
 
 #include "api_core.hpp"
 #include "http/detail/quoted.hpp"
@@ -42,16 +42,6 @@ void post_error(ws::connection& to, std::string_view detail,
     }
     message.member("detail", detail).end_object();
     to.post(ws::frame::text(text));
-}
-
-void write_latencies(json_writer& to, std::string_view name, latency_window& from) {
-    to.key(name).begin_object();
-    to.member("count", from.count());
-    to.member("p50", from.quantile(0.5));
-    to.member("p90", from.quantile(0.9));
-    to.member("p99", from.quantile(0.99));
-    to.end_object();
-    from.clear();
 }
 
 std::string text_of(const bj::value& value, std::string_view what) {
@@ -114,7 +104,7 @@ task<> api_core::serve_events(ws::connection& peer, std::vector<wish> wishes) {
     for (const wish& each : wishes) {
         subscribe(peer, joined, each);
     }
-    co_await race(listen(peer, joined), publish_each_second());
+    co_await race(listen(peer, joined), publish_queues_each_second());
 }
 
 task<> api_core::listen(ws::connection& peer, memberships& joined) {
@@ -192,6 +182,9 @@ void api_core::subscribe(ws::connection& peer, memberships& joined, const wish& 
             return;
         }
         joined.emplace(topic, feed_.join(peer, topic, to.since));
+        if (topic == "stats") {
+            start_numbers();
+        }
         if (topic == "queues") {
             queues_published_ = 0;  // whoever is new wants to see them as they are
         }
@@ -215,63 +208,38 @@ void api_core::unsubscribe(ws::connection& peer, memberships& joined, std::strin
     }
 }
 
-task<> api_core::publish_each_second() {
+task<> api_core::publish_queues_each_second() {
     for (;;) {
         co_await sleep(second);
         const clock::time_point now = weir::now();
         // A little less than a second: it is for whoever wakes up first.
         if (!last_publish_ || now - *last_publish_ >= second - 20ms) {
-            co_await publish_now();
+            last_publish_ = now;
+            co_await publish_queues();
         }
     }
 }
 
-task<> api_core::publish_now() {
-    const clock::time_point now = weir::now();
-    const double elapsed =
-        std::chrono::duration<double>(now - last_publish_.value_or(clock::time_point())).count();
-    const bool is_fresh = !last_publish_ || elapsed > 10;
-    last_publish_ = now;
-    const service_stats stats = tasks_.stats();
-    if (is_fresh) {  // nobody has looked for a while: what has come together is no rate
-        feed_.waits().clear();
-        feed_.runs().clear();
-    } else if (feed_.has_members("stats")) {
-        feed_.publish("stats", "stats", [&](json_writer& to) {
-            const auto rate = [&](std::string_view name, std::uint64_t is, std::uint64_t was) {
-                to.member(name, static_cast<double>(is - was) / elapsed);
-            };
-            to.member("at", tasks_.now());
-            to.key("rates").begin_object();
-            rate("submitted", stats.submitted, last_stats_.submitted);
-            rate("started", stats.started, last_stats_.started);
-            rate("completed", stats.completed, last_stats_.completed);
-            rate("failed", stats.failed, last_stats_.failed);
-            to.end_object();
-            write_latencies(to, "wait", feed_.waits());
-            write_latencies(to, "run", feed_.runs());
-            write_stats(to);
-        });
+task<> api_core::publish_queues() {
+    if (!feed_.has_members("queues") || feed_.queues_changes() == queues_published_) {
+        co_return;
     }
-    last_stats_ = stats;
-    if (feed_.has_members("queues") && feed_.queues_changes() != queues_published_) {
-        const std::uint64_t changes = feed_.queues_changes();
-        std::vector<queue_record> queues;
-        try {
-            queues = co_await tasks_.queues();
-        } catch (const db::error&) {
-            co_return;  // 'stats' tells that the store is not well
+    const std::uint64_t changes = feed_.queues_changes();
+    std::vector<queue_record> queues;
+    try {
+        queues = co_await tasks_.queues();
+    } catch (const db::error&) {
+        co_return;  // 'stats' tells that the store is not well
+    }
+    feed_.publish("queues", "queues", [&](json_writer& to) {
+        to.member("at", tasks_.now());
+        to.key("queues").begin_array();
+        for (const queue_record& each : queues) {
+            write_queue(to, each);
         }
-        feed_.publish("queues", "queues", [&](json_writer& to) {
-            to.member("at", tasks_.now());
-            to.key("queues").begin_array();
-            for (const queue_record& each : queues) {
-                write_queue(to, each);
-            }
-            to.end_array();
-        });
-        queues_published_ = changes;
-    }
+        to.end_array();
+    });
+    queues_published_ = changes;
 }
 
 }  // namespace weir::service::detail

@@ -98,6 +98,9 @@ void feed::changed(std::span<const task_event> events) noexcept {
     ++queues_changes_;
     const std::size_t waited = waiting_.size();
     try {
+        if (on_change) {
+            on_change();
+        }
         for (const task_event& each : events) {
             measure(each);
             if (topics_.empty()) {

@@ -134,6 +134,11 @@ std::string_view openapi_paths() noexcept {
     "responses": {
       "200": {"description": "Numbers", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Stats"}}}},
       "default": {"$ref": "#/components/responses/Problem"}}}},
+"/stats/history": {
+  "get": {"operationId": "getStatsHistory", "summary": "Tasks a second and latencies of the last five minutes", "tags": ["service"],
+    "responses": {
+      "200": {"description": "One list for each number, oldest first", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/StatsHistory"}}}},
+      "default": {"$ref": "#/components/responses/Problem"}}}},
 "/events": {
   "get": {"operationId": "watchEvents", "summary": "The live feed, as WebSocket", "tags": ["service"],
     "description": "Topics: all, stats, queues, queue:<name>, task:<id>. Messages of the client: {\"subscribe\": topic or list, \"since\": position} and {\"unsubscribe\": topic or list}. Messages of the server have type (subscribed, tasks, stats, queues, unsubscribed, error), topic, seq and position. A browser offers the protocols 'weir.events' and 'weir.token.<base64url of the token>'.",

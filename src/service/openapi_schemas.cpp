@@ -160,6 +160,18 @@ std::string_view openapi_schemas() noexcept {
         "retry_after": {"type": "number"}, "in_flight": {"type": "integer"}, "waiting": {"type": "integer"}}}},
       "feed": {"type": "object", "additionalProperties": {"type": "integer"}},
       "queues": {"type": "array", "items": {"$ref": "#/components/schemas/Queue"}}}},
+  "StatsHistory": {"type": "object", "additionalProperties": false,
+    "required": ["interval", "at", "submitted", "started", "completed", "failed", "wait_p50", "wait_p99", "run_p50"],
+    "properties": {
+      "interval": {"type": "integer", "description": "Seconds between samples; seconds without any change are left out"},
+      "at": {"type": "array", "items": {"$ref": "#/components/schemas/Time"}},
+      "submitted": {"type": "array", "items": {"type": "number"}, "description": "A second"},
+      "started": {"type": "array", "items": {"type": "number"}},
+      "completed": {"type": "array", "items": {"type": "number"}},
+      "failed": {"type": "array", "items": {"type": "number"}, "description": "Attempts"},
+      "wait_p50": {"type": "array", "items": {"type": ["number", "null"]}, "description": "Seconds from due to begun; null where none began"},
+      "wait_p99": {"type": "array", "items": {"type": ["number", "null"]}},
+      "run_p50": {"type": "array", "items": {"type": ["number", "null"]}, "description": "Seconds from begun to ended; null where none ended"}}},
   "Alive": {"type": "object", "required": ["status"], "additionalProperties": false, "properties": {"status": {"type": "string", "enum": ["alive"]}}},
   "Ready": {"type": "object", "required": ["ready", "reason"], "additionalProperties": false, "properties": {
     "ready": {"type": "boolean"}, "reason": {"type": ["string", "null"]}}}

@@ -136,13 +136,14 @@ fits('BatchResult', post('/tasks/batch', [task, {'kind': ''}]))
 fits('Reasons', get('/tasks/' + made['id'] + '/why'))
 fits('Queues', get('/queues'))
 fits('Stats', get('/stats'))
+fits('StatsHistory', get('/stats/history'))
 print('well', len(names))
 )py";
 
 weir::task<> judged(std::string url) {
     need("/usr/lib/python3/dist-packages/jsonschema", "python3-jsonschema");
     const weir::command_result verdict = co_await python(std::string(judge), {url});
-    EXPECT_EQ(verdict.out, "well 24\n") << verdict.err;
+    EXPECT_EQ(verdict.out, "well 25\n") << verdict.err;
 }
 
 }  // namespace

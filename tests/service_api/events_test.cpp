@@ -94,6 +94,58 @@ new_task sleeper(int seconds, std::string queue = "default") {
 
 }  // namespace
 
+// Who opens a page sees the last minutes, though nobody watched; a service where nothing happens is left in peace.
+WEIR_TEST(ServiceEvents, NumbersAreGatheredBeforeAnybodyWatches) {
+    simulated_network net({.link = {.latency = 5ms}});
+    served server(net);
+    const auto sum = [](const bj::value& list) {
+        double all = 0;
+        for (const bj::value& each : list.as_array()) {
+            all += each.is_null() ? 0 : each.to_number<double>();
+        }
+        return all;
+    };
+    co_await weir::sleep(10s);
+    const answer empty = co_await server.here.get("/stats/history");
+    EXPECT_EQ(empty.json.at("at").as_array().size(), 0U) << empty.text;
+    for (int i = 0; i < 10; ++i) {
+        co_await server.here.tasks.submit(sleeper(1));
+        co_await weir::sleep(1s);
+    }
+    co_await weir::sleep(100s);
+    const answer burst = co_await server.here.get("/stats/history");
+    EXPECT_NEAR(sum(burst.json.at("submitted")), 10, 0.5) << burst.text;
+    EXPECT_NEAR(sum(burst.json.at("completed")), 10, 0.5) << burst.text;
+    EXPECT_NEAR(sum(burst.json.at("run_p50")), 10, 2.5) << burst.text;
+    // It ends with nothing, and the silence costs nothing.
+    const bj::array& at = burst.json.at("at").as_array();
+    EXPECT_LT(at.size(), 20U);
+    EXPECT_EQ(burst.json.at("completed").as_array().back(), 0);
+    EXPECT_TRUE(burst.json.at("wait_p50").as_array().back().is_null());
+    for (const auto& each : burst.json.as_object()) {
+        EXPECT_TRUE(each.key() == "interval" || each.value().as_array().size() == at.size());
+    }
+
+    // What is told live is what is remembered.
+    auto body = [&](ws::connection& peer) -> weir::task<> {
+        const bj::value first = co_await next(peer, "stats");
+        const answer now = co_await server.here.get("/stats/history");
+        EXPECT_EQ(now.json.at("at").as_array().back(), first.at("at")) << now.text;
+    };
+    co_await server.visit("/events?topic=stats", body);
+
+    // However long it goes on, five minutes are kept.
+    for (int i = 0; i < 400; ++i) {
+        co_await server.here.tasks.submit(sleeper(0));
+        co_await weir::sleep(1s);
+    }
+    const answer full = co_await server.here.get("/stats/history");
+    EXPECT_EQ(full.json.at("at").as_array().size(), 300U);
+    EXPECT_NEAR(sum(full.json.at("submitted")), 300, 3);
+    EXPECT_LT(full.text.size(), 30'000U);
+    co_await server.stop();
+}
+
 WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
     simulated_network net({.link = {.latency = 5ms}});
     served server(net);

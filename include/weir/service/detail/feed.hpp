@@ -51,6 +51,9 @@ public:
     feed& operator=(const feed&) = delete;
     ~feed();
 
+    // Called with each change, before it is told to anybody; must not throw.
+    std::function<void()> on_change;
+
     void changed(std::span<const task_event> events) noexcept override;
     void queue_changed(std::string_view queue) noexcept override;
 
