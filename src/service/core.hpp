@@ -142,11 +142,13 @@ private:
     task<> run_one(running_task& what);
     void leave(running_task& who) noexcept;
     settlement completed(const running_task& ended, const boost::json::value& result);
-    settlement stopped(const running_task& ended);
-    settlement failed(const running_task& ended, attempt_end how, std::string error,
+    settlement stopped(const running_task& ended, std::string_view error = {});
+    settlement failed(const task_record& ended, attempt_end how, std::string_view error,
                       clock::duration least = {}, bool for_good = false);
     settlement failed_with(const running_task& ended, const std::exception_ptr& error);
+    settlement failed_when_told_to_end(const running_task& ended, const std::exception_ptr& error);
     void ended(lease& by, settlement how);
+    void complain_of_stubborn();
     void give_back(const task_record& claimed, lease& by, clock::duration delay = {},
                    std::string held_by = {});
     clock::duration backoff(const retry_settings& how, std::uint32_t failures);
@@ -155,7 +157,9 @@ private:
     task<> settle_ended();
     task<> settle_some(lease& of);
     task<bool> settle_together(lease& of, bool is_repeated);
-    task<> settle_one_by_one(lease& of);
+    task<bool> settle_one_by_one(lease& of);
+    task<bool> settle_alone(lease& of, const settlement& how);
+    task<bool> fail_instead(lease& of, run_key which, std::string why);
     void settled(const settlement& how, bool is_written, bool is_repeated);
     bool has_unsettled() const noexcept;
     task<> tell_progress();

@@ -2,11 +2,14 @@
 // A task that a service runs now: what was claimed, who has asked for its end, and what it has said about itself.
 #pragma once
 
+#include "kept_text.hpp"
+
 #include <weir/scope.hpp>
 #include <weir/service/job.hpp>
 #include <weir/service/store.hpp>
 #include <weir/sync/event.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -33,10 +36,13 @@ class running_task final : public progress_listener {
 public:
     run_key key() const noexcept { return {record.id, record.run}; }
 
-    // The first cause counts. What the handler makes of it is its business: it has ended when it has.
+    // The first cause counts, and a timeout is one, which only a cancel outdoes. What the handler makes of it is its
+    // business: it has ended when it has.
     void stop(stop_cause why) {
-        if (cause == stop_cause::none) {
+        const bool is_over = scope != nullptr && scope->expired();
+        if (cause == stop_cause::none && (why == stop_cause::cancelled || !is_over)) {
             cause = why;
+            told_at = std::min(told_at, weir::now());
             if (scope != nullptr) {
                 scope->cancel();
             }
@@ -44,7 +50,7 @@ public:
     }
     void progressed(double to, std::string_view with) override {
         progress = to;
-        message = with;
+        message = with.substr(0, longest_message + 1);  // that it is too long must be seen
         if (!has_news) {
             feed->news.push_back(this);
             has_news = true;
@@ -59,6 +65,8 @@ public:
     clock::time_point deadline{};
     cancel_scope* scope = nullptr;  // while the handler runs
     stop_cause cause = stop_cause::none;
+    clock::time_point told_at{};  // to end, at the latest: its deadline
+    bool is_complained_of = false;
     bool has_news = false;
     double progress = 0;
     std::string message;

@@ -30,6 +30,10 @@ const service_options& checked(const service_options& given) {
     if (given.max_crashes == 0) {
         throw_bad_option("service", "max_crashes", 0, "it must be 1 or more");
     }
+    if (given.max_result_bytes < 4) {
+        throw_bad_option("service", "max_result_bytes", given.max_result_bytes,
+                         "it must be 4 or more: the least result is null");
+    }
     positive("default_timeout", given.default_timeout);
     positive("lease", given.lease);
     positive("heartbeat", given.heartbeat);

@@ -188,6 +188,8 @@ void service::core::start(task_record&& claimed, lease& by, const task_group& in
     place.deadline = weir::detail::after(weir::now(), place.record.timeout > 0ms
                                                           ? clock::duration(place.record.timeout)
                                                           : options.default_timeout);
+    place.told_at = place.deadline;
+    place.is_complained_of = false;
     place.place = running_.size();
     running_.push_back(&place);
     ++by.running;

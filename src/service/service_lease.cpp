@@ -113,6 +113,7 @@ void service::core::lose_lease(std::string_view why) {
 task<> service::core::care_for_leases() {
     for (;;) {
         caring_wake_.clear();
+        complain_of_stubborn();
         if (current().is_registered && is_heard_) {
             try {
                 co_await close_old_leases();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Settling. One call at a time: what ends while it is under way goes with the next, so nothing waits for company,
 // and under load many share a transaction. What fails is repeated until it is answered: fences make that
-// harmless. Progress is told at most ten times a second, the latest of each task.
+// harmless. What the store refuses is found by settling one by one, and is a failure then. Progress is told at most ten times a second, the latest of each task.
 
 #include "core.hpp"
 
@@ -68,24 +68,62 @@ task<bool> service::core::settle_together(lease& of, bool is_repeated) {
     } catch (const std::exception& error) {
         log(log_level::error, std::string("settling failed: ") + error.what());
     }
-    co_await settle_one_by_one(of);
+    const bool is_done = co_await settle_one_by_one(of);
+    co_return is_done;
+}
+
+// One of them is what the store cannot take. False if the rest must be repeated.
+task<bool> service::core::settle_one_by_one(lease& of) {
+    for (std::size_t i = 0; i < of.settling.size(); ++i) {
+        const bool is_done = co_await settle_alone(of, of.settling[i]);
+        if (!is_done) {
+            of.settling.erase(of.settling.begin(),
+                              of.settling.begin() + static_cast<std::ptrdiff_t>(i));
+            co_return false;
+        }
+    }
     co_return true;
 }
 
-// One of them is what the store cannot take. It stays as it is in the store, and is found there later as a run that
-// nobody knows of.
-task<> service::core::settle_one_by_one(lease& of) {
-    for (const settlement& each : of.settling) {
-        try {
-            std::vector<settlement> one(1, each);
+task<bool> service::core::settle_alone(lease& of, const settlement& how) {
+    std::string why;
+    try {
+        std::vector<settlement> one(1, how);
+        const std::vector<bool> written =
+            co_await ask(kept.settle(of.node(), std::move(one), now()), proof::store_works);
+        settled(how, !written.empty() && written.front(), true);
+        co_return true;
+    } catch (const store_unavailable&) {
+        co_return false;
+    } catch (const std::exception& error) {
+        why = error.what();
+    }
+    log(log_level::error, "task " + how.key.id.text() + " cannot be settled: " + why);
+    const bool is_done = co_await fail_instead(of, how.key, std::move(why));
+    co_return is_done;
+}
+
+// What cannot be kept is a failure of the attempt: else it would be run again without end.
+task<bool> service::core::fail_instead(lease& of, run_key which, std::string why) {
+    try {
+        const std::optional<task_detail> found = co_await ask(kept.find(which.id));
+        if (found.has_value() && found->task.run == which.run) {
+            std::vector<settlement> one;
+            one.push_back(failed(found->task, attempt_end::failed,
+                                 "the store cannot keep what became of it: " + why));
+            const settlement how = one.front();
             const std::vector<bool> written =
                 co_await ask(kept.settle(of.node(), std::move(one), now()), proof::store_works);
-            settled(each, !written.empty() && written.front(), true);
-        } catch (const std::exception& error) {
-            log(log_level::error,
-                "task " + each.key.id.text() + " cannot be settled: " + std::string(error.what()));
+            settled(how, !written.empty() && written.front(), true);
         }
+    } catch (const store_unavailable&) {
+        co_return false;
+    } catch (const std::exception& error) {
+        // It stays as it is in the store, and is found there later as a run that nobody knows of.
+        log(log_level::error,
+            "task " + which.id.text() + " cannot be settled at all: " + error.what());
     }
+    co_return true;
 }
 
 void service::core::settled(const settlement& how, bool is_written, bool is_repeated) {
@@ -119,7 +157,7 @@ task<> service::core::tell_progress() {
                 progress_note note;
                 note.key = each->key();
                 note.progress = each->progress;
-                note.message = each->message;
+                note.message = detail::kept_text(each->message, detail::longest_message);
                 notes.push_back(std::move(note));
             }
         }

@@ -17,19 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t longest_error = 4000;
-
-std::string shortened(std::string text) {
-    if (text.size() > longest_error) {
-        std::size_t end = longest_error;
-        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
-            --end;  // not in the middle of a character
-        }
-        text.resize(end);
-        text += "...";
-    }
-    return text;
-}
+constexpr clock::duration patience = 30s;
+constexpr std::size_t kept_capacity = 4096;  // of payloads, in places that are free
 
 }  // namespace
 
@@ -39,11 +28,34 @@ public:
     place_of(core& in, running_task& who) noexcept : in_(in), who_(who) {}
     place_of(const place_of&) = delete;
     place_of& operator=(const place_of&) = delete;
-    ~place_of() { in_.leave(who_); }
+    ~place_of() {
+        if (!has_ended_) {
+            end_by_stop();
+        }
+        in_.leave(who_);
+    }
+
+    void ended(settlement how) {
+        in_.ended(*who_.by, std::move(how));
+        has_ended_ = true;
+    }
 
 private:
+    // The fiber itself was stopped: handlers can do that, and it must not be run again without end.
+    void end_by_stop() noexcept {
+        try {
+            ended(who_.cause != detail::stop_cause::none
+                      ? in_.stopped(who_)
+                      : in_.failed(who_.record, attempt_end::failed,
+                                   "its handler was stopped, and nobody had asked for that"));
+        } catch (const std::exception&) {
+            // There is no memory: it is found later as a run that nobody knows of.
+        }
+    }
+
     core& in_;
     running_task& who_;
+    bool has_ended_ = false;
 };
 
 void service::core::leave(running_task& who) noexcept {
@@ -56,6 +68,9 @@ void service::core::leave(running_task& who) noexcept {
     }
     who.scope = nullptr;
     who.cause = detail::stop_cause::none;
+    if (who.record.payload.capacity() > kept_capacity) {
+        who.record.payload = std::string();
+    }
     free_places_.push_back(&who);
     if (running_.empty()) {
         is_idle_.set();
@@ -66,7 +81,7 @@ void service::core::leave(running_task& who) noexcept {
 }
 
 task<> service::core::run_one(running_task& what) {
-    const place_of place(*this, what);
+    place_of place(*this, what);
     settlement how;
     if (what.cause != detail::stop_cause::none) {
         how = stopped(what);
@@ -83,7 +98,20 @@ task<> service::core::run_one(running_task& what) {
         }
         what.scope = nullptr;
     }
-    ended(*what.by, std::move(how));
+    place.ended(std::move(how));
+}
+
+// Nothing can end a handler by force: it holds its place until it ends, and people are told.
+void service::core::complain_of_stubborn() {
+    for (running_task* const each : running_) {
+        if (!each->is_complained_of &&
+            weir::now() >= weir::detail::after(each->told_at, patience)) {
+            each->is_complained_of = true;
+            log(log_level::warning, "task " + each->record.id.text() + ", '" + each->record.kind +
+                                        "', was told to end and still runs: its handler does not "
+                                        "let itself be stopped");
+        }
+    }
 }
 
 void service::core::ended(lease& by, settlement how) {
@@ -96,19 +124,26 @@ settlement service::core::completed(const running_task& ended, const boost::json
     how.key = ended.key();
     how.failures = ended.record.failures;
     how.result = http::to_json(result);
+    if (how.result.size() > options.max_result_bytes) {
+        return failed(ended.record, attempt_end::failed,
+                      "its result has " + std::to_string(how.result.size()) +
+                          " bytes of JSON; it may have " +
+                          std::to_string(options.max_result_bytes));
+    }
     return how;
 }
 
-settlement service::core::stopped(const running_task& ended) {
+settlement service::core::stopped(const running_task& ended, std::string_view error) {
     settlement how;
     how.key = ended.key();
     how.failures = ended.record.failures;
     switch (ended.cause) {
         case detail::stop_cause::none:
-            return failed(ended, attempt_end::timed_out, "it took longer than its timeout");
+            return failed(ended.record, attempt_end::timed_out, "it took longer than its timeout");
         case detail::stop_cause::cancelled:
             how.state = task_state::cancelled;
             how.attempt = attempt_end::cancelled;
+            how.error = detail::kept_text(error, detail::longest_error);
             break;
         case detail::stop_cause::given_back:
         case detail::stop_cause::lease_lost:
@@ -119,42 +154,57 @@ settlement service::core::stopped(const running_task& ended) {
     return how;
 }
 
-settlement service::core::failed(const running_task& ended, attempt_end how, std::string error,
+settlement service::core::failed(const task_record& ended, attempt_end how, std::string_view error,
                                  clock::duration least, bool for_good) {
     settlement result;
-    result.key = ended.key();
+    result.key = {ended.id, ended.run};
     result.attempt = how;
-    result.error = shortened(std::move(error));
-    result.failures = ended.record.failures + 1;
-    if (for_good || result.failures >= ended.record.retry.max_attempts) {
+    result.error = detail::kept_text(error, detail::longest_error);
+    result.failures = ended.failures + 1;
+    if (for_good || result.failures >= ended.retry.max_attempts) {
         result.state = task_state::failed;
     } else {
         result.state = task_state::pending;
-        const clock::duration wait = std::max(least, backoff(ended.record.retry, result.failures));
+        const clock::duration wait = std::max(least, backoff(ended.retry, result.failures));
         result.due_at = now() + std::chrono::ceil<std::chrono::microseconds>(wait);
     }
     return result;
 }
 
 settlement service::core::failed_with(const running_task& ended, const std::exception_ptr& error) {
+    if (ended.cause != detail::stop_cause::none) {
+        return failed_when_told_to_end(ended, error);
+    }
     try {
         std::rethrow_exception(error);
     } catch (const permanent_failure& why) {
-        return failed(ended, attempt_end::failed, why.what(), {}, true);
+        return failed(ended.record, attempt_end::failed, why.what(), {}, true);
     } catch (const retry_later& why) {
-        return failed(ended, attempt_end::failed, why.what(), why.least());
+        return failed(ended.record, attempt_end::failed, why.what(), why.least());
     } catch (const postponed& why) {
         settlement how;
         how.key = ended.key();
         how.state = task_state::pending;
         how.attempt = attempt_end::postponed;
-        how.error = shortened(why.what());
+        how.error = detail::kept_text(why.what(), detail::longest_error);
         how.held_by = how.error;
         how.failures = ended.record.failures;
         how.due_at = now() + why.by();
         return how;
     } catch (...) {
-        return failed(ended, attempt_end::failed, describe(error));
+        return failed(ended.record, attempt_end::failed, describe(error));
+    }
+}
+
+// It had been told to end: what it throws then is most likely for that, and spends no attempt.
+settlement service::core::failed_when_told_to_end(const running_task& ended,
+                                                  const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const permanent_failure& why) {
+        return failed(ended.record, attempt_end::failed, why.what(), {}, true);
+    } catch (...) {
+        return stopped(ended, describe(error));
     }
 }
 

@@ -23,6 +23,10 @@ namespace detail {
     constexpr int input_output = 10;
     constexpr int cannot_open = 14;
     constexpr int no_database = 26;
+    constexpr int too_big = 18;
+    if (error.primary_code() == too_big || error.is_constraint()) {
+        throw;  // what was asked is to blame, and no time heals that
+    }
     std::string why = "cannot be used";
     if (error.is_full()) {
         why = "cannot grow: the disk is full";

@@ -16,7 +16,7 @@ std::int64_t check_schema(sqlite::session& on, const std::string& path);
 // As a transaction of its own. Throws as check_schema() does.
 void prepare_schema(sqlite::session& on, const std::string& path);
 
-// What SQLite says, in words of a store: sqlite_look.cpp.
+// What SQLite says, in words of a store, while that error is handled: sqlite_look.cpp.
 [[noreturn]] void throw_unavailable(const std::string& path, const sqlite::error& error);
 
 }  // namespace weir::service::detail

@@ -6,7 +6,7 @@
 
 namespace weir::service::testing {
 
-class process final : public store {
+class process : public store {
 public:
     explicit process(store& with) : real_(with) { is_thawed_.set(); }
 

@@ -8,8 +8,11 @@
 //     });
 //
 // What it returns is the task's result. An exception is a failure, and the task is run again as its retry_settings
-// say. The handler is stopped, as any task of Weir, when the task is cancelled, when its timeout has passed, and
-// when the service ends: then it is run again later, without having spent an attempt.
+// say; so is a result of more than max_result_bytes. The handler is stopped, as any task of Weir, when the task is
+// cancelled, when its timeout has passed, and when the service ends: then it is run again later, without having spent an
+// attempt. It has ended when its coroutine has: one that completes all the same is believed; what it throws once it was
+// told to end is no failure, except permanent_failure; and one that does not let itself be stopped keeps its place, which
+// is said in the log.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -84,7 +87,7 @@ public:
     // When its timeout stops it.
     clock::time_point deadline() const noexcept { return deadline_; }
     // How much is done, 0 to 1, and what is being done: seen in the API and the feed. Cheap: what comes too fast
-    // is written with the next. Throws invalid_argument if it is not a number.
+    // is written with the next. Of the message, 1000 bytes are kept. Throws invalid_argument if it is not a number.
     void progress(double fraction, std::string_view message = {});
 
 private:

@@ -44,6 +44,7 @@ struct service_options {
     clock::duration store_timeout = std::chrono::seconds(5);  // of one call
     clock::duration drain_limit = std::chrono::seconds(25);   // for running tasks, when stopped
     std::uint32_t max_crashes = 3;  // of the process, while a task ran: then that task has failed
+    std::size_t max_result_bytes = 1 << 20;  // as JSON; a longer one is a failure of its task
     retention kept{};
     // What the service says about itself. No payloads, no secrets.
     hook<void(log_level, std::string_view)> log{};

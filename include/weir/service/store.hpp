@@ -32,7 +32,8 @@
 namespace weir::service {
 
 // The store cannot be used now: its disk is full, its file locked or read-only, its server away. what() says
-// which. The service answers 503 and tries again by itself.
+// which. The service answers 503 and tries again by itself. Stores throw something else where what was asked can never
+// be done, such as to keep what is too large for them.
 class store_unavailable : public db::error {
 public:
     explicit store_unavailable(const std::string& what,

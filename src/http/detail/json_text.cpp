@@ -14,7 +14,27 @@ constexpr bool is_continuation(unsigned char byte) noexcept {
     return (byte & 0xc0) == 0x80;
 }
 
-// How many bytes the character at the beginning has: 0 if it is no UTF-8.
+constexpr bool is_plain(char character) noexcept {
+    return character >= 0x20 && character < 0x7f && character != '"' && character != '\\';
+}
+
+void append_escape(std::string& to, char character) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    constexpr std::string_view named = "\"\\\n\r\t\b\f";
+    constexpr std::string_view names = "\"\\nrtbf";
+    if (const std::size_t index = named.find(character); index != std::string_view::npos) {
+        to += '\\';
+        to += names[index];
+        return;
+    }
+    const auto code = static_cast<unsigned char>(character);
+    to += "\\u00";
+    to += digits[code >> 4];
+    to += digits[code & 15];
+}
+
+}  // namespace
+
 std::size_t character_size(std::string_view text) noexcept {
     const auto at = [&](std::size_t index) {
         return index < text.size() ? static_cast<unsigned char>(text[index])
@@ -40,27 +60,6 @@ std::size_t character_size(std::string_view text) noexcept {
     }
     return 0;
 }
-
-constexpr bool is_plain(char character) noexcept {
-    return character >= 0x20 && character < 0x7f && character != '"' && character != '\\';
-}
-
-void append_escape(std::string& to, char character) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    constexpr std::string_view named = "\"\\\n\r\t\b\f";
-    constexpr std::string_view names = "\"\\nrtbf";
-    if (const std::size_t index = named.find(character); index != std::string_view::npos) {
-        to += '\\';
-        to += names[index];
-        return;
-    }
-    const auto code = static_cast<unsigned char>(character);
-    to += "\\u00";
-    to += digits[code >> 4];
-    to += digits[code & 15];
-}
-
-}  // namespace
 
 void append_json_string(std::string& to, std::string_view text) {
     to += '"';
