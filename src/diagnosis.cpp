@@ -2,6 +2,7 @@
 // What the runtime tells people: reports through the one hook, names, and the watch on slow steps.
 
 #include <weir/detail/fiber_extras.hpp>
+#include <weir/detail/fiber_namer.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/loop_state.hpp>
 #include <weir/error.hpp>
@@ -193,7 +194,7 @@ void note_creation(fiber& fresh, const std::source_location& where) {
     fiber_extras& extras = fresh.extra();
     extras.created = where;
     extras.created_known = true;
-    fiber_name(fresh);  // numbers follow the order of creation
+    known_fiber_name(fresh);  // numbers follow the order of creation
 }
 
 std::string creation_site(const fiber& of) {
@@ -207,7 +208,45 @@ std::string describe_place(const std::source_location& where) {
     return std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
 
+namespace {
+constinit thread_local fiber_namer* first_namer = nullptr;
+}  // namespace
+
+fiber_namer::fiber_namer() noexcept : next_(first_namer) {
+    first_namer = this;
+}
+
+fiber_namer::~fiber_namer() {
+    fiber_namer** at = &first_namer;
+    while (*at != nullptr && *at != this) {
+        at = &(*at)->next_;
+    }
+    if (*at == this) {  // else its thread is gone
+        *at = next_;
+    }
+}
+
+void ask_fiber_namers() {
+    for (fiber_namer* each = first_namer; each != nullptr; each = each->next_) {
+        each->name_fibers();
+    }
+}
+
+void name_fiber(fiber& which, const std::string& name) {
+    std::string& own = which.extra().name;
+    if (own.empty()) {
+        own = name;
+    }
+}
+
 std::string fiber_name(fiber& of) {
+    if (of.extras == nullptr || of.extras->name.empty()) {
+        ask_fiber_namers();
+    }
+    return known_fiber_name(of);
+}
+
+std::string known_fiber_name(fiber& of) {
     fiber_extras& extras = of.extra();
     if (!extras.name.empty()) {
         return extras.name;

@@ -2,6 +2,7 @@
 // The tree of tasks: every fiber with its stack of awaits, innermost last, and under it the
 // children of the groups it runs.
 
+#include <weir/detail/fiber_namer.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/loop_state.hpp>
 #include <weir/detail/promise.hpp>
@@ -76,7 +77,7 @@ void print_fiber(detail::fiber& each, std::size_t depth, std::string& into) {
     for (std::size_t level = 0; level < std::min(depth, deepest); ++level) {
         indent += "  + ";
     }
-    into += indent + detail::fiber_name(each) + state_of(each) + "\n";
+    into += indent + detail::known_fiber_name(each) + state_of(each) + "\n";
     std::vector<const detail::frame*> stack;
     for (const detail::frame* at = each.top; at != nullptr && at != &each; at = at->parent) {
         stack.push_back(at);
@@ -99,6 +100,7 @@ std::vector<any_handle> loop::all_tasks() {
 
 std::string loop::dump_tasks() {
     check_thread("dump_tasks");
+    detail::ask_fiber_namers();
     std::string text;
     visit_all(*root_,
               [&](detail::fiber& each, std::size_t depth) { print_fiber(each, depth, text); });

@@ -63,7 +63,8 @@ public:
     lease* by = nullptr;
     progress_feed* feed = nullptr;
     clock::time_point deadline{};
-    cancel_scope* scope = nullptr;  // while the handler runs
+    weir::detail::fiber* fiber = nullptr;  // that runs it
+    cancel_scope* scope = nullptr;         // while the handler runs
     stop_cause cause = stop_cause::none;
     clock::time_point told_at{};  // to end, at the latest: its deadline
     bool is_complained_of = false;

@@ -7,6 +7,7 @@
 #include "core.hpp"
 
 #include <weir/cancel.hpp>
+#include <weir/detail/fiber_namer.hpp>
 #include <weir/error.hpp>
 #include <weir/time.hpp>
 
@@ -17,8 +18,8 @@ namespace weir::service {
 
 using namespace std::chrono_literals;
 
-// What a run leaves behind, however it ends.
-class service::core::whole_run {
+// What a run leaves behind, however it ends; and what its handlers are called where tasks are listed.
+class service::core::whole_run final : private weir::detail::fiber_namer {
 public:
     explicit whole_run(core& of) : of_(of) {
         if (of.is_running_) {
@@ -43,6 +44,15 @@ public:
     }
 
 private:
+    void name_fibers() override {
+        for (const running_task* const each : of_.running_) {
+            if (each->fiber != nullptr) {
+                weir::detail::name_fiber(*each->fiber,
+                                         each->record.kind + " " + each->record.id.text());
+            }
+        }
+    }
+
     core& of_;
 };
 

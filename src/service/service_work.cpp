@@ -66,6 +66,7 @@ void service::core::leave(running_task& who) noexcept {
     if (std::exchange(who.has_news, false)) {
         std::erase(feed_.news, &who);
     }
+    who.fiber = nullptr;
     who.scope = nullptr;
     who.cause = detail::stop_cause::none;
     if (who.record.payload.capacity() > kept_capacity) {
@@ -82,6 +83,7 @@ void service::core::leave(running_task& who) noexcept {
 
 task<> service::core::run_one(running_task& what) {
     place_of place(*this, what);
+    what.fiber = weir::detail::this_thread.running;
     settlement how;
     if (what.cause != detail::stop_cause::none) {
         how = stopped(what);

@@ -247,6 +247,32 @@ WEIR_TEST(ServiceOdd, AHandlerThatStopsItselfHasFailed) {
 
 // ---- and when they are told to end ---------------------------------------------------------------------
 
+WEIR_TEST(ServiceOdd, AHandlerThatHasItsWorkDoneIsBelieved) {
+    memory_store store;
+    service tasks(store);
+    tasks.handle("careful", [](job&) -> task<json> {
+        co_await shield(sleep(5s));
+        co_return "done";
+    });
+    tasks.handle("listens", [](job&) -> task<json> {
+        const outcome<> ended = co_await intercept(sleep_forever());
+        co_return ended.is_stop() ? "stopped" : "odd";
+    });
+    started running(tasks);
+    const task_id careful = co_await submit(tasks, "careful");
+    const task_id listens = co_await submit(tasks, "listens");
+    co_await advance(1s);
+    co_await tasks.cancel(careful);
+    co_await tasks.cancel(listens);
+    co_await advance(10s);
+    const task_record first = co_await record_of(store, careful);
+    EXPECT_EQ(first.state, task_state::cancelled) << "it was stopped after its shield";
+    const task_record second = co_await record_of(store, listens);
+    EXPECT_EQ(second.state, task_state::completed);
+    EXPECT_EQ(second.result, "\"stopped\"");
+    co_await running.end();
+}
+
 // What a handler throws when it is told to end is no failure of its own, unless it says that it is.
 WEIR_TEST(ServiceOdd, AnErrorOnTheWayOutSpendsNoAttempt) {
     memory_store store;

@@ -373,32 +373,6 @@ WEIR_TEST(ServiceRuns, CancelIsHeardAtEveryMoment) {
     }
 }
 
-WEIR_TEST(ServiceRuns, AHandlerThatHasItsWorkDoneIsBelieved) {
-    memory_store store;
-    service tasks(store);
-    tasks.handle("careful", [](job&) -> task<json> {
-        co_await shield(sleep(5s));
-        co_return "done";
-    });
-    tasks.handle("listens", [](job&) -> task<json> {
-        const outcome<> ended = co_await intercept(sleep_forever());
-        co_return ended.is_stop() ? "stopped" : "odd";
-    });
-    started running(tasks);
-    const task_id careful = co_await submit(tasks, "careful");
-    const task_id listens = co_await submit(tasks, "listens");
-    co_await advance(1s);
-    co_await tasks.cancel(careful);
-    co_await tasks.cancel(listens);
-    co_await advance(10s);
-    const task_record first = co_await record_of(store, careful);
-    EXPECT_EQ(first.state, task_state::cancelled) << "it was stopped after its shield";
-    const task_record second = co_await record_of(store, listens);
-    EXPECT_EQ(second.state, task_state::completed);
-    EXPECT_EQ(second.result, "\"stopped\"");
-    co_await running.end();
-}
-
 class heard final : public store_observer {
 public:
     void changed(std::span<const task_event> events) noexcept override {
@@ -539,6 +513,40 @@ WEIR_TEST(ServiceRuns, WhyATaskWaits) {
     co_await running.ended();
     const std::vector<hold> nobody = co_await tasks.why(task_id(5));
     EXPECT_TRUE(nobody.empty());
+}
+
+// In `weir ps`, that is.
+WEIR_TEST(ServiceRuns, HandlersHaveNamesInTheTreeOfTasks) {
+    memory_store store;
+    service tasks(store);
+    std::string own_name;
+    tasks.handle("nap", [&](job&) -> task<json> {
+        co_await sleep(1s);
+        own_name = current_task().name();
+        co_await sleep(1h);
+        co_return nullptr;
+    });
+    started running(tasks);
+    const task_id first = co_await submit(tasks, "nap");
+    const task_id second = co_await submit(tasks, "nap");
+    co_await advance(500ms);
+    for (int i = 0; i < 2; ++i) {
+        const std::string tree = dump_tasks();
+        for (const task_id each : {first, second}) {
+            EXPECT_NE(tree.find("+ nap " + each.text() + " (waits: sleep)\n"), std::string::npos)
+                << tree;
+        }
+    }
+    co_await advance(1s);
+    EXPECT_TRUE(own_name == "nap " + first.text() || own_name == "nap " + second.text());
+    co_await tasks.cancel(first);
+    co_await advance(1s);
+    EXPECT_EQ(dump_tasks().find(first.text()), std::string::npos);
+    EXPECT_NE(dump_tasks().find(second.text()), std::string::npos);
+    running.stop();
+    running.stop();
+    co_await running.ended();
+    EXPECT_EQ(dump_tasks().find("nap "), std::string::npos);
 }
 
 WEIR_TEST(ServiceRuns, MetricsAndRetention) {
