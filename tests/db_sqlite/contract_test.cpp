@@ -75,6 +75,8 @@ WEIR_IO_TEST(Sqlite, MapsRowsToStructs) {
     EXPECT_THROW(found[1].get<double>("score"), weir::db::mapping_error);
     EXPECT_THROW(found[0].get<int>("nobody"), weir::db::mapping_error);
     EXPECT_THROW(found[0].get<int>(std::size_t{3}), weir::db::mapping_error);
+    EXPECT_THROW(static_cast<void>(found[0][3]), weir::db::mapping_error);
+    EXPECT_THROW(static_cast<void>(found[0]["nobody"]), weir::db::mapping_error);
     EXPECT_THROW(found.one<scored>(), weir::db::mapping_error);
     const sqlite::rows none = co_await database.query("SELECT * FROM t WHERE name = ?", "z");
     EXPECT_TRUE(none.empty());
