@@ -20,7 +20,7 @@ std::string_view openapi_paths() noexcept {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submitted"}}}},
       "202": {"description": "Taken", "headers": {"Location": {"schema": {"type": "string"}}},
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submitted"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
   "get": {"operationId": "listTasks", "summary": "List tasks, the newest first", "tags": ["tasks"],
     "parameters": [
       {"name": "state", "in": "query", "schema": {"$ref": "#/components/schemas/State"}},
@@ -34,7 +34,7 @@ std::string_view openapi_paths() noexcept {
       "200": {"description": "A page of tasks, without payloads and results",
         "headers": {"Link": {"description": "The next page, rel=\"next\"", "schema": {"type": "string"}}},
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/TaskPage"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/batch": {
   "post": {"operationId": "submitTasks", "summary": "Submit several tasks", "tags": ["tasks"],
     "description": "One result for each task, in their order; one that is refused does not keep the others out. With the header Idempotency-Key, task number i without a key of its own has '<key>/<i>'.",
@@ -45,56 +45,54 @@ std::string_view openapi_paths() noexcept {
         "properties": {"tasks": {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}}}}]}}}},
     "responses": {
       "200": {"description": "What became of each", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/BatchResult"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "get": {"operationId": "getTask", "summary": "One task, with its attempts", "tags": ["tasks"],
     "responses": {
       "200": {"description": "The task", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/why": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "get": {"operationId": "whyTask", "summary": "Why a task does not run now", "tags": ["tasks"],
     "responses": {
       "200": {"description": "Reasons", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reasons"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/cancel": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "post": {"operationId": "cancelTask", "summary": "Cancel a task", "tags": ["tasks"],
     "responses": {
       "200": {"description": "Cancelled", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
       "202": {"description": "It runs, and has been asked to end", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
-      "409": {"$ref": "#/components/responses/Problem"},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/retry": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "post": {"operationId": "retryTask", "summary": "Run a task again, or now", "tags": ["tasks"],
     "description": "What failed or was cancelled begins again with all its attempts; what waits for later runs now.",
     "responses": {
       "200": {"description": "It will run", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
-      "409": {"$ref": "#/components/responses/Problem"},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues": {
   "get": {"operationId": "listQueues", "summary": "All queues with their counts", "tags": ["queues"],
     "responses": {
       "200": {"description": "Queues", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queues"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "get": {"operationId": "getQueue", "summary": "One queue", "tags": ["queues"],
     "responses": {
       "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
   "patch": {"operationId": "limitQueue", "summary": "Change limits; those not named stay", "tags": ["queues"],
     "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/LimitsChange"}}}},
     "responses": {
       "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}/pause": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "post": {"operationId": "pauseQueue", "summary": "Start no more tasks of a queue", "tags": ["queues"],
     "responses": {
       "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}/resume": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "post": {"operationId": "resumeQueue", "summary": "Start tasks of a queue again", "tags": ["queues"],
     "responses": {
       "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}/redrive": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "post": {"operationId": "redriveQueue", "summary": "Run a queue's failed tasks again", "tags": ["queues"],
     "parameters": [
@@ -104,41 +102,41 @@ std::string_view openapi_paths() noexcept {
       {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000000}}],
     "responses": {
       "200": {"description": "How many", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Redriven"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules": {
   "get": {"operationId": "listSchedules", "summary": "All schedules", "tags": ["schedules"],
     "responses": {
       "200": {"description": "Schedules", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedules"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules/{name}": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "get": {"operationId": "getSchedule", "summary": "One schedule", "tags": ["schedules"],
     "responses": {
       "200": {"description": "The schedule", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
   "put": {"operationId": "putSchedule", "summary": "Make or replace a schedule", "tags": ["schedules"],
     "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewSchedule"}}}},
     "responses": {
       "200": {"description": "The schedule", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
   "delete": {"operationId": "deleteSchedule", "summary": "Remove a schedule; its tasks stay", "tags": ["schedules"],
     "responses": {
       "204": {"description": "Removed"},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/kinds": {
   "get": {"operationId": "listKinds", "summary": "Kinds of tasks that there are handlers for", "tags": ["service"],
     "responses": {
       "200": {"description": "Kinds", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Kinds"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/stats": {
   "get": {"operationId": "getStats", "summary": "Numbers since the start of the process, and the queues", "tags": ["service"],
     "responses": {
       "200": {"description": "Numbers", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Stats"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/stats/history": {
   "get": {"operationId": "getStatsHistory", "summary": "Tasks a second and latencies of the last five minutes", "tags": ["service"],
     "responses": {
       "200": {"description": "One list for each number, oldest first", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/StatsHistory"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/events": {
   "get": {"operationId": "watchEvents", "summary": "The live feed, as WebSocket", "tags": ["service"],
     "description": "Topics: all, stats, queues, queue:<name>, task:<id>. Messages of the client: {\"subscribe\": topic or list, \"since\": position} and {\"unsubscribe\": topic or list}. Messages of the server have type (subscribed, tasks, stats, queues, unsubscribed, error), topic, seq and position. A browser offers the protocols 'weir.events' and 'weir.token.<base64url of the token>'.",
@@ -147,28 +145,28 @@ std::string_view openapi_paths() noexcept {
       {"name": "since", "in": "query", "description": "The position of the last message seen; with one topic", "schema": {"type": "string"}}],
     "responses": {
       "101": {"description": "Switching to WebSocket"},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/metrics": {
   "get": {"operationId": "getMetrics", "summary": "Metrics for Prometheus", "tags": ["service"],
     "responses": {
       "200": {"description": "Metrics, text format 0.0.4", "content": {"text/plain": {"schema": {"type": "string"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/healthz": {
   "get": {"operationId": "isAlive", "summary": "Does the process answer?", "tags": ["service"],
     "responses": {
       "200": {"description": "It does", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Alive"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/readyz": {
   "get": {"operationId": "isReady", "summary": "Can it take tasks?", "tags": ["service"],
     "responses": {
       "200": {"description": "It can", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
       "503": {"description": "The store cannot be written, or the service is ending", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/openapi.json": {
   "get": {"operationId": "getDescription", "summary": "This document", "tags": ["service"],
     "responses": {
       "200": {"description": "OpenAPI 3.1", "content": {"application/json": {"schema": {"type": "object"}}}},
-      "default": {"$ref": "#/components/responses/Problem"}}}}
+      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}}
 })json";
 }
 
@@ -188,7 +186,10 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version) {
     // A token where one is set; none on loopback otherwise.
     to.key("security").raw(R"([{"token":[]},{}])");
     to.key("tags").raw(
-        R"([{"name":"tasks"},{"name":"queues"},{"name":"schedules"},{"name":"service"}])");
+        R"([{"name":"tasks","description":"Submitting, watching and changing tasks"},)"
+        R"({"name":"queues","description":"Limits, pauses and counts"},)"
+        R"({"name":"schedules","description":"Tasks that are made by the clock"},)"
+        R"({"name":"service","description":"The service itself"}])");
     to.key("paths").raw(compact_json(openapi_paths()));
     to.key("components").raw(compact_json(openapi_schemas()));
     to.end_object();

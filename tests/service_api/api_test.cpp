@@ -69,6 +69,10 @@ WEIR_TEST(ServiceApi, TheDescriptionIsStrict) {
     EXPECT_NE(verdict("Submitted", ("{" + id + R"(, "duplicate": 1})").c_str()), "");
     EXPECT_NE(verdict("Submitted", ("{" + id + R"(, "duplicate": false, "x": 1})").c_str()), "");
     EXPECT_NE(verdict("State", R"("done")"), "");
+    EXPECT_EQ(verdict("NewTask", R"({"kind": "a", "priority": 5.0})"), "");
+    EXPECT_NE(verdict("NewTask", R"({"kind": "a", "priority": 5.5})"), "");
+    EXPECT_NE(verdict("NewTask", R"({"kind": "a", "priority": 1001})"), "");
+    EXPECT_NE(verdict("NewTask", R"({"kind": ""})"), "");
     EXPECT_NE(verdict("NewTask", R"({"kind": "a", "backoff": "1"})"), "");
     EXPECT_NE(verdict("Queues", R"({"queues": [{"name": 1}]})"), "");
 }
