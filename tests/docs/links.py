@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that links from one page of the project to another lead somewhere, to their headings too."""
+"""Checks that links from one page of the project to another lead somewhere, to their headings too, and that
+tests that are named, `Suite.Test`, are there."""
 
 import functools
 import pathlib
@@ -8,6 +9,7 @@ import re
 import sys
 
 FENCE = re.compile(r"^ *```.*?^ *```$", re.M | re.S)
+NAMED_TEST = re.compile(r"`([A-Z]\w+)\.([A-Z]\w+)`")
 LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)\s]+)\)")
 
 
@@ -22,7 +24,21 @@ def anchors(path):
     return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.M)}
 
 
+@functools.cache
+def tests(root):
+    """(suite, test) of all that are written."""
+    found = set()
+    for source in root.glob("tests/*/*.cpp"):
+        text = source.read_text(encoding="utf-8")
+        found.update(re.findall(r"^(?:WEIR_\w*)?TEST\w*\((\w+),\s*(\w+)", text, re.M))
+    return found
+
+
 def problems(page, root):
+    if page.name == "known-bugs.md":
+        for suite, test in NAMED_TEST.findall(page.read_text(encoding="utf-8")):
+            if (suite, test) not in tests(root):
+                yield f"{page.relative_to(root)}: there is no test {suite}.{test}"
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for link in LINK.findall(text):
         if re.match(r"[a-z]+:", link):
