@@ -1,170 +1,137 @@
 // SPDX-License-Identifier: MIT
-// The dashboard as people use it, in a real browser.
+// The dashboard as people use it, in a real here.browser.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { Serving } from "./serving.mjs";
-
-const { chromium } = createRequire(path.join(process.env.WEIR_MODULES, "x.js"))("playwright-core");
-
-let browser, serving, page, complaints;
-
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.WEIR_CHROMIUM,
-    args: ["--no-sandbox", "--disable-gpu"],
-  });
-});
-after(() => browser.close());
-
-async function open(options = {}) {
-  page = await browser.newPage(options);
-  page.setDefaultTimeout(40_000);
-  complaints = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  await page.goto(serving.url + "/");
-}
-
-beforeEach(async () => {
-  serving = await Serving.start();
-});
-afterEach(async () => {
-  await page?.close();
-  await serving.end();
-});
-
-const isLive = () => page.getByText("live", { exact: true }).waitFor();
+import { test } from "node:test";
+import { here, isLive, open, serveWith } from "./page.mjs";
 
 test("a task is submitted by the form and seen to finish", async () => {
   await open();
   await isLive();
-  await page.getByLabel("Kind").first().selectOption("sleep");
-  await page.getByLabel("Payload, JSON").fill('{"seconds": 0.5}');
-  await page.getByRole("button", { name: "Submit" }).click();
-  const detail = page.getByRole("dialog");
+  await here.page.getByLabel("Kind").first().selectOption("sleep");
+  await here.page.getByLabel("Payload, JSON").fill('{"seconds": 0.5}');
+  await here.page.getByRole("button", { name: "Submit" }).click();
+  const detail = here.page.getByRole("dialog");
   await detail.getByText("completed", { exact: true }).first().waitFor();
   await detail.getByText('"slept": 0.5').waitFor();
   await detail.getByRole("button", { name: "Close" }).click();
-  await page.locator("#tasks tbody").getByText("completed", { exact: true }).waitFor();
-  assert.deepEqual(complaints, []);
+  await here.page.locator("#tasks tbody").getByText("completed", { exact: true }).waitFor();
+  assert.deepEqual(here.complaints, []);
 });
 
 test("a payload that is no JSON, and a refusal, are told", async () => {
   await open();
   await isLive();
-  await page.getByLabel("Payload, JSON").fill("{");
-  await page.getByRole("button", { name: "Submit" }).click();
-  await page.getByText("The payload is no JSON").waitFor();
-  await page.getByLabel("Payload, JSON").fill("null");
-  await page.getByLabel("Delay in seconds").fill("1e300");
-  await page.getByRole("button", { name: "Submit" }).click();
-  await page.getByText("delay").last().waitFor();
+  await here.page.getByLabel("Payload, JSON").fill("{");
+  await here.page.getByRole("button", { name: "Submit" }).click();
+  await here.page.getByText("The payload is no JSON").waitFor();
+  await here.page.getByLabel("Payload, JSON").fill("null");
+  await here.page.getByLabel("Delay in seconds").fill("1e300");
+  await here.page.getByRole("button", { name: "Submit" }).click();
+  await here.page.getByText("delay").last().waitFor();
 });
 
 test("a running task is cancelled, and one that failed is retried", async () => {
-  const long = await serving.submit({ kind: "sleep", payload: 600 });
+  const long = await here.serving.submit({ kind: "sleep", payload: 600 });
   await open();
   await isLive();
-  await page.locator(`#task-${long}`).click();
-  await page.getByRole("button", { name: "Cancel" }).click();
-  await page.getByRole("dialog").getByText("cancelled", { exact: true }).first().waitFor();
-  await page.keyboard.press("Escape");
+  await here.page.locator(`#task-${long}`).click();
+  await here.page.getByRole("button", { name: "Cancel" }).click();
+  await here.page.getByRole("dialog").getByText("cancelled", { exact: true }).first().waitFor();
+  await here.page.keyboard.press("Escape");
 
-  const bad = await serving.submit({ kind: "echo", payload: { fail: "no luck today" }, max_attempts: 1 });
-  await page.locator(`#task-${bad}`).click();
-  const detail = page.getByRole("dialog");
+  const bad = await here.serving.submit({ kind: "echo", payload: { fail: "no luck today" }, max_attempts: 1 });
+  await here.page.locator(`#task-${bad}`).click();
+  const detail = here.page.getByRole("dialog");
   await detail.getByText("no luck today").first().waitFor();
   await detail.getByRole("button", { name: "Retry now" }).click();
   await detail.getByText("run 2: failed").waitFor();
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(here.complaints, []);
 });
 
 test("a queue is paused and resumed", async () => {
-  await serving.submit({ kind: "echo", queue: "letters" });
+  await here.serving.submit({ kind: "echo", queue: "letters" });
   await open();
   await isLive();
-  await page.getByRole("button", { name: "Pause the queue letters" }).click();
-  await page.getByRole("button", { name: "Resume the queue letters" }).waitFor();
-  const held = await serving.submit({ kind: "echo", queue: "letters" });
-  await page.locator(`#task-${held}`).click();
-  await page.getByRole("dialog").getByText("paused").first().waitFor();
-  await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Resume the queue letters" }).click();
-  await page.getByRole("button", { name: "Pause the queue letters" }).waitFor();
-  await page.locator("#tasks tr", { hasText: held }).getByText("completed", { exact: true }).waitFor();
+  await here.page.getByRole("button", { name: "Pause the queue letters" }).click();
+  await here.page.getByRole("button", { name: "Resume the queue letters" }).waitFor();
+  const held = await here.serving.submit({ kind: "echo", queue: "letters" });
+  await here.page.locator(`#task-${held}`).click();
+  await here.page.getByRole("dialog").getByText("paused").first().waitFor();
+  await here.page.keyboard.press("Escape");
+  await here.page.getByRole("button", { name: "Resume the queue letters" }).click();
+  await here.page.getByRole("button", { name: "Pause the queue letters" }).waitFor();
+  await here.page.locator("#tasks tr", { hasText: held }).getByText("completed", { exact: true }).waitFor();
 });
 
 test("tasks are filtered", async () => {
   for (let i = 0; i < 3; ++i) {
-    await serving.submit({ kind: "echo", queue: "a", tags: ["red"] });
-    await serving.submit({ kind: "sleep", queue: "b", payload: 600, delay: 600 });
+    await here.serving.submit({ kind: "echo", queue: "a", tags: ["red"] });
+    await here.serving.submit({ kind: "sleep", queue: "b", payload: 600, delay: 600 });
   }
   await open();
   await isLive();
   const shows = (kinds) =>
-    page.waitForFunction(
+    here.page.waitForFunction(
       (wanted) => [...document.querySelectorAll("#tasks tbody td[data-column=Kind]")].map((cell) => cell.textContent).sort().join() === wanted,
       kinds.join(),
     );
   await shows(["echo", "echo", "echo", "sleep", "sleep", "sleep"]);
-  await page.getByLabel("Status").selectOption("scheduled");
+  await here.page.getByLabel("Status").selectOption("scheduled");
   await shows(["sleep", "sleep", "sleep"]);
-  await page.getByLabel("Status").selectOption("");
-  await page.getByLabel("Tag").fill("red");
+  await here.page.getByLabel("Status").selectOption("");
+  await here.page.getByLabel("Tag").fill("red");
   await shows(["echo", "echo", "echo"]);
-  await page.getByRole("search").getByLabel("Queue").fill("nowhere");
-  await page.getByText("No tasks.").waitFor();
+  await here.page.getByRole("search").getByLabel("Queue").fill("nowhere");
+  await here.page.getByText("No tasks.").waitFor();
 });
 
 test("it comes back when the service was restarted", async () => {
   await open();
   await isLive();
-  await serving.stop();
-  await page.getByText("not connected").waitFor();
-  await serving.run(new URL(serving.url).host);
+  await here.serving.stop();
+  await here.page.getByText("not connected").waitFor();
+  await here.serving.run(new URL(here.serving.url).host);
   await isLive();
-  const id = await serving.submit({ kind: "echo", payload: "after the restart" });
-  await page.locator("#tasks tr", { hasText: id }).getByText("completed", { exact: true }).waitFor();
+  const id = await here.serving.submit({ kind: "echo", payload: "after the restart" });
+  await here.page.locator("#tasks tr", { hasText: id }).getByText("completed", { exact: true }).waitFor();
 });
 
 test("what tasks contain stays text, and the page has a policy", async () => {
   const evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
-  const id = await serving.submit({ kind: "echo", payload: { evil }, tags: [evil], queue: "q" });
-  await serving.submit({ kind: "echo", payload: { fail: evil }, max_attempts: 1, queue: evil.slice(0, 90) });
+  const id = await here.serving.submit({ kind: "echo", payload: { evil }, tags: [evil], queue: "q" });
+  await here.serving.submit({ kind: "echo", payload: { fail: evil }, max_attempts: 1, queue: evil.slice(0, 90) });
   await open();
   await isLive();
-  await page.locator("#tasks").getByText(evil.slice(0, 40)).first().waitFor();
-  await page.locator(`#task-${id}`).click();
-  await page.getByRole("dialog").getByText("onerror").first().waitFor();
-  assert.equal(await page.locator("#tasks img, dialog img, dialog script, #queues img").count(), 0);
-  assert.equal(await page.title(), "Weir");
-  const { headers } = await serving.ask("GET", "/");
+  await here.page.locator("#tasks").getByText(evil.slice(0, 40)).first().waitFor();
+  await here.page.locator(`#task-${id}`).click();
+  await here.page.getByRole("dialog").getByText("onerror").first().waitFor();
+  assert.equal(await here.page.locator("#tasks img, dialog img, dialog script, #queues img").count(), 0);
+  assert.equal(await here.page.title(), "Weir");
+  const { headers } = await here.serving.ask("GET", "/");
   assert.match(headers.get("content-security-policy"), /default-src 'self'/);
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(here.complaints, []);
 });
 
 test("with a token, nothing is shown before it is given", async () => {
-  await serving.end();
-  serving = await Serving.start({ environment: { WEIR_TOKEN: "correct-horse-battery-staple" } });
+  await serveWith({ environment: { WEIR_TOKEN: "correct-horse-battery-staple" } });
   await open();
-  const login = page.getByRole("dialog", { name: "This service wants a token" });
+  const login = here.page.getByRole("dialog", { name: "This service wants a token" });
   await login.getByLabel("Token").fill("wrong-horse-battery-staple");
   await login.getByRole("button", { name: "Enter" }).click();
   await login.getByLabel("Token").waitFor();
   await login.getByLabel("Token").fill("correct-horse-battery-staple");
   await login.getByRole("button", { name: "Enter" }).click();
   await isLive();
-  await page.getByRole("button", { name: "Submit" }).click();
-  await page.getByRole("dialog").getByText("sleep").first().waitFor();
-  assert.doesNotMatch(page.url(), /horse/);
+  await here.page.getByRole("button", { name: "Submit" }).click();
+  await here.page.getByRole("dialog").getByText("sleep").first().waitFor();
+  assert.doesNotMatch(here.page.url(), /horse/);
 });
 
 test("a page of another site can neither submit nor listen", async () => {
   await open();
-  const other = await browser.newPage();
+  const other = await here.browser.newPage();
   await other.route("**/*", (route) =>
     route.request().url().startsWith("http://other.example") ? route.fulfill({ contentType: "text/html", body: "<p>other" }) : route.continue(),
   );
@@ -177,43 +144,43 @@ test("a page of another site can neither submit nor listen", async () => {
       socket.onopen = () => resolve("opened");
       socket.onerror = () => resolve("refused");
     });
-  }, serving.url);
+  }, here.serving.url);
   assert.equal(outcome, "refused");
-  const { value } = await serving.ask("GET", "/tasks");
+  const { value } = await here.serving.ask("GET", "/tasks");
   assert.deepEqual(value.tasks, []);
   await other.close();
 });
 
 test("it works by keyboard, at phone width, in the dark", async () => {
-  await serving.submit({ kind: "echo" });
+  await here.serving.submit({ kind: "echo" });
   await open({ viewport: { width: 375, height: 700 }, colorScheme: "dark" });
   await isLive();
-  await page.locator("#tasks tbody tr").first().waitFor();
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+  await here.page.locator("#tasks tbody tr").first().waitFor();
+  const wide = await here.page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
   assert.equal(wide, false);
-  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
-  const opener = page.locator("#tasks button.link").first();
+  assert.equal(await here.page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  const opener = here.page.locator("#tasks button.link").first();
   await opener.focus();
-  await page.keyboard.press("Enter");
-  await page.getByRole("dialog").getByText("Timeline").waitFor();
-  await page.keyboard.press("Escape");
-  assert.equal(await page.getByRole("dialog").count(), 0);
+  await here.page.keyboard.press("Enter");
+  await here.page.getByRole("dialog").getByText("Timeline").waitFor();
+  await here.page.keyboard.press("Escape");
+  assert.equal(await here.page.getByRole("dialog").count(), 0);
 });
 
 if (process.env.WEIR_SCREENSHOTS) {
   test("screenshots", async () => {
     for (let i = 0; i < 40; ++i) {
-      await serving.submit({ kind: i % 7 === 0 ? "echo" : "sleep", queue: ["mail", "images", "reports"][i % 3], payload: i % 7 === 0 ? { fail: "the disk is full" } : i % 5, tags: ["demo"] });
+      await here.serving.submit({ kind: i % 7 === 0 ? "echo" : "sleep", queue: ["mail", "images", "reports"][i % 3], payload: i % 7 === 0 ? { fail: "the disk is full" } : i % 5, tags: ["demo"] });
     }
     for (const theme of ["light", "dark"]) {
       await open({ viewport: { width: 1280, height: 1000 }, colorScheme: theme });
       await isLive();
-      await page.waitForTimeout(4000);
-      await writeFile(path.join(process.env.WEIR_SCREENSHOTS, `dashboard-${theme}.png`), await page.screenshot());
+      await here.page.waitForTimeout(4000);
+      await writeFile(path.join(process.env.WEIR_SCREENSHOTS, `dashboard-${theme}.png`), await here.page.screenshot());
     }
     await open({ viewport: { width: 375, height: 800 } });
     await isLive();
-    await page.waitForTimeout(1500);
-    await writeFile(path.join(process.env.WEIR_SCREENSHOTS, "dashboard-phone.png"), await page.screenshot());
+    await here.page.waitForTimeout(1500);
+    await writeFile(path.join(process.env.WEIR_SCREENSHOTS, "dashboard-phone.png"), await here.page.screenshot());
   });
 }

@@ -1,16 +1,48 @@
 // SPDX-License-Identifier: MIT
-// The last five minutes, second by second.
+// The last five minutes, second by second: what the service remembers, and then what the feed tells.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Stats } from "./types";
+import { element } from "./dom";
+import { nothing, rate, shortRate, span } from "./format";
+import type { History, Stats } from "./types";
 
-const kept = 300;
+const kept = 300; // seconds
+const height = 160;
+
+// Null: there was nothing to measure.
+export interface Sample {
+  at: number; // seconds
+  values: Record<string, number | null>;
+}
+
+export function sampleOf(stats: Stats): Sample {
+  const latency = (of: Stats["wait"], part: "p50" | "p99") => (of === undefined || of.count === 0 ? null : of[part]);
+  return {
+    at: new Date(stats.at).getTime() / 1000,
+    values: {
+      ...stats.rates,
+      wait_p50: latency(stats.wait, "p50"),
+      wait_p99: latency(stats.wait, "p99"),
+      run_p50: latency(stats.run, "p50"),
+    },
+  };
+}
+
+export function samplesOf(history: History): Sample[] {
+  return history.at.map((at, index) => ({
+    at: new Date(at).getTime() / 1000,
+    values: Object.fromEntries(
+      Object.entries(history).flatMap(([name, list]) => (Array.isArray(list) && name !== "at" ? [[name, (list[index] as number | null) ?? null]] : [])),
+    ),
+  }));
+}
 
 interface Line {
+  name: string; // in samples
   label: string;
   color: string; // a variable of the style sheet
-  value: (stats: Stats) => number;
+  dash?: number[]; // colours alone do not tell lines apart
 }
 
 function colorOf(name: string): string {
@@ -18,89 +50,150 @@ function colorOf(name: string): string {
 }
 
 function clockOf(seconds: number): string {
-  return new Date(seconds * 1000).toLocaleTimeString("en-GB");
+  return new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 }
 
 class Chart {
   private plot: uPlot | undefined;
-  private readonly data: number[][];
+  private data: (number | null)[][] = [];
+  private readonly drawing = element("div", { class: "drawing" });
+  private readonly empty: HTMLElement;
+  private readonly shown: HTMLElement[];
 
   constructor(
-    private readonly place: HTMLElement,
+    place: HTMLElement,
     private readonly lines: Line[],
+    private readonly format: (value: number) => string,
+    private readonly axis: (value: number) => string,
+    whenEmpty: string,
   ) {
-    this.data = [[], ...lines.map(() => [])];
+    this.empty = element("p", { class: "empty quiet" }, whenEmpty);
+    this.shown = lines.map(() => element("span", { class: "reading" }, nothing));
+    const legend = element(
+      "ul",
+      { class: "legend" },
+      ...lines.map((line, index) => element("li", { class: `swatch ${line.color.slice(2)} ${line.dash ? "dashed" : ""}` }, line.label, " ", this.shown[index])),
+    );
+    this.drawing.append(this.empty);
+    place.append(legend, this.drawing);
+    this.set([]);
     this.draw();
-    new ResizeObserver(() => this.plot?.setSize({ width: this.width(), height: 160 })).observe(place);
+    new ResizeObserver(() => this.plot?.setSize({ width: this.width(), height })).observe(place);
   }
 
-  add(stats: Stats): void {
-    const values = [new Date(stats.at).getTime() / 1000, ...this.lines.map((line) => line.value(stats))];
-    values.forEach((value, index) => {
-      const series = this.data[index]!;
-      series.push(value);
-      if (series.length > kept) {
-        series.shift();
-      }
-    });
+  set(samples: Sample[]): void {
+    this.data = [samples.map((sample) => sample.at), ...this.lines.map((line) => samples.map((sample) => sample.values[line.name] ?? null))];
+    this.empty.hidden = this.data.slice(1).some((values) => values.some((value) => value !== null && value > 0));
     this.plot?.setData(this.data as uPlot.AlignedData);
+    this.read();
   }
 
   // Also when the theme has changed: a canvas does not know of style sheets.
   draw(): void {
     this.plot?.destroy();
-    const axis = { stroke: colorOf("--quiet"), grid: { stroke: colorOf("--line"), width: 1 }, ticks: { show: false } };
+    const axis = { stroke: colorOf("--quiet"), grid: { stroke: colorOf("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+    const now = () => Date.now() / 1000;
     this.plot = new uPlot(
       {
         width: this.width(),
-        height: 160,
-        cursor: { y: false },
-        legend: { live: true },
+        height,
+        padding: [10, 22, 0, 0],
+        cursor: { y: false, points: { size: 7 } },
+        legend: { show: false },
+        hooks: { setCursor: [() => this.read()] },
         // Five minutes, also while there is less: the line grows from the right.
-        scales: { x: { range: (_plot, _least, most) => [(most ?? Date.now() / 1000) - kept, most ?? Date.now() / 1000] }, y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
-        axes: [{ ...axis, space: 90, values: (_plot, times) => times.map(clockOf) }, { ...axis, size: 48 }],
+        scales: {
+          x: { range: (_plot, _least, most) => [(most ?? now()) - kept, most ?? now()] },
+          y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.15 : 1] },
+        },
+        axes: [
+          { ...axis, size: 28, space: 60, incrs: [60, 120, 300], values: (_plot, times) => times.map(clockOf) },
+          { ...axis, size: 62, space: 34, values: (_plot, values) => values.map(this.axis) },
+        ],
         series: [
-          { value: (_plot: uPlot, time: number | null) => (time === null ? "-" : clockOf(time)) },
+          {},
           ...this.lines.map((line) => ({
             label: line.label,
             stroke: colorOf(line.color),
+            dash: line.dash,
             width: 2,
-            points: { show: false },
-            value: (_plot: uPlot, value: number | null) => (value === null ? "-" : value.toFixed(1)),
+            points: { show: true, size: 4, fill: colorOf(line.color), filter: lonely },
           })),
         ],
       },
       this.data as uPlot.AlignedData,
-      this.place,
+      this.drawing,
     );
   }
 
+  // Where the pointer is, or else the newest.
+  private read(): void {
+    const index = this.plot?.cursor.idx ?? (this.data[0]?.length ?? 0) - 1;
+    this.shown.forEach((place, line) => {
+      const value = this.data[line + 1]?.[index];
+      place.textContent = value === null || value === undefined ? nothing : this.format(value);
+    });
+  }
+
   private width(): number {
-    return Math.max(200, this.place.clientWidth);
+    return Math.max(200, this.drawing.clientWidth);
   }
 }
 
+// A value between two that are missing has no line, and is shown as a point.
+function lonely(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  const isThere = (index: number) => values[index] !== null && values[index] !== undefined;
+  return [...values.keys()].filter((index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1));
+}
+
 export class Charts {
+  private samples: Sample[] = [];
   private readonly charts: Chart[];
 
   constructor(throughput: HTMLElement, latency: HTMLElement) {
-    const of = (name: string) => (stats: Stats) => stats.rates?.[name] ?? 0;
+    const none = "Nothing in the last five minutes";
     this.charts = [
-      new Chart(throughput, [
-        { label: "submitted", color: "--blue", value: of("submitted") },
-        { label: "completed", color: "--green", value: of("completed") },
-        { label: "failed", color: "--red", value: of("failed") },
-      ]),
-      new Chart(latency, [
-        { label: "wait p50", color: "--blue", value: (stats) => (stats.wait?.p50 ?? 0) * 1000 },
-        { label: "wait p99", color: "--violet", value: (stats) => (stats.wait?.p99 ?? 0) * 1000 },
-        { label: "run p50", color: "--green", value: (stats) => (stats.run?.p50 ?? 0) * 1000 },
-      ]),
+      new Chart(
+        throughput,
+        [
+          { name: "submitted", label: "submitted", color: "--blue" },
+          { name: "completed", label: "completed", color: "--green", dash: [8, 3] },
+          { name: "failed", label: "failed", color: "--red", dash: [2, 3] },
+        ],
+        (value) => `${rate(value)}/s`,
+        shortRate,
+        none,
+      ),
+      new Chart(
+        latency,
+        [
+          { name: "wait_p50", label: "wait, median", color: "--blue" },
+          { name: "wait_p99", label: "wait, 99 %", color: "--violet", dash: [8, 3] },
+          { name: "run_p50", label: "run, median", color: "--green", dash: [2, 3] },
+        ],
+        span,
+        span,
+        none,
+      ),
     ];
   }
 
-  add(stats: Stats): void {
-    this.charts.forEach((chart) => chart.add(stats));
+  add(...samples: Sample[]): void {
+    const all = new Map(this.samples.map((sample) => [sample.at, sample]));
+    samples.forEach((sample) => all.set(sample.at, sample));
+    const sorted = [...all.values()].sort((a, b) => a.at - b.at);
+    const end = sorted.at(-1)?.at ?? 0;
+    this.samples = sorted.filter((sample) => sample.at >= end - kept);
+    this.charts.forEach((chart) => chart.set(this.samples));
+  }
+
+  // What comes next has nothing to do with what was.
+  interrupt(): void {
+    const last = this.samples.at(-1);
+    if (last !== undefined) {
+      this.add({ at: last.at + 0.5, values: {} });
+    }
   }
 
   draw(): void {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One task: what it is, why it does not run, its attempts as a timeline, and what can be done with it.
 
-import { ask } from "./api";
-import { dialogById, element, refill } from "./dom";
+import { ApiError, ask } from "./api";
+import { dialogById, element, refill, words } from "./dom";
 import { duration, relative, time } from "./format";
 import { statusOf } from "./tasks";
 import type { Hold, Task, TaskEvent } from "./types";
@@ -11,32 +11,54 @@ const over = ["completed", "failed", "cancelled"];
 
 export class Detail {
   private readonly dialog = dialogById("detail");
+  private readonly title = element("h2", { id: "detail-title" });
+  private readonly status = element("p", { role: "status", class: "status" }); // stays, so that changes are read out
+  private readonly trouble = element("p", { role: "alert", class: "bad", hidden: true });
+  private readonly content = element("div");
   private shown: string | undefined;
   private reloading: number | undefined;
 
-  constructor(private readonly failed: (error: unknown) => void) {
+  // Followed: the task that is shown, or none.
+  constructor(
+    private readonly failed: (error: unknown) => void,
+    private readonly followed: (id: string | undefined) => void,
+  ) {
+    const close = element("button", { type: "button", id: "close-detail", click: () => this.dialog.close() }, "Close");
+    this.dialog.append(element("header", {}, this.title, close), this.status, this.trouble, this.content);
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     this.dialog.addEventListener("close", () => {
+      const id = this.shown;
       this.shown = undefined;
+      this.followed(undefined);
       if (window.location.hash !== "") {
         history.replaceState(null, "", window.location.pathname);
       }
+      // The list may have been made anew meanwhile: the button that opened this is another one.
+      (document.getElementById(`task-${id}`) ?? document.getElementById("tasks"))?.focus();
     });
   }
 
   open(id: string): void {
     this.shown = id;
+    this.followed(id);
     history.replaceState(null, "", `#${id}`);
-    refill(this.dialog, element("p", {}, "Loading"));
+    refill(this.title, "Task ", element("code", {}, id));
+    refill(this.status, "Loading");
+    refill(this.content);
+    this.trouble.hidden = true;
     if (!this.dialog.open) {
       this.dialog.showModal();
     }
     void this.load();
   }
 
-  take(events: TaskEvent[], more: number): void {
-    if (this.shown !== undefined && (more > 0 || events.some((event) => event.id === this.shown))) {
-      window.clearTimeout(this.reloading);
-      this.reloading = window.setTimeout(() => void this.load(), 150);
+  // A few times a second at most.
+  take(events: TaskEvent[]): void {
+    if (this.shown !== undefined && this.reloading === undefined && events.some((event) => event.id === this.shown)) {
+      this.reloading = window.setTimeout(() => {
+        this.reloading = undefined;
+        void this.load();
+      }, 150);
     }
   }
 
@@ -53,9 +75,22 @@ export class Detail {
         this.show(task, why);
       }
     } catch (error) {
+      this.complain(error);
+    }
+  }
+
+  // Here: what stands behind a dialog cannot be seen.
+  private complain(error: unknown): void {
+    if (error instanceof ApiError && error.status === 401) {
       this.dialog.close();
       this.failed(error);
+      return;
     }
+    if (this.content.childElementCount === 0) {
+      refill(this.status);
+    }
+    this.trouble.textContent = error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
+    this.trouble.hidden = false;
   }
 
   private show(task: Task, why: Hold[]): void {
@@ -68,33 +103,29 @@ export class Detail {
           click: () => {
             ask("POST", `/tasks/${task.id}/${verb}`)
               .then(() => this.load())
-              .catch(this.failed);
+              .catch((error: unknown) => this.complain(error));
           },
         },
         name,
       );
     const isOver = over.includes(task.state);
+    this.trouble.hidden = true;
+    refill(this.title, words(task.kind), " ", element("code", {}, task.id));
+    refill(this.status, statusOf(task), " ", words(task.message ?? "", ""));
     refill(
-      this.dialog,
-      element(
-        "header",
-        {},
-        element("h2", { id: "detail-title" }, `${task.kind} `, element("code", {}, task.id)),
-        element("button", { type: "button", id: "close-detail", "aria-label": "Close", click: () => this.dialog.close() }, "Close"),
-      ),
-      element("p", {}, statusOf(task), " ", task.message ?? ""),
+      this.content,
       element(
         "p",
         { class: "actions" },
         !isOver && task.status !== "cancelling" && act("Cancel", "cancel"),
         (isOver || task.state === "pending") && task.state !== "completed" && act("Retry now", "retry"),
       ),
-      why.length > 0 && element("ul", { class: "why" }, ...why.map((hold) => element("li", {}, hold.text))),
+      why.length > 0 && element("ul", { class: "why" }, ...why.map((hold) => element("li", {}, words(hold.text, "")))),
       facts(task),
       timeline(task),
       json("Payload", task.payload),
       task.state === "completed" && json("Result", task.result),
-      task.error !== null && element("section", {}, element("h3", {}, "Error"), element("pre", {}, task.error)),
+      task.error !== null && element("section", {}, element("h3", {}, "Error"), element("pre", { dir: "auto", tabindex: 0, "aria-label": "Error" }, task.error)),
     );
   }
 }
@@ -111,13 +142,13 @@ function facts(task: Task): HTMLElement {
   return element(
     "dl",
     {},
-    ...list.filter(([, value]) => value !== "").flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+    ...list.filter(([, value]) => value !== "").flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, words(value, ""))]),
   );
 }
 
 function timeline(task: Task): HTMLElement {
-  const entry = (at: string | null, words: string, kind = "") =>
-    at === null ? null : element("li", { class: kind }, element("time", { datetime: at }, time(at)), ` ${words}`);
+  const entry = (at: string | null, what: string, kind = "") =>
+    at === null ? null : element("li", { class: kind }, element("time", { datetime: at }, time(at)), " ", words(what, ""));
   const isRunning = task.state === "running";
   const entries = [
     entry(task.created_at, "submitted"),
@@ -140,5 +171,5 @@ function json(title: string, value: unknown): HTMLElement | false {
   if (value === undefined) {
     return false;
   }
-  return element("section", {}, element("h3", {}, title), element("pre", {}, JSON.stringify(value, null, 2)));
+  return element("section", {}, element("h3", {}, title), element("pre", { dir: "auto", tabindex: 0, "aria-label": title }, JSON.stringify(value, null, 2)));
 }

@@ -43,28 +43,82 @@ export function dialogById(id: string): HTMLDialogElement {
   return byId(id) as HTMLDialogElement;
 }
 
+// A text of somebody else's: whatever directions of writing are in it stay in it. Cut where there is no room; the whole
+// of it is its title.
+export function words(text: string, className = "name"): HTMLElement {
+  return element("bdi", { class: className, dir: "auto", title: text.length > 24 ? text : undefined }, text);
+}
+
+export interface Column {
+  name: string;
+  isNumber?: boolean;
+  isAction?: boolean; // its name is for screen readers alone
+}
+
 // A table whose cells know their column's name, so that narrow screens can show rows as cards.
-export function table(caption: string, columns: string[], rows: Child[][]): HTMLElement {
+export function table(caption: string, columns: Column[], rows: Child[][]): HTMLElement {
+  const classOf = (column: Column) => (column.isNumber ? "number" : column.isAction ? "action" : undefined);
+  const heading = (column: Column) =>
+    element("th", { scope: "col", class: classOf(column) }, column.isAction ? element("span", { class: "hidden" }, column.name) : column.name);
   return element(
     "table",
     {},
-    element("caption", { class: "quiet" }, caption),
-    element("thead", {}, element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)))),
+    element("caption", { class: "hidden" }, caption),
+    element("thead", {}, element("tr", {}, ...columns.map(heading))),
     element(
       "tbody",
       {},
       ...rows.map((cells) =>
-        element("tr", {}, ...cells.map((cell, index) => element("td", { "data-column": columns[index] }, cell))),
+        element("tr", {}, ...cells.map((cell, index) => element("td", { "data-column": columns[index]?.name, class: classOf(columns[index]!) }, cell))),
       ),
     ),
   );
 }
 
-// Replaces what is in the element, and gives the focus back to the element that had it, by its id.
+// Makes the element have this content, and leaves alone what is the same already: so the focus, a selection and where
+// something was scrolled to outlive it.
 export function refill(place: HTMLElement, ...content: Child[]): void {
+  const fresh = element("div", {}, ...content);
   const focused = place.contains(document.activeElement) ? document.activeElement?.id : undefined;
-  place.replaceChildren(...content.filter((child): child is Node | string => child instanceof Node || typeof child === "string"));
-  if (focused) {
+  patchChildren(place, fresh);
+  if (focused && document.activeElement?.id !== focused) {
     document.getElementById(focused)?.focus();
   }
+}
+
+function patchChildren(old: Element, fresh: Element): void {
+  const wanted = [...fresh.childNodes];
+  wanted.forEach((node, index) => {
+    const present = old.childNodes[index];
+    if (present === undefined) {
+      old.append(node);
+    } else {
+      patch(present, node);
+    }
+  });
+  while (old.childNodes.length > wanted.length) {
+    old.lastChild?.remove();
+  }
+}
+
+// What listens is replaced as a whole: its listener belongs to what it says.
+function patch(old: ChildNode, fresh: ChildNode): void {
+  if (old.isEqualNode(fresh)) {
+    return;
+  }
+  const isAlike =
+    old instanceof HTMLElement && fresh instanceof HTMLElement && old.tagName === fresh.tagName && old.id === fresh.id && old.tagName !== "BUTTON";
+  if (!isAlike) {
+    old.replaceWith(fresh);
+    return;
+  }
+  for (const name of old.getAttributeNames()) {
+    if (!fresh.hasAttribute(name)) {
+      old.removeAttribute(name);
+    }
+  }
+  for (const name of fresh.getAttributeNames()) {
+    old.setAttribute(name, fresh.getAttribute(name) ?? "");
+  }
+  patchChildren(old, fresh);
 }

@@ -16,7 +16,9 @@ export interface FeedMessage {
 export interface Listener {
   message(message: FeedMessage): void;
   state(isConnected: boolean): void;
+  refused(): void; // for want of a token
   gap(): void; // everything may have changed
+  waiting(milliseconds: number): void; // until the next attempt
 }
 
 const topics = ["all", "stats", "queues"];
@@ -33,6 +35,7 @@ export class Feed {
   private positions = new Map<string, string>();
   private pause = 500;
   private timer: number | undefined;
+  private task: string | undefined; // one that is looked at closely
 
   constructor(private readonly listener: Listener) {}
 
@@ -53,6 +56,7 @@ export class Feed {
         const since = this.positions.get(topic);
         socket.send(JSON.stringify(since === undefined ? { subscribe: topic } : { subscribe: topic, since }));
       }
+      this.subscribe(this.task);
       this.listener.state(true);
     });
     socket.addEventListener("message", (event) => {
@@ -60,10 +64,28 @@ export class Feed {
     });
     socket.addEventListener("close", (event) => {
       if (this.socket === socket) {
-        this.listener.state(false);
-        this.later(event.wasClean);
+        void this.later(event.wasClean);
       }
     });
+  }
+
+  // Tells every change of this task, also while there are too many to tell all.
+  follow(id: string | undefined): void {
+    if (id !== this.task) {
+      this.send(this.task && { unsubscribe: `task:${this.task}` });
+      this.task = id;
+      this.subscribe(id);
+    }
+  }
+
+  private subscribe(id: string | undefined): void {
+    this.send(id && { subscribe: `task:${id}` });
+  }
+
+  private send(message: object | string | undefined): void {
+    if (message && this.socket?.readyState === WebSocket.OPEN) {
+      this.socket.send(JSON.stringify(message));
+    }
   }
 
   private take(message: FeedMessage): void {
@@ -77,18 +99,22 @@ export class Feed {
     this.listener.message(message);
   }
 
-  // A refused handshake tells nothing to a page: ask the API, which says why.
-  private later(wasClean: boolean): void {
+  // A refused handshake tells nothing to a page: ask the API, which says why. Without a token that is right, trying
+  // again is in vain; connect() is called when there is another.
+  private async later(wasClean: boolean): Promise<void> {
     if (!wasClean) {
-      void fetch("/kinds", { headers: token() === "" ? {} : { Authorization: `Bearer ${token()}` } })
-        .then((answer) => {
-          if (answer.status === 401) {
-            askForToken();
-          }
-        })
-        .catch(() => undefined);
+      const headers: Record<string, string> = token() === "" ? {} : { Authorization: `Bearer ${token()}` };
+      const answer = await fetch("/kinds", { headers }).catch(() => undefined);
+      if (answer?.status === 401) {
+        this.listener.refused();
+        askForToken();
+        return;
+      }
     }
-    this.timer = window.setTimeout(() => this.connect(), this.pause * (0.75 + Math.random() / 2));
+    this.listener.state(false);
+    const pause = this.pause * (0.75 + Math.random() / 2);
+    this.listener.waiting(pause);
+    this.timer = window.setTimeout(() => this.connect(), pause);
     this.pause = Math.min(this.pause * 2, longestPause);
   }
 }

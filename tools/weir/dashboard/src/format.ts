@@ -1,22 +1,40 @@
 // SPDX-License-Identifier: MIT
 // Numbers and times for people.
 
+export const nothing = "–";
+
 export function count(value: number | undefined): string {
   return (value ?? 0).toLocaleString("en");
 }
 
 export function rate(value: number | undefined): string {
   const number = value ?? 0;
-  return number >= 100 || number === 0 ? Math.round(number).toLocaleString("en") : number.toFixed(1);
+  return (number >= 100 ? Math.round(number) : Number(number.toFixed(1))).toLocaleString("en");
 }
 
-export function milliseconds(seconds: number | undefined): string {
-  const value = (seconds ?? 0) * 1000;
-  return value >= 100 ? `${Math.round(value)} ms` : `${value.toFixed(1)} ms`;
+// '1.2 ms', '350 ms', '9.4 s', '12 min': of seconds.
+export function span(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) {
+    return nothing;
+  }
+  const plain = (value: number, unit: string) => `${value >= 100 || value === 0 ? Math.round(value) : Number(value.toPrecision(value < 1 ? 1 : 2))} ${unit}`;
+  return seconds < 0.9995 ? plain(seconds * 1000, "ms") : seconds < 120 ? plain(seconds, "s") : seconds < 7200 ? plain(seconds / 60, "min") : plain(seconds / 3600, "h");
 }
 
+// '5k/s', for axes.
+export function shortRate(value: number): string {
+  return (value >= 1e6 ? `${value / 1e6}M` : value >= 1e3 ? `${value / 1e3}k` : String(Number(value.toPrecision(3)))) + "/s";
+}
+
+// Of today the time alone, to the millisecond.
 export function time(text: string | null | undefined): string {
-  return text ? new Date(text).toLocaleString() : "";
+  if (!text) {
+    return "";
+  }
+  const at = new Date(text);
+  const clock = `${at.toLocaleTimeString("en-GB")}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+  const isToday = at.toDateString() === new Date().toDateString();
+  return isToday ? clock : `${at.toLocaleDateString("en-CA")} ${clock}`;
 }
 
 // '3 s ago', 'in 2 min'.
@@ -32,9 +50,5 @@ export function relative(text: string | null | undefined, now = Date.now()): str
 }
 
 export function duration(from: string | null | undefined, to: string | null | undefined): string {
-  if (!from || !to) {
-    return "";
-  }
-  const seconds = (new Date(to).getTime() - new Date(from).getTime()) / 1000;
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
+  return from && to ? span((new Date(to).getTime() - new Date(from).getTime()) / 1000) : "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The form that submits a task, and the one that asks for a token.
 
-import { ask, onTokenNeeded, setToken } from "./api";
+import { ask, onTokenNeeded, setToken, token } from "./api";
 import { byId, dialogById, element, refill } from "./dom";
 
 const examples: Record<string, string> = {
@@ -27,7 +27,7 @@ export class SubmitForm {
       field("Queue", this.queue),
       field("Delay in seconds", this.delay),
       field("Payload, JSON", this.payload),
-      element("button", { type: "submit" }, "Submit"),
+      element("button", { type: "submit", class: "primary" }, "Submit"),
       this.said,
     );
     this.kind.addEventListener("change", () => this.propose());
@@ -53,7 +53,7 @@ export class SubmitForm {
   }
 
   private async submit(submitted: (id: string) => void): Promise<void> {
-    this.said.textContent = "";
+    this.say("");
     try {
       const payload: unknown = JSON.parse(this.payload.value);
       const { id } = await ask<{ id: string }>("POST", "/tasks", {
@@ -62,33 +62,45 @@ export class SubmitForm {
         delay: Number(this.delay.value),
         payload,
       });
-      this.said.textContent = `Submitted ${id}.`;
+      this.say(`Submitted ${id}.`);
       submitted(id);
     } catch (error) {
-      this.said.textContent = error instanceof SyntaxError ? `The payload is no JSON: ${error.message}` : String((error as Error).message);
+      const words =
+        error instanceof SyntaxError ? `The payload is no JSON: ${error.message}` : error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
+      this.say(words, true);
     }
+  }
+
+  private say(words: string, isBad = false): void {
+    this.said.textContent = words;
+    this.said.className = isBad ? "bad" : "quiet";
   }
 }
 
+// Accepted: one was given, though it may be wrong.
 export function askForTokens(accepted: () => void): void {
   const dialog = dialogById("login");
-  const input = element("input", { type: "password", name: "token", autocomplete: "off", required: true, autofocus: true });
+  const input = element("input", { type: "password", name: "token", autocomplete: "off", required: true, autofocus: true, "aria-describedby": "login-said" });
+  const said = element("p", { id: "login-said", role: "alert", class: "bad" });
   const form = element(
     "form",
     { method: "dialog" },
     element("h2", { id: "login-title" }, "This service wants a token"),
+    element("p", { class: "quiet" }, "It was given one with ", element("code", {}, "--token-file"), " or ", element("code", {}, "WEIR_TOKEN"), ". This page keeps it for this tab only."),
     element("label", {}, "Token", input),
-    element("p", { class: "quiet" }, "It is kept for this tab only."),
-    element("button", { type: "submit" }, "Enter"),
+    said,
+    element("button", { type: "submit", class: "primary" }, "Enter"),
   );
   form.addEventListener("submit", () => {
-    setToken(input.value);
+    setToken(input.value.trim());
     input.value = "";
     accepted();
   });
+  dialog.addEventListener("cancel", (event) => event.preventDefault()); // there is nothing to see without it
   dialog.append(form);
   onTokenNeeded(() => {
     if (!dialog.open) {
+      said.textContent = token() === "" ? "" : "The token that was given is not right, or not any more.";
       dialog.showModal();
     }
   });

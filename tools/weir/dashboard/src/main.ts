@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The page: asks for everything once, then follows the feed.
 
-import { ApiError } from "./api";
-import { Charts } from "./charts";
+import { ApiError, ask } from "./api";
+import { Charts, sampleOf, samplesOf } from "./charts";
 import { Detail } from "./detail";
-import { byId } from "./dom";
+import { byId, element } from "./dom";
 import { Feed, type FeedMessage } from "./feed";
 import { askForTokens, SubmitForm } from "./forms";
 import { loadQueues, showHosts, showNumbers, showQueues } from "./panels";
 import { TaskList } from "./tasks";
-import type { Queue, Stats, TaskEvent } from "./types";
+import type { History, Queue, Stats, TaskEvent } from "./types";
 import "./style.css";
 
 function failed(error: unknown): void {
@@ -26,7 +26,7 @@ function recovered(): void {
 }
 
 const charts = new Charts(byId("throughput"), byId("latency"));
-const detail = new Detail(failed);
+const detail = new Detail(failed, (id) => feed.follow(id));
 const list = new TaskList(byId("tasks"), (id) => detail.open(id), failed);
 const form = new SubmitForm((id) => {
   recovered();
@@ -36,22 +36,28 @@ const form = new SubmitForm((id) => {
 
 async function loadAll(): Promise<void> {
   try {
-    await Promise.all([list.load(), loadQueues(failed), form.load()]);
+    await Promise.all([list.load(), loadQueues(failed), form.load(), loadHistory()]);
     recovered();
   } catch (error) {
     failed(error);
   }
 }
 
+async function loadHistory(): Promise<void> {
+  charts.add(...samplesOf(await ask<History>("GET", "/stats/history")));
+}
+
 function take(message: FeedMessage): void {
   if (message.type === "tasks") {
     const events = message.tasks as TaskEvent[];
-    const more = (message.more as number | undefined) ?? 0;
-    list.take(events, more);
-    detail.take(events, more);
+    if (message.topic === "all") {
+      list.take(events, (message.more as number | undefined) ?? 0);
+    } else {
+      detail.take(events);
+    }
   } else if (message.type === "stats") {
     const stats = message as unknown as Stats;
-    charts.add(stats);
+    charts.add(sampleOf(stats));
     showNumbers(stats);
     showHosts(stats.hosts);
   } else if (message.type === "queues") {
@@ -60,17 +66,56 @@ function take(message: FeedMessage): void {
 }
 
 let wasConnected = false;
+let lostAt: Date | undefined;
+let nextAttempt = 0;
+
+function showConnection(): void {
+  const place = byId("connection");
+  place.textContent = wasConnected ? "live" : lostAt === undefined ? "a token is needed" : "not connected";
+  place.className = wasConnected ? "live" : "away";
+  document.body.classList.toggle("stale", !wasConnected && lostAt !== undefined);
+}
+
+// Said once, and counted down without being read out each second.
+const seconds = element("span", { "aria-hidden": "true" });
+function showBanner(): void {
+  const place = byId("banner");
+  place.hidden = wasConnected || lostAt === undefined;
+  if (!place.hidden && place.childElementCount === 0) {
+    place.append(`The service has not answered since ${lostAt?.toLocaleTimeString("en-GB")}; what is shown is from then. `, seconds);
+  } else if (place.hidden) {
+    place.replaceChildren();
+  }
+  const left = Math.ceil((nextAttempt - Date.now()) / 1000);
+  seconds.textContent = left > 0 ? `Trying again in ${left} s.` : "Trying again.";
+}
+window.setInterval(showBanner, 1000);
+
 const feed = new Feed({
   message: take,
   gap: () => void loadAll(),
   state: (isConnected) => {
-    const place = byId("connection");
-    place.textContent = isConnected ? "live" : "not connected, trying again";
-    place.className = isConnected ? "live" : "away";
-    if (isConnected && !wasConnected) {
+    if (isConnected) {
+      lostAt = undefined;
       void loadAll(); // also after the service was restarted
+    } else if (wasConnected || lostAt === undefined) {
+      lostAt = new Date();
+      charts.interrupt();
+      showNumbers(undefined);
     }
     wasConnected = isConnected;
+    showConnection();
+    showBanner();
+  },
+  refused: () => {
+    wasConnected = false;
+    lostAt = undefined;
+    showConnection();
+    showBanner();
+  },
+  waiting: (milliseconds) => {
+    nextAttempt = Date.now() + milliseconds;
+    showBanner();
   },
 });
 
@@ -81,7 +126,7 @@ askForTokens(() => {
 
 function setTheme(name: string): void {
   document.documentElement.dataset.theme = name;
-  byId("theme").textContent = name === "dark" ? "Light" : "Dark";
+  byId("theme").textContent = name === "dark" ? "Light theme" : "Dark theme";
   charts.draw();
 }
 const preferred = window.matchMedia("(prefers-color-scheme: dark)");
@@ -101,5 +146,6 @@ function openFromAddress(): void {
 }
 
 showHosts([]);
+showNumbers(undefined);
 feed.connect();
 openFromAddress();

@@ -2,26 +2,36 @@
 // Numbers, queues and hosts: what is shown anew with each message of the feed.
 
 import { ask } from "./api";
-import { byId, element, refill, table } from "./dom";
-import { count, milliseconds, rate } from "./format";
+import { byId, element, refill, table, words } from "./dom";
+import { count, nothing, rate, span } from "./format";
 import type { Host, Queue, Stats } from "./types";
 
-export function showNumbers(stats: Stats): void {
-  const tile = (name: string, value: string) =>
-    element("div", { class: "tile" }, element("span", { class: "value" }, value), element("span", { class: "quiet" }, name));
+// Without numbers: the service is away.
+export function showNumbers(stats: Stats | undefined): void {
+  const tile = (name: string, value: string, className = "") =>
+    element("div", { class: `tile ${className}` }, element("span", { class: "value" }, value), element("span", { class: "quiet" }, name));
+  const perSecond = (value: number | undefined) => (stats === undefined ? nothing : rate(value));
+  const latency = (of: Stats["wait"]) => (of === undefined || of.count === 0 ? nothing : span(of.p50));
+  const failed = stats?.rates?.failed ?? 0;
   refill(
     byId("numbers"),
-    tile("submitted a second", rate(stats.rates?.submitted)),
-    tile("completed a second", rate(stats.rates?.completed)),
-    tile("failed a second", rate(stats.rates?.failed)),
-    tile("running", count(stats.running as number | undefined)),
-    tile("wait, median", milliseconds(stats.wait?.p50)),
-    tile("run, median", milliseconds(stats.run?.p50)),
+    tile("submitted per second", perSecond(stats?.rates?.submitted)),
+    tile("completed per second", perSecond(stats?.rates?.completed)),
+    tile("failed per second", perSecond(failed), failed > 0 ? "bad" : ""),
+    tile("running", stats === undefined ? nothing : count(stats.running as number | undefined)),
+    tile("wait, median", latency(stats?.wait)),
+    tile("run, median", latency(stats?.run)),
   );
+}
+
+// Nought says little, and is said quietly.
+function number(value: number | undefined): HTMLElement {
+  return element("span", { class: (value ?? 0) === 0 ? "nought" : undefined }, count(value));
 }
 
 export function showQueues(queues: Queue[], failed: (error: unknown) => void): void {
   const place = byId("queues");
+  byId("queue-count").textContent = queues.length > 1 ? String(queues.length) : "";
   if (queues.length === 0) {
     refill(place, element("p", { class: "quiet" }, "None yet: the first task makes one."));
     return;
@@ -41,20 +51,33 @@ export function showQueues(queues: Queue[], failed: (error: unknown) => void): v
       },
       queue.is_paused ? "Resume" : "Pause",
     );
+  const sorted = [...queues].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   refill(
     place,
-    table(
-      "Tasks by queue",
-      ["Queue", "Pending", "Running", "Completed", "Failed", "Cancelled", ""],
-      queues.map((queue) => [
-        element("span", {}, queue.name, queue.is_paused && element("span", { class: "badge paused" }, "paused")),
-        count(queue.counts.pending),
-        count(queue.counts.running),
-        count(queue.counts.completed),
-        count(queue.counts.failed),
-        count(queue.counts.cancelled),
-        button(queue),
-      ]),
+    element(
+      "div",
+      { class: "scroll", role: "region", tabindex: 0, "aria-label": "Queues" },
+      table(
+        "Tasks by queue",
+        [
+          { name: "Queue" },
+          { name: "Pending", isNumber: true },
+          { name: "Running", isNumber: true },
+          { name: "Completed", isNumber: true },
+          { name: "Failed", isNumber: true },
+          { name: "Cancelled", isNumber: true },
+          { name: "Pause or resume", isAction: true },
+        ],
+        sorted.map((queue) => [
+          element("span", { class: "named" }, words(queue.name), queue.is_paused && element("span", { class: "badge paused" }, "paused")),
+          number(queue.counts.pending),
+          number(queue.counts.running),
+          number(queue.counts.completed),
+          number(queue.counts.failed),
+          number(queue.counts.cancelled),
+          button(queue),
+        ]),
+      ),
     ),
   );
 }
@@ -68,21 +91,25 @@ export async function loadQueues(failed: (error: unknown) => void): Promise<Queu
 export function showHosts(hosts: Host[]): void {
   const place = byId("hosts");
   if (hosts.length === 0) {
-    refill(place, element("p", { class: "quiet" }, "Deliveries of the kind 'http' show their hosts here."));
+    refill(place, element("p", { class: "quiet" }, "Tasks of the kind ", element("code", {}, "http"), " deliver requests; the hosts they go to are shown here, with their circuit breakers."));
     return;
   }
   refill(
     place,
-    table(
-      "Circuit breakers and limits by host",
-      ["Host", "Circuit", "In flight", "Waiting", "Again in"],
-      hosts.map((host) => [
-        host.host,
-        element("span", { class: `badge ${host.circuit}` }, host.circuit.replace("_", " ")),
-        count(host.in_flight),
-        count(host.waiting),
-        host.retry_after > 0 ? `${host.retry_after.toFixed(1)} s` : "",
-      ]),
+    element(
+      "div",
+      { class: "scroll", role: "region", tabindex: 0, "aria-label": "Hosts" },
+      table(
+        "Circuit breakers and limits by host",
+        [{ name: "Host" }, { name: "Circuit" }, { name: "In flight", isNumber: true }, { name: "Waiting", isNumber: true }, { name: "Again in", isNumber: true }],
+        hosts.map((host) => [
+          words(host.host),
+          element("span", { class: `badge ${host.circuit}` }, host.circuit.replace("_", " ")),
+          number(host.in_flight),
+          number(host.waiting),
+          host.retry_after > 0 ? span(host.retry_after) : "",
+        ]),
+      ),
     ),
   );
 }

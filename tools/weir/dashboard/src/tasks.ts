@@ -2,7 +2,7 @@
 // The list of tasks: filtered by the service, newest first, kept up to date by the feed.
 
 import { ask } from "./api";
-import { element, refill, table } from "./dom";
+import { element, refill, table, words } from "./dom";
 import { relative, time } from "./format";
 import { statuses, type Task, type TaskEvent } from "./types";
 
@@ -19,8 +19,11 @@ export class TaskList {
   private readonly filters: HTMLFormElement;
   private readonly rows = element("div", { "aria-live": "off" });
   private readonly more: HTMLButtonElement;
+  private readonly following = element("input", { type: "checkbox", checked: true });
+  private readonly clear = element("button", { type: "reset", hidden: true }, "Clear");
   private reloading: number | undefined;
   private asked = 0;
+  private wasLoaded = false;
 
   constructor(
     place: HTMLElement,
@@ -30,6 +33,7 @@ export class TaskList {
     this.filters = this.makeFilters();
     this.more = element("button", { type: "button", hidden: true, click: () => void this.loadMore() }, "Older ones");
     place.append(this.filters, this.rows, this.more);
+    window.setInterval(() => this.show(), 5000); // 'a minute ago' does not stay true
   }
 
   async load(): Promise<void> {
@@ -39,6 +43,7 @@ export class TaskList {
       if (turn === this.asked) {
         this.tasks = page.tasks;
         this.next = page.next;
+        this.wasLoaded = true;
         this.show();
       }
     } catch (error) {
@@ -60,7 +65,7 @@ export class TaskList {
       }
     }
     this.show();
-    if (isOutdated && this.reloading === undefined && this.tasks.length <= pageSize) {
+    if (isOutdated && this.following.checked && this.reloading === undefined && this.tasks.length <= pageSize) {
       this.reloading = window.setTimeout(() => {
         this.reloading = undefined;
         void this.load();
@@ -105,12 +110,16 @@ export class TaskList {
       field("Queue", text("queue")),
       field("Kind", text("kind")),
       field("Tag", text("tag")),
+      this.clear,
+      element("label", { class: "check" }, this.following, "Follow new tasks"),
     );
+    this.following.addEventListener("change", () => this.following.checked && void this.load());
     let typing: number | undefined;
     form.addEventListener("input", () => {
       window.clearTimeout(typing);
       typing = window.setTimeout(() => void this.load(), 200);
     });
+    form.addEventListener("reset", () => window.setTimeout(() => void this.load()));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.load();
@@ -118,24 +127,30 @@ export class TaskList {
     return form;
   }
 
+  private isFiltered(): boolean {
+    return [...new FormData(this.filters).values()].some((value) => value !== "");
+  }
+
   private show(): void {
     this.more.hidden = this.next === null;
+    this.clear.hidden = !this.isFiltered();
     if (this.tasks.length === 0) {
-      refill(this.rows, element("p", { class: "quiet" }, "No tasks."));
+      const why = !this.wasLoaded ? "Loading" : this.isFiltered() ? "No tasks. None fits the filter." : "No tasks. Submit one above, or with curl as `weir serve` shows it.";
+      refill(this.rows, element("p", { class: "quiet" }, why));
       return;
     }
     refill(
       this.rows,
       table(
         "Newest first",
-        ["Task", "Kind", "Queue", "Status", "Created", "What"],
+        [{ name: "Task" }, { name: "Kind" }, { name: "Queue" }, { name: "Status" }, { name: "Created" }, { name: "What" }],
         this.tasks.map((task) => [
           element("button", { type: "button", class: "link", id: `task-${task.id}`, click: () => this.open(task.id) }, task.id),
-          task.kind,
-          task.queue,
+          words(task.kind),
+          words(task.queue),
           statusOf(task),
           element("time", { datetime: task.created_at, title: time(task.created_at) }, relative(task.created_at)),
-          element("span", { class: "words" }, task.error ?? task.message ?? task.held_by ?? ""),
+          words((task.error ?? task.message ?? task.held_by ?? "").slice(0, 500), "words"),
         ]),
       ),
     );
@@ -146,7 +161,7 @@ export function statusOf(task: { status: string; progress: number }): HTMLElemen
   const isRunning = task.status === "running" || task.status === "cancelling";
   return element(
     "span",
-    {},
+    { class: "status" },
     element("span", { class: `badge ${task.status}` }, task.status),
     isRunning && task.progress > 0 && element("progress", { value: task.progress, max: 1, "aria-label": "Progress" }),
   );

@@ -85,6 +85,13 @@ export interface Stats {
   [name: string]: unknown;
 }
 
+// One list for each number, oldest first.
+export interface History {
+  interval: number;
+  at: string[];
+  [name: string]: unknown;
+}
+
 export interface Hold {
   reason: string;
   text: string;
