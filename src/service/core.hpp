@@ -196,6 +196,7 @@ private:
     lease* claims_for_ = nullptr;         // while a claim is under way
     std::vector<task_id> early_cancels_;  // while a claim is under way: they may be among its tasks
     clock::time_point next_claim_{};
+    clock::time_point wished_claim_ = clock::time_point::max();  // while one is under way
     clock::time_point claim_not_before_{};
     clock::time_point next_count_{};
     detail::growing_wait claim_trouble_;

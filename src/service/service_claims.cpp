@@ -34,9 +34,13 @@ void service::core::look_for_tasks_at(timestamp when) noexcept {
     const auto ahead = when - now();
     if (ahead <= timestamp::duration::zero()) {
         look_for_tasks();
-    } else if (is_running_ && clock_time_of(when) < next_claim_) {
-        next_claim_ = clock_time_of(when);
-        claims_wake_.set();
+    } else if (is_running_) {
+        const clock::time_point then = clock_time_of(when);
+        wished_claim_ = std::min(wished_claim_, then);
+        if (then < next_claim_) {
+            next_claim_ = then;
+            claims_wake_.set();
+        }
     }
 }
 
@@ -62,6 +66,7 @@ task<> service::core::claim_once(const task_group& in) {
     wants_claim_ = false;
     claims_for_ = &by;
     early_cancels_.clear();
+    wished_claim_ = clock::time_point::max();
     bool is_done = false;
     claimed got;
     claim_request asked;
@@ -94,6 +99,7 @@ task<> service::core::claim_once(const task_group& in) {
         next_claim_ =
             std::clamp(clock_time_of(*got.next_at), weir::now() + least_pause, next_claim_);
     }
+    next_claim_ = std::min(next_claim_, wished_claim_);  // the answer may not know of it
     wants_claim_ = wants_claim_ || got.tasks.size() >= asked.limit;
     take(std::move(got), by, in);
 }

@@ -64,7 +64,7 @@ task<> service::core::run() {
 }
 
 task<> service::core::live() {
-    static_cast<void>(co_await beat());
+    is_heard_ = co_await beat();
     auto body = [this](task_group& in) { return work(in); };
     co_await with_group(body);
 }

@@ -319,60 +319,6 @@ WEIR_TEST(ServiceRuns, CancelledOnlyWhenTheHandlerHasEnded) {
     co_await running.end();
 }
 
-// A cancel at every moment of a task's life: it ends as cancelled if its handler did not complete, and the handler
-// never runs on after that.
-WEIR_TEST(ServiceRuns, CancelAtEveryMoment) {
-    for (int moment = 0; moment < 40; ++moment) {
-        memory_store store(100us);
-        service tasks(store);
-        int alive = 0;
-        int completed = 0;
-        tasks.handle("work", [&](job&) -> task<json> {
-            ++alive;
-            auto clean = [&]() -> task<> {
-                --alive;
-                co_return;
-            };
-            co_await finally(sleep(2ms), clean);
-            ++completed;
-            co_return nullptr;
-        });
-        started running(tasks);
-        const task_id id = co_await submit(tasks, "work");
-        co_await sleep(moment * 100us);
-        const change_result asked = co_await tasks.cancel(id);
-        co_await sleep(100ms);
-        const task_record after = co_await record_of(store, id);
-        EXPECT_EQ(alive, 0);
-        EXPECT_EQ(after.state, completed == 1 ? task_state::completed : task_state::cancelled)
-            << "moment " << moment;
-        if (asked == change_result::done) {
-            EXPECT_EQ(completed, 0) << "moment " << moment;
-        }
-        co_await running.end();
-    }
-}
-
-// And it is stopped soon, also one that is just being claimed.
-WEIR_TEST(ServiceRuns, CancelIsHeardAtEveryMoment) {
-    for (int moment = 0; moment < 40; ++moment) {
-        memory_store store(100us);
-        service tasks(store);
-        tasks.handle("work", [](job&) -> task<json> {
-            co_await sleep(1h);
-            co_return nullptr;
-        });
-        started running(tasks);
-        const task_id id = co_await submit(tasks, "work");
-        co_await sleep(moment * 20us);
-        co_await tasks.cancel(id);
-        co_await sleep(5ms);
-        const task_record after = co_await record_of(store, id);
-        EXPECT_EQ(after.state, task_state::cancelled) << "moment " << moment;
-        co_await running.end();
-    }
-}
-
 class heard final : public store_observer {
 public:
     void changed(std::span<const task_event> events) noexcept override {
