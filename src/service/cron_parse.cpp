@@ -102,6 +102,9 @@ std::uint64_t parse_item(const field& of, std::string_view item, std::string_vie
         first = parse_value(of, range.substr(0, dash));
         if (dash != std::string_view::npos) {
             last = parse_value(of, range.substr(dash + 1));
+            if (&of == &weekday_field && last == 0U && first > 0U) {
+                last = of.most;  // 'fri-sun': weeks end with it, too
+            }
         } else if (slash == std::string_view::npos) {
             last = first;  // '5/10' goes on to the end, as other crons have it
         }

@@ -70,6 +70,10 @@ TEST(Cron, FindsTheNextSlot) {
     // Day or weekday, where both are given; Sunday is 7, too.
     EXPECT_EQ(slots("0 0 13 * 7", "UTC", "2026-11-08T00:00:00Z", 2),
               (texts{"2026-11-13T00:00:00Z", "2026-11-15T00:00:00Z"}));
+    EXPECT_EQ(slots("0 0 * * sat-sun", "UTC", "2026-11-11T00:00:00Z", 3),
+              (texts{"2026-11-14T00:00:00Z", "2026-11-15T00:00:00Z", "2026-11-21T00:00:00Z"}));
+    EXPECT_EQ(slots("0 0 * * 6-0", "UTC", "2026-11-15T00:00:00Z", 1),
+              (texts{"2026-11-21T00:00:00Z"}));
     EXPECT_EQ(slots("5/20 0 * * *", "UTC", "2026-11-08T00:05:00Z", 2),
               (texts{"2026-11-08T00:25:00Z", "2026-11-08T00:45:00Z"}));
     // Later than a time inside a minute, not at it.

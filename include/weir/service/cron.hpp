@@ -5,8 +5,8 @@
 //     nightly.next_after(now, "Europe/Berlin");
 //
 // A field is '*', a number, a range '1-5', a list '1,15', each with a step '*/15'; months and weekdays have names,
-// too (jan, mon); Sunday is 0 and 7. Where both day and weekday are given, either is enough. Besides:
-// @yearly, @monthly, @weekly, @daily, @hourly.
+// too (jan, mon); Sunday is 0 and 7, and may end a range: sat-sun. Where both day and weekday are given, either is
+// enough. Besides: @yearly, @monthly, @weekly, @daily, @hourly.
 //
 // Clocks that are set forward and back: a time of day ('30 2 * * *') that does not exist comes at the moment of
 // the change, and one that exists twice comes the first time only; so each day has its slot. Times that
