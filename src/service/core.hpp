@@ -170,6 +170,7 @@ private:
     void lose_lease(std::string_view why);
     task<> care_for_leases();
     task<> close_old_leases();
+    bool may_rescue();
     task<> look_after_others();
     task<> say_goodbye();
     task<> retire_all();

@@ -111,7 +111,7 @@ void service::core::take(claimed&& got, lease& by, const task_group& in) {
             give_back(each, by);
         } else if (leases_.size() > 1 && still_runs(each.id)) {
             // Under an old lease, by a handler that does not end: others have taken it for crashed.
-            give_back(each, by, options.heartbeat, "its last run has not ended yet");
+            give_back(each, by, 5 * options.heartbeat, "its last run has not ended yet");
         } else {
             start(std::move(each), by, in);
         }

@@ -141,11 +141,17 @@ task<> service::core::close_old_leases() {
     }
 }
 
-task<> service::core::look_after_others() {
-    // What an old lease has to give back must not be taken for crashed.
+// What is its own must not be taken for crashed: tasks under a lease that is over, though nobody has noticed yet; and what
+// an old lease has to give back.
+bool service::core::may_rescue() {
     const bool has_old_business = std::ranges::any_of(
         leases_, [this](lease& each) { return &each != &current() && each.is_open(); });
-    if (has_old_business && weir::now() < current().since + 3 * options.store_timeout) {
+    return current().is_registered && weir::now() < current().until &&
+           (!has_old_business || weir::now() >= current().since + 3 * options.store_timeout);
+}
+
+task<> service::core::look_after_others() {
+    if (!may_rescue()) {
         co_return;
     }
     const std::vector<node_record> all = co_await ask(kept.nodes());
@@ -161,7 +167,7 @@ task<> service::core::look_after_others() {
         }
         is_needed = is_needed || each.expires_at <= now();
     }
-    if (!is_needed) {
+    if (!is_needed || !may_rescue()) {  // that took time: it may have lost its own lease meanwhile
         co_return;
     }
     const rescue_result rescued = co_await ask(kept.rescue(now(), options.max_crashes));

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr clock::duration patience = 30s;
+constexpr std::chrono::milliseconds longest_wait = std::chrono::hours(24 * 100);
 constexpr std::size_t kept_capacity = 4096;  // of payloads, in places that are free
 
 }  // namespace
@@ -182,7 +183,8 @@ settlement service::core::failed_with(const running_task& ended, const std::exce
     } catch (const permanent_failure& why) {
         return failed(ended.record, attempt_end::failed, why.what(), {}, true);
     } catch (const retry_later& why) {
-        return failed(ended.record, attempt_end::failed, why.what(), why.least());
+        return failed(ended.record, attempt_end::failed, why.what(),
+                      std::clamp(why.least(), 0ms, longest_wait));
     } catch (const postponed& why) {
         settlement how;
         how.key = ended.key();
@@ -191,7 +193,7 @@ settlement service::core::failed_with(const running_task& ended, const std::exce
         how.error = detail::kept_text(why.what(), detail::longest_error);
         how.held_by = how.error;
         how.failures = ended.record.failures;
-        how.due_at = now() + why.by();
+        how.due_at = now() + std::clamp(why.by(), 0ms, longest_wait);
         return how;
     } catch (...) {
         return failed(ended.record, attempt_end::failed, describe(error));

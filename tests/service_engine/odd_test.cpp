@@ -213,6 +213,40 @@ WEIR_TEST(ServiceOdd, WhateverIsThrownIsKeptInWords) {
     co_await running.end();
 }
 
+WEIR_TEST(ServiceOdd, WaitsWithoutMeasureHaveOne) {
+    memory_store store;
+    service tasks(store);
+    using std::chrono::milliseconds;
+    for (const milliseconds wait : {milliseconds::max(), milliseconds::min()}) {
+        const std::string name = wait > 0ms ? "longest" : "shortest";
+        tasks.handle("later_" + name, [wait](job& what) -> task<json> {
+            if (what.attempt() == 1) {
+                throw retry_later("busy", wait);
+            }
+            co_return nullptr;
+        });
+        tasks.handle("put_off_" + name, [wait](job& what) -> task<json> {
+            if (what.task().run == 1) {
+                throw postponed("busy", wait);
+            }
+            co_return nullptr;
+        });
+    }
+    started running(tasks);
+    for (const std::string& kind : tasks.kinds()) {
+        const task_id id = co_await submit(tasks, with_attempts(kind, 2));
+        co_await advance(1500ms);
+        const task_record record = co_await record_of(store, id);
+        const bool is_long = kind.ends_with("longest");
+        EXPECT_EQ(record.state, is_long ? task_state::pending : task_state::completed) << kind;
+        if (is_long) {
+            EXPECT_GT(record.due_at - tasks.now(), 24h * 99) << kind;
+            EXPECT_LT(record.due_at - tasks.now(), 24h * 101) << kind;
+        }
+    }
+    co_await running.end();
+}
+
 // Its own fiber: nobody has cancelled the task, so it has failed.
 WEIR_TEST(ServiceOdd, AHandlerThatStopsItselfHasFailed) {
     memory_store store;

@@ -102,6 +102,32 @@ WEIR_TEST(ServiceRaces, WhatIsDueLaterStartsInTimeWheneverSubmitted) {
     }
 }
 
+// A process that was frozen while it looked after others, and wakes up when its own lease is over: what it has to give
+// back is not rescued as crashed, by itself.
+WEIR_TEST(ServiceRaces, WhoWakesUpDoesNotRescueItself) {
+    for (int moment = 0; moment < 60; ++moment) {
+        memory_store store(1ms);
+        process connection(store);
+        service tasks(connection, {.lease = 3s, .heartbeat = 500ms, .store_timeout = 20s});
+        tasks.handle("work", [](job&) -> task<json> {
+            co_await sleep(12s);
+            co_return nullptr;
+        });
+        started running(tasks);
+        const task_id id = co_await submit(tasks, "work");
+        co_await sleep(1s + moment * 300us);
+        connection.freeze();
+        co_await sleep(moment % 2 == 0 ? 4s : 30s);
+        connection.thaw();
+        co_await sleep(20s);
+        const task_record done = co_await record_of(store, id);
+        EXPECT_EQ(done.state, task_state::completed) << "moment " << moment;
+        EXPECT_EQ(done.crashes, 0u) << "moment " << moment;
+        EXPECT_EQ(tasks.stats().rescued, 0u);
+        co_await running.end();
+    }
+}
+
 // ---- everything at once --------------------------------------------------------------------------------
 
 constexpr service_options quick{.workers = 5,

@@ -36,7 +36,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// A failure whose next attempt is to be no sooner: Retry-After.
+// A failure whose next attempt is to be no sooner: Retry-After. At most 100 days, and so for postponed.
 class retry_later : public std::runtime_error {
 public:
     retry_later(const std::string& what, std::chrono::milliseconds least)
