@@ -334,6 +334,18 @@ WEIR_IO_TEST(SqliteFaults, AFileThatIsGoneIsNotWrittenTo) {
     co_await database.execute("INSERT INTO notes VALUES (2, 'x')");
     const std::int64_t both = co_await count_notes(database);
     EXPECT_EQ(both, 2);
+    // Also if it went while it was written to: that is done, but where nobody may find it.
+    auto loses = [&](sqlite::session& on) {
+        on.execute("INSERT INTO notes VALUES (3, 'x')");
+        std::filesystem::rename(at.path(), elsewhere);
+    };
+    const auto lost = co_await weir::settle(database.write(loses));
+    const auto error = error_of(lost.error());
+    WEIR_ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code(), SQLITE_READONLY_DBMOVED);
+    std::filesystem::rename(elsewhere, at.path());
+    const std::int64_t three = co_await count_notes(database);
+    EXPECT_EQ(three, 3);
     for (const char* const end : {"", "-wal", "-shm"}) {
         std::filesystem::remove(at.path() + end);
     }
@@ -341,6 +353,102 @@ WEIR_IO_TEST(SqliteFaults, AFileThatIsGoneIsNotWrittenTo) {
     sqlite::database fresh = co_await open_with_table(at);
     const std::int64_t none = co_await count_notes(fresh);
     EXPECT_EQ(none, 0);
+}
+
+// SQLite would go on with it, and only a clean end would bring what it has into the file.
+WEIR_IO_TEST(SqliteFaults, ALogThatIsGoneIsNotWrittenTo) {
+    const place at;
+    {
+        sqlite::database database = co_await open_with_table(at);
+        co_await database.execute("INSERT INTO notes VALUES (1, 'x')");
+        std::filesystem::remove(at.path() + "-wal");
+        const auto written =
+            co_await weir::settle(database.execute("INSERT INTO notes VALUES (2, 'x')"));
+        const auto read = co_await weir::settle(database.query("SELECT * FROM notes"));
+        for (const auto& each : {written.error(), read.error()}) {
+            const auto error = error_of(each);
+            WEIR_ASSERT_TRUE(error.has_value());
+            EXPECT_EQ(error->code(), SQLITE_READONLY_DBMOVED);
+            EXPECT_NE(std::string(error->what()).find("-wal was deleted"), std::string::npos);
+        }
+        co_await database.close();
+    }
+    sqlite::database again = co_await open_with_table(at);
+    co_await again.execute("INSERT INTO notes VALUES (2, 'x')");
+    const std::int64_t both = co_await count_notes(again);
+    EXPECT_EQ(both, 2);
+    // Who does without a log is left in peace.
+    const place other;
+    sqlite::database plain = co_await open_with_table(other, {.readers = 0});
+    co_await plain.execute_alone("PRAGMA journal_mode = DELETE");
+    EXPECT_FALSE(std::filesystem::exists(other.path() + "-wal"));
+    co_await plain.execute("INSERT INTO notes VALUES (1, 'x')");
+    const std::int64_t one = co_await count_notes(plain);
+    EXPECT_EQ(one, 1);
+}
+
+WEIR_IO_TEST(SqliteFaults, SomeWritesDoNotWaitForTheDisk) {
+    faulty_disk disk;
+    const place at;
+    sqlite::database database = co_await open_with_table(at);
+    const auto inserting = [](int number) {
+        return [number](sqlite::session& on) {
+            on.execute("INSERT INTO notes VALUES (?, 'x')", number);
+        };
+    };
+    const auto unsynced = inserting(1);
+    const auto synced = inserting(2);
+    const auto fails = inserting(3);
+    const auto after = inserting(4);
+    int before = disk.syncs();
+    co_await database.write_unsynced(unsynced);
+    EXPECT_EQ(disk.syncs(), before);
+    co_await database.write(synced);
+    EXPECT_GT(disk.syncs(), before);
+    // Together with others it waits as they do.
+    before = disk.syncs();
+    const auto writing = [&](int number) -> task<> {
+        const auto writes = inserting(number);
+        if (number % 2 == 0) {
+            co_await database.write(writes);
+        } else {
+            co_await database.write_unsynced(writes);
+        }
+    };
+    auto all = [&](weir::task_group& group) -> task<> {
+        for (int i = 10; i < 20; ++i) {
+            group.spawn(writing(i));
+        }
+        co_return;
+    };
+    co_await weir::with_group(all);
+    EXPECT_GT(disk.syncs(), before);
+    const std::int64_t many = co_await count_notes(database);
+    EXPECT_EQ(many, 12);
+    auto nothing = [](sqlite::transaction& inside) -> task<> {
+        co_await inside.execute("INSERT INTO notes VALUES (30, 'x')");
+    };
+    const auto once_more = inserting(31);
+    co_await database.write_unsynced(once_more);
+    before = disk.syncs();
+    co_await database.transaction(nothing);
+    EXPECT_GT(disk.syncs(), before);
+
+    // A sync that fails may have lost what was not synced before: it is brought into the file from memory,
+    // and nothing follows it in the log.
+    disk.fail_sync();
+    const auto failed = co_await weir::settle(database.write(fails));
+    const auto error = error_of(failed.error());
+    WEIR_ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code(), SQLITE_IOERR_FSYNC);
+    co_await database.write(after);
+    const place copied;
+    std::filesystem::copy_file(at.path(), copied.path());
+    sqlite::database file_alone = co_await sqlite::open(copied.path());
+    const std::int64_t kept = co_await count_notes(file_alone);
+    EXPECT_EQ(kept, 14);
+    const std::int64_t now = co_await count_notes(database);
+    EXPECT_EQ(now, 15);
 }
 
 WEIR_IO_TEST(SqliteFaults, DamageIsReportedWhereItIs) {

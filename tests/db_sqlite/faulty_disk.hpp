@@ -36,6 +36,9 @@ public:
         code_ = code;
         left_ = which;
     }
+    // The next sync of a log fails.
+    void fail_sync() { fails_sync_ = true; }
+    int syncs() const { return syncs_; }  // so far
     bool has_failed() const { return left_ < 0; }
     // Files that are opened from now on can only be read, as if their modes said so.
     void refuse_writing(bool refuses) { refuses_writing_ = refuses; }
@@ -87,7 +90,12 @@ private:
                                ? of(f).real()->pMethods->xTruncate(of(f).real(), size)
                                : fault;
                 },
-            .xSync = [](sqlite3_file* f, int) { return of(f).on->turn(); },
+            .xSync =
+                [](sqlite3_file* f, int) {
+                    ++of(f).on->syncs_;
+                    return of(f).on->fails_sync_.exchange(false) ? SQLITE_IOERR_FSYNC
+                                                                 : of(f).on->turn();
+                },
             .xFileSize =
                 [](sqlite3_file* f, sqlite3_int64* size) {
                     return of(f).real()->pMethods->xFileSize(of(f).real(), size);
@@ -135,6 +143,8 @@ private:
     std::atomic<int> left_{-1};
     std::atomic<int> code_{SQLITE_OK};
     std::atomic<bool> refuses_writing_{false};
+    std::atomic<bool> fails_sync_{false};
+    std::atomic<int> syncs_{0};
 };
 
 }  // namespace sqlite_test

@@ -8,6 +8,7 @@
 #include <weir/error.hpp>
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <thread>
@@ -48,7 +49,8 @@ connection::connection(const std::string& path, const open_options& options, acc
                        const std::atomic<bool>& stop)
     : most_kept_(std::max<std::size_t>(1, options.kept_statements)),
       busy_timeout_(options.busy_timeout),
-      stop_(&stop) {
+      stop_(&stop),
+      is_durable_(options.sync == durability::full) {
     if (path.find('\0') != std::string::npos) {
         throw invalid_argument("sqlite::open: the path has a zero byte in it");
     }
@@ -76,6 +78,12 @@ connection::connection(const std::string& path, const open_options& options, acc
         script(options.foreign_keys ? "PRAGMA foreign_keys = ON" : "PRAGMA foreign_keys = OFF");
         // What is no database says so at the first look at it.
         script("SELECT 1 FROM sqlite_schema LIMIT 1");
+        struct stat log{};
+        const char* const name = sqlite3_db_filename(handle_, "main");
+        if (name != nullptr && *name != '\0' && ::stat(sqlite3_filename_wal(name), &log) == 0) {
+            log_device_ = log.st_dev;
+            log_number_ = log.st_ino;
+        }
         constexpr int steps = 2000;
         sqlite3_progress_handler(handle_, steps, &progress, &stop_);
         sqlite3_set_authorizer(handle_, &authorize, &is_own_);
@@ -138,13 +146,51 @@ std::exception_ptr connection::undone() {
 
 // SQLite would go on with a file that was deleted or moved away, and report as durable what nobody finds
 // again.
-void connection::check_place() const {
+void connection::check_place() {
     int has_moved = 0;
     if (sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK &&
         has_moved != 0) {
         throw error(SQLITE_READONLY_DBMOVED,
                     std::string(sqlite3_db_filename(handle_, "main")) +
                         " was deleted, moved or replaced since it was opened; open it again");
+    }
+    if (!is_log_in_place()) {
+        throw error(SQLITE_READONLY_DBMOVED,
+                    std::string(sqlite3_filename_wal(sqlite3_db_filename(handle_, "main"))) +
+                        " was deleted, moved or replaced since it was opened; close the database "
+                        "and open it again");
+    }
+}
+
+// As long as somebody has the database open, SQLite keeps its log where it is, unless it is told to do without.
+bool connection::is_log_in_place() {
+    const auto is_the_same = [this] {
+        struct stat found{};
+        return ::stat(sqlite3_filename_wal(sqlite3_db_filename(handle_, "main")), &found) == 0 &&
+               found.st_ino == log_number_ && found.st_dev == log_device_;
+    };
+    if (log_number_ == 0 || is_the_same()) {
+        return true;
+    }
+    bool is_used = true;
+    each(
+        "PRAGMA main.journal_mode", {}, [](std::vector<std::string>) {},
+        [&](std::span<const value> row) {
+            is_used = row[0].text() != nullptr && *row[0].text() == "wal";
+            return true;
+        });
+    if (!is_used) {
+        log_number_ = 0;
+    }
+    return !is_used;
+}
+
+std::exception_ptr connection::lost() noexcept {
+    try {
+        check_place();
+        return nullptr;
+    } catch (...) {
+        return std::current_exception();
     }
 }
 
@@ -173,8 +219,26 @@ void connection::own(std::string_view sql) {
     run(sql, {});
 }
 
-void connection::begin_writing(std::chrono::steady_clock::time_point since) {
+// Outside of transactions only. What is committed without a sync is in the log before all that follows, so the
+// next sync of the log makes it durable as well.
+void connection::sync_commits(bool are_synced) {
+    if (is_durable_ && are_synced != syncs_) {
+        script(are_synced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+        syncs_ = are_synced;
+    }
+}
+
+void connection::empty_log() {
+    const int result =
+        sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    if (result != SQLITE_OK) {
+        fail("checkpoint", result);
+    }
+}
+
+void connection::begin_writing(bool is_synced, std::chrono::steady_clock::time_point since) {
     check_place();
+    sync_commits(is_synced);
     busy_since_ = since;
     keeps_waiting_ = true;
     own("BEGIN IMMEDIATE -- weir");

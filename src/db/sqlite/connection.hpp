@@ -37,10 +37,18 @@ public:
     void script(std::string_view sql);
 
     // Of the lane's own; statements of callers may not begin or end any.
-    void begin_writing() { begin_writing(std::chrono::steady_clock::now()); }
+    void begin_writing(bool is_synced = true) {
+        begin_writing(is_synced, std::chrono::steady_clock::now());
+    }
     // For who has waited for somebody else's lock since then: so long is left of the busy_timeout.
-    void begin_writing(std::chrono::steady_clock::time_point since);
+    void begin_writing(bool is_synced, std::chrono::steady_clock::time_point since);
+    // Whether commits wait for the disk, from the next transaction on; if the database is a durable one.
+    void sync_commits(bool are_synced);
+    // Moves all of the log into the file, and empties it. Throws if somebody reads from it all the while.
+    void empty_log();
     void begin_reading();
+    // Why nobody would find what was committed: the file or its log is not where it was. Null if all is well.
+    std::exception_ptr lost() noexcept;
     void commit() { own("COMMIT -- weir"); }
     void roll_back() noexcept;  // if one is open
     void save() { own("SAVEPOINT weir -- weir"); }
@@ -63,7 +71,8 @@ private:
     static int on_busy(void* self, int tries);
     void use_write_ahead_log();
     void check_transaction() const;
-    void check_place() const;
+    void check_place();
+    bool is_log_in_place();
     [[noreturn]] void fail(std::string_view sql, int code) const;
 
     struct kept {
@@ -86,8 +95,13 @@ private:
     std::chrono::steady_clock::time_point busy_since_;
     bool keeps_waiting_ = false;  // since then
     const std::atomic<bool>* stop_ = nullptr;
+    const bool is_durable_;
+    bool syncs_ = true;    // commits, if it is durable
     bool is_own_ = false;  // the statement that is being prepared
     bool is_expected_ = false;
+    // Of the file with the log; 0: there is none.
+    unsigned long log_device_ = 0;
+    unsigned long log_number_ = 0;
 };
 
 }  // namespace weir::sqlite::detail

@@ -123,7 +123,12 @@ task<> database::possession::begin() {
 }
 
 task<> database::possession::commit() {
-    auto commits = [](session& on) { on.on_->commit(); };
+    auto commits = [](session& on) {
+        on.on_->commit();
+        if (const std::exception_ptr lost = on.on_->lost()) {
+            std::rethrow_exception(lost);
+        }
+    };
     co_await detail::call<decltype(commits)>(writer_, commits, own_);
 }
 

@@ -63,6 +63,7 @@ private:
     database_stats inside(connection& on, call_base& one) noexcept;
     void snapshot(connection& on, call_base& one) noexcept;
     static void call(connection& on, call_base& one) noexcept;
+    void trust_log(connection& on);
     void finish(call_base& one, const database_stats& done) noexcept;
     void count(const call_base& one, const database_stats& done) noexcept;
     static std::exception_ptr closed();
@@ -90,6 +91,9 @@ private:
     // and when it ended. Of the batch: how many it is to have, and until when those that are missing are waited
     // for; and for how many batches that is not tried, since it was in vain.
     std::size_t known_ = 0;
+    bool syncs_ = true;          // the commit of the batch
+    bool has_unsynced_ = false;  // commits since the last sync
+    bool distrusts_log_ = false;
     clock::duration commit_time_{};
     std::chrono::steady_clock::time_point committed_at_;
     std::size_t expected_ = 0;

@@ -74,6 +74,12 @@ database_stats lane::inside(connection& on, call_base& one) noexcept {
         return {};
     }
     if (one.owner_ == owner::nobody()) {
+        try {
+            on.sync_commits(true);
+        } catch (...) {
+            one.fail(std::current_exception());
+            return {};
+        }
         on.allow_transactions(true);  // VACUUM makes one of its own
         call(on, one);
         on.allow_transactions(false);
@@ -111,7 +117,8 @@ bool lane::begin(connection& on, std::vector<call_base*>& batch) noexcept {
         }
         try {
             on.watch(&stop_came_);
-            on.begin_writing(since);
+            trust_log(on);
+            on.begin_writing(syncs_, since);
             return true;
         } catch (...) {
             on.watch(nullptr);
@@ -138,10 +145,22 @@ void lane::let_stopped_go(std::vector<call_base*>& batch) noexcept {
     });
 }
 
+// A disk that has failed to sync may have lost what was committed before without one. Commits behind such a gap would
+// not be found again, so the log is emptied before it is used again.
+void lane::trust_log(connection& on) {
+    if (distrusts_log_) {
+        on.empty_log();
+        distrusts_log_ = false;
+        has_unsynced_ = false;
+    }
+}
+
 void lane::alone(connection& on, call_base& one) noexcept {
     try {
         on.watch(&one.stop_asked_);
-        on.begin_writing();
+        trust_log(on);
+        syncs_ = one.is_synced_;
+        on.begin_writing(syncs_);
     } catch (...) {
         on.watch(nullptr);
         one.fail(std::current_exception());
@@ -179,13 +198,28 @@ bool lane::together(connection& on, std::vector<call_base*>& batch) noexcept {
         }
         const auto began = std::chrono::steady_clock::now();
         on.commit();
-        committed_at_ = std::chrono::steady_clock::now();
-        commit_time_ = committed_at_ - began;
+        if (const std::exception_ptr lost = on.lost()) {
+            // Meanwhile: nobody would find it. It is done, and must not be repeated.
+            for (call_base* const each : batch) {
+                if (each->error() == nullptr) {
+                    each->fail(lost);
+                }
+            }
+            return true;
+        }
         const std::lock_guard lock(guard_);
         ++counts_.commits;
-        known_ = batch.size() + waiting_.size;
+        has_unsynced_ = has_unsynced_ || !syncs_;
+        if (syncs_) {
+            committed_at_ = std::chrono::steady_clock::now();
+            commit_time_ = committed_at_ - began;
+            known_ = batch.size() + waiting_.size;
+        }
         return true;
-    } catch (...) {
+    } catch (const error& failure) {
+        constexpr int input_output = 10;
+        distrusts_log_ =
+            distrusts_log_ || (has_unsynced_ && failure.primary_code() == input_output);
         on.roll_back();
         if (are_several) {
             return false;

@@ -140,6 +140,16 @@ public:
         WEIR_CHECK_CALLABLE(Function);
         return call_of(writer(), std::forward<Function>(function));
     }
+    // co_await write_unsynced(fn): the same, but it does not wait for the disk. It outlives the program; when the
+    // machine goes down it may be lost, unless a write() came after it, which makes all before it
+    // durable.
+    template <class Function>
+        requires std::invocable<std::decay_t<Function>&, session&>
+    auto write_unsynced(Function&& function) {
+        WEIR_CHECK_CALLABLE(Function);
+        return detail::call<std::decay_t<Function>>(writer(), std::forward<Function>(function),
+                                                    detail::owner(), false);
+    }
     // co_await read(fn): the same on a reader's thread. All of it sees the same state of the database.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>

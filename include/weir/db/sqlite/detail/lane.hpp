@@ -49,10 +49,14 @@ public:
     const char* name() const noexcept override { return "sqlite"; }
 
 protected:
-    explicit call_base(std::shared_ptr<lane> to, owner of) noexcept
-        : lane_(std::move(to)), owner_(of) {}
+    explicit call_base(std::shared_ptr<lane> to, owner of, bool is_synced) noexcept
+        : lane_(std::move(to)), owner_(of), is_synced_(is_synced) {}
     call_base(call_base&& unawaited) noexcept
-        : operation(), mail_item(), lane_(std::move(unawaited.lane_)), owner_(unawaited.owner_) {}
+        : operation(),
+          mail_item(),
+          lane_(std::move(unawaited.lane_)),
+          owner_(unawaited.owner_),
+          is_synced_(unawaited.is_synced_) {}
     ~call_base() = default;
 
 private:
@@ -68,6 +72,7 @@ private:
 
     std::shared_ptr<lane> lane_;
     owner owner_;
+    bool is_synced_;  // on disk when it is reported
     call_base* next_ = nullptr;
     call_base* previous_ = nullptr;
     std::shared_ptr<weir::detail::inbox> mail_;
@@ -80,8 +85,8 @@ class [[nodiscard]] call final : public call_base {
     using value_type = std::invoke_result_t<Function&, session&>;
 
 public:
-    call(std::shared_ptr<lane> to, Function function, owner of = {})
-        : call_base(std::move(to), of), function_(std::move(function)) {}
+    call(std::shared_ptr<lane> to, Function function, owner of = {}, bool is_synced = true)
+        : call_base(std::move(to), of, is_synced), function_(std::move(function)) {}
     call(call&& unawaited)
         : call_base(std::move(unawaited)), function_(std::move(unawaited.function_)) {}
 
