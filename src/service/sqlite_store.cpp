@@ -43,8 +43,8 @@ public:
     }
 
     task<claimed> claim(claim_request asked) override {
-        return change(asked.now, [asked, node = std::string(asked.node)](sqlite::session& on,
-                                                                         event_list& events) {
+        return change_unsynced(asked.now, [asked, node = std::string(asked.node)](
+                                              sqlite::session& on, event_list& events) {
             claim_request own = asked;
             own.node = node;
             return claim_tasks(on, own, events);
@@ -62,16 +62,17 @@ public:
     }
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                          timestamp now) override {
-        return change(now, [node = std::string(node), notes = std::move(notes)](
-                               sqlite::session& on, event_list& events) {
+        return change_unsynced(now, [node = std::string(node), notes = std::move(notes)](
+                                        sqlite::session& on, event_list& events) {
             detail::note_progress(on, node, notes, events);
         });
     }
 
     task<heartbeat_answer> heartbeat(node_record node, timestamp now) override {
-        return change(now, [node = std::move(node), now](sqlite::session& on, event_list&) {
-            return keep_lease(on, node, now);
-        });
+        return change_unsynced(now,
+                               [node = std::move(node), now](sqlite::session& on, event_list&) {
+                                   return keep_lease(on, node, now);
+                               });
     }
     task<std::vector<node_record>> nodes() override {
         return ask([](sqlite::session& on) { return list_nodes(on); });
@@ -195,6 +196,17 @@ private:
     template <class Work>
     auto change(timestamp now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
+        return change_by<true>(now, std::move(work));
+    }
+    // What a machine that goes down may undo, since the next one who starts would do so anyway.
+    template <class Work>
+    auto change_unsynced(timestamp now, Work work)
+        -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
+        return change_by<false>(now, std::move(work));
+    }
+    template <bool IsSynced, class Work>
+    auto change_by(timestamp now, Work work)
+        -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
         using answer_type = std::invoke_result_t<Work&, sqlite::session&, event_list&>;
         constexpr bool has_answer = !std::is_void_v<answer_type>;
         const bool is_observed = observer_ != nullptr;
@@ -211,7 +223,11 @@ private:
         };
         std::optional<std::invoke_result_t<decltype(performs)&, sqlite::session&>> done;
         try {
-            done.emplace(co_await database_.write(performs));
+            if constexpr (IsSynced) {
+                done.emplace(co_await database_.write(performs));
+            } else {
+                done.emplace(co_await database_.write_unsynced(performs));
+            }
         } catch (const sqlite::error& error) {
             throw_unavailable(database_.path(), error);
         }

@@ -3,6 +3,7 @@
 // several stores on one file, and calls that are stopped at any moment.
 
 #include "stores.hpp"
+#include <db_sqlite/faulty_disk.hpp>
 #include <support/io.hpp>
 
 #include <weir/cancel.hpp>
@@ -217,6 +218,36 @@ WEIR_IO_TEST(SqliteStore, AReadOnlyFileIsRefusedAtOnce) {
     EXPECT_NE(why.find(bound.folder), std::string::npos) << why;
     why = co_await refusal(real + "/tasks.db");
     EXPECT_EQ(why, "");
+}
+
+// What the machine forgets of a claim when it goes down is what a rescue would undo.
+WEIR_IO_TEST(SqliteStore, OnlyPromisesWaitForTheDisk) {
+    sqlite_test::faulty_disk disk;
+    const place at;
+    std::unique_ptr<store> kept = co_await open_sqlite_store(at.path());
+    const timestamp now = bench().now;
+    int before = disk.syncs();
+    const auto synced = [&] { return disk.syncs() - std::exchange(before, disk.syncs()) > 0; };
+    const std::string why = co_await refusal_of_submit(*kept);
+    EXPECT_EQ(why, "");
+    EXPECT_TRUE(synced());
+    co_await kept->heartbeat(bench::node("a", now + 1h), now);
+    claim_request asked;
+    asked.node = "a";
+    asked.now = now;
+    const claimed given = co_await kept->claim(asked);
+    WEIR_ASSERT_EQ(given.tasks.size(), 1U);
+    progress_note half;
+    half.key = {given.tasks[0].id, given.tasks[0].run};
+    half.progress = 0.5;
+    std::vector<progress_note> notes(1, half);
+    co_await kept->note_progress("a", std::move(notes), now);
+    EXPECT_FALSE(synced());
+    std::vector<settlement> ended(1, bench::ending(given.tasks[0], task_state::completed));
+    co_await kept->settle("a", std::move(ended), now);
+    EXPECT_TRUE(synced());
+    co_await kept->close();
+    co_await inspect_sqlite(at.folder.path().string());
 }
 
 // Two stores on one file, as two processes have them: no task runs twice, and numbers are unique.
