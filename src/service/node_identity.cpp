@@ -5,14 +5,17 @@
 
 #include "node_identity.hpp"
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <set>
 
@@ -42,29 +45,31 @@ std::string hexadecimal(std::uint64_t number) {
     return std::string(digits.data(), written.ptr);
 }
 
-// 'pid (name) state ...': the name may contain anything.
-bool is_running(std::int64_t process) {
-    const std::string path = "/proc/" + std::to_string(process) + "/stat";
-    if (::access(path.c_str(), F_OK) != 0) {
-        return errno != ENOENT;
+}  // namespace
+
+// The system says so, to everybody: what cannot be seen in /proc may still be there, as another user's process that is
+// hidden (hidepid). One that has ended and waits for its parent is only seen there:
+// 'pid (name) state ...'. The name may contain anything.
+bool is_running(std::int64_t process, const std::string& processes) {
+    if (process <= 0 || process > std::numeric_limits<pid_t>::max()) {
+        return true;  // no process of ours: a live one must not be taken for dead, so its lease decides
     }
-    std::ifstream file(path);
+    if (::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) {
+        return false;
+    }
+    std::ifstream file(processes + "/" + std::to_string(process) + "/stat");
     if (!file) {
-        // It went just now, or cannot be looked at: there may be no descriptors left. A live one must not be taken
-        // for dead.
-        return true;
+        return true;  // hidden; or there are no descriptors left to look with
     }
     const std::string text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
     const std::size_t name_end = text.rfind(')');
     if (name_end == std::string::npos || name_end + 2 >= text.size()) {
-        return false;  // it went while it was read
+        return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;  // went meanwhile?
     }
     const char state = text[name_end + 2];
     return state != 'Z' && state != 'X';
 }
-
-}  // namespace
 
 node_name::node_name(std::uint64_t random) {
     static std::atomic<std::uint64_t> count{0};

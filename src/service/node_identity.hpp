@@ -27,6 +27,9 @@ private:
 const std::string& this_host();
 std::int64_t this_process() noexcept;
 
+// False only if it is certain that it is not. `processes` is where the system shows them.
+bool is_running(std::int64_t process, const std::string& processes = "/proc");
+
 // Its process ran here, and is no more. False where that cannot be known.
 bool is_gone(const node_record& node);
 
