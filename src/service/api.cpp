@@ -69,6 +69,10 @@ response to_answer(const std::exception_ptr& failure, const http::request& asked
         details.detail(std::string("the store is not available now: ") + error.what())
             .header("Retry-After", "1");
         return details.to_response();
+    } catch (const too_many_queues& error) {
+        http::problem_details details(status::too_many_requests);
+        details.detail(error.what()).header("Retry-After", "60");
+        return details.to_response();
     } catch (const unknown_kind& error) {
         return response::problem(status::unprocessable_content, error.what());
     } catch (const invalid_argument& error) {

@@ -44,6 +44,11 @@ std::string full_text(const submitted& asked) {
     return "the queue '" + asked.queue + "' has as many tasks pending as it may";
 }
 
+std::string no_queue_text(const submitted& asked) {
+    return "there is no queue '" + asked.queue +
+           "', and there are as many queues as the store keeps (max_queues)";
+}
+
 std::string header_key(const http::request& asked) {
     std::string_view key = asked.header("Idempotency-Key");
     if (key.size() >= 2 && key.front() == '"' && key.back() == '"') {
@@ -74,6 +79,13 @@ api_core::answer api_core::submit(http::request& asked) {
     if (made.what == verdict::conflict) {
         http::problem_details details(status::conflict);
         details.detail(conflict_text(made, known)).member("id", made.id.text());
+        throw http::detailed_problem(details);
+    }
+    if (made.what == verdict::too_many_queues) {
+        http::problem_details details(status::too_many_requests);
+        details.detail(no_queue_text(known))
+            .member("queue", known.queue)
+            .header("Retry-After", "60");
         throw http::detailed_problem(details);
     }
     if (made.what == verdict::queue_full) {
@@ -165,6 +177,8 @@ api_core::answer api_core::submit_batch(http::request& asked) {
             const submitted& of = known[next++];
             if (result.what == verdict::conflict) {
                 refuse(409, conflict_text(result, of));
+            } else if (result.what == verdict::too_many_queues) {
+                refuse(429, no_queue_text(of));
             } else if (result.what == verdict::queue_full) {
                 refuse(429, full_text(of));
             } else {

@@ -54,7 +54,8 @@ memory_store::tables::whose_turn(timestamp now) {
         for (auto& [key, of] : in.flows) {
             if (!of.due.empty() && !is_full(of.running, limits.key_max_running) &&
                 rate_allows(in, of) <= now &&
-                (first == nullptr || of.last_turn < first->last_turn)) {
+                (first == nullptr ||
+                 std::pair(of.last_turn, of.number) < std::pair(first->last_turn, first->number))) {
                 first = &of;
             }
         }
@@ -120,7 +121,7 @@ std::optional<timestamp> memory_store::tables::next_claim(timestamp now) {
             }
         }
         for (const auto& [due_at, id] : in.later) {
-            const flow& of = in.flows[tasks_.at(id).record.flow_key];
+            const flow& of = flow_of(in, tasks_.at(id).record.flow_key);
             if (!is_full(of.running, limits.key_max_running)) {
                 consider(std::max({due_at, rate_allows(in), rate_allows(in, of)}));
             }

@@ -105,11 +105,13 @@ std::vector<queue_record> memory_store::tables::queues() const {
 }
 
 void memory_store::tables::pause(const std::string& name, bool is_paused) {
+    check_room_for(name);
     queue_of(name).record.is_paused = is_paused;
     changed_queues_.push_back(name);
 }
 
 void memory_store::tables::limit(const std::string& name, const queue_limits& limits) {
+    check_room_for(name);
     queue_of(name).record.limits = limits;
     changed_queues_.push_back(name);
 }
@@ -146,7 +148,8 @@ std::optional<submit_result> memory_store::tables::fire(const std::string& name,
     submit_result result;
     if (fresh.has_value()) {
         result = submit_one(*fresh, now);
-        if (result.what == submit_result::verdict::queue_full) {
+        if (result.what == submit_result::verdict::queue_full ||
+            result.what == submit_result::verdict::too_many_queues) {
             return result;  // both or none
         }
         found->second.last_slot = fresh->run_at.value_or(slot);

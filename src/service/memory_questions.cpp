@@ -10,6 +10,7 @@ namespace weir::service {
 namespace {
 
 constexpr std::size_t purged_at_once = 1000;
+constexpr std::chrono::seconds nodes_are_kept = std::chrono::hours(24);
 
 bool matches(const task_filter& filter, const task_record& task, timestamp now) {
     const auto fits = [](const std::string& asked, const std::string& is) {
@@ -180,11 +181,42 @@ std::size_t memory_store::tables::purge(const retention& kept, timestamp now) {
             continue;
         }
         take_out(each->second);
+        queue_of(record.queue).used_at = now;
         keys_.erase(record.idempotency_key);
         each = tasks_.erase(each);
         ++removed;
     }
+    purge_unused(kept, now);
     return removed;
+}
+
+void memory_store::tables::purge_unused(const retention& kept, timestamp now) {
+    std::set<std::pair<std::string, std::string>> used;
+    std::set<std::string> busy;
+    for (const auto& [id, each] : tasks_) {
+        used.emplace(each.record.queue, each.record.flow_key);
+        if (each.record.state == task_state::running) {
+            busy.insert(each.record.node);
+        }
+    }
+    for (auto& [name, in] : queues_) {
+        std::erase_if(in.flows, [&](const auto& of) {
+            return of.second.in_step <= now && !used.contains({name, of.first});
+        });
+    }
+    std::erase_if(queues_, [&](const auto& each) {
+        const queue& in = each.second;
+        return in.flows.empty() && in.used_at <= now - kept.queues && !in.record.is_paused &&
+               in.record.limits == queue_limits() && in.record.counts == queue_record().counts;
+    });
+    const std::chrono::seconds age =
+        std::max({nodes_are_kept, kept.completed, kept.failed, kept.cancelled});
+    std::erase_if(nodes_, [&](const auto& each) {
+        const bool is_gone =
+            each.second.expires_at == timestamp::min() && !busy.contains(each.first);
+        return is_gone && gone_.try_emplace(each.first, now).first->second <= now - age;
+    });
+    std::erase_if(gone_, [&](const auto& each) { return !nodes_.contains(each.first); });
 }
 
 }  // namespace weir::service

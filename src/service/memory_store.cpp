@@ -9,8 +9,8 @@
 
 namespace weir::service {
 
-memory_store::memory_store(clock::duration latency)
-    : tables_(std::make_unique<tables>()), latency_(latency) {}
+memory_store::memory_store(clock::duration latency, std::size_t max_queues)
+    : tables_(std::make_unique<tables>(max_queues)), latency_(latency) {}
 memory_store::~memory_store() = default;
 
 void memory_store::on_call(std::function<store_fault(store_call)> decide) {

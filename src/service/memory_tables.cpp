@@ -24,11 +24,32 @@ memory_store::tables::queue& memory_store::tables::queue_of(const std::string& n
     return found;
 }
 
+// A key that comes and goes is not the first each time.
+memory_store::tables::flow& memory_store::tables::flow_of(queue& in, const std::string& key) {
+    const auto [found, is_new] = in.flows.try_emplace(key);
+    if (is_new) {
+        found->second.last_turn = in.last_turn;
+        found->second.number = ++in.flows_made;
+    }
+    return found->second;
+}
+
+bool memory_store::tables::has_room_for(const std::string& queue) const {
+    return queues_.size() < max_queues_ || queues_.contains(queue);
+}
+
+void memory_store::tables::check_room_for(const std::string& queue) const {
+    if (!has_room_for(queue)) {
+        throw too_many_queues("there are " + std::to_string(max_queues_) +
+                              " queues (max_queues), and '" + queue + "' would be one more");
+    }
+}
+
 void memory_store::tables::take_out(entry& from) {
     const task_record& record = from.record;
     queue& in = queue_of(record.queue);
     --in.record.counts[index_of(record.state)];
-    flow& of = in.flows[record.flow_key];
+    flow& of = flow_of(in, record.flow_key);
     if (record.state == task_state::running) {
         --of.running;
     } else if (record.state == task_state::pending && from.is_due) {
@@ -43,7 +64,8 @@ void memory_store::tables::put_in(entry& to, timestamp now) {
     const task_record& record = to.record;
     queue& in = queue_of(record.queue);
     ++in.record.counts[index_of(record.state)];
-    flow& of = in.flows[record.flow_key];
+    in.used_at = now;
+    flow& of = flow_of(in, record.flow_key);
     to.is_due = record.state == task_state::pending && record.due_at <= now;
     if (record.state == task_state::running) {
         ++of.running;
@@ -119,6 +141,9 @@ submit_result memory_store::tables::submit_one(const new_task& fresh, timestamp 
             return {is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict,
                     first.id};
         }
+    }
+    if (!has_room_for(fresh.queue)) {
+        return {submit_result::verdict::too_many_queues, {}};
     }
     const queue_record& in = queue_of(fresh.queue).record;
     if (in.limits.max_pending != 0 && in.count(task_state::pending) >= in.limits.max_pending) {

@@ -14,6 +14,8 @@ namespace weir::service {
 
 class memory_store::tables {
 public:
+    explicit tables(std::size_t max_queues) : max_queues_(max_queues) {}
+
     std::vector<submit_result> submit(const std::vector<new_task>& fresh, timestamp now);
     claimed claim(std::string_view node, timestamp now, std::size_t limit);
     std::vector<run_key> running_on(const std::string& node) const;
@@ -68,6 +70,7 @@ private:
         std::set<turn> due;
         std::uint32_t running = 0;
         std::uint64_t last_turn = 0;
+        std::uint64_t number = 0;  // the older first, if their last turn was the same
         exact_time in_step{};
     };
     struct queue {
@@ -76,9 +79,15 @@ private:
         std::set<std::pair<timestamp, task_id>> later;  // pending, not yet due
         std::uint64_t last_turn = 0;
         exact_time in_step{};
+        std::uint64_t flows_made = 0;
+        timestamp used_at{};
     };
 
     queue& queue_of(const std::string& name);
+    static flow& flow_of(queue& in, const std::string& key);
+    bool has_room_for(const std::string& queue) const;
+    void check_room_for(const std::string& queue) const;
+    void purge_unused(const retention& kept, timestamp now);
     // Every change of a record happens between these two, so that sets and counts always agree.
     void take_out(entry& from);
     void put_in(entry& to, timestamp now);
@@ -110,7 +119,9 @@ private:
     std::map<std::string, task_id> keys_;  // idempotency
     std::map<std::string, queue> queues_;
     std::map<std::string, node_record> nodes_;
+    std::map<std::string, timestamp> gone_;  // nodes, since they were found to be
     std::map<std::string, schedule_record> schedules_;
+    const std::size_t max_queues_;
     task_id last_id_;
     std::uint64_t turns_ = 0;
     std::vector<task_event> events_;

@@ -84,6 +84,9 @@ task<> service::core::fire_one(const schedule_record& due, timestamp at) {
     }
     if (fired->what == submit_result::verdict::queue_full) {
         log(log_level::warning, "the schedule '" + due.name + "' waits: its queue is full");
+    } else if (fired->what == submit_result::verdict::too_many_queues) {
+        log(log_level::warning,
+            "the schedule '" + due.name + "' waits: its queue would be one too many (max_queues)");
     } else {
         schedules_wake_.set();  // for the slot that follows
         if (is_made) {

@@ -120,6 +120,15 @@ std::size_t redrive_tasks(sqlite::session& on, const task_filter& filter, timest
     return ids.size();
 }
 
+void check_room_for(sqlite::session& on, std::string_view queue, std::size_t max_queues) {
+    if (on.query("SELECT 1 FROM queues WHERE name = ?", queue).empty() &&
+        !has_room_for_queue(on, max_queues)) {
+        throw too_many_queues("there are " + std::to_string(max_queues) +
+                              " queues (max_queues), and '" + std::string(queue) +
+                              "' would be one more");
+    }
+}
+
 void pause_queue(sqlite::session& on, std::string_view queue, bool is_paused) {
     on.execute(
         "INSERT INTO queues(name, is_paused) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET "

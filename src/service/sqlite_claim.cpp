@@ -66,7 +66,11 @@ claimed claiming::run() {
             move_due(*each);
         }
     }
+    std::size_t with_turns = 0;  // one for each of these is all there are
     for (queue_row* const each : queues_) {
+        if (with_turns >= asked_.limit) {
+            break;
+        }
         const std::uint64_t room =
             each->limits.max_running == 0
                 ? std::numeric_limits<std::uint64_t>::max()
@@ -78,6 +82,7 @@ claimed claiming::run() {
         of.room = std::min(room, each->bucket().available(asked_.now));
         if (!each->is_paused && each->due > 0 && of.room > 0) {
             find_flows(of);
+            with_turns += of.flows.empty() ? 0 : 1;
             turns_.push_back(std::move(of));
         }
     }

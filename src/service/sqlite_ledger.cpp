@@ -89,22 +89,29 @@ queue_row& ledger::queue(std::int64_t id) {
     return add(read_queue(found[0]));
 }
 
-queue_row& ledger::queue(std::string_view name) {
+bool has_room_for_queue(sqlite::session& on, std::size_t max_queues) {
+    return on.query("SELECT count(*) FROM queues").one<std::uint64_t>() < max_queues;
+}
+
+queue_row* ledger::queue(std::string_view name, std::size_t max_queues) {
     for (queue_row& each : queues_) {
         if (each.name == name) {
-            return each;
+            return &each;
         }
     }
     static const std::string sql =
         "SELECT " + std::string(queue_columns) + " FROM queues WHERE name = ?";
     const sqlite::rows found = on_.query(sql, name);
     if (!found.empty()) {
-        return add(read_queue(found[0]));
+        return &add(read_queue(found[0]));
+    }
+    if (!has_room_for_queue(on_, max_queues)) {
+        return nullptr;
     }
     queue_row made;
     made.name = name;
     made.id = on_.execute("INSERT INTO queues(name) VALUES (?)", name).last_id;
-    return add(std::move(made));
+    return &add(std::move(made));
 }
 
 flow_row& ledger::flow(std::int64_t id) {
@@ -188,9 +195,9 @@ void ledger::close() {
 void ledger::write(queue_row& changed) {
     on_.execute(
         "UPDATE queues SET pending = ?, running = ?, completed = ?, failed = ?, cancelled = ?, "
-        "due = ?, turn = ?, full_at = ? WHERE id = ?",
+        "due = ?, turn = ?, full_at = ?, used_at = ? WHERE id = ?",
         changed.counts[0], changed.counts[1], changed.counts[2], changed.counts[3],
-        changed.counts[4], changed.due, changed.turn, changed.full_at, changed.id);
+        changed.counts[4], changed.due, changed.turn, changed.full_at, number_of(now_), changed.id);
     changed.is_changed = false;
 }
 

@@ -74,15 +74,18 @@ struct standing {
     bool is_due = false;  // of a pending one
 };
 
+// Whether another one may be made.
+bool has_room_for_queue(sqlite::session& on, std::size_t max_queues);
+
 class ledger {
 public:
     ledger(sqlite::session& on, timestamp now) : on_(on), now_(now) {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
-    // References stay good. Those by name are made if they are not there.
+    // References stay good. Those by name and key are made if they are not there.
     queue_row& queue(std::int64_t id);
-    queue_row& queue(std::string_view name);
+    queue_row* queue(std::string_view name, std::size_t max_queues);  // null: there are so many
     flow_row& flow(std::int64_t id);
     flow_row& flow(queue_row& of, std::string_view key);
     queue_row& add(queue_row known);

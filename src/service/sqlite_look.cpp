@@ -20,6 +20,7 @@ namespace detail {
 
 [[noreturn]] void throw_unavailable(const std::string& path, const sqlite::error& error) {
     constexpr int read_only = 8;
+    constexpr int has_moved = read_only | (4 << 8);
     constexpr int input_output = 10;
     constexpr int cannot_open = 14;
     constexpr int no_database = 26;
@@ -32,6 +33,8 @@ namespace detail {
         why = "cannot grow: the disk is full";
     } else if (error.is_busy()) {
         why = "is locked by another process, or too busy";
+    } else if (error.code() == has_moved) {
+        why = "is not where it was";
     } else if (error.primary_code() == read_only) {
         why = "is read-only";
     } else if (error.primary_code() == input_output) {

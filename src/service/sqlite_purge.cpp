@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What has been kept long enough goes, oldest first, and with it flows that have no task any more, unless their rate
-// still remembers one.
+// still remembers one. When all tasks of a time are gone, queues that nobody uses follow, and nodes.
 
 #include "sqlite_tasks.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace weir::service::detail {
@@ -11,7 +12,35 @@ namespace weir::service::detail {
 namespace {
 
 constexpr std::size_t most_at_once = 1000;
-constexpr std::chrono::seconds nodes_are_kept = std::chrono::hours(24 * 30);
+// More than tasks, which may each be the last one of its flow: what was remembered meanwhile goes, too.
+constexpr std::size_t most_flows_at_once = 2 * most_at_once;
+// At least: who comes back later is taken for a new one, and finds that none of its tasks is its own.
+constexpr std::chrono::seconds nodes_are_kept = std::chrono::hours(24);
+
+// Those are removed that have been gone for some time, as far as anybody looked. The last number is not given again,
+// which could be that of tasks which ran there.
+void purge_nodes(sqlite::session& on, const retention& kept, timestamp now) {
+    on.execute(
+        "UPDATE nodes SET gone_at = ?1 WHERE number IN (SELECT number FROM nodes WHERE is_gone = 1 "
+        "AND gone_at IS NULL LIMIT ?2)",
+        number_of(now), most_at_once);
+    const std::chrono::seconds age =
+        std::max({nodes_are_kept, kept.completed, kept.failed, kept.cancelled});
+    on.execute(
+        "DELETE FROM nodes WHERE number IN (SELECT number FROM nodes WHERE is_gone = 1 AND gone_at "
+        "<= ?1 AND number < (SELECT max(number) FROM nodes) ORDER BY gone_at LIMIT ?2)",
+        number_of(now - age), most_at_once);
+}
+
+void purge_queues(sqlite::session& on, const retention& kept, timestamp now) {
+    on.execute(
+        "DELETE FROM queues WHERE id IN (SELECT id FROM queues WHERE used_at <= ?1 AND "
+        "pending = 0 AND running = 0 AND completed = 0 AND failed = 0 AND cancelled = 0 AND "
+        "is_paused = 0 AND max_pending = 0 AND max_running = 0 AND rate = 0 AND burst = 1 AND "
+        "key_max_running = 0 AND key_rate = 0 AND key_burst = 1 AND "
+        "NOT EXISTS(SELECT 1 FROM flows WHERE queue = queues.id) LIMIT ?2)",
+        number_of(now - kept.queues), most_at_once);
+}
 
 }  // namespace
 
@@ -51,9 +80,11 @@ std::size_t purge_tasks(sqlite::session& on, const retention& kept, timestamp no
     on.execute(
         "DELETE FROM flows WHERE id IN (SELECT id FROM flows WHERE tasks = 0 AND full_at <= ? "
         "LIMIT ?)",
-        number_of(now) * 1000, most_at_once);
-    on.execute("DELETE FROM nodes WHERE is_gone = 1 AND expires_at <= ? AND expires_at > 0",
-               number_of(now - nodes_are_kept));
+        number_of(now) * 1000, most_flows_at_once);
+    if (removed < most_at_once) {
+        purge_nodes(on, kept, now);
+        purge_queues(on, kept, now);
+    }
     return removed;
 }
 

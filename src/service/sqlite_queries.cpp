@@ -66,7 +66,7 @@ conditions write_conditions(const task_filter& filter, timestamp now) {
         if (state == task_state::failed || state == task_state::cancelled) {
             all.add("line = ?", ended_line(state));
         } else if (state == task_state::running) {
-            all.add("line IN (SELECT 8 * number + 2 FROM nodes)");
+            all.add("line IN (SELECT 8 * number + 2 FROM nodes WHERE is_gone = 0)");
         }
     };
     if (filter.state.has_value()) {

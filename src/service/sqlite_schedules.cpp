@@ -102,7 +102,8 @@ std::vector<schedule_record> list_schedules(sqlite::session& on) {
 std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view name,
                                            timestamp slot, timestamp next_slot,
                                            const std::optional<new_task>& fresh, timestamp now,
-                                           id_source& ids, event_list& events) {
+                                           id_source& ids, event_list& events,
+                                           std::size_t max_queues) {
     const sqlite::rows found =
         on.query("SELECT 1 FROM schedules WHERE name = ? AND next_slot = ? AND is_paused = 0", name,
                  number_of(slot));
@@ -112,10 +113,11 @@ std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view
     submit_result made;
     if (fresh.has_value()) {
         ledger books(on, now);
-        submitter to(on, books, ids, events, now);
+        submitter to(on, books, ids, events, now, max_queues);
         made = to.add(*fresh);
         books.close();
-        if (made.what == submit_result::verdict::queue_full) {
+        if (made.what == submit_result::verdict::queue_full ||
+            made.what == submit_result::verdict::too_many_queues) {
             return made;  // and it stays at its slot
         }
         on.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Each version is a script that brings the one before up to date; user_version says how many have been run, and
-// application_id that the file is ours.
+// Each version is a script that brings the one before up to date, in a transaction of its own; user_version says how
+// many have been run, and application_id that the file is ours. Scripts are never changed once they are
+// released: files that have run them are out there. They only add, with defaults, so that a process of an
+// older version which still has the file open goes on.
 //
 // What a task costs is mostly the indexes that it passes through, so there is one for all: a task always stands in
 // one line, at a rank. Lines are those of what is due (one for each flow, by priority), of what waits for its time
@@ -9,6 +11,7 @@
 
 #include "sqlite_schema.hpp"
 
+#include <weir/db/sqlite/error.hpp>
 #include <weir/service/store.hpp>
 
 #include <cstdint>
@@ -132,6 +135,12 @@ CREATE TABLE schedules(
     next_slot INTEGER NOT NULL,
     last_slot INTEGER,
     last_task INTEGER) WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE queues ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;  -- last; empty ones go some time later
+ALTER TABLE nodes ADD COLUMN gone_at INTEGER;                      -- when it was found to be; so they do
+CREATE INDEX nodes_here ON nodes(expires_at) WHERE is_gone = 0;
+CREATE INDEX nodes_gone ON nodes(gone_at) WHERE is_gone = 1;
 )sql"};
 
 std::int64_t pragma(sqlite::session& on, const char* name) {
@@ -140,12 +149,17 @@ std::int64_t pragma(sqlite::session& on, const char* name) {
 
 }  // namespace
 
+std::span<const char* const> schema_steps() noexcept {
+    return versions;
+}
+
 std::int64_t newest_schema() noexcept {
     return std::ssize(versions);
 }
 
-std::int64_t check_schema(sqlite::session& on, const std::string& path) {
-    const std::int64_t newest = newest_schema();
+std::int64_t check_schema(sqlite::session& on, const std::string& path,
+                          std::span<const char* const> steps) {
+    const std::int64_t newest = std::ssize(steps);
     const std::int64_t found = pragma(on, "user_version");
     const bool is_empty = on.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty();
     if (!is_empty && pragma(on, "application_id") != application) {
@@ -161,18 +175,24 @@ std::int64_t check_schema(sqlite::session& on, const std::string& path) {
     return found;
 }
 
-void prepare_schema(sqlite::session& on, const std::string& path) {
-    const std::int64_t newest = newest_schema();
-    const std::int64_t found = check_schema(on, path);
-    for (std::int64_t version = found; version < newest; ++version) {
-        on.script(versions[version]);
+bool prepare_schema(sqlite::session& on, const std::string& path,
+                    std::span<const char* const> steps) {
+    const std::int64_t found = check_schema(on, path, steps);
+    if (found == std::ssize(steps)) {
+        // A file that can only be read says so here, and not to the first task.
+        on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
+        return false;
     }
-    if (found < newest) {
+    try {
+        on.script(steps[static_cast<std::size_t>(found)]);
         on.script("PRAGMA application_id = " + std::to_string(application) +
-                  "; PRAGMA user_version = " + std::to_string(newest));
+                  "; PRAGMA user_version = " + std::to_string(found + 1));
+    } catch (const sqlite::error& error) {
+        throw sqlite::error(error.code(), "bringing the tables from version " +
+                                              std::to_string(found) + " to " +
+                                              std::to_string(found + 1) + ": " + error.what());
     }
-    // A file that can only be read says so here, and not to the first task.
-    on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
+    return true;
 }
 
 }  // namespace weir::service::detail

@@ -3,10 +3,9 @@
 // into one commit. Functions may be called again after a commit that failed, so they begin anew each
 // time and give back all that they found; what changed is told here, on the loop, once it is durable.
 
-#include "sqlite_schema.hpp"
+#include "sqlite_file.hpp"
 #include "sqlite_tasks.hpp"
 
-#include <weir/db/sqlite/database.hpp>
 #include <weir/error.hpp>
 #include <weir/service/sqlite_store.hpp>
 
@@ -25,13 +24,14 @@ struct told {
 
 class sqlite_store final : public store {
 public:
-    explicit sqlite_store(sqlite::database opened) : database_(std::move(opened)) {}
+    sqlite_store(std::unique_ptr<sqlite_file> opened, std::size_t max_queues)
+        : file_(std::move(opened)), max_queues_(max_queues) {}
 
     task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override {
         return change(
             now, [this, fresh = std::move(fresh), now](sqlite::session& on, event_list& events) {
                 ledger books(on, now);
-                submitter to(on, books, ids_, events, now);
+                submitter to(on, books, ids_, events, now, max_queues_);
                 std::vector<submit_result> results;
                 results.reserve(fresh.size());
                 for (const new_task& each : fresh) {
@@ -144,13 +144,19 @@ public:
     }
     task<> pause(std::string_view queue, bool is_paused) override {
         const std::string name(queue);
-        auto pauses = [&](sqlite::session& on, event_list&) { pause_queue(on, name, is_paused); };
+        auto pauses = [&](sqlite::session& on, event_list&) {
+            check_room_for(on, name, max_queues_);
+            pause_queue(on, name, is_paused);
+        };
         co_await change({}, pauses);
         tell_queue(name);
     }
     task<> limit(std::string_view queue, queue_limits limits) override {
         const std::string name(queue);
-        auto limiting = [&](sqlite::session& on, event_list&) { limit_queue(on, name, limits); };
+        auto limiting = [&](sqlite::session& on, event_list&) {
+            check_room_for(on, name, max_queues_);
+            limit_queue(on, name, limits);
+        };
         co_await change({}, limiting);
         tell_queue(name);
     }
@@ -171,11 +177,11 @@ public:
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> fresh,
                                             timestamp now) override {
-        return change(
-            now, [this, name = std::string(name), slot, next_slot, fresh = std::move(fresh), now](
-                     sqlite::session& on, event_list& events) {
-                return fire_schedule(on, name, slot, next_slot, fresh, now, ids_, events);
-            });
+        return change(now, [this, name = std::string(name), slot, next_slot,
+                            fresh = std::move(fresh),
+                            now](sqlite::session& on, event_list& events) {
+            return fire_schedule(on, name, slot, next_slot, fresh, now, ids_, events, max_queues_);
+        });
     }
 
     task<std::size_t> purge(retention kept, timestamp now) override {
@@ -188,7 +194,7 @@ public:
             on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         });
     }
-    task<> close() override { return database_.close(); }
+    task<> close() override { return file_->close(); }
     void observe(store_observer* by) noexcept override { observer_ = by; }
 
 private:
@@ -222,14 +228,18 @@ private:
             return result;
         };
         std::optional<std::invoke_result_t<decltype(performs)&, sqlite::session&>> done;
+        if (file_->is_lost()) {
+            co_await file_->find_again();
+        }
+        const std::shared_ptr<sqlite::database> on = file_->database();
         try {
             if constexpr (IsSynced) {
-                done.emplace(co_await database_.write(performs));
+                done.emplace(co_await on->write(performs));
             } else {
-                done.emplace(co_await database_.write_unsynced(performs));
+                done.emplace(co_await on->write_unsynced(performs));
             }
         } catch (const sqlite::error& error) {
-            throw_unavailable(database_.path(), error);
+            file_->failed(error);
         }
         if (observer_ != nullptr && !done->events.empty()) {
             observer_->changed(done->events);
@@ -243,11 +253,15 @@ private:
     auto ask(Work work) -> task<std::invoke_result_t<Work&, sqlite::session&>> {
         using answer_type = std::invoke_result_t<Work&, sqlite::session&>;
         std::optional<answer_type> answer;
+        if (file_->is_lost()) {
+            co_await file_->find_again();
+        }
+        const std::shared_ptr<sqlite::database> on = file_->database();
         try {
-            auto performs = [&](sqlite::session& on) { return work(on); };
-            answer.emplace(co_await database_.read(performs));
+            auto performs = [&](sqlite::session& with) { return work(with); };
+            answer.emplace(co_await on->read(performs));
         } catch (const sqlite::error& error) {
-            throw_unavailable(database_.path(), error);
+            file_->failed(error);
         }
         co_return std::move(*answer);
     }
@@ -258,7 +272,8 @@ private:
         }
     }
 
-    sqlite::database database_;
+    std::unique_ptr<sqlite_file> file_;
+    const std::size_t max_queues_;
     id_source ids_;  // the writer's
     store_observer* observer_ = nullptr;
 };
@@ -266,28 +281,17 @@ private:
 }  // namespace
 
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options) {
+    if (options.max_queues == 0) {
+        throw invalid_argument("open_sqlite_store: max_queues is 0; it must be 1 or more");
+    }
     if (options.cache_megabytes == 0 || options.cache_megabytes > 100'000) {
         throw invalid_argument("open_sqlite_store: cache_megabytes is " +
                                std::to_string(options.cache_megabytes) +
                                "; it must be 1 to 100000");
     }
-    std::unique_ptr<store> opened;
-    try {
-        sqlite::open_options how;
-        how.readers = options.readers;
-        how.busy_timeout = options.busy_timeout;
-        how.sync = options.is_durable ? sqlite::durability::full : sqlite::durability::off;
-        how.foreign_keys = false;
-        sqlite::database made = co_await sqlite::open(path, how);
-        co_await made.execute_alone("PRAGMA cache_size = -" +
-                                    std::to_string(1000 * options.cache_megabytes) +
-                                    "; PRAGMA wal_autocheckpoint = 4000");
-        auto prepares = [&](sqlite::session& on) { prepare_schema(on, path); };
-        co_await made.write(prepares);
-        opened = std::make_unique<sqlite_store>(std::move(made));
-    } catch (const sqlite::error& error) {
-        throw_unavailable(path, error);
-    }
+    std::unique_ptr<sqlite_file> file = co_await sqlite_file::open(std::move(path), options);
+    std::unique_ptr<store> opened =
+        std::make_unique<sqlite_store>(std::move(file), options.max_queues);
     co_return opened;
 }
 

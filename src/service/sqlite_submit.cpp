@@ -62,7 +62,11 @@ submit_result submitter::add(const new_task& fresh) {
             return *answer;
         }
     }
-    queue_row& queue = books_.queue(fresh.queue);
+    queue_row* const known_queue = books_.queue(fresh.queue, max_queues_);
+    if (known_queue == nullptr) {
+        return {submit_result::verdict::too_many_queues, {}};
+    }
+    queue_row& queue = *known_queue;
     if (queue.limits.max_pending > 0 &&
         queue.count(task_state::pending) >= queue.limits.max_pending) {
         return {submit_result::verdict::queue_full, {}};

@@ -95,8 +95,9 @@ private:
 
 class submitter {
 public:
-    submitter(sqlite::session& on, ledger& books, id_source& ids, event_list& events, timestamp now)
-        : on_(on), books_(books), ids_(ids), events_(events), now_(now) {}
+    submitter(sqlite::session& on, ledger& books, id_source& ids, event_list& events, timestamp now,
+              std::size_t max_queues)
+        : on_(on), books_(books), ids_(ids), events_(events), now_(now), max_queues_(max_queues) {}
     submit_result add(const new_task& fresh);
 
 private:
@@ -107,6 +108,7 @@ private:
     id_source& ids_;
     event_list& events_;
     timestamp now_;
+    std::size_t max_queues_;
     task_id last_{};
 };
 
@@ -133,6 +135,8 @@ change_result cancel_task(sqlite::session& on, task_id id, timestamp now, event_
 change_result retry_task(sqlite::session& on, task_id id, timestamp now, event_list& events);
 std::size_t redrive_tasks(sqlite::session& on, const task_filter& filter, timestamp now,
                           event_list& events);
+// Throws too_many_queues.
+void check_room_for(sqlite::session& on, std::string_view queue, std::size_t max_queues);
 void pause_queue(sqlite::session& on, std::string_view queue, bool is_paused);
 void limit_queue(sqlite::session& on, std::string_view queue, const queue_limits& limits);
 
@@ -148,7 +152,8 @@ std::vector<schedule_record> list_schedules(sqlite::session& on);
 std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view name,
                                            timestamp slot, timestamp next_slot,
                                            const std::optional<new_task>& fresh, timestamp now,
-                                           id_source& ids, event_list& events);
+                                           id_source& ids, event_list& events,
+                                           std::size_t max_queues);
 
 std::size_t purge_tasks(sqlite::session& on, const retention& kept, timestamp now);
 

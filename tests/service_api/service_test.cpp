@@ -20,6 +20,32 @@ constexpr std::array<std::string_view, 1> tokens = {"0123456789abcdef"};
 
 }  // namespace
 
+WEIR_TEST(ServiceApi, NamesOfQueuesComeToAnEnd) {
+    site here;
+    co_await here.learn();
+    std::string many = "[";
+    for (std::size_t i = 0; i < weir::service::default_max_queues; ++i) {
+        many += R"({"kind": "echo", "queue": "q)" + std::to_string(i) + "\"},";
+    }
+    many.back() = ']';
+    const answer made = co_await here.post("/tasks/batch", many);
+    EXPECT_EQ(made["refused"], "0") << made.text;
+    const answer refused = co_await here.post("/tasks", R"({"kind": "echo", "queue": "more"})");
+    EXPECT_EQ(refused.code, 429U);
+    EXPECT_EQ(refused.headers.get("Retry-After"), "60");
+    EXPECT_NE(refused.text.find("max_queues"), std::string::npos) << refused.text;
+    const answer in_batch =
+        co_await here.post("/tasks/batch", R"([{"kind": "echo", "queue": "more"}])");
+    EXPECT_EQ(in_batch.json.at("results").at(0).at("error").at("status"), 429);
+    const answer paused = co_await here.post("/queues/more/pause");
+    EXPECT_EQ(paused.code, 429U);
+    EXPECT_NE(paused.text.find("1000 queues (max_queues)"), std::string::npos) << paused.text;
+    const answer limited = co_await here.ask(method::patch, "/queues/more", R"({"rate": 1})");
+    EXPECT_EQ(limited.code, 429U);
+    const answer known = co_await here.post("/tasks", R"({"kind": "echo", "queue": "q7"})");
+    EXPECT_EQ(known.code, 202U);
+}
+
 WEIR_TEST(ServiceApi, QueuesHaveLimitsAndPauses) {
     site here;
     co_await here.learn();

@@ -79,7 +79,8 @@ task<> serve(const serve_plan& plan) {
             write_log(log_level::warning, "the command '" + each.name + "': " + wrong);
         }
     }
-    std::unique_ptr<service::store> store = co_await service::open_sqlite_store(plan.database);
+    std::unique_ptr<service::store> store =
+        co_await service::open_sqlite_store(plan.database, plan.store);
     whole_service all_of_it(*store, plan);
     http::router app = all_of_it.api(plan);
     io::listener door = listen_at(plan.at);

@@ -169,6 +169,7 @@ serve_plan::serve_plan(const serve_settings& settings)
       commands_given(settings.commands),
       host_rate(settings.host_rate),
       host_concurrency(settings.host_concurrency) {
+    store.max_queues = settings.max_queues;
     service.workers = settings.workers;
     service.lease = seconds(settings.lease);
     service.heartbeat = service.lease / 5;
@@ -219,6 +220,8 @@ void add_options(options& to, serve_settings& settings) {
               settings.keep_failed, 0, century);
     to.number({"--keep-cancelled", "HOURS", "For which cancelled tasks are kept", "168"},
               settings.keep_cancelled, 0, century);
+    to.number({"--max-queues", "COUNT", "Queues there may be; more are refused", "1000"},
+              settings.max_queues, 1, 1'000'000);
     to.number({"--max-body", "BYTES", "Largest request", "1048576"}, settings.max_body, 1, 1e12);
     to.text({"--token-file", "FILE",
              "Tokens that open the API, one a line (or WEIR_TOKEN); without any, only this machine"

@@ -9,6 +9,7 @@
 #include <weir/service/handlers/exec.hpp>
 #include <weir/service/handlers/webhook_signature.hpp>
 #include <weir/service/service.hpp>
+#include <weir/service/sqlite_store.hpp>
 
 #include <cstdint>
 #include <string>
@@ -31,6 +32,7 @@ struct serve_settings {
     double keep_completed = 24;  // hours
     double keep_failed = 24 * 30;
     double keep_cancelled = 24 * 7;
+    std::size_t max_queues = service::default_max_queues;
     std::uint64_t max_body = 1 << 20;
     std::string token_file;
     source tokens_from = source::none;
@@ -63,6 +65,7 @@ struct serve_plan {
 
     io::address at;
     std::string database;
+    service::sqlite_store_options store;
     service::service_options service;
     std::uint64_t max_body;
     secrets tokens;

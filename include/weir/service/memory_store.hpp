@@ -60,7 +60,8 @@ enum class store_fault : unsigned char {
 class memory_store final : public store {
 public:
     // Each call takes that long, and a turn of the loop at least.
-    explicit memory_store(clock::duration latency = {});
+    explicit memory_store(clock::duration latency = {},
+                          std::size_t max_queues = default_max_queues);
     memory_store(const memory_store&) = delete;
     memory_store& operator=(const memory_store&) = delete;
     ~memory_store() override;

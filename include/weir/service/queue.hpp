@@ -11,6 +11,11 @@
 
 namespace weir::service {
 
+// A queue is for what shares limits and a pause; what has many names (customers, say) is a flow key. Each claim looks
+// at all queues where something waits, so there are not many, and names that clients make up come to
+// an end.
+inline constexpr std::size_t default_max_queues = 1000;
+
 // 0 is no limit. All hold over all nodes that share a store, and over crashes.
 struct queue_limits {
     std::uint64_t max_pending = 0;  // more are refused

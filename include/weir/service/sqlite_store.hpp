@@ -28,6 +28,7 @@ struct sqlite_store_options {
     // How long another process may hold the file before a call fails.
     clock::duration busy_timeout = std::chrono::seconds(5);
     std::size_t cache_megabytes = 64;
+    std::size_t max_queues = default_max_queues;  // more are refused; those that are there stay
     bool is_durable =
         true;  // false, for tests: the last tasks may be lost when the machine goes down
 };

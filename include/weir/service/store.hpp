@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // store: where tasks are kept, queues known and turns taken. All that must survive a crash, or be agreed on by
-// several nodes, is decided here, each call as one transaction that is durable when it returns.
+// several nodes, is decided here, each call as one transaction that is durable when it returns (claims, heartbeats
+// and progress outlive the process, and the machine with the next call that is not one of these).
 //
 // Rules that every store keeps, and that tests/service_store checks:
 // - Fences. Who runs a task names it by id, run and node; a write for a run that is over changes nothing and
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <weir/db/error.hpp>
+#include <weir/error.hpp>
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
 #include <weir/service/task.hpp>
@@ -41,14 +43,21 @@ public:
         : db::error(what, advice) {}
 };
 
+// There are max_queues already, and this would be one more.
+class too_many_queues : public invalid_argument {
+public:
+    using invalid_argument::invalid_argument;
+};
+
 // ---- submitting ----------------------------------------------------------------------------------------
 
 struct submit_result {
     enum class verdict : unsigned char {
         made,
-        duplicate,   // its idempotency key is known: id is the first one's
-        conflict,    // the same, but that task is another: kind, queue or payload differ
-        queue_full,  // max_pending
+        duplicate,        // its idempotency key is known: id is the first one's
+        conflict,         // the same, but that task is another: kind, queue or payload differ
+        queue_full,       // max_pending
+        too_many_queues,  // it would make another one, and there are max_queues
     };
     verdict what = verdict::made;
     task_id id;
@@ -186,6 +195,8 @@ struct retention {
     std::chrono::seconds completed = std::chrono::hours(24);
     std::chrono::seconds failed = std::chrono::hours(24 * 30);
     std::chrono::seconds cancelled = std::chrono::hours(24 * 7);
+    // And queues without tasks that are not paused and have no limits, since they were used last.
+    std::chrono::seconds queues = std::chrono::hours(24);
 };
 
 // A change that lasts. Also progress, which may be lost.
@@ -256,7 +267,7 @@ public:
     virtual task<std::size_t> redrive(task_filter filter, timestamp now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
-    // Both make a queue that is not there.
+    // Both make a queue that is not there, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
 
@@ -274,7 +285,8 @@ public:
                                                     std::optional<new_task> fresh,
                                                     timestamp now) = 0;
 
-    // Removes what has been kept long enough, in one step of a bounded size: how many.
+    // Removes what has been kept long enough, in one step of a bounded size: how many tasks. Also what they leave
+    // behind: flow keys, queues, and nodes that are gone.
     virtual task<std::size_t> purge(retention kept, timestamp now) = 0;
 
     // A small transaction: throws store_unavailable if it cannot be written. For /readyz.

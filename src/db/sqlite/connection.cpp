@@ -79,8 +79,9 @@ connection::connection(const std::string& path, const open_options& options, acc
         // What is no database says so at the first look at it.
         script("SELECT 1 FROM sqlite_schema LIMIT 1");
         struct stat log{};
-        const char* const name = sqlite3_db_filename(handle_, "main");
-        if (name != nullptr && *name != '\0' && ::stat(sqlite3_filename_wal(name), &log) == 0) {
+        const char* const file = sqlite3_db_filename(handle_, "main");
+        if (!options.immutable && file != nullptr && *file != '\0' &&
+            ::stat(sqlite3_filename_wal(file), &log) == 0) {
             log_device_ = log.st_dev;
             log_number_ = log.st_ino;
         }
