@@ -59,6 +59,7 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
         {"keep-completed", {"1", "2", "0.5"}},
         {"keep-failed", {"1", "2", "3"}},
         {"keep-cancelled", {"1", "2", "3"}},
+        {"max-queues", {"10", "20", "30"}},
         {"max-body", {"1000", "2000", "3000"}},
         {"token-file", {token("t1"), token("t2"), token("t3")}},
         {"origin", {"https://a.example", "https://b.example:444", "http://c.example"}},
