@@ -133,7 +133,9 @@ void feed::measure(const task_event& event) noexcept {
         return;
     }
     if (event.view == task_view::running && event.at == event.started_at) {
-        waits_.record(event.at - event.due_at);
+        // Its time may have come long before it was made: a slot that was missed, a date of last week.
+        const timestamp made{std::chrono::milliseconds(event.id.milliseconds())};
+        waits_.record(event.at - std::max(event.due_at, made));
     } else if (is_final(state_of(event.view))) {
         runs_.record(event.at - event.started_at);
     }
@@ -260,10 +262,13 @@ void feed::forget(clock::time_point now, clock::duration linger) {
     }
 }
 
+// Where the client is before what follows: one that keeps the position of each message may be cut off between them.
 std::string feed::greeting(std::string_view name, const ws::catch_up& found) const {
+    ws::position from = found.at;
+    from.number -= found.replayed;
     std::string message;
     json_writer to(message);
-    begin_message(to, "subscribed", name, found.at);
+    begin_message(to, "subscribed", name, from);
     to.member("replayed", found.replayed);
     to.member("missed", found.missed);
     to.member("is_known", found.is_known);

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view letters = "0123456789abcdefghjkmnpqrstvwxyz";
 constexpr std::size_t length = 13;
-constexpr int counter_bits = 21;
 
 constexpr std::array<std::int8_t, 256> make_values() {
     std::array<std::int8_t, 256> values{};
@@ -58,7 +57,7 @@ std::string task_id::text() const {
 task_id next_id(task_id last, std::int64_t unix_milliseconds) noexcept {
     constexpr std::int64_t latest = (std::int64_t{1} << 42) - 1;  // in the year 2109
     const std::int64_t first = std::clamp(unix_milliseconds, std::int64_t{1}, latest)
-                               << counter_bits;
+                               << task_id::counter_bits;
     return task_id(std::max(last.number() + 1, first));
 }
 

@@ -122,6 +122,24 @@ WEIR_TEST(ServiceFeed, TopicsHearWhatIsTheirs) {
     EXPECT_EQ(refusal(live, "queue:caf\u00e9"), "joined");
 }
 
+// From when it could have run: a task of a slot that was missed has not waited since then.
+WEIR_TEST(ServiceFeed, WaitsBeginWhenTheTaskIsThere) {
+    feed live;
+    const std::int64_t made = 1'790'000'000'000;
+    task_event begun = event(next_id({}, made).number(), task_view::running);
+    begun.at = timestamp(std::chrono::milliseconds(made + 500));
+    begun.started_at = begun.at;
+    begun.due_at = timestamp(1h);
+    tell(live, {begun});
+    EXPECT_EQ(live.waits().count(), 1U);
+    EXPECT_NEAR(live.waits().quantile(0.99), 0.5, 0.1);
+    live.waits().clear();
+    begun.due_at = begun.at - 100ms;
+    tell(live, {begun});
+    EXPECT_NEAR(live.waits().quantile(0.99), 0.1, 0.02);
+    co_return;
+}
+
 WEIR_TEST(ServiceFeed, BusyTopicsGather) {
     feed live({.tasks_per_message = 20});
     ear all;
@@ -196,6 +214,9 @@ WEIR_TEST(ServiceFeed, WhoComesBackGetsWhatWasMissed) {
         EXPECT_EQ(again.heard[0].at("replayed"), 2);
         EXPECT_EQ(again.heard[0].at("missed"), 0);
         EXPECT_EQ(again.heard[0].at("is_known"), true);
+        // Who is cut off after the greeting has seen nothing of what was to follow.
+        EXPECT_EQ(again.heard[0].at("seq"), 1);
+        EXPECT_EQ(std::string(again.heard[0].at("position").as_string()), seen);
         EXPECT_EQ(again.heard[1].at("seq"), 2);
         EXPECT_EQ(again.heard[2].at("seq"), 3);
         co_await weir::sleep(10ms);

@@ -20,8 +20,12 @@ public:
 
     constexpr std::int64_t number() const noexcept { return number_; }
     std::string text() const;
+    // Unix time of its creation.
+    constexpr std::int64_t milliseconds() const noexcept { return number_ >> counter_bits; }
     explicit constexpr operator bool() const noexcept { return number_ != 0; }
     friend constexpr auto operator<=>(const task_id&, const task_id&) noexcept = default;
+
+    static constexpr int counter_bits = 21;
 
 private:
     std::int64_t number_ = 0;  // never negative: databases have no other integers
