@@ -46,10 +46,9 @@ struct lease {
     std::vector<settlement> ended;     // to be settled
     std::vector<settlement> settling;  // being settled
 
+    bool is_unsettled() const noexcept { return is_unsure || !ended.empty() || !settling.empty(); }
     // Something may still come of it.
-    bool is_open() const noexcept {
-        return is_unsure || running != 0 || !ended.empty() || !settling.empty();
-    }
+    bool is_open() const noexcept { return running != 0 || is_unsettled(); }
 };
 
 // Waits that grow while something fails.

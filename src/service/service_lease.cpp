@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr clock::duration rescue_each = 30s;  // also if no node seems to have gone
 constexpr clock::duration goodbye_limit = 2s;
+constexpr clock::duration settling_patience = 1min;
 
 // Handlers get so much of the lease to end in.
 clock::duration margin_of(clock::duration lease) noexcept {
@@ -144,10 +145,18 @@ task<> service::core::close_old_leases() {
 // What is its own must not be taken for crashed: tasks under a lease that is over, though nobody has noticed yet; and what
 // an old lease has to give back.
 bool service::core::may_rescue() {
-    const bool has_old_business = std::ranges::any_of(
-        leases_, [this](lease& each) { return &each != &current() && each.is_open(); });
-    return current().is_registered && weir::now() < current().until &&
-           (!has_old_business || weir::now() >= current().since + 3 * options.store_timeout);
+    const clock::duration heard_for = weir::now() - current().since;
+    for (const lease& each : leases_) {
+        if (&each == &current()) {
+            continue;
+        }
+        // Handlers may not end at all; what waits for the store has its turn soon.
+        if ((each.is_unsettled() && heard_for < settling_patience) ||
+            (each.running != 0 && heard_for < 3 * options.store_timeout)) {
+            return false;
+        }
+    }
+    return current().is_registered && weir::now() < current().until;
 }
 
 task<> service::core::look_after_others() {
