@@ -16,17 +16,61 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 namespace weir::io {
 
 namespace {
 
+std::string folder_of(std::string_view runtime, uid_t user) {
+    return runtime.starts_with('/') ? std::string(runtime) + "/weir"
+                                    : "/tmp/weir-" + std::to_string(user);
+}
+
 std::string folder() {
     const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-    if (runtime != nullptr && *runtime == '/') {
-        return std::string(runtime) + "/weir";
+    return folder_of(runtime != nullptr ? runtime : "", getuid());
+}
+
+std::string socket_in(const std::string& folder, int pid) {
+    return folder + "/" + std::to_string(pid) + ".sock";
+}
+
+// Of a process that this user may look into; empty otherwise.
+std::string runtime_of(const std::string& process) {
+    constexpr std::string_view name = "XDG_RUNTIME_DIR=";
+    std::ifstream in(process + "/environ", std::ios::binary);
+    for (std::string each; std::getline(in, each, '\0');) {
+        if (each.starts_with(name)) {
+            return each.substr(name.size());
+        }
     }
-    return "/tmp/weir-" + std::to_string(getuid());
+    return {};
+}
+
+// A service may have another user, another runtime folder, and a /tmp of its own, as systemd gives them; its
+// files are seen through /proc then.
+std::string find_socket(int pid) {
+    const std::string process = "/proc/" + std::to_string(pid);
+    struct stat found{};
+    if (stat(process.c_str(), &found) != 0) {
+        throw io_error(ESRCH, "there is no process " + std::to_string(pid));
+    }
+    const std::string theirs = socket_in(folder_of(runtime_of(process), found.st_uid), pid);
+    const std::string common = socket_in(folder_of("", found.st_uid), pid);
+    for (const std::string& path :
+         {inspection_path(pid), theirs, process + "/root" + theirs, process + "/root" + common}) {
+        if (access(path.c_str(), F_OK) == 0) {
+            return path;
+        }
+    }
+    throw io_error(
+        ENOENT, "process " + std::to_string(pid) + " shows no tasks: there is no socket " + theirs +
+                    (found.st_uid == getuid() ? ""
+                                              : "; it belongs to another user: ask as that user or"
+                                                " as root"));
 }
 
 void make_private(const std::string& path) {
@@ -59,7 +103,7 @@ struct socket_file {
 }  // namespace
 
 std::string inspection_path(int pid) {
-    return folder() + "/" + std::to_string(pid) + ".sock";
+    return socket_in(folder(), pid);
 }
 
 task<> serve_inspection() {
@@ -74,11 +118,7 @@ task<> serve_inspection() {
 
 task<std::string> inspect(int pid) {
     constexpr std::size_t most = 64 << 20;
-    const std::string path = inspection_path(pid);
-    if (access(path.c_str(), F_OK) != 0) {
-        throw io_error(errno, "process " + std::to_string(pid) +
-                                  " shows no tasks: there is no socket " + path);
-    }
+    const std::string path = find_socket(pid);
     socket peer = co_await tcp::connect("unix:" + path);
     co_return co_await read_all(peer, most);
 }

@@ -100,7 +100,7 @@ task<> service::core::work(task_group in) {
 void service::core::begin_draining() {
     is_draining = true;
     claims_wake_.set();
-    log(log_level::info, "draining: " + std::to_string(running_.size()) + " tasks run");
+    log(log_level::info, "draining: " + std::to_string(running_.size()) + " running");
 }
 
 task<> service::core::wait_until_idle(clock::duration limit) {

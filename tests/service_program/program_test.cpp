@@ -3,6 +3,10 @@
 
 #include "support.hpp"
 
+#include <weir/http/json.hpp>
+
+#include <sstream>
+
 namespace weir_test {
 namespace {
 
@@ -47,12 +51,74 @@ TEST(Program, WhatTasksSayDoesNotReachTheTerminalAsItIs) {
     EXPECT_TRUE(has(done.out, "\" 31m\"")) << done.out;
 }
 
+// Whatever the environment of who asks: that of the service counts.
+TEST(Program, TasksOfAServiceAreFoundWhereItKeepsItsSocket) {
+    const temporary_folder runtime;
+    serving here({}, {"XDG_RUNTIME_DIR=" + runtime.path().string()});
+    said tree;
+    for (int i = 0; i < 100 && tree.code != 0; ++i) {  // it listens a moment after its greeting
+        tree = call({"ps", std::to_string(here.pid())}, {"XDG_RUNTIME_DIR=/nowhere"});
+    }
+    EXPECT_EQ(tree.code, 0) << tree.err;
+    EXPECT_TRUE(has(tree.out, "service")) << tree.out;
+    const said none = call({"ps", "1073741823"});
+    EXPECT_EQ(none.code, 1);
+    EXPECT_TRUE(has(none.err, "no process")) << none.err;
+    const said other = call({"ps", std::to_string(::getpid())});
+    EXPECT_EQ(other.code, 1);
+    EXPECT_TRUE(has(other.err, "shows no tasks")) << other.err;
+}
+
+// Once: what runs may end. Twice: at once.
+TEST(Program, ASecondSignalEndsItAtOnce) {
+    serving here({"--drain", "1000"});
+    const said given = here.ask("submit", {"sleep", "1000"});
+    ASSERT_EQ(given.code, 0) << given.err;
+    here.signal(SIGINT);
+    here.wait_until([&] { return has(here.err(), "draining"); });
+    const said still = here.ask("status", {given.out.substr(0, 13)});
+    EXPECT_TRUE(has(still.out, "running") || still.code != 0) << still.out;
+    here.signal(SIGINT);
+    EXPECT_NE(here.wait(), 0);
+    // What ran is run again by the next.
+    serving next({"--drain", "0.1", "--database", here.folder / "tasks.db"});
+    said again;
+    for (int i = 0; i < 100 && !has(again.out, "running"); ++i) {
+        again = next.ask("status", {given.out.substr(0, 13)});
+    }
+    EXPECT_TRUE(has(again.out, "running")) << again.out;
+}
+
+// Whatever tasks and names hold, a log has a line for an entry, and JSON stays JSON.
+TEST(Program, LogsAreLinesWhateverTasksHold) {
+    for (const char* format : {"text", "json"}) {
+        serving here({"--log-format", format, "--log-level", "debug", "--drain", "0.1",
+                      "--allow-command", "a=/nowhere/\x1b[31m\xc2\x9b\xff\n{\"level\":"});
+        here.ask("submit", {"echo", R"({"fail": "x\u001b[31m\n{}\u2028\u202e\u009b"})", "-W",
+                            "--attempts", "1"});
+        EXPECT_EQ(here.end(), 0);
+        const std::string log = here.err();
+        EXPECT_TRUE(has(log, "/nowhere/")) << log;
+        EXPECT_FALSE(has(log, "\x1b[31m") || has(log, "\xc2\x9b") || has(log, "\xff")) << log;
+        std::istringstream lines(log);
+        for (std::string line; std::getline(lines, line);) {
+            if (std::string_view(format) == "json") {
+                EXPECT_NO_THROW(static_cast<void>(weir::http::parse_json(line))) << line;
+            } else {
+                EXPECT_TRUE(line.starts_with("20")) << line;  // the year
+            }
+        }
+    }
+}
+
 TEST(Program, ATagTakesOneWord) {
     serving here;
     const said made = here.ask("submit", {"-t", "red", "-t", "blue", "echo", "1"});
     ASSERT_EQ(made.code, 0) << made.err;
     const said shown = here.ask("status", {made.out.substr(0, 13), "--json"});
     EXPECT_TRUE(has(shown.out, R"("tags":["red","blue"])")) << shown.out;
+    const said list = here.ask("submit", {"echo", "[1, 2]", "-W"});  // one payload, not two words
+    EXPECT_TRUE(has(list.out, "[1,2]")) << list.out << list.err;
 }
 
 TEST(Program, TokensOpenItAndStayWithIt) {

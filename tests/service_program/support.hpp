@@ -50,10 +50,18 @@ public:
     }
     // SIGTERM; its exit code.
     int end() {
-        int status = 0;
         program_.signal(SIGTERM);
+        return wait();
+    }
+    int wait() {
+        int status = 0;
         ::waitpid(program_.pid(), &status, 0);
         return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    }
+    void signal(int number) const { program_.signal(number); }
+    template <class Condition>
+    void wait_until(Condition condition) {
+        program_.wait_until(std::move(condition));
     }
     int pid() const { return program_.pid(); }
     std::string err() const { return program_.err(); }

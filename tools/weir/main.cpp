@@ -87,7 +87,7 @@ program::program() {
         "Flags count before variables, these before the file. Several values: the flag several "
         "times,"
         " a;b\nin the variable, [\"a\", \"b\"] in the file. ^C or SIGTERM: running tasks may end"
-        " (--drain);\nonce more: they are given back at once.\n\n" +
+        " (--drain);\nonce more: it ends at once, and they are run again.\n\n" +
         std::string(exit_codes));
 }
 

@@ -2,6 +2,7 @@
 // weir ps: asks the process over its own socket.
 
 #include "commands.hpp"
+#include "text.hpp"
 
 #include <weir/io/error.hpp>
 #include <weir/io/inspect.hpp>
@@ -10,6 +11,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <sstream>
+#include <string>
 
 namespace weir::program {
 
@@ -18,7 +21,10 @@ namespace {
 task<int> show_tasks(int pid) {
     try {
         const std::string tree = co_await timeout(std::chrono::seconds(10), io::inspect(pid));
-        std::fwrite(tree.data(), 1, tree.size(), stdout);
+        std::istringstream lines(tree);
+        for (std::string line; std::getline(lines, line);) {
+            std::puts(shown(line).c_str());
+        }
         co_return 0;
     } catch (const timed_out&) {
         std::fprintf(stderr, "weir: process %d does not answer: its loop is blocked\n", pid);

@@ -20,7 +20,8 @@ std::string inspection_path(int pid);
 // folder.
 task<> serve_inspection();
 
-// What a process has to say. Throws io_error if it serves no inspection, or there is none.
+// What a process has to say: one of this user, or, for root, of any, also with a /tmp of its own. Throws io_error if it
+// serves no inspection, or there is none.
 task<std::string> inspect(int pid);
 
 }  // namespace weir::io

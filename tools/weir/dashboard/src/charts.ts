@@ -72,7 +72,7 @@ class Chart {
     const legend = element(
       "ul",
       { class: "legend" },
-      ...lines.map((line, index) => element("li", { class: `swatch ${line.color.slice(2)} ${line.dash ? "dashed" : ""}` }, line.label, " ", this.shown[index])),
+      ...lines.map((line, index) => element("li", { class: `swatch ${line.color.slice(2)} ${line.dash === undefined ? "" : line.dash[0]! < 4 ? "dotted" : "dashed"}` }, line.label, " ", this.shown[index])),
     );
     this.drawing.append(this.empty);
     place.append(legend, this.drawing);
