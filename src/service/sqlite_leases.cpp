@@ -66,8 +66,8 @@ std::vector<run_key> runs_of(sqlite::session& on, std::string_view node) {
 
 std::vector<node_record> list_nodes(sqlite::session& on) {
     const sqlite::rows found = on.query(
-        "SELECT id, host, pid, started_at, expires_at FROM nodes WHERE is_gone = 0 AND "
-        "expires_at > 0 ORDER BY number");
+        "SELECT id, host, pid, started_at, expires_at FROM nodes INDEXED BY nodes_here WHERE "
+        "is_gone = 0 AND expires_at > 0 ORDER BY number");
     std::vector<node_record> nodes;
     for (const sqlite::row each : found) {
         node_record& node = nodes.emplace_back();

@@ -11,7 +11,9 @@ namespace weir::service::detail {
 
 namespace {
 
-constexpr std::size_t most_at_once = 1000;
+// Others wait for a step, so it is a short one.
+constexpr std::size_t most_at_once = 250;
+constexpr std::size_t most_small_rows = 1000;  // of queues and nodes
 // More than tasks, which may each be the last one of its flow: what was remembered meanwhile goes, too.
 constexpr std::size_t most_flows_at_once = 2 * most_at_once;
 // At least: who comes back later is taken for a new one, and finds that none of its tasks is its own.
@@ -23,13 +25,13 @@ void purge_nodes(sqlite::session& on, const retention& kept, timestamp now) {
     on.execute(
         "UPDATE nodes SET gone_at = ?1 WHERE number IN (SELECT number FROM nodes WHERE is_gone = 1 "
         "AND gone_at IS NULL LIMIT ?2)",
-        number_of(now), most_at_once);
+        number_of(now), most_small_rows);
     const std::chrono::seconds age =
         std::max({nodes_are_kept, kept.completed, kept.failed, kept.cancelled});
     on.execute(
         "DELETE FROM nodes WHERE number IN (SELECT number FROM nodes WHERE is_gone = 1 AND gone_at "
         "<= ?1 AND number < (SELECT max(number) FROM nodes) ORDER BY gone_at LIMIT ?2)",
-        number_of(now - age), most_at_once);
+        number_of(now - age), most_small_rows);
 }
 
 void purge_queues(sqlite::session& on, const retention& kept, timestamp now) {
@@ -39,7 +41,7 @@ void purge_queues(sqlite::session& on, const retention& kept, timestamp now) {
         "is_paused = 0 AND max_pending = 0 AND max_running = 0 AND rate = 0 AND burst = 1 AND "
         "key_max_running = 0 AND key_rate = 0 AND key_burst = 1 AND "
         "NOT EXISTS(SELECT 1 FROM flows WHERE queue = queues.id) LIMIT ?2)",
-        number_of(now - kept.queues), most_at_once);
+        number_of(now - kept.queues), most_small_rows);
 }
 
 }  // namespace

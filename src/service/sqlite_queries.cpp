@@ -55,7 +55,17 @@ void add_view(conditions& to, task_view view, timestamp now) {
     }
 }
 
-conditions write_conditions(const task_filter& filter, timestamp now) {
+// Lines are gone through as a whole. Where many stand, the newest of them are found sooner among all tasks.
+bool is_short(sqlite::session& on, task_state state) {
+    constexpr std::int64_t many = 10'000;
+    const auto standing =
+        on.query(state == task_state::failed ? "SELECT sum(failed) FROM queues"
+                                             : "SELECT sum(cancelled) FROM queues")
+            .one<std::optional<std::int64_t>>();
+    return standing.value_or(0) < many;
+}
+
+conditions write_conditions(sqlite::session& on, const task_filter& filter, timestamp now) {
     conditions all;
     if (!filter.tag.empty()) {
         all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ?)", filter.tag);
@@ -63,7 +73,8 @@ conditions write_conditions(const task_filter& filter, timestamp now) {
     const auto add_state = [&](task_state state) {
         all.add("tasks.state = ?", static_cast<int>(state));
         // Those that are few are found in their lines.
-        if (state == task_state::failed || state == task_state::cancelled) {
+        if ((state == task_state::failed || state == task_state::cancelled) &&
+            is_short(on, state)) {
             all.add("line = ?", ended_line(state));
         } else if (state == task_state::running) {
             all.add("line IN (SELECT 8 * number + 2 FROM nodes WHERE is_gone = 0)");
@@ -87,6 +98,11 @@ conditions write_conditions(const task_filter& filter, timestamp now) {
     }
     if (filter.created_from.has_value()) {
         all.add("created_at >= ?", number_of(*filter.created_from));
+        all.add("tasks.id >= ?",
+                next_id({}, std::chrono::floor<std::chrono::milliseconds>(*filter.created_from)
+                                .time_since_epoch()
+                                .count())
+                    .number());  // ids are not before their time
     }
     if (filter.created_to.has_value()) {
         all.add("created_at < ?", number_of(*filter.created_to));
@@ -100,7 +116,7 @@ conditions write_conditions(const task_filter& filter, timestamp now) {
 }  // namespace
 
 std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filter, timestamp now) {
-    conditions all = write_conditions(filter, now);
+    conditions all = write_conditions(on, filter, now);
     std::string columns(task_columns);
     if (filter.is_brief) {
         columns.replace(columns.size() - long_columns.size(), long_columns.size(), "NULL, NULL");
@@ -118,7 +134,7 @@ std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filt
 }
 
 std::vector<std::int64_t> list_ids(sqlite::session& on, const task_filter& filter, timestamp now) {
-    conditions all = write_conditions(filter, now);
+    conditions all = write_conditions(on, filter, now);
     return on
         .fetch("SELECT tasks.id FROM tasks" + all.text() + " ORDER BY tasks.id DESC LIMIT ?",
                all.take(filter.limit))

@@ -185,7 +185,7 @@ public:
     }
 
     task<std::size_t> purge(retention kept, timestamp now) override {
-        return change(now, [kept, now](sqlite::session& on, event_list&) {
+        return change_unsynced(now, [kept, now](sqlite::session& on, event_list&) {
             return purge_tasks(on, kept, now);
         });
     }

@@ -4,6 +4,7 @@
 
 #include "stores.hpp"
 
+#include <cstdlib>
 #include <random>
 #include <set>
 
@@ -325,7 +326,7 @@ struct player {
         co_await at.kept->limit(name, of.limits);
     }
     task<> purge() {
-        const std::size_t gone = co_await at.kept->purge({10s, 20s, 5s}, at.now);
+        const std::size_t gone = co_await at.kept->purge({10s, 20s, 5s, 3s}, at.now);
         const std::size_t right = std::erase_if(expected.tasks, [&](const auto& each) {
             const auto age = at.now - each.second.finished_at;
             return (each.second.state == task_state::completed && age >= 10s) ||
@@ -364,8 +365,14 @@ struct player {
     }
 };
 
+// One of them, and with WEIR_STRESS=n the one that begins with n.
+std::mt19937::result_type seed() {
+    const char* const given = std::getenv("WEIR_STRESS");
+    return given == nullptr ? 2026 : static_cast<std::mt19937::result_type>(std::atoi(given));
+}
+
 WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
-    std::mt19937 random(2026);
+    std::mt19937 random(seed());
     model expected;
     player plays{at, expected, random};
     for (const char* const queue : {"q0", "q1", "q2"}) {

@@ -213,4 +213,50 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesAreLimitedInNumber) {
     EXPECT_EQ(fired->what, submit_result::verdict::made);
 }
 
+// Many that failed: the newest are found without going through all of them, and purges go on in steps.
+WEIR_STORE_TEST(StoreUpkeep, ManyThatFailedAreListedAndPurged) {
+    constexpr std::size_t many = 10'500;
+    co_await at.beat("a", 365 * day);
+    const std::vector<task_id> ids = co_await at.submit_many(many);
+    const claimed given = co_await at.claim(many);
+    std::vector<settlement> ended;
+    for (const task_record& each : given.tasks) {
+        ended.push_back(bench::ending(each, task_state::failed));
+    }
+    co_await at.kept->settle("a", std::move(ended), at.now);
+    at.now += 1s;
+    const std::vector<task_id> later = co_await at.submit_many(3);
+    task_filter failed;
+    failed.state = task_state::failed;
+    failed.limit = 2;
+    std::vector<task_record> page = co_await at.kept->list(failed, at.now);
+    EXPECT_EQ(page.at(0).id, ids[many - 1]);
+    EXPECT_EQ(page.at(1).id, ids[many - 2]);
+    failed.before = page.at(1).id;
+    page = co_await at.kept->list(failed, at.now);
+    EXPECT_EQ(page.at(0).id, ids[many - 3]);
+    task_filter recent;
+    recent.created_from = at.now;
+    page = co_await at.kept->list(recent, at.now);
+    EXPECT_EQ(page.size(), 3U);
+    recent.created_from = at.now - 1s;
+    recent.limit = 2 * many;
+    page = co_await at.kept->list(recent, at.now);
+    EXPECT_EQ(page.size(), many + 3);
+    recent.created_from = at.now - 1s + 1us;
+    page = co_await at.kept->list(recent, at.now);
+    EXPECT_EQ(page.size(), 3U);
+    std::size_t all = 0;
+    std::size_t steps = 0;
+    std::size_t gone = 1;
+    while (gone != 0) {
+        gone = co_await at.kept->purge(at_once, at.now);
+        EXPECT_LE(gone, 1000U);
+        all += gone;
+        ++steps;
+    }
+    EXPECT_EQ(all, many);
+    EXPECT_GT(steps, 10U);
+}
+
 }  // namespace
