@@ -253,6 +253,31 @@ WEIR_IO_TEST(HttpDelivery, ErrorsShowNoSecrets) {
     }
 }
 
+// The limit of a request is its own; the options have that of those that say nothing.
+WEIR_IO_TEST(HttpDelivery, ARequestMayAskForMoreTime) {
+    io::listener door = io::listen(io::address::loopback(0));
+    const std::string url = "http://" + door.local_address().text() + "/slow";
+    auto slow = [](http::request&) -> weir::task<http::response> {
+        co_await weir::sleep(300ms);
+        co_return http::response::text("at last");
+    };
+    auto running = weir::spawn(http::serve(std::move(door), slow));
+    service::http_delivery delivery(
+        {.hosts = {.attempt_timeout = 100ms, .consecutive_failures = 0}}, with_loopback());
+    auto run = [&](service::job& job) { return delivery.deliver(job); };
+    const auto plain = task_with(payload_to(url));
+    const std::string late = co_await ended(plain, run);
+    EXPECT_EQ(late.substr(0, 7), "failed:") << late;
+    EXPECT_NE(late.find("timed out"), std::string::npos) << late;
+    const auto patient = task_with(payload_to(url, R"(, "timeout": 60)"));
+    const std::string told = co_await ended(patient, run);
+    EXPECT_NE(told.find("at last"), std::string::npos) << told;
+    running.cancel();
+    co_await running.wait();
+    const service::http_delivery_options bad{.hosts = {.attempt_timeout = 0s}};
+    EXPECT_THROW(service::http_delivery refused(bad), weir::invalid_argument);
+}
+
 WEIR_IO_TEST(HttpDelivery, AnOpenCircuitPostpones) {
     receiver there([&](http::request&, const std::string&) {
         return http::response::text("", http::status::bad_gateway);

@@ -25,6 +25,7 @@ using std::chrono::milliseconds;
 
 // Of Retry-After: a host may not put off our tasks for years.
 constexpr clock::duration longest_wait = std::chrono::hours(24);
+constexpr std::chrono::seconds longest_answer(3600);
 
 struct delivery_request {
     std::string url;
@@ -99,7 +100,7 @@ delivery_request read_request(const json::value& payload) {
             read_body(made, value);
         } else if (name == "timeout" && value.is_number()) {
             made.timeout = value.to_number<double>();
-            if (!(*made.timeout > 0 && *made.timeout <= 3600)) {
+            if (!(*made.timeout > 0 && *made.timeout <= longest_answer.count())) {
                 refuse("timeout must be above 0, and 3600 seconds at most");
             }
         } else {
@@ -204,9 +205,14 @@ struct delivered {
     const http::headers& headers() const noexcept { return fields; }
 };
 
-// Tasks wait in the store, where it costs nothing, and not with a worker.
+// Tasks wait in the store, where it costs nothing, and not with a worker. How long an answer may take is a matter of
+// each request: the limit for all of them must not cut short those that ask for more.
 http::host_policies_options for_tasks(http::host_policies_options given) {
     given.max_attempts = 1;
+    if (given.attempt_timeout > clock::duration::zero()) {  // else it is refused, as it should be
+        given.attempt_timeout =
+            std::max<clock::duration>(given.attempt_timeout, 2 * longest_answer);
+    }
     given.max_wait = std::min<clock::duration>(given.max_wait, std::chrono::seconds(1));
     return given;
 }
@@ -245,10 +251,10 @@ struct http_delivery::state {
             }
             request.set_body(wanted.body);
         }
-        if (wanted.timeout.has_value()) {
-            request.set_timeout(std::chrono::duration_cast<clock::duration>(
-                std::chrono::duration<double>(*wanted.timeout)));
-        }
+        request.set_timeout(wanted.timeout.has_value()
+                                ? std::chrono::duration_cast<clock::duration>(
+                                      std::chrono::duration<double>(*wanted.timeout))
+                                : options.hosts.attempt_timeout);
         http::client_response answer = co_await client.send(std::move(request));
         delivered all;
         all.code = answer.status();

@@ -40,7 +40,8 @@ class resolver;
 namespace weir::service {
 
 struct http_delivery_options {
-    // Of each host. Its retries are not used, tasks have their own; and a second is the most that is waited.
+    // Of each host. Its retries are not used, tasks have their own; and a second is the most that is waited. The
+    // attempt_timeout is for requests whose payload has no timeout.
     http::host_policies_options hosts{
         .rate = 50, .burst = 50, .max_concurrent = 16, .attempt_timeout = std::chrono::seconds(30)};
     std::size_t max_connections = 256;
