@@ -234,6 +234,9 @@ handler note_slots(std::vector<timestamp>& into) {
     };
 }
 
+// For tests that take hours.
+constexpr service_options seldom{.lease = 10min, .heartbeat = 1min, .poll = 1min};
+
 // Until a full hour, and half a minute more.
 task<> begin_of_an_hour(const service& at) {
     const auto since = at.now() - std::chrono::floor<std::chrono::hours>(at.now());
@@ -275,7 +278,7 @@ WEIR_TEST(ServiceFires, MissedSlotsByChoice) {
     for (const missed_slots how : {missed_slots::run_latest, missed_slots::skip}) {
         memory_store store;
         std::vector<timestamp> slots;
-        service tasks(store);
+        service tasks(store, seldom);
         tasks.handle("tick", note_slots(slots));
         co_await begin_of_an_hour(tasks);
         schedule hourly = every_minute(how);
@@ -309,7 +312,7 @@ WEIR_TEST(ServiceFires, NothingForAPause) {
     for (const missed_slots how : {missed_slots::run_latest, missed_slots::skip}) {
         memory_store store;
         std::vector<timestamp> slots;
-        service tasks(store);
+        service tasks(store, seldom);
         tasks.handle("tick", note_slots(slots));
         co_await begin_of_an_hour(tasks);
         started running(tasks);
