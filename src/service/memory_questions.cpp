@@ -162,7 +162,11 @@ std::size_t memory_store::tables::redrive(task_filter filter, timestamp now) {
         return 0;
     }
     filter.state = task_state::failed;
-    const std::vector<task_record> found = list(filter, now);
+    const std::size_t limit = std::exchange(filter.limit, tasks_.size());
+    std::vector<task_record> found = list(filter, now);
+    std::ranges::sort(found, {},
+                      [](const task_record& each) { return std::pair(each.finished_at, each.id); });
+    found.resize(std::min(found.size(), limit));
     for (const task_record& each : found) {
         run_again(tasks_.at(each.id), now);
     }

@@ -107,7 +107,7 @@ change_result retry_task(sqlite::session& on, task_id id, timestamp now, event_l
 
 std::size_t redrive_tasks(sqlite::session& on, const task_filter& filter, timestamp now,
                           event_list& events) {
-    const std::vector<std::int64_t> ids = list_ids(on, filter, now);
+    const std::vector<std::int64_t> ids = list_failed(on, filter, now);
     ledger books(on, now);
     for (const std::int64_t id : ids) {
         const std::optional<place_of_task> found = look_up(on, id);
@@ -147,7 +147,7 @@ void limit_queue(sqlite::session& on, std::string_view queue, const queue_limits
     // Claims find out about rates.
     on.execute(
         "UPDATE flows SET place = CASE WHEN due = 0 THEN 0 WHEN ?2 > 0 AND running >= ?2 THEN 2 "
-        "ELSE 1 END WHERE queue = (SELECT id FROM queues WHERE name = ?1)",
+        "ELSE 1 END WHERE queue = (SELECT id FROM queues WHERE name = ?1) AND place != 0",
         queue, limits.key_max_running);
 }
 

@@ -133,10 +133,14 @@ std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filt
     return tasks;
 }
 
-std::vector<std::int64_t> list_ids(sqlite::session& on, const task_filter& filter, timestamp now) {
+// In the order of their line: those that were taken out of it are not met again by the next step.
+std::vector<std::int64_t> list_failed(sqlite::session& on, const task_filter& filter,
+                                      timestamp now) {
     conditions all = write_conditions(on, filter, now);
+    all.add("line = ?", ended_line(task_state::failed));
     return on
-        .fetch("SELECT tasks.id FROM tasks" + all.text() + " ORDER BY tasks.id DESC LIMIT ?",
+        .fetch("SELECT tasks.id FROM tasks INDEXED BY tasks_line" + all.text() +
+                   " ORDER BY rank, tasks.id LIMIT ?",
                all.take(filter.limit))
         .as<std::int64_t>();
 }

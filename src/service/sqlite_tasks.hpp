@@ -142,7 +142,9 @@ void limit_queue(sqlite::session& on, std::string_view queue, const queue_limits
 
 std::optional<task_detail> find_task(sqlite::session& on, task_id id);
 std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filter, timestamp now);
-std::vector<std::int64_t> list_ids(sqlite::session& on, const task_filter& filter, timestamp now);
+// That failed, the first first.
+std::vector<std::int64_t> list_failed(sqlite::session& on, const task_filter& filter,
+                                      timestamp now);
 std::vector<hold> explain(sqlite::session& on, task_id id, timestamp now);
 std::vector<queue_record> list_queues(sqlite::session& on);
 

@@ -259,15 +259,18 @@ struct player {
         filter.queue = any_queue();
         filter.limit = 1 + random() % 4;
         const std::size_t driven = co_await at.kept->redrive(filter, at.now);
-        std::size_t done = 0;
-        for (auto each = expected.tasks.rbegin(); each != expected.tasks.rend(); ++each) {
-            if (done < filter.limit && each->second.queue == filter.queue &&
-                each->second.state == task_state::failed) {
-                begin_again(each->second);
-                ++done;
+        std::vector<std::pair<timestamp, task_id>> failed;
+        for (const auto& [id, each] : expected.tasks) {
+            if (each.queue == filter.queue && each.state == task_state::failed) {
+                failed.emplace_back(each.finished_at, id);
             }
         }
-        EXPECT_EQ(driven, done);
+        std::ranges::sort(failed);
+        failed.resize(std::min(failed.size(), filter.limit));
+        for (const auto& [at_time, id] : failed) {
+            begin_again(expected.tasks.at(id));
+        }
+        EXPECT_EQ(driven, failed.size());
     }
     task<> live_and_die() {
         const std::string node = any_node();

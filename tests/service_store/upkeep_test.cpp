@@ -246,7 +246,16 @@ WEIR_STORE_TEST(StoreUpkeep, ManyThatFailedAreListedAndPurged) {
     recent.created_from = at.now - 1s + 1us;
     page = co_await at.kept->list(recent, at.now);
     EXPECT_EQ(page.size(), 3U);
-    std::size_t all = 0;
+    // In steps, as a service does: what failed first comes first.
+    task_filter any;
+    any.limit = 1000;
+    const std::size_t driven = co_await at.kept->redrive(any, at.now);
+    EXPECT_EQ(driven, 1000U);
+    for (const std::size_t each : {std::size_t{0}, std::size_t{999}, std::size_t{1000}}) {
+        const task_record task = co_await at.look(ids[each]);
+        EXPECT_EQ(task.state, each < 1000 ? task_state::pending : task_state::failed) << each;
+    }
+    std::size_t all = driven;
     std::size_t steps = 0;
     std::size_t gone = 1;
     while (gone != 0) {

@@ -263,7 +263,7 @@ public:
     virtual task<change_result> cancel(task_id id, timestamp now) = 0;
     // Runs again what failed or was cancelled, with all its attempts; at once what waits for later.
     virtual task<change_result> retry(task_id id, timestamp now) = 0;
-    // The same for what failed and matches, up to the filter's limit: how many.
+    // The same for what failed and matches, up to the filter's limit, what failed first: how many.
     virtual task<std::size_t> redrive(task_filter filter, timestamp now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
