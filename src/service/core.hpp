@@ -137,6 +137,9 @@ private:
     task<> find_all_lost_claims();
     std::vector<run_key> known_runs(const lease& of) const;
     bool still_runs(task_id id) const noexcept;
+    bool has_last_chance(const task_record& task) const noexcept;
+    bool runs_a_last_chance() const noexcept;
+    task<> wait_until_settled(clock::duration limit);
     void start(task_record&& claimed, lease& by, const task_group& in);
     task<> run_one(running_task& what);
     void leave(running_task& who) noexcept;

@@ -19,6 +19,7 @@ namespace {
 constexpr clock::duration count_each = 30s;
 constexpr clock::duration least_pause = 1ms;
 constexpr clock::duration unknown_kind_delay = 1min;
+constexpr clock::duration last_chance_delay = 2s;
 
 bool is_before(const run_key& one, const run_key& other) noexcept {
     return std::pair(one.id, one.run) < std::pair(other.id, other.run);
@@ -112,10 +113,23 @@ void service::core::take(claimed&& got, lease& by, const task_group& in) {
         } else if (leases_.size() > 1 && still_runs(each.id)) {
             // Under an old lease, by a handler that does not end: others have taken it for crashed.
             give_back(each, by, 5 * options.heartbeat, "its last run has not ended yet");
+        } else if (has_last_chance(each) && runs_a_last_chance()) {
+            give_back(each, by, last_chance_delay,
+                      "another task that was there at crashes runs now");
         } else {
             start(std::move(each), by, in);
         }
     }
+}
+
+// One more crash, and it has failed: so such tasks run one at a time, that none has to pay for another.
+bool service::core::has_last_chance(const task_record& task) const noexcept {
+    return task.crashes > 0 && task.crashes + 1 >= options.max_crashes;
+}
+
+bool service::core::runs_a_last_chance() const noexcept {
+    return std::ranges::any_of(
+        running_, [this](const running_task* each) { return has_last_chance(each->record); });
 }
 
 // What it knew before it asked; nothing is claimed for this lease meanwhile.

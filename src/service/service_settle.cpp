@@ -143,6 +143,14 @@ bool service::core::has_unsettled() const noexcept {
         leases_, [](const lease& each) { return !each.ended.empty() || !each.settling.empty(); });
 }
 
+task<> service::core::wait_until_settled(clock::duration limit) {
+    const clock::time_point latest = weir::now() + limit;
+    while (has_unsettled() && weir::now() < latest) {
+        is_settled_.clear();
+        co_await wait_for(is_settled_, latest);
+    }
+}
+
 task<> service::core::tell_progress() {
     for (;;) {
         feed_.has_news.clear();

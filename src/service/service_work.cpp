@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr clock::duration patience = 30s;
+constexpr clock::duration settled_first = 1s;
 constexpr std::chrono::milliseconds longest_wait = std::chrono::hours(24 * 100);
 constexpr std::size_t kept_capacity = 4096;  // of payloads, in places that are free
 
@@ -86,6 +87,15 @@ task<> service::core::run_one(running_task& what) {
     place_of place(*this, what);
     what.fiber = weir::detail::this_thread.running;
     settlement how;
+    if (has_last_chance(what.record)) {
+        // Others must not be there when it crashes again.
+        const clock::time_point since = weir::now();
+        co_await wait_until_settled(settled_first);
+        what.deadline = weir::detail::after(what.deadline, weir::now() - since);
+        if (what.cause == detail::stop_cause::none) {
+            what.told_at = what.deadline;
+        }
+    }
     if (what.cause != detail::stop_cause::none) {
         how = stopped(what);
     } else {

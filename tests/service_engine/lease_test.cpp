@@ -142,6 +142,45 @@ WEIR_TEST(ServiceLease, ATaskThatKillsItsProcessFailsInTheEnd) {
     }
 }
 
+// Tasks that are claimed together with one that kills its process do not pay for it.
+WEIR_TEST(ServiceLease, ATaskThatKillsItsProcessTakesNoOtherWithIt) {
+    memory_store store;
+    std::vector<std::unique_ptr<node>> nodes;
+    std::vector<task_id> others;
+    task_id killer;
+    for (int i = 0; i < 6; ++i) {
+        nodes.push_back(std::make_unique<node>(store));
+        node& at = *nodes.back();
+        at.tasks.handle("kill", [&](job&) -> task<json> {
+            at.crash();
+            co_await sleep_forever();
+            co_return nullptr;
+        });
+        at.tasks.handle("other", [&](job&) -> task<json> {
+            co_await sleep(10ms);
+            co_return nullptr;
+        });
+        if (i == 0) {
+            for (const char* const kind : {"other", "kill", "other"}) {
+                const task_id id = co_await submit(at.tasks, kind);
+                (kind[0] == 'k' ? killer : others.emplace_back()) = id;
+            }
+        }
+        at.begin();
+        co_await advance(8s);
+    }
+    const task_record failed = co_await record_of(store, killer);
+    EXPECT_EQ(failed.state, task_state::failed);
+    EXPECT_EQ(failed.crashes, 3u);
+    for (const task_id each : others) {
+        const task_record other = co_await record_of(store, each);
+        EXPECT_EQ(other.state, task_state::completed) << other.crashes << " crashes";
+    }
+    for (const std::unique_ptr<node>& each : nodes) {
+        co_await each->bury();
+    }
+}
+
 // The process of a node on the same machine that is gone is not waited for.
 WEIR_TEST(ServiceLease, DeadProcessesAreFoundAtOnce) {
     const pid_t gone = ::fork();
