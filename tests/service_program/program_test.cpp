@@ -143,6 +143,16 @@ TEST(Program, AnAddressInUseIsSaid) {
         EXPECT_EQ(refused.code, 1);
         EXPECT_TRUE(has(refused.out + refused.err, "--listen")) << refused.err;
     }
+    EXPECT_FALSE(std::filesystem::exists(here.folder / "other.db"));
+    const std::string local = "unix:" + (here.folder / "socket").string();
+    const temporary_folder folder;
+    running_program other(folder, {WEIR_PROGRAM, "serve", "-l", local, "-d", folder / "a.db"});
+    other.wait_until([&] { return has(other.out(), "curl --unix-socket"); });
+    const said taken = call({"serve", "--check", "-l", local, "-d", folder / "b.db"});
+    EXPECT_EQ(taken.code, 1) << taken.out;
+    EXPECT_TRUE(has(taken.out, "another program has")) << taken.out;
+    other.stop();  // and leaves its file
+    EXPECT_EQ(call({"serve", "--check", "-l", local, "-d", folder / "b.db"}).code, 0);
 }
 
 // Two on one file: what one has no worker for the other runs.

@@ -14,6 +14,7 @@
 #include <weir/service/memory_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -65,11 +66,24 @@ void print_options(const serve_settings& settings, const serve_plan& plan) {
     print_option("(webhook keys)", count(plan.keys.size()), shown(plan.key_place));
 }
 
+bool is_answered(const io::address& at) {
+    const int probe = ::socket(at.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_so =
+        probe >= 0 && ::connect(probe, at.data(), static_cast<socklen_t>(at.size())) == 0;
+    if (probe >= 0) {
+        ::close(probe);
+    }
+    return is_so;
+}
+
 void check_address(const io::address& at, findings& found) {
     if (at.kind() == io::address::family::local) {
         const std::string path = at.path();  // listening would make it
         const std::string folder = std::filesystem::path(path).parent_path().string();
-        if (path.starts_with("@") || ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) {
+        if (is_answered(at)) {
+            found.bad("listen", "another program has " + at.text());
+        } else if (path.starts_with("@") ||
+                   ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) {
             found.good("listen", at.text());
         } else {
             found.bad("listen", "the folder of " + path + ": " + std::strerror(errno));

@@ -79,11 +79,12 @@ task<> serve(const serve_plan& plan) {
             write_log(log_level::warning, "the command '" + each.name + "': " + wrong);
         }
     }
+    // First: where another service has the address, no database is made.
+    io::listener door = listen_at(plan.at);
     std::unique_ptr<service::store> store =
         co_await service::open_sqlite_store(plan.database, plan.store);
     whole_service all_of_it(*store, plan);
     http::router app = all_of_it.api(plan);
-    io::listener door = listen_at(plan.at);
     greet(door.local_address(), plan);
     auto all = [&](task_group& group) -> task<> {
         group.spawn(http::serve(std::move(door), std::move(app),
