@@ -122,10 +122,7 @@ task<> service::core::finish(any_handle claiming, any_handle caring, bool in_a_h
         (in_a_hurry ? std::min<clock::duration>(options.store_timeout, 1s) : options.store_timeout);
     cancel_scope in_time(latest);
     static_cast<void>(co_await in_time.run(find_all_lost_claims()));
-    while (has_unsettled() && weir::now() < latest) {
-        is_settled_.clear();
-        co_await wait_for(is_settled_, latest);
-    }
+    co_await wait_until_settled(latest - weir::now());
 }
 
 task<> service::core::wait_for(event& wake, clock::time_point until) {
