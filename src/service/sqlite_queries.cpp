@@ -57,7 +57,7 @@ void add_view(conditions& to, task_view view, timestamp now) {
 
 // Lines are gone through as a whole. Where many stand, the newest of them are found sooner among all tasks.
 bool is_short(sqlite::session& on, task_state state) {
-    constexpr std::int64_t many = 10'000;
+    constexpr std::int64_t many = 2'000;
     const auto standing =
         on.query(state == task_state::failed ? "SELECT sum(failed) FROM queues"
                                              : "SELECT sum(cancelled) FROM queues")
