@@ -144,8 +144,8 @@ api_core::answer api_core::submit_batch(http::request& asked) {
             if (!key.empty() && fresh.idempotency_key.empty()) {
                 fresh.idempotency_key = key + "/" + std::to_string(i);
             }
-            check(fresh);
             check_kind(kinds, fresh);
+            tasks_.check(fresh);
             good.push_back(std::move(fresh));
         } catch (const problem& error) {
             refusals[i] = error.what();

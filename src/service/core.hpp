@@ -51,6 +51,11 @@ struct lease {
     bool is_open() const noexcept { return running != 0 || is_unsettled(); }
 };
 
+struct known_handler {
+    handler run;
+    payload_check accepts;  // may be empty
+};
+
 // Waits that grow while something fails.
 class growing_wait {
 public:
@@ -91,7 +96,8 @@ public:
     task<T> ask(task<T> asked, proof shows, clock::duration limit);
 
     timestamp now() const;
-    void check_kind(std::string_view kind) const;
+    void check_handled(const new_task& asked) const;
+    [[noreturn]] void throw_unknown(std::string_view kind) const;
     void check_new(const new_task& asked) const;
     // Something may be there to claim; or will be, then.
     void look_for_tasks() noexcept;
@@ -104,7 +110,7 @@ public:
 
     store& kept;
     const service_options options;
-    std::unordered_map<std::string, handler> handlers;
+    std::unordered_map<std::string, detail::known_handler> handlers;
     service_stats counts;
     bool is_draining = false;
 

@@ -5,6 +5,7 @@
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
+#include <weir/http/json.hpp>
 
 #include <algorithm>
 
@@ -54,13 +55,25 @@ const service_options& checked(const service_options& given) {
 service::core::core(store& with, const service_options& given)
     : kept(with), options(checked(given)) {}
 
-void service::core::check_kind(std::string_view kind) const {
-    if (handlers.contains(std::string(kind))) {
+void service::core::check_handled(const new_task& asked) const {
+    const auto found = handlers.find(asked.kind);
+    if (found == handlers.end()) {
+        throw_unknown(asked.kind);
+    }
+    if (!found->second.accepts) {
         return;
     }
+    try {
+        found->second.accepts(http::parse_json(asked.payload));
+    } catch (const permanent_failure& error) {
+        throw invalid_argument(std::string("task: payload: ") + error.what());
+    }
+}
+
+void service::core::throw_unknown(std::string_view kind) const {
     std::vector<std::string_view> known;
-    for (const auto& [name, run] : handlers) {
-        known.push_back(name);
+    for (const auto& each : handlers) {
+        known.push_back(each.first);
     }
     std::ranges::sort(known);
     std::string what = "there is no handler for '";
@@ -74,15 +87,15 @@ void service::core::check_kind(std::string_view kind) const {
 }
 
 void service::core::check_new(const new_task& asked) const {
-    check(asked);
-    check_kind(asked.kind);
+    weir::service::check(asked);
+    check_handled(asked);
 }
 
 service::service(store& with, const service_options& options)
     : core_(std::make_unique<core>(with, options)) {}
 service::~service() = default;
 
-service& service::handle(std::string kind, handler run) {
+service& service::handle(std::string kind, handler run, payload_check accepts) {
     if (kind.empty() || kind.size() > longest_kind) {
         throw invalid_argument("service::handle: the kind is '" + kind.substr(0, longest_kind) +
                                "'; it must have 1 to " + std::to_string(longest_kind) + " bytes");
@@ -90,7 +103,8 @@ service& service::handle(std::string kind, handler run) {
     if (!run) {
         throw invalid_argument("service::handle: the handler of '" + kind + "' is empty");
     }
-    const auto [known, is_new] = core_->handlers.try_emplace(std::move(kind), std::move(run));
+    const auto [known, is_new] = core_->handlers.try_emplace(
+        std::move(kind), detail::known_handler{std::move(run), std::move(accepts)});
     if (!is_new) {
         throw invalid_argument("service::handle: '" + known->first + "' has a handler already");
     }
@@ -99,11 +113,15 @@ service& service::handle(std::string kind, handler run) {
 
 std::vector<std::string> service::kinds() const {
     std::vector<std::string> all;
-    for (const auto& [kind, run] : core_->handlers) {
-        all.push_back(kind);
+    for (const auto& each : core_->handlers) {
+        all.push_back(each.first);
     }
     std::ranges::sort(all);
     return all;
+}
+
+void service::check(const new_task& asked) const {
+    core_->check_new(asked);
 }
 
 task<> service::run() {
@@ -202,14 +220,14 @@ task<> service::pause(std::string queue, bool is_paused) {
 }
 
 task<> service::limit(std::string queue, queue_limits limits) {
-    check(limits);
+    weir::service::check(limits);
     co_await core_->ask(core_->kept.limit(queue, limits), core::proof::store_works);
     core_->look_for_tasks();
 }
 
 task<> service::put_schedule(schedule asked) {
-    check(asked);
-    core_->check_kind(asked.task.kind);
+    weir::service::check(asked);
+    core_->check_handled(asked.task);
     if (!asked.task.idempotency_key.empty()) {
         throw invalid_argument("schedule: its task has the idempotency_key '" +
                                asked.task.idempotency_key +

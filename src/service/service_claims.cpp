@@ -202,7 +202,7 @@ void service::core::start(task_record&& claimed, lease& by, const task_group& in
     running_task& place = *free_places_.back();
     free_places_.pop_back();
     place.record = std::move(claimed);
-    place.run = &found->second;
+    place.run = &found->second.run;
     place.by = &by;
     place.feed = &feed_;
     place.deadline = weir::detail::after(weir::now(), place.record.timeout > 0ms

@@ -55,6 +55,20 @@ WEIR_TEST(ServiceRuns, WhatIsAskedIsChecked) {
     EXPECT_THROW(tasks.handle("c", handler()), invalid_argument);
     WEIR_EXPECT_THROW_WITH(tasks.submit(new_task("c")), unknown_kind, "'c'; there are: a b");
     WEIR_EXPECT_THROW(tasks.submit(new_task("a", "{")), invalid_argument);
+    const auto only_lists = [](const boost::json::value& payload) {
+        if (!payload.is_array()) {
+            throw permanent_failure("it must be a list");
+        }
+    };
+    tasks.handle("d", nothing, only_lists);
+    WEIR_EXPECT_THROW_WITH(tasks.submit(new_task("d", "1")), invalid_argument, "must be a list");
+    EXPECT_THROW(tasks.check(new_task("d", "{}")), invalid_argument);
+    EXPECT_NO_THROW(tasks.check(new_task("d", "[]")));
+    schedule never;
+    never.name = "never";
+    never.cron = "* * * * *";
+    never.task = new_task("d", "2");
+    WEIR_EXPECT_THROW_WITH(tasks.put_schedule(never), invalid_argument, "must be a list");
     queue_limits bad;
     bad.rate = -1;
     WEIR_EXPECT_THROW(tasks.limit("q", bad), invalid_argument);

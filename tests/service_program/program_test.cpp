@@ -21,6 +21,10 @@ TEST(Program, SubmitsShowsAndEnds) {
     const said unknown = here.ask("submit", {"nothing"});
     EXPECT_EQ(unknown.code, 1);
     EXPECT_TRUE(has(unknown.err, "there are: echo")) << unknown.err;
+    // Handlers that know what they take say so before there is a task.
+    const said nowhere = here.ask("submit", {"http", R"({"url": "gopher://example.com"})"});
+    EXPECT_EQ(nowhere.code, 1);
+    EXPECT_TRUE(has(nowhere.err, "gopher")) << nowhere.err;
 
     const said given = here.ask("submit", {"sleep", "1000"});
     ASSERT_EQ(given.code, 0) << given.err;

@@ -60,11 +60,15 @@ whole_service::whole_service(service::store& kept, const serve_plan& plan)
                            .burst = std::max(1.0, plan.host_rate),
                            .max_concurrent = plan.host_concurrency}},
                 plan.filter, plan.keys) {
-    tasks.handle("http", [this](service::job& job) { return delivery_.deliver(job); });
+    tasks.handle(
+        "http", [this](service::job& job) { return delivery_.deliver(job); },
+        &service::http_delivery::check);
     tasks.handle("echo", &service::echo);
     tasks.handle("sleep", &service::sleep_handler);
     if (!plan.commands.empty()) {
-        tasks.handle("exec", [&plan](service::job& job) { return plan.commands.run(job); });
+        tasks.handle(
+            "exec", [&plan](service::job& job) { return plan.commands.run(job); },
+            [&plan](const boost::json::value& payload) { plan.commands.check(payload); });
     }
 }
 

@@ -99,4 +99,7 @@ private:
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;
 
+// Throws permanent_failure or invalid_argument, which say why, for a payload that a handler would refuse anyway.
+using payload_check = std::function<void(const boost::json::value& payload)>;
+
 }  // namespace weir::service

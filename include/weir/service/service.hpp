@@ -74,8 +74,11 @@ public:
     ~service();
 
     // Before run(). Throws invalid_argument if the kind is empty, too long, or known.
-    service& handle(std::string kind, handler run);
+    // What 'accepts' refuses is not submitted: who asks for it hears why, instead of a task that fails.
+    service& handle(std::string kind, handler run, payload_check accepts = {});
     std::vector<std::string> kinds() const;
+    // Throws what submit() would throw for it, whatever the store says.
+    void check(const new_task& asked) const;
 
     // Until stopped. Then it claims no more, waits for what runs up to the drain_limit, stops the rest
     // and gives it back. Throws only what cannot be mended: a bad store at the start.

@@ -55,6 +55,17 @@ exec_request read_request(const json::value& payload) {
     return made;
 }
 
+const allowed_command& command_for(const exec_request& asked, const auto& all) {
+    const auto found = all.find(asked.name);
+    if (found == all.end()) {
+        refuse("the command '" + asked.name + "' is not allowed by the configuration");
+    }
+    if (!asked.arguments.empty() && !found->second.takes_arguments) {
+        refuse("the command '" + asked.name + "' takes no arguments from tasks");
+    }
+    return found->second;
+}
+
 // What a program printed: JSON, or text; nothing if it is neither.
 json::value printed(std::string_view text) {
     const std::size_t end = text.find_last_not_of("\n\r \t");
@@ -91,16 +102,13 @@ exec_commands& exec_commands::allow(std::string name, allowed_command what) {
     return *this;
 }
 
+void exec_commands::check(const json::value& payload) const {
+    static_cast<void>(command_for(read_request(payload), allowed_));
+}
+
 weir::task<json::value> exec_commands::run(job& what) const {
     const exec_request asked = read_request(what.payload());
-    const auto found = allowed_.find(asked.name);
-    if (found == allowed_.end()) {
-        refuse("the command '" + asked.name + "' is not allowed by the configuration");
-    }
-    const allowed_command& allowed = found->second;
-    if (!asked.arguments.empty() && !allowed.takes_arguments) {
-        refuse("the command '" + asked.name + "' takes no arguments from tasks");
-    }
+    const allowed_command& allowed = command_for(asked, allowed_);
     std::vector<std::string> words = allowed.command;
     words.insert(words.end(), asked.arguments.begin(), asked.arguments.end());
     const std::array<std::string, 2> environment = {

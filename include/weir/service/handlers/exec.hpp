@@ -39,6 +39,8 @@ public:
     bool empty() const noexcept { return allowed_.empty(); }
 
     weir::task<boost::json::value> run(job& what) const;
+    // Throws permanent_failure if this is no payload for it: to refuse it when it is submitted.
+    void check(const boost::json::value& payload) const;
 
 private:
     std::map<std::string, allowed_command, std::less<>> allowed_;
