@@ -7,7 +7,8 @@
 # Each source becomes a namespace of its own, so that names in one do not meet those in another. For
 # that the headers of all are included before, outside. A source stays alone where this would change
 # what it means: it defines what a header beside it declares, specialises templates, includes on
-# conditions, replaces operator new.
+# conditions or behind a macro of its own, replaces operator new, stands in a namespace of the library's
+# with others around it, or says so by naming this file.
 
 option(WEIR_UNITE_TESTS "Compile several files of tests as one, for a build from nothing" OFF)
 set(WEIR_UNITED_AT_MOST 5)  # some 150 MB of memory each, with sanitizers
@@ -55,7 +56,8 @@ function(_weir_stays_alone variable source)
     file(READ "${source}" text)
     set(alone FALSE)
     if(EXISTS "${header}" OR text MATCHES
-       "\n(extern|template <>|void\\* operator new|int main|#if[^\n]*\n#include|#else)")
+       "\n(extern|template <>|void\\* operator new|int main|#if[^\n]*\n#include|#else|#define[^\n]*\n#include|namespace weir::[a-z]+::)" OR
+       text MATCHES "tests/unite.cmake")
         set(alone TRUE)
     endif()
     set(${variable} ${alone} PARENT_SCOPE)

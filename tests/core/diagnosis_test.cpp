@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The task tree, the names in it, and what debug mode reports.
+// The task tree, the names in it, and what debug mode reports. By itself, not united with others (tests/unite.cmake): the
+// namespace that makes is seen in the names.
 
 #include <support/loops.hpp>
 
