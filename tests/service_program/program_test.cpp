@@ -78,6 +78,10 @@ TEST(Program, ASecondSignalEndsItAtOnce) {
     serving here({"--drain", "1000"});
     const said given = here.ask("submit", {"sleep", "1000"});
     ASSERT_EQ(given.code, 0) << given.err;
+    const auto runs = [&] {
+        return has(here.ask("status", {given.out.substr(0, 13)}).out, "running");
+    };
+    here.wait_until(runs);  // or there would be nothing to wait for
     here.signal(SIGINT);
     here.wait_until([&] { return has(here.err(), "draining"); });
     const said still = here.ask("status", {given.out.substr(0, 13)});
