@@ -81,16 +81,12 @@ api_core::answer api_core::submit(http::request& asked) {
         details.detail(conflict_text(made, known)).member("id", made.id.text());
         throw http::detailed_problem(details);
     }
-    if (made.what == verdict::too_many_queues) {
+    if (made.what == verdict::too_many_queues || made.what == verdict::queue_full) {
+        const bool is_full = made.what == verdict::queue_full;
         http::problem_details details(status::too_many_requests);
-        details.detail(no_queue_text(known))
+        details.detail(is_full ? full_text(known) : no_queue_text(known))
             .member("queue", known.queue)
-            .header("Retry-After", "60");
-        throw http::detailed_problem(details);
-    }
-    if (made.what == verdict::queue_full) {
-        http::problem_details details(status::too_many_requests);
-        details.detail(full_text(known)).member("queue", known.queue).header("Retry-After", "1");
+            .header("Retry-After", is_full ? "1" : "60");
         throw http::detailed_problem(details);
     }
     std::string text;

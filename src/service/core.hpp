@@ -166,6 +166,7 @@ private:
     task<> settle_some(lease& of);
     task<bool> settle_together(lease& of, bool is_repeated);
     task<bool> settle_one_by_one(lease& of);
+    task<> settle_just(lease& of, const settlement& how);
     task<bool> settle_alone(lease& of, const settlement& how);
     task<bool> fail_instead(lease& of, run_key which, std::string why);
     void settled(const settlement& how, bool is_written, bool is_repeated);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Settling. One call at a time: what ends while it is under way goes with the next, so nothing waits for company,
 // and under load many share a transaction. What fails is repeated until it is answered: fences make that
-// harmless. What the store refuses is found by settling one by one, and is a failure then. Progress is told at most ten times a second, the latest of each task.
+// harmless. What the store refuses is found by settling one by one, and is a failure then. Progress is told at most
+// ten times a second, the latest of each task.
 
 #include "core.hpp"
 
@@ -88,10 +89,7 @@ task<bool> service::core::settle_one_by_one(lease& of) {
 task<bool> service::core::settle_alone(lease& of, const settlement& how) {
     std::string why;
     try {
-        std::vector<settlement> one(1, how);
-        const std::vector<bool> written =
-            co_await ask(kept.settle(of.node(), std::move(one), now()), proof::store_works);
-        settled(how, !written.empty() && written.front(), true);
+        co_await settle_just(of, how);
         co_return true;
     } catch (const store_unavailable&) {
         co_return false;
@@ -103,18 +101,21 @@ task<bool> service::core::settle_alone(lease& of, const settlement& how) {
     co_return is_done;
 }
 
+task<> service::core::settle_just(lease& of, const settlement& how) {
+    std::vector<settlement> one(1, how);
+    const std::vector<bool> written =
+        co_await ask(kept.settle(of.node(), std::move(one), now()), proof::store_works);
+    settled(how, !written.empty() && written.front(), true);
+}
+
 // What cannot be kept is a failure of the attempt: else it would be run again without end.
 task<bool> service::core::fail_instead(lease& of, run_key which, std::string why) {
     try {
         const std::optional<task_detail> found = co_await ask(kept.find(which.id));
         if (found.has_value() && found->task.run == which.run) {
-            std::vector<settlement> one;
-            one.push_back(failed(found->task, attempt_end::failed,
-                                 "the store cannot keep what became of it: " + why));
-            const settlement how = one.front();
-            const std::vector<bool> written =
-                co_await ask(kept.settle(of.node(), std::move(one), now()), proof::store_works);
-            settled(how, !written.empty() && written.front(), true);
+            const settlement how = failed(found->task, attempt_end::failed,
+                                          "the store cannot keep what became of it: " + why);
+            co_await settle_just(of, how);
         }
     } catch (const store_unavailable&) {
         co_return false;
