@@ -2,7 +2,7 @@
 // What kind of address one is, from a table of ranges in order of precedence: the first that fits
 // decides. An IPv4 address in IPv6 dress is undressed first, since that is what the system connects to.
 
-#include "detail/address_bytes.hpp"
+#include "http/detail/address_bytes.hpp"
 
 #include <weir/http/address_filter.hpp>
 

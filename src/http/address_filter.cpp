@@ -2,8 +2,8 @@
 // A filter is a rule and a list of exceptions. The list is shared between copies and copied when one of
 // them changes it: filters are handed around often and changed at start-up.
 
-#include "detail/address_bytes.hpp"
-#include "detail/quoted.hpp"
+#include "http/detail/address_bytes.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/address_filter.hpp>

@@ -2,7 +2,7 @@
 // Assets are sorted by their paths once, and compressed where that helps; a request is a binary search, a
 // plan, and a view of what lies in the program.
 
-#include "detail/compressor.hpp"
+#include "http/detail/compressor.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/assets.hpp>

@@ -3,9 +3,9 @@
 // if the answer is a redirect that is to be followed, so that each hop is looked up and checked as the
 // first was.
 
-#include "detail/client_core.hpp"
-#include "detail/redirect.hpp"
-#include "detail/upload.hpp"
+#include "http/detail/client_core.hpp"
+#include "http/detail/redirect.hpp"
+#include "http/detail/upload.hpp"
 
 #include <weir/error.hpp>
 #include <weir/group.hpp>

@@ -2,8 +2,8 @@
 // The middleware looks at the answer, decides, and either compresses a text at once or puts a writer
 // between the handler's stream and the connection. Texts that would hold the loop up are made streams.
 
-#include "detail/body_decoder.hpp"
-#include "detail/compressor.hpp"
+#include "http/detail/body_decoder.hpp"
+#include "http/detail/compressor.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/compression.hpp>

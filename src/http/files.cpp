@@ -3,8 +3,8 @@
 // up, and the file read, on the loop if the kernel has all of it in memory, which it says without waiting;
 // else on a thread or by io_uring. Small files are kept in memory, and compared with what is there.
 
-#include "detail/file_cache.hpp"
-#include "detail/file_source.hpp"
+#include "http/detail/file_cache.hpp"
+#include "http/detail/file_source.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/detail/content_coding.hpp>

@@ -2,7 +2,7 @@
 // Text and a list of where each field lies in it. What is removed leaves a hole in the text until the
 // next clear(): messages are short-lived.
 
-#include "detail/ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/headers.hpp>

@@ -4,7 +4,7 @@
 // between two of them an answer has to be disposed of. All of it deals with a small summary of the
 // answer; the answer itself, whatever its type, stays with whoever sends.
 
-#include "detail/host_gate.hpp"
+#include "http/detail/host_gate.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>

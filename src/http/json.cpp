@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The whole body is read, within the limits, and parsed at once: a value that is half there is of no use.
 
-#include "detail/json_builder.hpp"
-#include "detail/json_text.hpp"
+#include "http/detail/json_builder.hpp"
+#include "http/detail/json_text.hpp"
 
 #include <weir/http/json.hpp>
 #include <weir/http/media_type.hpp>

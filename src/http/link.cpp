@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The header Link, RFC 8288 section 3: targets in angle brackets, each with parameters.
 
-#include "detail/parameters.hpp"
+#include "http/detail/parameters.hpp"
 
 #include <weir/http/link.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Content-Type, RFC 9110 section 8.3.
 
-#include "detail/parameters.hpp"
-#include "detail/quoted.hpp"
+#include "http/detail/parameters.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/headers.hpp>

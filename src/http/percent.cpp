@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Percent-encoding, byte by byte. Upper-case digits are written, both are read.
 
-#include "detail/ascii.hpp"
-#include "detail/quoted.hpp"
+#include "http/detail/ascii.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>

@@ -2,7 +2,7 @@
 // The members are kept as JSON and joined when the document is asked for. What was thrown is told apart
 // by its type, inside groups as well; what is not known says nothing but 500.
 
-#include "detail/json_text.hpp"
+#include "http/detail/json_text.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/problem.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A list of pairs, searched in order: queries are short, and their order can matter.
 
-#include "detail/quoted.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>

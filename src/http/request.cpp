@@ -2,7 +2,7 @@
 // A request shows what the parser found, and reads its body from the connection that it came from, or
 // from the text that a test gave it.
 
-#include "detail/ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/http/request.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The words that people use; the work is in the table.
 
-#include "detail/route_table.hpp"
+#include "http/detail/route_table.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/router.hpp>

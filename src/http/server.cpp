@@ -2,7 +2,7 @@
 // A server is a tcp::serve whose handler speaks HTTP. The connection's code is compiled for plain sockets,
 // for TLS, and for streams of any other kind.
 
-#include "detail/connection.hpp"
+#include "http/detail/connection.hpp"
 
 #include <weir/finally.hpp>
 #include <weir/flow/bad_option.hpp>

@@ -3,7 +3,7 @@
 // which can only be read from the beginning: a line with a quote that does not end, or with anything else
 // that is wrong, has no entries that could be believed.
 
-#include "detail/ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/trusted_proxies.hpp>

@@ -2,9 +2,9 @@
 // Text to URLs. libcurl takes the text apart; each part is then checked and written in its normal form,
 // and the whole is put together anew, so that reading it again gives the same.
 
-#include "detail/parameters.hpp"
-#include "detail/quoted.hpp"
-#include "detail/url_host.hpp"
+#include "http/detail/parameters.hpp"
+#include "http/detail/quoted.hpp"
+#include "http/detail/url_host.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>

@@ -2,7 +2,7 @@
 // The awaited side of the resolver: an operation that is answered at once, or waits in the list of a
 // lookup that others may share.
 
-#include "detail/resolver_core.hpp"
+#include "io/detail/resolver_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/host_name.hpp>

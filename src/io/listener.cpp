@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Listening is three system calls and their errors; accepting is an operation like others.
 
-#include "detail/uring_entries.hpp"
+#include "io/detail/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

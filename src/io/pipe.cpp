@@ -3,7 +3,7 @@
 // A write to a pipe without readers raises SIGPIPE, for which system calls on pipes have no flag before
 // Linux 6.18: there the signal is held back for the time of the call and taken away afterwards.
 
-#include "detail/uring_entries.hpp"
+#include "io/detail/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

@@ -4,7 +4,7 @@
 // same one; the first does without, and works when there are no descriptors left.
 // The child is reaped by whoever notices the end first.
 
-#include "detail/child_process.hpp"
+#include "io/detail/child_process.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>

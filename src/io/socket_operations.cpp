@@ -2,7 +2,7 @@
 // The system calls of sockets, and the same as io_uring entries. Attempts never block and never raise
 // SIGPIPE.
 
-#include "detail/uring_entries.hpp"
+#include "io/detail/uring_entries.hpp"
 
 #include <weir/io/detail/socket_operations.hpp>
 

@@ -2,7 +2,7 @@
 // A datagram is one message with one piece: recvmsg and sendmsg, since they tell of the sender and of
 // what was cut off, on both drivers.
 
-#include "detail/uring_entries.hpp"
+#include "io/detail/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/socket_operations.hpp>

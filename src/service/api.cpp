@@ -2,8 +2,8 @@
 // The routes. Each must be described in the OpenAPI document, and nothing else may be: a table that has come apart
 // is found when the router is made, in every test. Errors become answers here, in one place.
 
-#include "api_core.hpp"
-#include "openapi.hpp"
+#include "service/api_core.hpp"
+#include "service/openapi.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

@@ -2,7 +2,7 @@
 // What the handlers of the API share. They are its members, by subject: tasks, queues, schedules, health, events.
 #pragma once
 
-#include "stats_history.hpp"
+#include "service/stats_history.hpp"
 
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>

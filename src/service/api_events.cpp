@@ -4,7 +4,7 @@
 // Each connection has two tasks: one listens to the client, the other wakes up each second and, if it is the first
 // to do so, publishes the queues to all. So the store is asked for them as long as anybody is there, and no longer.
 
-#include "api_core.hpp"
+#include "service/api_core.hpp"
 #include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the service says about itself: kinds, numbers, metrics, whether it lives and can work.
 
-#include "api_core.hpp"
+#include "service/api_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/prometheus.hpp>

@@ -4,7 +4,7 @@
 // A timer makes a sample each second. The first change after a silence starts it, and so does who subscribes; when two
 // seconds were without change and nobody is there, it stops: an idle service does not wake up.
 
-#include "api_core.hpp"
+#include "service/api_core.hpp"
 
 #include <algorithm>
 

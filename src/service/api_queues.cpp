@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Queues and schedules over HTTP.
 
-#include "api_core.hpp"
+#include "service/api_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

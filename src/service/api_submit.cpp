@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // POST /tasks and /tasks/batch. A body is parsed once for its form; payloads are taken out of its text.
 
-#include "api_submit.hpp"
+#include "service/api_submit.hpp"
 
-#include "api_core.hpp"
+#include "service/api_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

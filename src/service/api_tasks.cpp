@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tasks over HTTP: finding, listing, cancelling, running again. Answers are written without values in between.
 
-#include "api_core.hpp"
+#include "service/api_core.hpp"
 #include "http/detail/quoted.hpp"
 
 #include <weir/http/media_type.hpp>

@@ -12,8 +12,8 @@
 // All live on one loop: between two awaits nothing else happens, and there are no locks.
 #pragma once
 
-#include "node_identity.hpp"
-#include "running_task.hpp"
+#include "service/node_identity.hpp"
+#include "service/running_task.hpp"
 
 #include <weir/group.hpp>
 #include <weir/service/cron.hpp>

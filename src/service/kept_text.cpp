@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Character by character: exceptions have messages of any size, in any encoding.
 
-#include "kept_text.hpp"
+#include "service/kept_text.hpp"
 
 #include <http/detail/json_text.hpp>
 

@@ -2,7 +2,7 @@
 // Whose turn it is. Turns are taken by the smallest number of the last one, of queues first and then of the keys
 // within the queue; each task begun asks anew, so that the limits are looked at one by one.
 
-#include "memory_tables.hpp"
+#include "service/memory_tables.hpp"
 
 #include <algorithm>
 #include <cmath>

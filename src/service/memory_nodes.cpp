@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Nodes and their leases, queues and schedules.
 
-#include "memory_tables.hpp"
+#include "service/memory_tables.hpp"
 
 namespace weir::service {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What people ask about tasks, and do to them.
 
-#include "memory_tables.hpp"
+#include "service/memory_tables.hpp"
 
 #include <algorithm>
 

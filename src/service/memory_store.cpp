@@ -3,7 +3,7 @@
 // has chosen, changes the tables in one go, tells the observer, and answers a turn later, so that a stop may come
 // before the change, or between the change and its answer.
 
-#include "memory_tables.hpp"
+#include "service/memory_tables.hpp"
 
 #include <weir/time.hpp>
 

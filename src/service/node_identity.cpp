@@ -3,7 +3,7 @@
 // their own), so all three are part of the host. Of this process itself, which may have the number of one that
 // has crashed, the names in force are known.
 
-#include "node_identity.hpp"
+#include "service/node_identity.hpp"
 
 #include <sys/types.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 // The paths of the description. api.cpp compares them with the routes; the tests hold every answer against the
 // schemas.
 
-#include "openapi.hpp"
+#include "service/openapi.hpp"
 
 #include <weir/service/detail/json_forms.hpp>
 

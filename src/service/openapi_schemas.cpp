@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The components of the description: what is sent and answered, as JSON Schema.
 
-#include "openapi.hpp"
+#include "service/openapi.hpp"
 
 namespace weir::service::detail {
 

@@ -2,7 +2,7 @@
 // A task that a service runs now: what was claimed, who has asked for its end, and what it has said about itself.
 #pragma once
 
-#include "kept_text.hpp"
+#include "service/kept_text.hpp"
 
 #include <weir/scope.hpp>
 #include <weir/service/job.hpp>

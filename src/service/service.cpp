@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What users of a service call: checks what is asked, asks the store, and wakes what has to act on it.
 
-#include "core.hpp"
+#include "service/core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

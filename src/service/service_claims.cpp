@@ -4,7 +4,7 @@
 // then, since other nodes submit too. When its answer is lost, tasks may run in the store's account that nobody
 // runs: so it is asked for those, and they are given back.
 
-#include "core.hpp"
+#include "service/core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/time.hpp>

@@ -5,7 +5,7 @@
 // node whose lease is over, or whose process was here and is gone, is rescued at once. All that is done beside the
 // heartbeats: slow answers there must not cost the lease.
 
-#include "core.hpp"
+#include "service/core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/time.hpp>

@@ -3,7 +3,7 @@
 // made, both or none, and only from the slot that the service has seen; so several nodes fire it once, and a call
 // that fails is just made again.
 
-#include "core.hpp"
+#include "service/core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/time.hpp>

@@ -4,7 +4,7 @@
 // harmless. What the store refuses is found by settling one by one, and is a failure then. Progress is told at most
 // ten times a second, the latest of each task.
 
-#include "core.hpp"
+#include "service/core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/time.hpp>

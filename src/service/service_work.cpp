@@ -3,7 +3,7 @@
 // want it to end stop that scope and wait, so a task is said to be cancelled when its handler has ended, and
 // not before. A handler that has its work done when the stop comes is believed.
 
-#include "core.hpp"
+#include "service/core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

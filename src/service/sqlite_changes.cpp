@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What people change: a task's end, its new beginning, a queue's limits.
 
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_tasks.hpp"
 
 namespace weir::service::detail {
 

@@ -4,7 +4,7 @@
 // at a time, as far as limits allow. Only then the tasks are fetched, of each flow as many as it has
 // turns, by priority and age. Nothing of this depends on how many tasks wait.
 
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_tasks.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -6,9 +6,9 @@
 //
 // A log that the old file has left at the path would be taken for the new one's, and spoil it. It is put aside.
 
-#include "sqlite_file.hpp"
+#include "service/sqlite_file.hpp"
 
-#include "sqlite_schema.hpp"
+#include "service/sqlite_schema.hpp"
 
 #include <weir/io/blocking.hpp>
 

@@ -3,7 +3,7 @@
 // flow's place follows from its numbers, so it is worked out when it is written; the indexes of flows are touched
 // only if it changes.
 
-#include "sqlite_ledger.hpp"
+#include "service/sqlite_ledger.hpp"
 
 namespace weir::service::detail {
 

@@ -2,7 +2,7 @@
 // A file is looked at without a trace. SQLite makes files beside one that is in WAL mode even to read it, unless it is
 // told that nobody writes; where they are there already, somebody may, and they are used as they are.
 
-#include "sqlite_schema.hpp"
+#include "service/sqlite_schema.hpp"
 
 #include <weir/db/sqlite/database.hpp>
 #include <weir/service/sqlite_store.hpp>

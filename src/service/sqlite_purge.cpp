@@ -2,7 +2,7 @@
 // What has been kept long enough goes, oldest first, and with it flows that have no task any more, unless their rate
 // still remembers one. When all tasks of a time are gone, queues that nobody uses follow, and nodes.
 
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_tasks.hpp"
 
 #include <algorithm>
 #include <array>

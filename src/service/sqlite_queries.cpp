@@ -2,7 +2,7 @@
 // What people ask for. Lists go through tasks from the newest to the oldest, or through those that are few: the
 // running, the failed, a tag's.
 
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_tasks.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Schedules. A slot is left and its task made in one transaction, and only by who names the slot that it is at: so
 // none is made twice, and none is lost.
 
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_tasks.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -9,7 +9,7 @@
 // (one for each queue, by that time), of what a node runs, and of what has ended (one for each state, by
 // that time). A flow is a queue's tasks of one flow key; those without a key are one, too.
 
-#include "sqlite_schema.hpp"
+#include "service/sqlite_schema.hpp"
 
 #include <weir/db/sqlite/error.hpp>
 #include <weir/service/store.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What became of runs. Every write asks for id, state, run and node: one that comes too late finds nothing.
 
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_tasks.hpp"
 
 namespace weir::service::detail {
 

@@ -3,8 +3,8 @@
 // into one commit. Functions may be called again after a commit that failed, so they begin anew each
 // time and give back all that they found; what changed is told here, on the loop, once it is durable.
 
-#include "sqlite_file.hpp"
-#include "sqlite_tasks.hpp"
+#include "service/sqlite_file.hpp"
+#include "service/sqlite_tasks.hpp"
 
 #include <weir/error.hpp>
 #include <weir/service/sqlite_store.hpp>

@@ -2,7 +2,7 @@
 // Operations on tables, each inside a transaction that somebody else has begun: what the SQLite store is made of.
 #pragma once
 
-#include "sqlite_ledger.hpp"
+#include "service/sqlite_ledger.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Numbers are cut to what a chart can show: 300 samples are some ten kilobytes, and a few where little happens.
 
-#include "stats_history.hpp"
+#include "service/stats_history.hpp"
 
 #include <cmath>
 #include <string_view>

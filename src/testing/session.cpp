@@ -7,8 +7,8 @@
 #include "testing/session.hpp"
 
 #include <weir/cancel.hpp>
-#include <weir/detail/fiber_extras.hpp>
-#include <weir/detail/loop_state.hpp>
+#include "core/runtime/fiber_extras.hpp"
+#include "core/loop/loop_state.hpp"
 #include <weir/detail/promise.hpp>
 #include <weir/run.hpp>
 

@@ -2,7 +2,7 @@
 // One run of a test body under one schedule.
 #pragma once
 
-#include <weir/detail/explorer.hpp>
+#include "core/debug/explorer.hpp"
 #include <weir/testing/explore.hpp>
 #include <weir/testing/reports.hpp>
 

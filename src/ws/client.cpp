@@ -3,7 +3,7 @@
 // answer read byte by byte as it comes, up to a limit, and checked to the letter: a server that does not
 // mean WebSocket must not be taken for one. What it sent behind the answer belongs to the connection.
 
-#include "detail/handshake.hpp"
+#include "ws/detail/handshake.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

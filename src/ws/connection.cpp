@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The outside of a connection: checks what it is given, and starts and ends what is behind it.
 
-#include "detail/connection_core.hpp"
+#include "ws/detail/connection_core.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>

@@ -7,7 +7,7 @@
 //
 // The first of them decides what the handler is told: end_.
 
-#include "detail/connection_core.hpp"
+#include "ws/detail/connection_core.hpp"
 
 #include <weir/loop.hpp>
 

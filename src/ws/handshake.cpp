@@ -2,9 +2,9 @@
 // The answer to a key is the SHA-1 of the key and a fixed text, in base64. It proves that the server means
 // WebSocket, and keeps no secret.
 
-#include "detail/handshake.hpp"
+#include "ws/detail/handshake.hpp"
 
-#include "detail/random.hpp"
+#include "ws/detail/random.hpp"
 
 #include <weir/http/detail/base64.hpp>
 

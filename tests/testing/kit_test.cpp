@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the kit finds: each kind of failure in a small body that has it, seen through explore().
 
-#include <weir/detail/explorer.hpp>
+#include "core/debug/explorer.hpp"
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/testing/testing.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // libpq by hand: written, flushed, read, one result after the other.
 
-#include "alone.hpp"
+#include "db/pg/alone.hpp"
 
-#include "error.hpp"
+#include "db/pg/error.hpp"
 
 #include <weir/fd.hpp>
 

@@ -11,7 +11,7 @@
 // dropped.
 #pragma once
 
-#include "session.hpp"
+#include "db/pg/session.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A connection owns its session, which closes with it.
 
-#include "alone.hpp"
-#include "error.hpp"
-#include "open_session.hpp"
-#include "session.hpp"
+#include "db/pg/alone.hpp"
+#include "db/pg/error.hpp"
+#include "db/pg/open_session.hpp"
+#include "db/pg/session.hpp"
 
 #include <weir/db/pg/connection.hpp>
 #include <weir/error.hpp>

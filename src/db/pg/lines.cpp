@@ -5,9 +5,9 @@
 // behind it. What waits here, for a new line or for these, goes to the first one that is new, or has just
 // answered something.
 
-#include "lines.hpp"
+#include "db/pg/lines.hpp"
 
-#include "error.hpp"
+#include "db/pg/error.hpp"
 
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>

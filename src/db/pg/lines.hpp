@@ -2,8 +2,8 @@
 // What a database is made of: its pool, and the connections out of it that single queries share.
 #pragma once
 
-#include "open_session.hpp"
-#include "session.hpp"
+#include "db/pg/open_session.hpp"
+#include "db/pg/session.hpp"
 
 #include <weir/db/pg/database.hpp>
 #include <weir/flow/pool.hpp>

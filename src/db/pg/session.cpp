@@ -7,9 +7,9 @@
 // failure ends with it. Answers come in the order of sending; all results up to a sync belong to the oldest
 // entry. Only the sync says that it is done: a commit may fail after the rows have come.
 
-#include "session.hpp"
+#include "db/pg/session.hpp"
 
-#include "error.hpp"
+#include "db/pg/error.hpp"
 
 #include <weir/awaitable.hpp>
 #include <weir/db/pg/error.hpp>

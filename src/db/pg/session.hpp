@@ -2,9 +2,9 @@
 // One connection at work: what waits to be sent, what was sent, and the task that moves both.
 #pragma once
 
-#include "connect.hpp"
-#include "parameter.hpp"
-#include "statements.hpp"
+#include "db/pg/connect.hpp"
+#include "db/pg/parameter.hpp"
+#include "db/pg/statements.hpp"
 
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/options.hpp>

@@ -8,7 +8,7 @@
 // passed the request on as a signal, which is handled before it reads anything that is sent later. It blocks,
 // so it runs on a thread for that.
 
-#include "session.hpp"
+#include "db/pg/session.hpp"
 
 #include <weir/error.hpp>
 #include <weir/fd.hpp>

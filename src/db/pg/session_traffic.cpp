@@ -2,8 +2,8 @@
 // Sending and receiving. libpq's PQpipelineSync pushes what was written so far into the socket, once for each
 // query; over TCP the kernel is told to hold it until the last, so that they leave as one.
 
-#include "error.hpp"
-#include "session.hpp"
+#include "db/pg/error.hpp"
+#include "db/pg/session.hpp"
 
 #include <weir/db/pg/error.hpp>
 #include <weir/time.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Commands as texts, and the few that have functions of their own.
 
-#include "client_core.hpp"
+#include "db/redis/client_core.hpp"
 
 #include <weir/db/redis/client.hpp>
 #include <weir/error.hpp>

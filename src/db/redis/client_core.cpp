@@ -3,7 +3,7 @@
 // time until the connection is lost. The writer takes all commands that wait and sends them as one text;
 // answers come in the order of commands, so each goes to the oldest entry.
 
-#include "client_core.hpp"
+#include "db/redis/client_core.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>

@@ -2,7 +2,7 @@
 // The connection behind a client, and the commands on their way.
 #pragma once
 
-#include "reply_reader.hpp"
+#include "db/redis/reply_reader.hpp"
 
 #include <weir/db/redis/client.hpp>
 #include <weir/io/any_stream.hpp>

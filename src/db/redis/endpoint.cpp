@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Connecting, by name or path, with TLS if wanted; then AUTH and SELECT, whose answers are waited for.
 
-#include "client_core.hpp"
+#include "db/redis/client_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/tcp.hpp>

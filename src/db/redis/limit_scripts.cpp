@@ -5,7 +5,7 @@
 // time to come again, and nothing is let through that the time which has really passed does not allow.
 // Refusals write nothing. A wait is exact: a microsecond earlier it would be refused again.
 
-#include "limit_scripts.hpp"
+#include "db/redis/limit_scripts.hpp"
 
 namespace weir::redis::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The two kinds of shared limits: what is sent to their scripts, and the local limiter that stands in.
 
-#include "limit_scripts.hpp"
+#include "db/redis/limit_scripts.hpp"
 
 #include <weir/db/redis/sliding_window.hpp>
 #include <weir/db/redis/token_bucket.hpp>

@@ -3,7 +3,7 @@
 // list does not grow while one of its elements is being filled, so what the reader remembers stays valid.
 // The size that a list announces is not believed: memory grows with what arrives.
 
-#include "reply_reader.hpp"
+#include "db/redis/reply_reader.hpp"
 
 #include <weir/db/redis/error.hpp>
 

@@ -3,7 +3,7 @@
 // is slow lets the messages wait in the sockets, and in the end Redis drops the connection, which the reader is
 // told as for any other loss. In silence it sends a PING: an answer is due, unless the connection is dead.
 
-#include "client_core.hpp"
+#include "db/redis/client_core.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>

@@ -3,7 +3,7 @@
 // every some thousand steps, and through the wait for a lock: so only the statement that is meant ends,
 // whatever this connection does next. Statements are in statements.cpp.
 
-#include "connection.hpp"
+#include "db/sqlite/connection.hpp"
 
 #include <weir/error.hpp>
 

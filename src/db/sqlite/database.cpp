@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A database is two lanes. Opening and closing touch the disk, so they happen on a thread for blocking work.
 
-#include "lane.hpp"
+#include "db/sqlite/lane.hpp"
 
 #include <weir/db/sqlite/database.hpp>
 #include <weir/error.hpp>

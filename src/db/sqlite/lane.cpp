@@ -3,9 +3,9 @@
 // has a line of its own; who would wait for that transaction inside of it is told so. What the threads do with
 // the calls is in lane_work.cpp.
 
-#include "lane.hpp"
+#include "db/sqlite/lane.hpp"
 
-#include <weir/detail/fiber_extras.hpp>
+#include "core/runtime/fiber_extras.hpp"
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/refusal.hpp>

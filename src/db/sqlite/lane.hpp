@@ -2,7 +2,7 @@
 // The line before the writer, or before the readers, and their threads.
 #pragma once
 
-#include "connection.hpp"
+#include "db/sqlite/connection.hpp"
 
 #include <condition_variable>
 #include <memory>

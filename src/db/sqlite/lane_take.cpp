@@ -4,7 +4,7 @@
 // nothing. So it performs what is there and waits for the others, for no longer than a commit takes, and not
 // where that was in vain.
 
-#include "lane.hpp"
+#include "db/sqlite/lane.hpp"
 
 #include <algorithm>
 #include <chrono>

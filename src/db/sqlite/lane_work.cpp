@@ -3,7 +3,7 @@
 // that fails is undone alone; after the commit all are mailed to their loops. Some errors make SQLite undo
 // the whole transaction: then each call is performed again, alone, and only the one that is to blame fails.
 
-#include "lane.hpp"
+#include "db/sqlite/lane.hpp"
 
 #include <algorithm>
 #include <chrono>

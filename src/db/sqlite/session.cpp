@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sessions hand on to their connection, and gather rows.
 
-#include "connection.hpp"
+#include "db/sqlite/connection.hpp"
 
 #include <sqlite3.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Prepares, binds and steps. Statements are kept, the least recently used one goes first.
 
-#include "connection.hpp"
+#include "db/sqlite/connection.hpp"
 
 #include <sqlite3.h>
 

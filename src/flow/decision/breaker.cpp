@@ -7,7 +7,7 @@
 // the ramp are calls like any other. A change is announced last, when everything is in order, so that the
 // one who is told may act on the breaker at once.
 
-#include "breaker_rules.hpp"
+#include "flow/decision/breaker_rules.hpp"
 
 #include <weir/flow/decision/breaker.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The options of the circuit breaker are checked once, when it is made; and its words.
 
-#include "breaker_rules.hpp"
+#include "flow/decision/breaker_rules.hpp"
 
-#include "../option_checks.hpp"
+#include "flow/option_checks.hpp"
 
 #include <algorithm>
 #include <cmath>

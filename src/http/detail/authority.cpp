@@ -2,9 +2,9 @@
 // Stricter than RFC 3986, whose registered names may also have %-escapes, commas and the like: no host
 // that resolves has them, and those who split lists or unescape would see another host.
 
-#include "authority.hpp"
+#include "http/detail/authority.hpp"
 
-#include "ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 // may have several members, one after the other; what follows the last and is no member is dropped, as
 // gzip does.
 
-#include "body_decoder.hpp"
+#include "http/detail/body_decoder.hpp"
 
 #include <weir/http/headers.hpp>
 #include <weir/io/error.hpp>

@@ -3,7 +3,7 @@
 // where servers and proxies have disagreed: no blanks around a size, at most 16 digits, every line
 // ends with CR LF and has no other control characters, in extensions and trailers too.
 
-#include "ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/http/detail/chunk_decoder.hpp>
 #include <weir/http/error.hpp>

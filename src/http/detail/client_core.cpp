@@ -3,7 +3,7 @@
 // expensive. Those under way are in a list, so that they can be ended when the client or the loop goes.
 // A transfer that somebody holds keeps its client_core alive, though not its connections.
 
-#include "client_core.hpp"
+#include "http/detail/client_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/dns.hpp>

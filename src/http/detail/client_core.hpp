@@ -2,9 +2,9 @@
 // What is behind http::client: its options, the hosts it talks to, its transfers.
 #pragma once
 
-#include "curl_multi.hpp"
-#include "host_table.hpp"
-#include "transfer.hpp"
+#include "http/detail/curl_multi.hpp"
+#include "http/detail/host_table.hpp"
+#include "http/detail/transfer.hpp"
 
 #include <weir/http/client.hpp>
 

@@ -2,7 +2,7 @@
 // zlib and brotli, called until they have taken all of the input and given all of the output that there
 // is. Windows are small enough for a server that compresses many streams at once.
 
-#include "compressor.hpp"
+#include "http/detail/compressor.hpp"
 
 #include <weir/error.hpp>
 

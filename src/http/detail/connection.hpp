@@ -4,9 +4,9 @@
 // writes a stream through it as well.
 #pragma once
 
-#include "incoming.hpp"
-#include "outgoing.hpp"
-#include "response_head.hpp"
+#include "http/detail/incoming.hpp"
+#include "http/detail/outgoing.hpp"
+#include "http/detail/response_head.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The header is read once; each coding remembers the last weight that was given to it, in thousandths.
 
-#include "ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/http/detail/content_coding.hpp>
 #include <weir/http/headers.hpp>

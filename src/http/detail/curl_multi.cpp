@@ -8,7 +8,7 @@
 // there. Watches are brought in line only when libcurl has returned: one that has fired is disarmed
 // already, so that such a request arms one watch and disarms none.
 
-#include "curl_multi.hpp"
+#include "http/detail/curl_multi.hpp"
 
 #include <weir/error.hpp>
 

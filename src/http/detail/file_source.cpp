@@ -2,7 +2,7 @@
 // What the system has in memory is read at once; the rest by way of io::file, which waits elsewhere. When
 // all has been read, the file's dates and size tell whether it was one version.
 
-#include "file_source.hpp"
+#include "http/detail/file_source.hpp"
 
 #include <weir/http/error.hpp>
 

@@ -3,10 +3,10 @@
 // way, or at the end where it takes two headers to see it. Framing headers are judged from the text
 // and not by what Beast made of them.
 
-#include "head_reader.hpp"
+#include "http/detail/head_reader.hpp"
 
-#include "ascii.hpp"
-#include "authority.hpp"
+#include "http/detail/ascii.hpp"
+#include "http/detail/authority.hpp"
 
 #include <weir/http/error.hpp>
 

@@ -9,7 +9,7 @@
 // about hosts that it cannot find there. So a host's addresses are told again when they have changed,
 // and taken back when the host itself is forgotten, with the next request that tells anything.
 
-#include "host_table.hpp"
+#include "http/detail/host_table.hpp"
 
 #include <charconv>
 

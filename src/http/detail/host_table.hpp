@@ -3,7 +3,7 @@
 // addresses libcurl has been told.
 #pragma once
 
-#include "curl_list.hpp"
+#include "http/detail/curl_list.hpp"
 
 #include <weir/awaitable.hpp>
 #include <weir/detail/wait_list.hpp>

@@ -2,7 +2,7 @@
 // The reading side of a connection: heads, bodies, and what is to be thrown away; all within the limits.
 #pragma once
 
-#include "outgoing.hpp"
+#include "http/detail/outgoing.hpp"
 
 #include <weir/clock.hpp>
 #include <weir/error.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Text is copied in runs; what needs an escape interrupts them.
 
-#include "json_text.hpp"
+#include "http/detail/json_text.hpp"
 
 #include <algorithm>
 #include <cstddef>

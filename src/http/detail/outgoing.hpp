@@ -2,7 +2,7 @@
 // The writing side of a connection: a buffer that gathers small pieces, and the framing of streams.
 #pragma once
 
-#include "response_head.hpp"
+#include "http/detail/response_head.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/body.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Read from the front, piece by piece: what has been read is taken away.
 
-#include "parameters.hpp"
+#include "http/detail/parameters.hpp"
 
 #include <weir/http/headers.hpp>
 

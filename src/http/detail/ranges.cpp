@@ -2,7 +2,7 @@
 // One pass over the header. A number too large for 64 bits counts as the largest: positions behind the
 // end are all the same.
 
-#include "ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/http/detail/ranges.hpp>
 #include <weir/http/headers.hpp>

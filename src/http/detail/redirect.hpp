@@ -2,7 +2,7 @@
 // Which answers lead elsewhere, and what is asked for there.
 #pragma once
 
-#include "transfer.hpp"
+#include "http/detail/transfer.hpp"
 
 #include <weir/http/client.hpp>
 

@@ -6,7 +6,7 @@
 // byte from 0x80 in a target, folding (undone silently). head_reader, which gets its parts, refuses
 // these. Bodies are ours: lengths are counted, so that data can go past the parser; see chunk_decoder.
 
-#include "head_reader.hpp"
+#include "http/detail/head_reader.hpp"
 
 #include <weir/http/detail/request_parser.hpp>
 #include <weir/http/error.hpp>

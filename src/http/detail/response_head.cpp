@@ -2,7 +2,7 @@
 // The status line, what the server itself says, and the handler's headers except those that are about
 // the connection. Values were checked when they were set. The date is made once a second.
 
-#include "response_head.hpp"
+#include "http/detail/response_head.hpp"
 
 #include <weir/http/date.hpp>
 

@@ -2,9 +2,9 @@
 // A pattern is split at its slashes. Encoded paths are compared digit by digit, so that nothing has to be
 // decoded before it is known to be wanted.
 
-#include "route_pattern.hpp"
+#include "http/detail/route_pattern.hpp"
 
-#include "ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/error.hpp>
 

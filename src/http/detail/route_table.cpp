@@ -3,7 +3,7 @@
 // each handler and before the router's own answers. From then on a request is one search of the tree and
 // one call.
 
-#include "route_table.hpp"
+#include "http/detail/route_table.hpp"
 
 #include <weir/error.hpp>
 

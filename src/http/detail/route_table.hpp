@@ -2,7 +2,7 @@
 // What a router consists of.
 #pragma once
 
-#include "route_tree.hpp"
+#include "http/detail/route_tree.hpp"
 
 #include <weir/http/handler.hpp>
 

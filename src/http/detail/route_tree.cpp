@@ -2,7 +2,7 @@
 // Depth first, and the most specific child first: what is found first is the answer. No two ways lead to
 // the same node, so a search visits each once at most, however cunning the path is.
 
-#include "route_tree.hpp"
+#include "http/detail/route_tree.hpp"
 
 #include <algorithm>
 

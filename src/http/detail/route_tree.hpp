@@ -2,7 +2,7 @@
 // The routes of a router as a tree of segments.
 #pragma once
 
-#include "route_pattern.hpp"
+#include "http/detail/route_pattern.hpp"
 
 #include <weir/http/handler.hpp>
 #include <weir/http/method.hpp>

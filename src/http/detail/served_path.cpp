@@ -2,7 +2,7 @@
 // Segments are split before they are decoded, so that an escaped slash stays what it is: part of a name
 // that no file has.
 
-#include "ascii.hpp"
+#include "http/detail/ascii.hpp"
 
 #include <weir/http/detail/served_path.hpp>
 #include <weir/http/request.hpp>

@@ -6,10 +6,10 @@
 // The time limits are one timer of the loop. It is set for the earliest of them and looks, when it
 // fires, whether bytes have come or gone since; so a byte costs a look at the clock and no timer.
 
-#include "transfer.hpp"
+#include "http/detail/transfer.hpp"
 
-#include "client_core.hpp"
-#include "upload.hpp"
+#include "http/detail/client_core.hpp"
+#include "http/detail/upload.hpp"
 
 #include <algorithm>
 #include <new>

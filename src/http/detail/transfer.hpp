@@ -2,9 +2,9 @@
 // One request and its answer: an easy handle of libcurl, and what its callbacks leave behind.
 #pragma once
 
-#include "body_decoder.hpp"
-#include "curl_list.hpp"
-#include "host_table.hpp"
+#include "http/detail/body_decoder.hpp"
+#include "http/detail/curl_list.hpp"
+#include "http/detail/host_table.hpp"
 
 #include <weir/awaitable.hpp>
 #include <weir/clock.hpp>

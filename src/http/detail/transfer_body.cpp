@@ -3,8 +3,8 @@
 // the reader takes from it, through the decoder if the body is compressed, and has libcurl go on when
 // it is half empty.
 
-#include "client_core.hpp"
-#include "transfer.hpp"
+#include "http/detail/client_core.hpp"
+#include "http/detail/transfer.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

@@ -2,9 +2,9 @@
 // What libcurl calls. Nothing here throws into it, and nothing calls it back: what goes wrong is noted,
 // the transfer aborted by the return value, and the rest left to transfer::ended.
 
-#include "client_core.hpp"
-#include "transfer.hpp"
-#include "upload.hpp"
+#include "http/detail/client_core.hpp"
+#include "http/detail/transfer.hpp"
+#include "http/detail/upload.hpp"
 
 #include <weir/io/error.hpp>
 

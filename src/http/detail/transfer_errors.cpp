@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From libcurl's results to errors. Its own text is kept where it has one: it names addresses and reasons.
 
-#include "client_core.hpp"
-#include "transfer.hpp"
+#include "http/detail/client_core.hpp"
+#include "http/detail/transfer.hpp"
 
 #include <new>
 

@@ -2,10 +2,10 @@
 // From requests to libcurl's options. Options that belong to the client
 // are set once in the life of an easy handle; those of a request are set anew each time, all of them.
 
-#include "client_core.hpp"
-#include "redirect.hpp"
-#include "transfer.hpp"
-#include "upload.hpp"
+#include "http/detail/client_core.hpp"
+#include "http/detail/redirect.hpp"
+#include "http/detail/transfer.hpp"
+#include "http/detail/upload.hpp"
 
 #include <algorithm>
 #include <new>

@@ -2,9 +2,9 @@
 // libcurl asks for bytes; when there are none it is paused, and told to go on when the function has
 // written some. The function waits while the buffer is full.
 
-#include "upload.hpp"
+#include "http/detail/upload.hpp"
 
-#include "transfer.hpp"
+#include "http/detail/transfer.hpp"
 
 #include <weir/error.hpp>
 

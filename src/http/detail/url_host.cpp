@@ -6,10 +6,10 @@
 // alone. It maps full-width and circled digits to plain ones, and some letters even to slashes: the
 // host is checked after it, not before.
 
-#include "url_host.hpp"
+#include "http/detail/url_host.hpp"
 
-#include "parameters.hpp"
-#include "quoted.hpp"
+#include "http/detail/parameters.hpp"
+#include "http/detail/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>

@@ -8,7 +8,7 @@
 // way is repeated without it), searching domains, and asking for both families at once (an answer for
 // one is dropped when that for the other is broken, and 'no data' wins over a failure).
 
-#include "ares_client.hpp"
+#include "io/detail/ares_client.hpp"
 
 #include <weir/error.hpp>
 

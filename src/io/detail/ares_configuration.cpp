@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How c-ares is set up: once, and again when resolv.conf has changed, since it does not look for itself.
 
-#include "ares_client.hpp"
+#include "io/detail/ares_client.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

@@ -2,7 +2,7 @@
 // One question to a name server: its answer is read by c-ares, which follows the aliases in it. An alias makes
 // the time to live shorter, never longer.
 
-#include "resolver_core.hpp"
+#include "io/detail/resolver_core.hpp"
 
 #include <netinet/in.h>
 

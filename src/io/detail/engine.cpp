@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Each loop has one engine, chosen by what its driver can do.
 
-#include "readiness_engine.hpp"
-#include "ring_driver.hpp"
+#include "io/detail/readiness_engine.hpp"
+#include "io/detail/ring_driver.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/engine.hpp>

@@ -2,7 +2,7 @@
 // One switch for the system calls and one for io_uring's entries. What has no entry there goes to a
 // thread on either driver.
 
-#include "uring_entries.hpp"
+#include "io/detail/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/blocking.hpp>

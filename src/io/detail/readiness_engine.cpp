@@ -5,7 +5,7 @@
 // emptied the socket, and the next one waits without trying; Unix sockets are excepted, where the system
 // ends a read behind each message that descriptors came with.
 
-#include "readiness_engine.hpp"
+#include "io/detail/readiness_engine.hpp"
 
 #include <weir/io/detail/descriptor.hpp>
 #include <weir/io/detail/io_operation.hpp>

@@ -3,7 +3,7 @@
 // while there are any, waits for their ends, so that no loop must and no zombie stays. A loop that closes
 // waits for it a little, to leave no descriptor behind.
 
-#include "child_process.hpp"
+#include "io/detail/child_process.hpp"
 
 #include <weir/loop.hpp>
 

@@ -5,7 +5,7 @@
 // off when c-ares has returned, and is the only place that wakes waiters, starts the next question or
 // destroys a lookup.
 
-#include "resolver_core.hpp"
+#include "io/detail/resolver_core.hpp"
 
 #include <weir/error.hpp>
 

@@ -2,7 +2,7 @@
 // The resolver behind dns::resolver: names being asked for, who waits for them, and what is known.
 #pragma once
 
-#include "ares_client.hpp"
+#include "io/detail/ares_client.hpp"
 
 #include <weir/io/detail/dns_cache.hpp>
 #include <weir/io/detail/hosts_file.hpp>

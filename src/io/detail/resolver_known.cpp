@@ -2,7 +2,7 @@
 // What the resolver knows without asking a server: addresses, this machine, the hosts file, the cache. And
 // how what it learns is arranged and worded.
 
-#include "resolver_core.hpp"
+#include "io/detail/resolver_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/address_order.hpp>

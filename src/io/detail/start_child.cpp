@@ -4,7 +4,7 @@
 // child are duplicated to numbers above those they will have, so that no assignment overwrites the
 // source of another.
 
-#include "child_process.hpp"
+#include "io/detail/child_process.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

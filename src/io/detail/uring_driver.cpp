@@ -20,11 +20,11 @@ std::unique_ptr<driver> make_uring_driver() {
 
 #else
 
-#include "ring_driver.hpp"
-#include "uring_ring.hpp"
-#include "watch_list.hpp"
+#include "io/detail/ring_driver.hpp"
+#include "io/detail/uring_ring.hpp"
+#include "io/detail/watch_list.hpp"
 
-#include <weir/detail/wait_pacing.hpp>
+#include "core/driver/wait_pacing.hpp"
 #include <weir/error.hpp>
 #include <weir/io/detail/descriptor.hpp>
 #include <weir/io/detail/io_operation.hpp>

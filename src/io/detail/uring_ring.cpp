@@ -4,7 +4,7 @@
 
 #if WEIR_HAVE_IO_URING
 
-#include "uring_ring.hpp"
+#include "io/detail/uring_ring.hpp"
 
 #include <weir/error.hpp>
 

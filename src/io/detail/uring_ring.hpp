@@ -2,7 +2,7 @@
 // The ring itself: entries out, completions in, and the system call between them.
 #pragma once
 
-#include <weir/detail/brief_spin.hpp>
+#include "core/driver/brief_spin.hpp"
 
 #include <liburing.h>
 

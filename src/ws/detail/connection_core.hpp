@@ -2,8 +2,8 @@
 // What is behind a ws::connection: its state, and the three tasks that keep it going.
 #pragma once
 
-#include "outbox.hpp"
-#include "ring.hpp"
+#include "ws/detail/outbox.hpp"
+#include "ws/detail/ring.hpp"
 
 #include <weir/finally.hpp>
 #include <weir/io/any_stream.hpp>

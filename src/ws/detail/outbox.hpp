@@ -2,7 +2,7 @@
 // What waits to be sent, and which of it the next write takes.
 #pragma once
 
-#include "ring.hpp"
+#include "ws/detail/ring.hpp"
 
 #include <weir/io/buffer.hpp>
 #include <weir/ws/connection.hpp>

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// Waiters are linked in the order they came and are completed in it. Callbacks go through the ready queue,
+// never inline, and are moved out of the list before anything that might come back is run or destroyed.
+
+#include <weir/detail/context.hpp>
+#include <weir/detail/group_support.hpp>
+#include "core/loop/loop_state.hpp"
+#include <weir/future.hpp>
+
+namespace weir::detail {
+
+future_base::future_base(loop_core& home) noexcept : group_(&home.root()) {
+    retain_group(group_);
+}
+
+future_base::~future_base() = default;
+
+void future_base::destroy() noexcept {
+    if (now_ == state::error && !is_retrieved_ && !group_->is_closed) {
+        static_cast<loop&>(*group_->home)
+            .tell({report_kind::unretrieved_error,
+                   "a promise was given an error, and nobody asked: " + describe(error_),
+                   error_,
+                   {},
+                   {}});
+    }
+    for (const callback& each : callbacks_) {
+        release_context(each.context);
+    }
+    group_state* const group = group_;
+    delete this;
+    release_group(group);
+}
+
+void future_base::check_unset(const char* what) const {
+    if (!group_->is_closed) {
+        group_->home->check_thread(what);
+    }
+    if (is_done()) {
+        throw invalid_state(std::string(what) + ": the promise " +
+                            (now_ == state::value   ? "has a value already"
+                             : now_ == state::error ? "has an error already"
+                                                    : "was cancelled by a future of it"));
+    }
+}
+
+void future_base::set_error(std::exception_ptr error) {
+    check_unset("set_error");
+    if (error == nullptr) {
+        throw invalid_argument("set_error: the error is null");
+    }
+    if (is_cancellation(error)) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const cancelled& stop) {
+            reason_ = stop.reason();
+        }
+        finish(state::cancelled);
+        return;
+    }
+    error_ = std::move(error);
+    finish(state::error);
+}
+
+void future_base::abandon() noexcept {
+    if (!is_done()) {
+        error_ = std::make_exception_ptr(broken_promise());
+        is_retrieved_ = true;  // nobody to tell: who waits is told, and a promise may be dropped
+        finish(state::error);
+    }
+}
+
+bool future_base::cancel(std::string_view reason) {
+    if (is_done()) {
+        is_retrieved_ = true;  // whoever cancels it has given up on its error
+        return false;
+    }
+    check_unset("cancel");
+    reason_ = reason;
+    finish(state::cancelled);
+    return true;
+}
+
+void future_base::check_value(const char* what) {
+    switch (now_) {
+        case state::value:
+            return;
+        case state::pending:
+            throw invalid_state(std::string(what) +
+                                " of a future that is not done yet; co_await it");
+        case state::error:
+            is_retrieved_ = true;
+            std::rethrow_exception(error_);
+        case state::cancelled:
+            throw cancelled(reason_);
+    }
+}
+
+std::exception_ptr future_base::error() {
+    if (now_ == state::error) {
+        is_retrieved_ = true;
+        return error_;
+    }
+    check_value("error()");
+    return nullptr;
+}
+
+void future_base::finish(state how) noexcept {
+    now_ = how;
+    while (future_wait* first = first_) {
+        first->unlink();
+        first->complete();
+    }
+    if (!callbacks_.empty()) {
+        schedule_callbacks();
+    }
+}
+
+void future_base::schedule_callbacks() noexcept {
+    if (group_->is_closed) {
+        return;
+    }
+    auto& home = static_cast<loop&>(*group_->home);
+    std::vector<callback> due = std::move(callbacks_);
+    callbacks_.clear();
+    for (callback& each : due) {
+        retain();
+        struct keep {
+            future_base* kept;
+            explicit keep(future_base& shared) noexcept : kept(&shared) {}
+            keep(keep&& other) noexcept : kept(std::exchange(other.kept, nullptr)) {}
+            ~keep() {
+                if (kept != nullptr) {
+                    kept->release();
+                }
+            }
+        };
+        auto run = [self = keep(*this), callback = std::move(each.run)]() mutable {
+            callback(*self.kept);
+        };
+        auto* call = new scheduled_call(home, std::move(run), each.registered);
+        call->context = each.context;
+        home.push(*call);
+    }
+}
+
+callback_id future_base::add_callback(unique_function<void(future_base&)> added,
+                                      std::source_location where) {
+    if (group_->is_closed) {
+        throw loop_error("add_done_callback: the loop of the future is closed");
+    }
+    const std::uint64_t id = next_callback_number();
+    callbacks_.push_back({id, std::move(added), snapshot_context(current_context()), where});
+    if (is_done()) {
+        schedule_callbacks();
+    }
+    return callback_id{id};
+}
+
+std::size_t future_base::remove_callback(callback_id id) noexcept {
+    std::vector<callback> removed;  // destroyed when the list is in order again
+    for (std::size_t index = 0; index < callbacks_.size();) {
+        if (callback_id{callbacks_[index].id} == id) {
+            removed.push_back(std::move(callbacks_[index]));
+            callbacks_.erase(callbacks_.begin() + static_cast<std::ptrdiff_t>(index));
+        } else {
+            ++index;
+        }
+    }
+    for (const callback& each : removed) {
+        release_context(each.context);
+    }
+    return removed.size();
+}
+
+// ---- waiting -------------------------------------------------------------------------------------
+
+bool future_wait::ready() noexcept {
+    if (on_->is_done()) {
+        return true;
+    }
+    is_foreign_ = !on_->is_home();
+    return is_foreign_;
+}
+
+bool future_wait::start() noexcept {
+    previous_ = on_->last_;
+    next_ = nullptr;
+    (previous_ != nullptr ? previous_->next_ : on_->first_) = this;
+    on_->last_ = this;
+    is_linked_ = true;
+    return true;
+}
+
+void future_wait::unlink() noexcept {
+    if (!is_linked_) {
+        return;
+    }
+    is_linked_ = false;
+    (previous_ != nullptr ? previous_->next_ : on_->first_) = next_;
+    (next_ != nullptr ? next_->previous_ : on_->last_) = previous_;
+}
+
+void future_wait::check() const {
+    if (is_foreign_) {
+        throw invalid_state("a task of one loop awaits a future that belongs to another loop");
+    }
+    on_->check_value("co_await");
+}
+
+void throw_empty_future(const char* what) {
+    throw invalid_state(std::string(what) + " of an empty promise or future");
+}
+
+loop_core& current_home() {
+    return loop::current();
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// How a group ends. The body runs inside the boundary; when it has ended or was destroyed by a walk, the
+// boundary waits for the children, and then decides: errors first, then a stop that was on its way
+// outwards, then the body's own ending.
+
+#include <weir/detail/cleanup.hpp>
+#include "core/runtime/fiber_extras.hpp"
+#include <weir/detail/loop_core.hpp>
+#include <weir/group.hpp>
+
+namespace weir {
+
+void task_group::cancel() const {
+    if (!state_->is_closed && !state_->is_aborting) {
+        state_->home->check_thread("task_group.cancel()");
+        detail::abort_group(*state_);
+    }
+}
+
+namespace detail {
+
+void group_boundary::begin(fiber& on) noexcept {
+    group_->owner = &on;
+    group_->inside = on.scopes;
+    enter_scope(*this, on);
+    group_->body = this;
+    if (group_->is_aborting) {  // cancelled while the body was being made
+        request_stop(*this);
+    }
+}
+
+next_step group_boundary::advance(fiber& on) noexcept {
+    if (!body_has_ended_) {
+        body_has_ended_ = true;
+        if (std::exception_ptr error = body_error()) {
+            ended_early_ = is_stop_of(*this, error);  // thrown by catchable
+            if (!is_cancellation(error)) {
+                add_body_error_ = std::move(error);
+            }
+            if (!group_->is_aborting) {
+                abort_group(*group_);
+            }
+        }
+    }
+    return wait_for_children(on);
+}
+
+next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
+    // One that comes while the children are awaited after a failure has nothing to do with the failure.
+    const bool had_failed =
+        body_has_ended_ && (group_->errors != nullptr || add_body_error_ != nullptr);
+    if (!body_has_ended_) {
+        body_has_ended_ = true;
+        body_is_gone_ = ended_early_ = true;
+        if (by.error != nullptr) {
+            add_body_error_ = std::move(by.error);
+        }
+    }
+    if (by.target != nullptr && by.target != static_cast<frame*>(this)) {
+        (had_failed ? late_target_ : stop_target_) = by.target;
+    }
+    if (!group_->is_aborting) {
+        group_->joiner = &on;  // the body is gone: there is only the children to stop
+        abort_group(*group_);
+    }
+    return wait_for_children(on);
+}
+
+next_step group_boundary::wait_for_children(fiber& on) noexcept {
+    if (group_->child_count == 0) {
+        return end(on);
+    }
+    group_->joiner = &on;
+    on.top = this;
+    on.clear(is_stoppable);
+    if (!group_->is_aborting) {
+        if (on.has(stop_pending)) {
+            return next_step::walk_on();
+        }
+        on.raise(is_stoppable);
+    }
+    on.raise(is_parked);
+    return next_step::suspended();
+}
+
+next_step group_boundary::end(fiber& on) noexcept {
+    group_->joiner = nullptr;
+    group_->body = nullptr;
+    group_->is_closed = true;
+    leave_scope(*this);
+    if (add_body_error_ != nullptr) {
+        add_error(*group_, std::move(add_body_error_));
+    }
+    if (group_->errors != nullptr) {
+        thrown_ = std::make_exception_ptr(error_group(std::move(group_->errors->list)));
+        if (late_target_ != nullptr) {
+            request_stop_of(on, late_target_);
+        }
+        return return_to_parent(*this, on);
+    }
+    on.top = parent;
+    if (stop_target_ != nullptr) {
+        return continue_stop(on, stop_target_);
+    }
+    return return_to_parent(*this, on);
+}
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// A group knows its unfinished children only: one that ends is unlinked at once, its error is kept if
+// it failed, and the last one wakes the fiber that joins.
+
+#include <weir/detail/fiber_box.hpp>
+#include "core/runtime/fiber_extras.hpp"
+#include <weir/detail/group_support.hpp>
+#include <weir/loop.hpp>
+
+namespace weir::detail {
+
+group_state* make_group(loop_core& home) {
+    auto* made = ::new (frame_pool::allocate(sizeof(group_state))) group_state;
+    made->home = &home;
+    return made;
+}
+
+void destroy_group(group_state* group) noexcept {
+    delete group->errors;
+    group->~group_state();
+    frame_pool::release(group, sizeof(group_state));
+}
+
+namespace {
+
+// On a later turn: what was ready in the turn of the failure still runs, so that children which fail
+// together are all heard.
+void abort_soon(group_state& group) noexcept {
+    struct release {
+        void operator()(group_state* kept) const noexcept { release_group(kept); }
+    };
+    retain_group(&group);
+    static_cast<loop&>(*group.home)
+        .call_soon([failed = std::unique_ptr<group_state, release>(&group)] {
+            if (!failed->is_closed && !failed->is_aborting) {
+                abort_group(*failed);
+            }
+        });
+}
+
+}  // namespace
+
+void child_failed(group_state& of, fiber& failed) noexcept {
+    add_error(of, fiber_error(failed));
+    failed.raise(is_retrieved);
+    if (!of.is_aborting && !std::exchange(of.is_failing, true)) {
+        abort_soon(of);
+    }
+}
+
+void cancel_children(group_state& group) noexcept {
+    for (fiber* each = group.first_child; each != nullptr; each = each->next_sibling) {
+        cancel_fiber(*each, {});
+    }
+}
+
+void abort_group(group_state& group) noexcept {
+    group.is_aborting = true;
+    cancel_children(group);
+    if (group.body != nullptr && group.joiner == nullptr) {
+        request_stop(*group.body);
+    }
+}
+
+void add_error(group_state& group, std::exception_ptr error) noexcept {
+    if (group.errors == nullptr) {
+        group.errors = new group_errors;
+    }
+    group.errors->list.push_back(std::move(error));
+}
+
+std::exception_ptr fiber_error(const fiber& failed) noexcept {
+    return static_cast<const fiber_table&>(failed.table()).error(failed);
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// How stops are asked for and delivered.
+//
+// A request sets a flag on the scope it is aimed at, or on the fiber. Whether it may be delivered
+// is a matter of the scopes between: the outermost requested scope that no shield separates from
+// the innermost frame is the target. If the fiber waits for an operation, that is cancelled; if it
+// is ready or running, the loop finds the flag when the fiber would next be resumed or suspended.
+// Delivery is a walk: the loop destroys coroutine frames from the innermost outwards, and asks each
+// boundary it meets what to do. The walk is a loop and runs only from loop_core::step, so neither
+// depth nor re-entrance is a concern.
+
+#include <weir/awaitable.hpp>
+#include <weir/detail/cleanup.hpp>
+#include "core/runtime/fiber_extras.hpp"
+#include <weir/detail/join.hpp>
+#include <weir/detail/promise.hpp>
+#include <weir/error.hpp>
+
+namespace weir::detail {
+
+namespace {
+
+// The outermost frame that a deliverable request is aimed at; null if there is none.
+frame* find_target(fiber& of) noexcept {
+    const bool shields_hold = !of.home().shields_are_broken();
+    frame* target = nullptr;
+    for (scope* each = of.scopes; each != nullptr; each = each->outer) {
+        if (each->shielding && shields_hold) {
+            return target;
+        }
+        if (each->requested) {
+            target = each;
+        }
+    }
+    return of.has(root_requested) ? static_cast<frame*>(&of) : target;
+}
+
+bool has_any_request(fiber& of) noexcept {
+    for (scope* each = of.scopes; each != nullptr; each = each->outer) {
+        if (each->requested) {
+            return true;
+        }
+    }
+    return of.has(root_requested);
+}
+
+void mark_requested(fiber& on, frame* target) noexcept {
+    if (target == static_cast<frame*>(&on)) {
+        on.raise(root_requested);
+    } else {
+        static_cast<scope*>(target)->requested = true;
+    }
+    on.raise(any_requested);
+}
+
+void note_cancel(fiber& target, std::string_view reason) {
+    if (target.cancel_count != UINT16_MAX) {
+        ++target.cancel_count;
+    }
+    if (!reason.empty()) {
+        target.extra().reason = reason;
+    } else if (target.extras != nullptr) {
+        target.extras->reason.clear();
+    }
+    mark_requested(target, &target);
+    if (target.extras != nullptr && target.extras->stop_source != nullptr) {
+        target.extras->stop_source->request_stop();
+    }
+    refresh_stop(target);
+}
+
+// The fiber's operation has been called off: its turn comes, and is a walk.
+void wake_to_stop(fiber& target) noexcept {
+    target.leaf = nullptr;
+    target.raise(is_interrupted);
+    target.home().push(target);
+}
+
+// Makes a suspended fiber notice its request. A cancel passes along a chain of awaited handles in a
+// loop: such chains may be long. In a cycle, which can never end by itself, the last one stops
+// waiting.
+void interrupt(fiber& first) noexcept {
+    fiber* each = &first;
+    if (first.has(is_forwarding)) {
+        return;  // the request has come back to where it is being passed on
+    }
+    while (each->has(stop_pending)) {
+        if (each->has(is_parked)) {
+            if (each->has(is_stoppable)) {
+                each->home().unpark(*each);
+            }
+            break;
+        }
+        operation* leaf = each->leaf;
+        if (leaf == nullptr || each->has(restart_leaf)) {
+            break;  // running, or queued: the loop looks before it resumes
+        }
+        fiber* const awaited = leaf->forwards_to();
+        if (awaited == nullptr) {
+            each->raise(is_forwarding);  // it may pass the cancel on itself
+            const bool has_let_go = leaf->cancel();
+            each->clear(is_forwarding);
+            if (has_let_go) {
+                wake_to_stop(*each);
+            }
+            break;
+        }
+        if (awaited->has(is_forwarding)) {
+            wake_to_stop(*each);
+            break;
+        }
+        each->raise(is_forwarding);
+        note_cancel(*awaited, stop_reason(*each));
+        each = awaited;
+    }
+    for (each = &first; each->has(is_forwarding); each = each->leaf->forwards_to()) {
+        each->clear(is_forwarding);
+    }
+}
+
+// Chooses the target and takes the requests inside it out of force: its walk answers them all.
+void begin_walk(fiber& on, walk& by) noexcept {
+    if (by.target != nullptr) {
+        mark_requested(on, by.target);  // a request made meanwhile may widen the walk
+    }
+    by.target = find_target(on);
+    for (scope* each = on.scopes; each != nullptr && static_cast<frame*>(each) != by.target;
+         each = each->outer) {
+        each->requested = false;
+    }
+    if (by.target == static_cast<frame*>(&on)) {
+        on.clear(root_requested);
+    } else {
+        auto* target = static_cast<scope*>(by.target);
+        target->requested = false;
+        target->delivered = true;
+    }
+    refresh_stop(on);
+}
+
+}  // namespace
+
+void refresh_stop(fiber& of) noexcept {
+    if (!has_any_request(of)) {
+        of.clear(any_requested);
+        of.clear(stop_pending);
+    } else if (find_target(of) != nullptr) {
+        of.raise(stop_pending);
+    } else {
+        of.clear(stop_pending);
+    }
+}
+
+bool cancel_fiber(fiber& target, std::string_view reason) {
+    if (target.has(is_done)) {
+        target.raise(is_retrieved);  // whoever cancels it has given up on its error
+        return false;
+    }
+    target.home().check_thread("handle.cancel()");
+    note_cancel(target, reason);
+    interrupt(target);
+    return true;
+}
+
+unsigned uncancel_fiber(fiber& target) noexcept {
+    if (target.has(is_done)) {
+        return target.cancel_count;
+    }
+    // A request that has not taken effect is taken back; one that has called off an operation
+    // cannot be.
+    if (target.cancel_count > 0 && --target.cancel_count == 0 && target.leaf == nullptr &&
+        !target.has(is_interrupted)) {
+        target.clear(root_requested);
+        refresh_stop(target);
+    }
+    return target.cancel_count;
+}
+
+void request_stop(scope& target) noexcept {
+    if (target.on == nullptr) {
+        return;
+    }
+    fiber& on = *target.on;
+    mark_requested(on, &target);
+    refresh_stop(on);
+    interrupt(on);
+}
+
+void release_held_stop(fiber& of) noexcept {
+    refresh_stop(of);
+    interrupt(of);
+}
+
+void request_stop_of(fiber& on, frame* target) noexcept {
+    mark_requested(on, target);
+    refresh_stop(on);
+}
+
+void spend_requests(fiber& of) noexcept {
+    frame* target = find_target(of);
+    if (target == nullptr) {
+        return;
+    }
+    for (scope* each = of.scopes; each != nullptr; each = each->outer) {
+        if (each->requested) {
+            each->requested = false;
+            each->delivered = true;
+        }
+        if (static_cast<frame*>(each) == target) {
+            break;
+        }
+    }
+    if (target == static_cast<frame*>(&of)) {
+        of.clear(root_requested);
+    }
+    refresh_stop(of);
+}
+
+std::string_view stop_reason(const fiber& of) noexcept {
+    return of.extras != nullptr ? std::string_view(of.extras->reason) : std::string_view();
+}
+
+next_step continue_stop(fiber& on, frame* target) noexcept {
+    mark_requested(on, target);
+    refresh_stop(on);
+    return next_step::walk_on();
+}
+
+// Destroys frames until a boundary takes over. Returns what to do then.
+next_step run_walk(fiber& on) noexcept {
+    walk by;
+    next_step next = next_step::walk_on();
+    const discarding unreported;
+    while (next.is_walk()) {
+        if (on.has(stop_pending)) {
+            begin_walk(on, by);
+        }
+        frame& innermost = *on.top;
+        if (innermost.is_boundary()) {
+            next = innermost.table().stopped(static_cast<boundary&>(innermost), on, by);
+            continue;
+        }
+        auto& dying = static_cast<promise_base&>(innermost);
+        frame* parent = dying.parent;
+        deferred* cleanup = std::exchange(dying.cleanup, nullptr);
+        on.top = parent;
+        std::coroutine_handle<>::from_address(dying.coroutine()).destroy();
+        if (cleanup != nullptr) {
+            next = run_cleanup_in_walk(cleanup, *parent, on, by);
+        }
+    }
+    return next;
+}
+
+next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept {
+    on.top = &into;
+    if (into.is_boundary()) {
+        walk by;
+        by.error = std::move(error);
+        return into.table().stopped(static_cast<boundary&>(into), on, by);
+    }
+    this_thread.error_is_injected = true;  // seen by the await that is resumed next
+    on.extra().injected_error = std::move(error);
+    return next_step::resume(into.coroutine());
+}
+
+[[noreturn]] void throw_injected_error(fiber& on) {
+    this_thread.error_is_injected = false;
+    std::rethrow_exception(std::exchange(on.extra().injected_error, nullptr));
+}
+
+}  // namespace weir::detail

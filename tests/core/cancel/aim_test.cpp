@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+// A request is aimed at one boundary: the outermost wins, none is lost, none leaks into code after
+// it.
+
+#include "support.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace {
+
+using namespace cancel_tests;
+using weir::task;
+
+task<> forever() {
+    co_await weir::sleep_forever();
+}
+
+WEIR_TEST(Aim, TimeoutTurnsItsOwnExpiryIntoTimedOut) {
+    lines log;
+    auto work = [&]() -> task<> {
+        noted gone(log, "stopped");
+        co_await weir::sleep_forever();
+    };
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW(weir::timeout(1s, work()), weir::timed_out);
+    EXPECT_EQ(weir::now() - begin, 1s);
+    EXPECT_EQ(log, (lines{"stopped"}));
+    EXPECT_EQ(weir::current_task().cancelling(), 0u);
+    co_await weir::sleep(1h);  // undisturbed
+}
+
+WEIR_TEST(Aim, ATimedOutThrownByTheWorkIsPassedOn) {
+    auto work = []() -> task<> {
+        co_await weir::sleep(1s);
+        throw weir::timed_out("of the work");
+    };
+    std::string what;
+    try {
+        co_await weir::timeout(1h, work());
+    } catch (const weir::timed_out& error) {
+        what = error.what();
+    }
+    EXPECT_EQ(what, "of the work");
+}
+
+WEIR_TEST(Aim, InnerExpiryDoesNotTouchTheOuterScope) {
+    int rounds = 0;
+    auto work = [&]() -> task<> {
+        for (;;) {
+            WEIR_EXPECT_THROW(weir::timeout(1s, forever()), weir::timed_out);
+            ++rounds;
+        }
+    };
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW(weir::timeout(3500ms, work()), weir::timed_out);
+    EXPECT_EQ(rounds, 3);
+    EXPECT_EQ(weir::now() - begin, 3500ms);
+}
+
+// Three nested scopes and the fiber are asked to stop in one tick, each in every order and every
+// subset.
+task<> nested_requests(std::array<int, 4> order, int count) {
+    std::array<weir::cancel_scope, 3> scopes;  // 0 is the outermost; 3 stands for the fiber
+    lines log;
+    auto innermost = [&]() -> task<> {
+        noted gone(log, "innermost gone");
+        co_await weir::sleep_forever();
+    };
+    auto second = [&]() -> task<> {
+        co_await scopes[2].run(innermost());
+        log.push_back("after 2");
+        co_await weir::sleep(1s);
+        log.push_back("slept 2");
+    };
+    auto first = [&]() -> task<> {
+        co_await scopes[1].run(second());
+        log.push_back("after 1");
+        co_await weir::sleep(1s);
+        log.push_back("slept 1");
+    };
+    auto whole = [&]() -> task<> {
+        co_await scopes[0].run(first());
+        log.push_back("after 0");
+        co_await weir::sleep(1s);
+        log.push_back("slept 0");
+    };
+    auto started = weir::spawn(whole);
+    co_await weir::sleep(1s);
+    int outermost = 2;
+    for (int each = 0; each < count; ++each) {
+        const int asked = order[static_cast<std::size_t>(each)];
+        if (asked == 3) {
+            started.cancel();
+            outermost = -1;
+        } else {
+            scopes[static_cast<std::size_t>(asked)].cancel();
+            outermost = std::min(outermost, asked);
+        }
+    }
+    co_await started.wait();
+    lines expected{"innermost gone"};
+    for (int each = outermost; each >= 0; --each) {
+        expected.push_back("after " + std::to_string(each));
+        expected.push_back("slept " + std::to_string(each));
+    }
+    EXPECT_EQ(log, expected);
+    EXPECT_EQ(started.cancelled(), outermost == -1);
+    for (int each = 0; each < 3; ++each) {
+        EXPECT_EQ(scopes[static_cast<std::size_t>(each)].caught(), each == outermost);
+    }
+}
+
+WEIR_TEST(Aim, OutermostOfSeveralRequestsInOneTickWinsInAnyOrder) {
+    std::array<int, 4> order{0, 1, 2, 3};
+    do {
+        for (int count = 1; count <= 4; ++count) {
+            co_await nested_requests(order, count);
+        }
+    } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// The same with deadlines: both expire in the same tick, whichever timer was armed first.
+WEIR_TEST(Aim, OutermostOfTwoTimeoutsInOneTickWins) {
+    for (const bool outer_moved : {false, true}) {
+        bool after_inner = false;
+        weir::cancel_scope outer(1s);
+        weir::cancel_scope inner(1s);
+        auto middle = [&]() -> task<> {
+            if (outer_moved) {
+                outer.reschedule_after(1s);  // now armed after the inner one
+            }
+            co_await inner.run(forever());
+            after_inner = true;
+        };
+        const bool ended = co_await outer.run(middle());
+        EXPECT_FALSE(ended);
+        EXPECT_TRUE(outer.caught());
+        EXPECT_FALSE(inner.caught());
+        EXPECT_FALSE(after_inner);
+        co_await weir::sleep(1s);
+    }
+}
+
+WEIR_TEST(Aim, ARequestThatComesWithTheResultDoesNotLeakIntoLaterCode) {
+    // The scope expires in the tick in which its work completes: exactly one of the two is seen.
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        int values = 0;
+        int expiries = 0;
+        auto work = []() -> task<int> {
+            co_await weir::sleep(1s);
+            co_return 1;
+        };
+        try {
+            values += co_await weir::timeout(1s, work());
+        } catch (const weir::timed_out&) {
+            ++expiries;
+        }
+        EXPECT_EQ(values + expiries, 1);
+        co_await weir::sleep(2s);
+        EXPECT_EQ(weir::current_task().cancelling(), 0u);
+    }
+}
+
+WEIR_TEST(Aim, AScopeThatIsLeftTakesItsUndeliveredRequestWithIt) {
+    weir::cancel_scope scope;
+    auto work = [&]() -> task<int> {
+        scope.cancel();
+        co_return 5;  // without a suspension: nothing to stop
+    };
+    const std::optional<int> got = co_await scope.run(work());
+    EXPECT_EQ(got, 5);
+    EXPECT_FALSE(scope.caught());
+    EXPECT_TRUE(scope.cancel_called());
+    co_await weir::sleep(1s);
+    scope.cancel();  // after the end: nothing
+    co_await weir::sleep(1s);
+}
+
+WEIR_TEST(Aim, AnOuterRequestSurvivesTheInnerScopesErrorAndValue) {
+    // The fiber is cancelled while it runs inside a scope that then ends by itself.
+    for (const bool fails : {false, true}) {
+        lines log;
+        auto work = [&]() -> task<> {
+            weir::current_task().cancel();
+            if (fails) {
+                throw std::runtime_error("of the work");
+            }
+            co_return;
+        };
+        auto whole = [&]() -> task<> {
+            try {
+                co_await weir::timeout(1s, work());
+            } catch (const std::runtime_error&) {
+                log.push_back("caught");
+            }
+            log.push_back("ran on");
+            co_await weir::sleep(1s);
+            log.push_back("never");
+        };
+        auto started = weir::spawn(whole);
+        co_await started.wait();
+        EXPECT_TRUE(started.cancelled());
+        EXPECT_EQ(log, fails ? (lines{"caught", "ran on"}) : (lines{"ran on"}));
+    }
+}
+
+WEIR_TEST(Aim, CancelAndExpiryInOneTickEndTheFiber) {
+    for (const bool cancel_first : {false, true}) {
+        bool after = false;
+        weir::cancel_scope scope;
+        auto whole = [&]() -> task<> {
+            co_await scope.run(forever());
+            after = true;
+        };
+        auto started = weir::spawn(whole);
+        co_await weir::sleep(1s);
+        if (cancel_first) {
+            started.cancel();
+            scope.cancel();
+        } else {
+            scope.cancel();
+            started.cancel();
+        }
+        co_await started.wait();
+        EXPECT_TRUE(started.cancelled());
+        EXPECT_FALSE(after);
+    }
+}
+
+WEIR_TEST(Aim, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
+    weir::cancel_scope outer;
+    weir::cancel_scope inner;
+    bool undisturbed = false;
+    auto work = [&]() -> task<> {
+        (void)co_await weir::intercept(forever());
+        co_await weir::sleep(1s);
+        undisturbed = true;
+    };
+    auto middle = [&]() -> task<> { (void)co_await inner.run(work()); };
+    auto whole = [&]() -> task<> { (void)co_await outer.run(middle()); };
+    auto started = weir::spawn(whole);
+    co_await weir::sleep(1s);
+    inner.cancel();
+    outer.cancel();
+    co_await started;
+    EXPECT_TRUE(undisturbed);
+}
+
+// ---- catchable: the exception knows what it is about
+// ---------------------------------------------
+
+WEIR_TEST(Aim, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
+    bool inner_timed_out = false;
+    weir::cancel_scope inner(1s);
+    auto work = [&]() -> task<> {
+        // The expiry of the inner scope is swallowed; then the outer one's passes through it.
+        (void)co_await weir::intercept(forever());
+        co_await weir::catchable(forever());
+    };
+    auto middle = [&]() -> task<> { inner_timed_out = !co_await inner.run(work()); };
+    WEIR_EXPECT_THROW(weir::timeout(2s, middle()), weir::timed_out);
+    EXPECT_FALSE(inner_timed_out);
+    EXPECT_TRUE(inner.expired());
+
+    auto own = []() -> task<> { co_await weir::catchable(forever()); };
+    WEIR_EXPECT_THROW(weir::timeout(1s, own()), weir::timed_out);
+
+    auto rethrown = []() -> task<> {
+        try {
+            co_await weir::catchable(forever());
+        } catch (const weir::cancelled&) {
+            throw weir::cancelled("again");
+        }
+    };
+    WEIR_EXPECT_THROW(weir::timeout(1s, rethrown()), weir::timed_out);
+}
+
+// ---- a request can be taken back only while it has not taken effect
+// ------------------------------
+
+WEIR_TEST(Aim, UncancelDoesNotReviveAnInterruptedOperation) {
+    plan waits;
+    int got = 0;
+    auto work = [&]() -> task<> { got = co_await planned(waits); };
+    auto started = weir::spawn(work);
+    co_await weir::sleep(1s);
+    started.cancel();
+    EXPECT_EQ(started.uncancel(), 0u);
+    co_await started.wait();
+    EXPECT_EQ(got, 0);
+    EXPECT_EQ(waits.resumed, 0) << "an operation that was called off has no result";
+    EXPECT_TRUE(started.cancelled());
+}
+
+WEIR_TEST(Aim, UncancelDoesNotReviveALateOperation) {
+    plan waits{.lets_go = false};
+    auto work = [&]() -> task<> { co_await planned(waits); };
+    auto started = weir::spawn(work);
+    co_await weir::sleep(1s);
+    started.cancel();
+    started.uncancel();
+    waits.complete();
+    co_await started.wait();
+    EXPECT_TRUE(started.cancelled());
+    EXPECT_EQ(waits.given_back, 1);
+}
+
+WEIR_TEST(Aim, UncancelTakesBackARequestThatHasNotTakenEffect) {
+    bool done = false;
+    auto work = [&]() -> task<> {
+        weir::current_task().cancel();
+        weir::current_task().uncancel();
+        co_await weir::sleep(1s);
+        done = true;
+    };
+    auto started = weir::spawn(work);
+    co_await started;
+    EXPECT_TRUE(done);
+}
+
+}  // namespace
