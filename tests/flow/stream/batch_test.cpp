@@ -2,7 +2,7 @@
 // batch: the limit counts items, the pause is between batches, results are in order, errors are all
 // collected or end it, and a stop leaves nothing.
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/flow/batch.hpp>
 #include <weir/spawn.hpp>

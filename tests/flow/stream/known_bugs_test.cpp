@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Bugs that other libraries had, where this part of the layer could have them too.
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/flow/batcher.hpp>
 #include <weir/flow/consume.hpp>

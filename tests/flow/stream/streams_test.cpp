@@ -2,7 +2,7 @@
 // buffer, merge, chunk_within, throttle and zip: what they give and when, how far they read ahead,
 // and that they leave nothing behind.
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/flow/streams.hpp>
 #include <weir/timeout.hpp>

@@ -2,7 +2,7 @@
 // batcher: when batches are sent, who gets which answer, what a stop takes back, what closing and
 // destroying do; and against random callers, that every call is answered once and with its own.
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/flow/batcher.hpp>
 #include <weir/flow/prometheus.hpp>

@@ -2,7 +2,7 @@
 // consume, produce, produce_and_consume: consumers survive bad items, nothing is lost, the queue is
 // closed when the producers are gone, and a stop at any point adds up.
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/flow/consume.hpp>
 #include <weir/race.hpp>

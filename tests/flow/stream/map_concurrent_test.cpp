@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // map_concurrent: what it accepts, how long it takes, what it refuses.
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/flow/map_concurrent.hpp>
 #include <weir/local.hpp>

@@ -3,7 +3,7 @@
 // order, never more than the limit in flight, never further read ahead; and however it ends, nothing
 // is left. The naive versions have none of these.
 
-#include "flow_streams/naive_map.hpp"
+#include "naive_map.hpp"
 
 #include <weir/flow/map_concurrent.hpp>
 #include <weir/timeout.hpp>

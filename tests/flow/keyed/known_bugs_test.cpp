@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Bugs that limiters of others had, here for each key.
 
-#include "flow_keyed/keyed_property.hpp"
-#include "flow_keyed/naive_keyed.hpp"
+#include "keyed_property.hpp"
+#include "naive_keyed.hpp"
 
 #include <weir/flow/combined_limiter.hpp>
 #include <weir/flow/keyed_limiter.hpp>

@@ -2,7 +2,7 @@
 // How not to limit a rate per key.
 #pragma once
 
-#include "flow_keyed/keyed_property.hpp"
+#include "keyed_property.hpp"
 
 #include <list>
 #include <unordered_map>

@@ -2,7 +2,7 @@
 // How not to process a stream: the versions that are written first, each with its defect.
 #pragma once
 
-#include "flow_streams/support.hpp"
+#include "support.hpp"
 
 #include <weir/gather.hpp>
 #include <weir/sync/semaphore.hpp>

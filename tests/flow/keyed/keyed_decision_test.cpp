@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The decision of the keyed limiter on thousands of random traces, and naive ones that fail them.
 
-#include "flow_keyed/keyed_property.hpp"
-#include "flow_keyed/naive_keyed.hpp"
+#include "keyed_property.hpp"
+#include "naive_keyed.hpp"
 
 #include <weir/error.hpp>
 
