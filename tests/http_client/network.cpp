@@ -2,8 +2,8 @@
 // Limits on connections, names and addresses, proxies, TLS and HTTP/2; nginx is the origin where
 // it can be.
 
-#include "../io_dns/fake_server.hpp"
-#include "../io_dns/support.hpp"
+#include "io/dns/fake_server.hpp"
+#include "io/dns/support.hpp"
 #include "tiny_server.hpp"
 #include <support/io.hpp>
 #include <support/peers/nginx.hpp>

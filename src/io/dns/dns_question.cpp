@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// One question to a name server: its answer is read by c-ares, which follows the aliases in it. An alias makes
+// the time to live shorter, never longer.
+
+#include "io/dns/resolver_core.hpp"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::dns::detail {
+
+namespace {
+
+constexpr int most_addresses = 64;  // of one family: more is an attack
+
+template <class Raw, class Entry>
+int take_all(std::vector<io::address>& into, const Entry* entries, int count, Raw raw,
+             auto place_of) {
+    int time_to_live = INT32_MAX;
+    for (int index = 0; index < count; ++index) {
+        std::memcpy(place_of(raw), &entries[index], sizeof *place_of(raw));
+        into.push_back(io::address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw));
+        time_to_live = std::min(time_to_live, std::max(entries[index].ttl, 0));
+    }
+    return time_to_live;
+}
+
+// The addresses in an answer; 0 or the error of c-ares.
+int parse_answer(question& into, const unsigned char* data, int size) {
+    constexpr int header_size = 12;
+    if (data == nullptr || size < header_size) {
+        return ARES_EBADRESP;
+    }
+    if ((data[3] & 0x0f) != 0) {
+        return ARES_ESERVFAIL;  // codes that c-ares does not know pass for success
+    }
+    int count = most_addresses;
+    int status = ARES_SUCCESS;
+    if (into.type == type_a) {
+        std::array<ares_addrttl, most_addresses> entries{};
+        status = ares_parse_a_reply(data, size, nullptr, entries.data(), &count);
+        sockaddr_in raw{};
+        raw.sin_family = AF_INET;
+        into.time_to_live = take_all(into.found, entries.data(), count, raw,
+                                     [](sockaddr_in& in) { return &in.sin_addr; });
+    } else {
+        std::array<ares_addr6ttl, most_addresses> entries{};
+        status = ares_parse_aaaa_reply(data, size, nullptr, entries.data(), &count);
+        sockaddr_in6 raw{};
+        raw.sin6_family = AF_INET6;
+        into.time_to_live = take_all(into.found, entries.data(), count, raw,
+                                     [](sockaddr_in6& in) { return &in.sin6_addr; });
+    }
+    return status == ARES_SUCCESS && into.found.empty() ? ARES_ENODATA : status;
+}
+
+}  // namespace
+
+void question::prepare(lookup& asking, int wanted_type, bool wanted) {
+    of = &asking;
+    type = wanted_type;
+    is_wanted = is_pending = wanted;
+    status = ARES_ENODATA;
+    found.clear();
+}
+
+void question::ended(int result, const unsigned char* data, int size) noexcept {
+    is_pending = false;
+    status = result;
+    found.clear();
+    if (result == ARES_SUCCESS) {
+        try {
+            status = parse_answer(*this, data, size);
+        } catch (...) {
+            status = ARES_ENOMEM;
+        }
+        if (status != ARES_SUCCESS) {
+            found.clear();
+        }
+    }
+    of->core->note_change(*of);
+}
+
+bool question::is_negative() const noexcept {
+    return status == ARES_ENOTFOUND || status == ARES_ENODATA;
+}
+
+}  // namespace weir::dns::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// A descriptor is registered once, edge-triggered, and what is known of its state is kept beside it.
+// So a wait costs no system call: an operation that finds nothing is put into the descriptor's list,
+// and tried again when the driver reports a change. A read that got less than it had room for has
+// emptied the socket, and the next one waits without trying; Unix sockets are excepted, where the system
+// ends a read behind each message that descriptors came with.
+
+#include "io/engine/readiness_engine.hpp"
+
+#include <weir/io/detail/descriptor.hpp>
+#include <weir/io/detail/io_operation.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace weir::io::detail {
+
+namespace {
+
+bool is_unix_socket(int fd) noexcept {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+}  // namespace
+
+int readiness_engine::bind(descriptor& fresh) noexcept {
+    if (!fresh.is_nonblocking_) {
+        const int flags = ::fcntl(fresh.fd_, F_GETFL);
+        if (flags < 0 || ::fcntl(fresh.fd_, F_SETFL, flags | O_NONBLOCK) != 0) {
+            return errno;
+        }
+        fresh.is_nonblocking_ = true;
+    }
+    fresh.may_be_ready_[0] = fresh.may_be_ready_[1] = true;
+    fresh.may_hold_more_ = is_unix_socket(fresh.fd_);
+    const int error = driver_.attach(fresh.fd_, fresh);
+    fresh.is_attached_ = error == 0;
+    if (error == EPERM) {  // a regular file: always ready
+        fresh.may_hold_more_ = true;
+        return 0;
+    }
+    return error;
+}
+
+void readiness_engine::unbind(descriptor& bound) noexcept {
+    if (bound.is_attached_) {
+        driver_.detach(bound.fd_, bound);
+        bound.is_attached_ = false;
+    }
+}
+
+bool readiness_engine::go_on(descriptor& on, io_operation& tried) noexcept {
+    bool& may_be_ready = on.may_be_ready(tried.direction_);
+    while (may_be_ready) {
+        const int result = tried.attempt();
+        if (result == -EAGAIN && tried.can_be_awaited()) {
+            may_be_ready = false;
+        } else if (result != -EINTR) {
+            may_be_ready = on.may_hold_more_ || !tried.has_drained(result);
+            if (tried.take(result)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool readiness_engine::start(io_operation& begun) noexcept {
+    descriptor& on = *begun.descriptor_;
+    operation_list& waiting = on.waiting(begun.direction_);
+    if (waiting.empty() && go_on(on, begun)) {
+        return false;
+    }
+    waiting.push(begun);
+    return true;
+}
+
+bool readiness_engine::cancel(io_operation& pending) noexcept {
+    pending.descriptor_->waiting(pending.direction_).remove(pending);
+    return true;
+}
+
+void readiness_engine::retry(descriptor& changed, readiness direction) noexcept {
+    changed.may_be_ready(direction) = true;
+    operation_list& waiting = changed.waiting(direction);
+    while (io_operation* first = waiting.head()) {
+        if (!go_on(changed, *first)) {
+            return;
+        }
+        first->finish();
+    }
+}
+
+void descriptor::fd_changed(bool readable, bool writable, bool for_good) noexcept {
+    may_hold_more_ |= for_good;
+    if (readable) {
+        readiness_engine::retry(*this, readiness::readable);
+    }
+    if (writable) {
+        readiness_engine::retry(*this, readiness::writable);
+    }
+}
+
+}  // namespace weir::io::detail

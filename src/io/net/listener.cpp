@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Listening is three system calls and their errors; accepting is an operation like others.
+
+#include "io/driver/uring_entries.hpp"
+
+#include <weir/error.hpp>
+#include <weir/io/error.hpp>
+#include <weir/io/listener.hpp>
+
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace weir::io {
+
+namespace detail {
+
+int accept_operation::attempt() noexcept {
+    const int accepted = ::accept4(on()->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return accepted < 0 ? -errno : accepted;
+}
+
+void accept_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::accept(entry, on()->fd());
+}
+
+// A connection that its peer has given up before it was accepted is none: the next one is.
+bool accept_operation::take(int result) noexcept {
+    if (result == -ECONNABORTED) {
+        return false;
+    }
+    result_ = result;
+    accepted_ = result;
+    return true;
+}
+
+accept_operation::~accept_operation() {
+    if (accepted_ >= 0) {
+        ::close(accepted_);
+    }
+}
+
+}  // namespace detail
+
+namespace {
+
+[[noreturn]] void refuse(const address& at, int error) {
+    throw io_error(error, "listen on " + at.text());
+}
+
+void set(int fd, int level, int name, bool value, const address& at) {
+    const int raw = value ? 1 : 0;
+    if (::setsockopt(fd, level, name, &raw, sizeof raw) != 0) {
+        refuse(at, errno);
+    }
+}
+
+// A file that a listener left behind when it ended without clean-up: a socket that refuses.
+void remove_stale_file(const address& at) {
+    const std::string path = at.path();
+    struct stat about{};
+    if (path.front() == '@' || ::lstat(path.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) {
+        return;
+    }
+    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe < 0) {
+        return;
+    }
+    const bool is_stale = ::connect(probe, at.data(), static_cast<socklen_t>(at.size())) != 0 &&
+                          errno == ECONNREFUSED;
+    ::close(probe);
+    if (is_stale) {
+        ::unlink(path.c_str());
+    }
+}
+
+}  // namespace
+
+address listener::local_address() const {
+    return detail::local_address_of(fd());
+}
+
+int listener::release() {
+    return detail::release(own_, "listener");
+}
+
+listener listen(const address& at, const listen_options& options) {
+    if (at.kind() == address::family::none) {
+        throw invalid_argument("listen: the address is empty");
+    }
+    if (options.backlog < 1) {
+        throw invalid_argument("listen: a backlog of " + std::to_string(options.backlog) +
+                               " makes no sense; it must be at least 1");
+    }
+    const int fd = ::socket(at.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        refuse(at, errno);
+    }
+    listener made(fd);
+    if (at.kind() == address::family::local) {
+        remove_stale_file(at);
+    } else {
+        set(fd, SOL_SOCKET, SO_REUSEADDR, options.reuse_address, at);
+        set(fd, SOL_SOCKET, SO_REUSEPORT, options.reuse_port, at);
+    }
+    if (at.kind() == address::family::ipv6) {
+        set(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6, at);
+    }
+    if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) != 0 ||
+        ::listen(fd, options.backlog) != 0) {
+        refuse(at, errno);
+    }
+    return made;
+}
+
+}  // namespace weir::io
