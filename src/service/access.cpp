@@ -5,7 +5,7 @@
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/bearer_auth.hpp>
-#include <weir/http/detail/base64.hpp>
+#include "http/coding/base64.hpp"
 #include <weir/http/problem.hpp>
 #include <weir/http/url.hpp>
 #include <weir/service/access.hpp>

@@ -5,7 +5,7 @@
 // to do so, publishes the queues to all. So the store is asked for them as long as anybody is there, and no longer.
 
 #include "service/api_core.hpp"
-#include "http/detail/quoted.hpp"
+#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

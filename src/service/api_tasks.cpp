@@ -2,7 +2,7 @@
 // Tasks over HTTP: finding, listing, cancelling, running again. Answers are written without values in between.
 
 #include "service/api_core.hpp"
-#include "http/detail/quoted.hpp"
+#include "http/message/quoted.hpp"
 
 #include <weir/http/media_type.hpp>
 #include <weir/http/problem.hpp>

@@ -3,7 +3,7 @@
 // others when one alarm for all rings. Topics live in the hub under a name that has a number in it: a topic that
 // has ended for us and begins anew is another one for the hub, so that no old position fits it by chance.
 
-#include "http/detail/quoted.hpp"
+#include "http/message/quoted.hpp"
 
 #include <weir/http/problem.hpp>
 #include <weir/service/detail/feed.hpp>

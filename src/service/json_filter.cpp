@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What 'GET /tasks?...' asks for, and the same as a link to the next page.
 
-#include "http/detail/quoted.hpp"
+#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>

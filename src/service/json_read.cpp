@@ -2,14 +2,14 @@
 // From JSON to what was asked for. Only forms are checked here, and what would not fit into a number; what values
 // make sense is said by check() of the things themselves.
 
-#include "http/detail/quoted.hpp"
+#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/query.hpp>
 #include <weir/service/detail/json_forms.hpp>
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 
 #include <algorithm>
 #include <array>

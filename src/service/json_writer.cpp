@@ -2,7 +2,7 @@
 // Whether a comma is due is seen from what was written last: after a bracket that opens, and after the colon of a
 // name, there is none.
 
-#include "http/detail/json_text.hpp"
+#include "http/json/json_text.hpp"
 
 #include <weir/service/detail/json_writer.hpp>
 

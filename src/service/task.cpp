@@ -2,7 +2,7 @@
 // Names of states, and what a task may look like. Limits are those of what people type and databases index;
 // payloads are bounded by whoever reads them.
 
-#include "http/detail/quoted.hpp"
+#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

@@ -3,11 +3,11 @@
 // answer read byte by byte as it comes, up to a limit, and checked to the letter: a server that does not
 // mean WebSocket must not be taken for one. What it sent behind the answer belongs to the connection.
 
-#include "ws/detail/handshake.hpp"
+#include "ws/handshake.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
-#include <weir/http/detail/base64.hpp>
+#include "http/coding/base64.hpp"
 #include <weir/io/tcp.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/scope.hpp>

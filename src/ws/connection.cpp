@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The outside of a connection: checks what it is given, and starts and ends what is behind it.
 
-#include "ws/detail/connection_core.hpp"
+#include "ws/connection_core.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
 #include <weir/group.hpp>
 #include <weir/ws/connection.hpp>
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 #include <weir/ws/serve.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // close frame, which is the last. connection_end.cpp has the ways to the end, connection_tasks.cpp the
 // tasks.
 
-#include "ws/detail/connection_core.hpp"
+#include "ws/connection_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/loop.hpp>

@@ -6,7 +6,7 @@
 // when the peer does not answer, does not take what is written, or does not close. It has no timer for each
 // write: it wakes up at least every write_timeout, and no write that began after that can be due earlier.
 
-#include "ws/detail/connection_core.hpp"
+#include "ws/connection_core.hpp"
 
 #include <weir/loop.hpp>
 #include <weir/scope.hpp>

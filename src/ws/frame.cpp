@@ -2,10 +2,10 @@
 // Frames as they go out (RFC 6455, section 5.2): one or two bytes of flags, the length in 0, 2 or 8 bytes
 // more, the mask of a client, the content.
 
-#include "ws/detail/random.hpp"
+#include "ws/random.hpp"
 
 #include <weir/error.hpp>
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 #include <weir/ws/frame.hpp>
 
 #include <array>

@@ -2,11 +2,11 @@
 // The answer to a key is the SHA-1 of the key and a fixed text, in base64. It proves that the server means
 // WebSocket, and keeps no secret.
 
-#include "ws/detail/handshake.hpp"
+#include "ws/handshake.hpp"
 
-#include "ws/detail/random.hpp"
+#include "ws/random.hpp"
 
-#include <weir/http/detail/base64.hpp>
+#include "http/coding/base64.hpp"
 
 #include <openssl/sha.h>
 

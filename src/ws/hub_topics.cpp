@@ -5,7 +5,7 @@
 // Members are a vector for each topic, each knowing its membership and the other way round. While a message is
 // delivered the vector only grows: who leaves becomes a hole, closed when the delivery has ended.
 
-#include "ws/detail/hub_core.hpp"
+#include "ws/hub_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two lists through the same nodes, and sums.
 
-#include "ws/detail/message_store.hpp"
+#include "ws/message_store.hpp"
 
 #include <utility>
 

@@ -3,7 +3,7 @@
 // are written from where they lie; only many small ones are copied together, into a buffer that is
 // given back when nothing waits any more.
 
-#include "ws/detail/outbox.hpp"
+#include "ws/outbox.hpp"
 
 #include <algorithm>
 

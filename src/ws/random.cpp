@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each thread keeps some random bytes in store, since a mask takes four and a system call a microsecond.
 
-#include "ws/detail/random.hpp"
+#include "ws/random.hpp"
 
 #include <weir/io/error.hpp>
 

@@ -4,7 +4,7 @@
 // header that announces too much, is refused before the rest has arrived. wslay's event layer would do
 // more, but allocates what a header announces, and answers some violations without saying which.
 
-#include <weir/ws/detail/receiver.hpp>
+#include "ws/receiver.hpp"
 
 #include <wslay/wslay.h>
 

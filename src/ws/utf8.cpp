@@ -2,7 +2,7 @@
 // Characters of one byte are skipped eight at a time. For others, the first byte says how many follow
 // and which the second may be; the rest are 80 to BF.
 
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 
 #include "allocations/counting.hpp"
 
-#include <weir/http/detail/request_parser.hpp>
+#include "http/server/request_parser.hpp"
 
 #include <string>
 #include <string_view>

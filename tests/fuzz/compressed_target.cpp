@@ -3,7 +3,7 @@
 // body however it is cut, never more than the limit, and comes to an end.
 
 #include "fuzz.hpp"
-#include "http/detail/body_decoder.hpp"
+#include "http/coding/body_decoder.hpp"
 
 #include <algorithm>
 #include <array>

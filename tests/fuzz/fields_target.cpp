@@ -4,10 +4,10 @@
 #include "fuzz.hpp"
 
 #include <weir/http/date.hpp>
-#include <weir/http/detail/conditions.hpp>
-#include <weir/http/detail/content_coding.hpp>
-#include <weir/http/detail/ranges.hpp>
-#include <weir/http/detail/served_path.hpp>
+#include "http/files/conditions.hpp"
+#include "http/coding/content_coding.hpp"
+#include "http/files/ranges.hpp"
+#include "http/files/served_path.hpp"
 #include <weir/http/headers.hpp>
 #include <weir/http/link.hpp>
 #include <weir/http/media_type.hpp>

@@ -3,7 +3,7 @@
 // same when it is written down again.
 
 #include "fuzz.hpp"
-#include "http_parser/parse.hpp"
+#include "http/parser/parse.hpp"
 
 #include <weir/http/headers.hpp>
 

@@ -4,8 +4,8 @@
 
 #include "fuzz.hpp"
 
-#include <weir/ws/detail/receiver.hpp>
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/receiver.hpp"
+#include "ws/utf8.hpp"
 #include <weir/ws/frame.hpp>
 
 #include <algorithm>

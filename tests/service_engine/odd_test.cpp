@@ -4,7 +4,7 @@
 
 #include "process.hpp"
 
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 
 #include <stdexcept>
 

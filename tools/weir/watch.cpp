@@ -7,7 +7,7 @@
 #include "task_view.hpp"
 
 #include <weir/error.hpp>
-#include <weir/http/detail/base64.hpp>
+#include "http/coding/base64.hpp"
 #include <weir/http/json.hpp>
 #include <weir/http/percent.hpp>
 #include <weir/io/error.hpp>

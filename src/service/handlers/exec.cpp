@@ -6,7 +6,7 @@
 #include <weir/io/error.hpp>
 #include <weir/io/process.hpp>
 #include <weir/service/handlers/exec.hpp>
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 
 #include <array>
 #include <optional>

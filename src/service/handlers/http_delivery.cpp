@@ -9,7 +9,7 @@
 #include <weir/refusal.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/time.hpp>
-#include <weir/ws/detail/utf8.hpp>
+#include "ws/utf8.hpp"
 
 #include <algorithm>
 #include <array>

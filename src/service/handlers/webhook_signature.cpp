@@ -2,7 +2,7 @@
 // OpenSSL computes; comparing takes the same time wherever the first difference is.
 
 #include <weir/error.hpp>
-#include <weir/http/detail/base64.hpp>
+#include "http/coding/base64.hpp"
 #include <weir/service/handlers/webhook_signature.hpp>
 
 #include <openssl/crypto.h>

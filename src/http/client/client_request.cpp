@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// A user and a password in the URL become the header Authorization at once, so that no URL of a request
+// has them: neither the one in messages nor the one that libcurl is given.
+
+#include <weir/error.hpp>
+#include <weir/http/client_request.hpp>
+#include "http/coding/base64.hpp"
+
+#include <array>
+
+namespace weir::http {
+
+namespace {
+
+void check_time(clock::duration given, const char* what) {
+    if (given <= clock::duration::zero()) {
+        throw invalid_argument(std::string("client_request::") + what + ": " +
+                               std::to_string(given.count()) + " ns is no time");
+    }
+}
+
+std::string name_for(method wanted) {
+    if (wanted == method::other || wanted == method::connect) {
+        throw invalid_argument("client_request: the method must have a name, and not be CONNECT");
+    }
+    return std::string(name_of(wanted));
+}
+
+}  // namespace
+
+client_request::client_request(http::method wanted, http::url url)
+    : method_(wanted), method_name_(name_for(wanted)), url_(std::move(url)) {
+    take_credentials();
+}
+
+client_request::client_request(http::method wanted, std::string_view url)
+    : client_request(wanted, http::url::parse(url)) {}
+
+client_request::client_request(std::string_view method_name, std::string_view url)
+    : method_(method_of(method_name)), method_name_(method_name), url_(http::url::parse(url)) {
+    if (!is_token(method_name) || method_ == http::method::connect) {
+        throw invalid_argument("client_request: '" + method_name_ +
+                               "' is no method that can be asked for");
+    }
+    take_credentials();
+}
+
+void client_request::take_credentials() {
+    if (url_.scheme() != "http" && url_.scheme() != "https") {
+        throw invalid_argument("client_request: '" + without_password(url_.text()) +
+                               "' must be an http or https URL");
+    }
+    if (url_.has_credentials()) {
+        set_basic_auth(url_.user(), url_.password());
+        url_ = url_.without_credentials();
+    }
+    if (!url_.fragment().empty()) {
+        url_ = url_.without_fragment();
+    }
+}
+
+client_request& client_request::set_body(http::body content) {
+    body_ = std::move(content);
+    return *this;
+}
+
+client_request& client_request::set_body(http::body content, std::string_view content_type) {
+    headers_.set("Content-Type", content_type);
+    return set_body(std::move(content));
+}
+
+client_request& client_request::set_header(std::string_view name, std::string_view value) {
+    headers_.set(name, value);
+    return *this;
+}
+
+client_request& client_request::set_basic_auth(std::string_view user, std::string_view password) {
+    if (user.find(':') != std::string_view::npos) {
+        throw invalid_argument("client_request::set_basic_auth: a user's name has no ':' in it");
+    }
+    headers_.set("Authorization",
+                 "Basic " + detail::encode_base64(std::string(user) + ':' + std::string(password)));
+    return *this;
+}
+
+client_request& client_request::set_bearer(std::string_view token) {
+    headers_.set("Authorization", "Bearer " + std::string(token));
+    return *this;
+}
+
+client_request& client_request::set_timeout(clock::duration total) {
+    check_time(total, "set_timeout");
+    limits_.total = total;
+    return *this;
+}
+client_request& client_request::set_connect_timeout(clock::duration limit) {
+    check_time(limit, "set_connect_timeout");
+    limits_.connect = limit;
+    return *this;
+}
+client_request& client_request::set_stall_timeout(clock::duration limit) {
+    check_time(limit, "set_stall_timeout");
+    limits_.stall = limit;
+    return *this;
+}
+client_request& client_request::set_redirects(redirects followed) noexcept {
+    limits_.followed = followed;
+    return *this;
+}
+
+void client_request::change_target(http::method method, http::url url) {
+    if (method != method_) {
+        method_ = method;
+        method_name_ = name_for(method);
+    }
+    url_ = std::move(url);
+}
+
+}  // namespace weir::http

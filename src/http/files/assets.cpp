@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Assets are sorted by their paths once, and compressed where that helps; a request is a binary search, a
+// plan, and a view of what lies in the program.
+
+#include "http/coding/compressor.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/assets.hpp>
+#include "http/coding/content_coding.hpp"
+#include "http/files/representation.hpp"
+#include "http/files/served_path.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::http {
+
+namespace {
+
+using detail::answer_plan;
+using detail::coding;
+
+// Other bytes, another tag: '"5d41-br"'.
+std::string etag_of_variant(std::string_view etag, coding which) {
+    if (etag.empty()) {
+        return {};
+    }
+    std::string made(etag.substr(0, etag.size() - 1));
+    made += '-';
+    made += detail::name_of(which);
+    return made + '"';
+}
+
+// An asset in one of its codings.
+struct variant {
+    coding which = coding::identity;
+    std::string etag;
+    std::shared_ptr<const std::string> content;
+};
+
+struct prepared {
+    explicit prepared(const asset& given) : what(given) {
+        if (what.content_type.empty()) {
+            what.content_type = detail::content_type_of(what.path);
+        }
+    }
+
+    // Keeps what has become smaller by a tenth at least.
+    void compress() {
+        constexpr std::size_t small = 500;
+        if (what.content.size() < small || !detail::is_compressible(what.content_type)) {
+            return;
+        }
+        for (const coding each : {coding::brotli, coding::gzip}) {
+            auto made = std::make_shared<std::string>();
+            detail::make_compressor(each, {.gzip = 6, .brotli = 6}, what.content.size())
+                ->run(what.content, detail::compressor::then::end, *made);
+            if (made->size() < what.content.size() - what.content.size() / 10) {
+                made->shrink_to_fit();
+                variants.push_back({each, etag_of_variant(what.etag, each), std::move(made)});
+            }
+        }
+    }
+    // Null: as it is.
+    const variant* choose(const request& asked) const {
+        if (variants.empty()) {
+            return nullptr;
+        }
+        std::vector<coding> offered;
+        for (const variant& each : variants) {
+            offered.push_back(each.which);
+        }
+        const coding choice =
+            detail::choose_coding(asked.headers().joined("Accept-Encoding"), offered).which;
+        for (const variant& each : variants) {
+            if (each.which == choice) {
+                return &each;
+            }
+        }
+        return nullptr;
+    }
+
+    asset what;
+    std::vector<variant> variants;
+};
+
+class asset_site {
+public:
+    asset_site(std::span<const asset> all, const assets_options& options)
+        : all_(all.begin(), all.end()),
+          prefix_(options.prefix),
+          index_(options.index),
+          cache_control_(options.cache_control),
+          max_ranges_(options.max_ranges) {
+        detail::check_cache_control(options.cache_control, "assets_options");
+        std::sort(all_.begin(), all_.end(),
+                  [](const prepared& a, const prepared& b) { return a.what.path < b.what.path; });
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            check(all_[i].what, i > 0 ? &all_[i - 1].what : nullptr);
+            if (options.compressed) {
+                all_[i].compress();
+            }
+        }
+        if (!options.fallback.empty()) {
+            fallback_ = find(options.fallback);
+            if (fallback_ == nullptr) {
+                throw invalid_argument("assets_options: fallback = '" +
+                                       std::string(options.fallback) +
+                                       "' is not the path of an asset");
+            }
+        }
+    }
+
+    // Only moved: the fallback is one of its own list.
+    asset_site(asset_site&&) noexcept = default;
+
+    response operator()(const request& asked) const {
+        if (!detail::reads(asked)) {
+            return detail::refuse_method(asked);
+        }
+        const std::optional<std::string_view> sent = detail::rest_of_path(asked, prefix_);
+        if (sent) {
+            // What is embedded is meant to be seen: no dots are hidden.
+            if (const auto path = detail::served_path_of(*sent, false)) {
+                if (const prepared* const found = find_served(*path)) {
+                    return answer(asked, *found);
+                }
+                if (is_folder(*path)) {
+                    return detail::redirect_to_folder(asked);
+                }
+            }
+            if (fallback_ != nullptr) {
+                return answer(asked, *fallback_);
+            }
+        }
+        return response::problem(status::not_found);
+    }
+
+private:
+    static void check(const asset& each, const asset* before) {
+        if (before != nullptr && before->path == each.path) {
+            throw invalid_argument("assets: there are two of the path '" + std::string(each.path) +
+                                   "'");
+        }
+        if (!each.etag.empty() && !detail::is_etag(each.etag)) {
+            throw invalid_argument("assets: the etag of '" + std::string(each.path) + "' is " +
+                                   std::string(each.etag) + ", which has no quotes around it");
+        }
+    }
+
+    const prepared* find(std::string_view path) const noexcept {
+        const auto found = std::lower_bound(
+            all_.begin(), all_.end(), path,
+            [](const prepared& each, std::string_view wanted) { return each.what.path < wanted; });
+        return found != all_.end() && found->what.path == path ? &*found : nullptr;
+    }
+    const prepared* find_served(const detail::served_path& path) const {
+        if (!path.is_directory) {
+            return find(path.text);
+        }
+        if (index_.empty()) {
+            return nullptr;
+        }
+        return find(path.text.empty() ? index_ : path.text + '/' + index_);
+    }
+    // Named without its slash: links in its index would lead elsewhere.
+    bool is_folder(const detail::served_path& path) const {
+        return !path.is_directory && !index_.empty() && find(path.text + '/' + index_) != nullptr;
+    }
+
+    response answer(const request& asked, const prepared& found) const {
+        const variant* const packed = found.choose(asked);
+        const std::string_view content = packed != nullptr ? *packed->content : found.what.content;
+        detail::representation about;
+        about.known.etag = packed != nullptr ? packed->etag : found.what.etag;
+        about.size = content.size();
+        about.content_type = found.what.content_type;
+        about.content_encoding = packed != nullptr ? detail::name_of(packed->which) : "";
+        about.varies_by_encoding = !found.variants.empty();
+        about.cache_control = cache_control_;
+        about.max_ranges = max_ranges_;
+        answer_plan plan = detail::answer_with_validators(asked, about, {});
+        if (plan.is_complete()) {
+            return std::move(plan.answer);
+        }
+        const bool is_whole = plan.answer.status() == status::ok;
+        if (packed != nullptr && is_whole) {
+            plan.answer.set_body(body::shared(packed->content));
+        } else if (packed == nullptr && plan.pieces.size() == 1) {
+            const detail::byte_range part = plan.pieces.front().bytes;
+            plan.answer.set_body(body::fixed(content.substr(part.first, part.size)));
+        } else {
+            // Parts do not overlap: together they are hardly larger than the asset.
+            auto keeps = packed != nullptr ? packed->content : nullptr;
+            plan.answer.set_body(body::stream(
+                [content, keeps, pieces = std::move(plan.pieces)](body_writer& out) {
+                    return write_pieces(out, content, pieces);
+                },
+                plan.size));
+        }
+        return std::move(plan.answer);
+    }
+    static task<> write_pieces(body_writer& out, std::string_view content,
+                               const std::vector<detail::body_piece>& pieces) {
+        for (const detail::body_piece& each : pieces) {
+            co_await out.write(each.text);
+            co_await out.write(content.substr(each.bytes.first, each.bytes.size));
+        }
+    }
+
+    std::vector<prepared> all_;
+    std::string prefix_;
+    std::string index_;
+    std::string cache_control_;
+    std::size_t max_ranges_;
+    const prepared* fallback_ = nullptr;
+};
+
+}  // namespace
+
+handler assets(std::span<const asset> all, assets_options options) {
+    return asset_site(all, options);
+}
+
+}  // namespace weir::http

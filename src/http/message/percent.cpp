@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Percent-encoding, byte by byte. Upper-case digits are written, both are read.
+
+#include "http/message/ascii.hpp"
+#include "http/message/quoted.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/percent.hpp>
+
+namespace weir::http {
+
+std::string encode_component(std::string_view text) {
+    std::string encoded;
+    encoded.reserve(text.size());
+    for (const char each : text) {
+        if (is_unreserved(each)) {
+            encoded += each;
+        } else {
+            detail::append_percent(encoded, each);
+        }
+    }
+    return encoded;
+}
+
+std::optional<std::string> try_percent_decode(std::string_view text, bool plus_is_blank) {
+    std::string decoded;
+    decoded.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '+' && plus_is_blank) {
+            decoded += ' ';
+        } else if (text[i] != '%') {
+            decoded += text[i];
+        } else {
+            const int high = i + 2 < text.size() ? detail::hex_digit_of(text[i + 1]) : -1;
+            const int low = i + 2 < text.size() ? detail::hex_digit_of(text[i + 2]) : -1;
+            if (high < 0 || low < 0) {
+                return std::nullopt;
+            }
+            decoded += static_cast<char>(high * 16 + low);
+            i += 2;
+        }
+    }
+    return decoded;
+}
+
+std::string percent_decode(std::string_view text) {
+    std::optional<std::string> decoded = try_percent_decode(text);
+    if (!decoded) {
+        throw invalid_argument(detail::quoted(text) +
+                               " is not percent-encoded: two hexadecimal digits follow each '%'");
+    }
+    return std::move(*decoded);
+}
+
+}  // namespace weir::http

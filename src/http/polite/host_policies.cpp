@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+// For each host a pipeline: a gate that knows whether the host wants to be asked at all and how often, a
+// bulkhead, a breaker, a time limit for one attempt. Around it the loop of attempts, in sight, since
+// between two of them an answer has to be disposed of. All of it deals with a small summary of the
+// answer; the answer itself, whatever its type, stays with whoever sends.
+
+#include "http/polite/host_gate.hpp"
+
+#include <weir/cancel.hpp>
+#include <weir/error.hpp>
+#include <weir/flow/bad_option.hpp>
+#include <weir/flow/bulkhead.hpp>
+#include <weir/flow/circuit_breaker.hpp>
+#include <weir/flow/keyed.hpp>
+#include <weir/flow/pipeline.hpp>
+#include <weir/flow/retry_loop.hpp>
+#include <weir/flow/timeout_policy.hpp>
+#include <weir/http/address_filter.hpp>
+#include <weir/http/client_error.hpp>
+#include <weir/http/host_policies.hpp>
+#include <weir/io/error.hpp>
+#include <weir/outcome.hpp>
+#include <weir/time.hpp>
+#include <weir/timeout.hpp>
+
+#include <algorithm>
+
+namespace weir::http {
+
+namespace {
+
+using detail::host_answer;
+using detail::host_gate;
+
+// Longer than this is not worth waiting for the rest of an answer that nobody wants.
+constexpr clock::duration discard_time = std::chrono::seconds(1);
+
+// Neither the host nor the network is to blame.
+bool is_own_fault(const outcome_view& ended) {
+    if (const auto* lost = ended.error<transport_error>()) {
+        return lost->why() == transport_error::kind::client_closed;
+    }
+    if (const auto* answered = ended.error<status_error>()) {
+        return !is_retryable(answered->code());
+    }
+    return ended.error<std::logic_error>() != nullptr ||
+           ended.error<address_refused>() != nullptr || ended.error<redirect_error>() != nullptr ||
+           ended.error<limit_exceeded>() != nullptr;
+}
+
+bool is_failure(const outcome_view& ended) {
+    if (const auto* answer = ended.value<host_answer>()) {
+        return is_retryable(answer->code);
+    }
+    return ended.has_error() && !is_own_fault(ended);
+}
+
+// Nobody has received the request.
+bool was_not_sent(const outcome_view& ended) {
+    const auto* lost = ended.error<transport_error>();
+    return ended.error<resolve_error>() != nullptr ||
+           (lost != nullptr && lost->why() == transport_error::kind::connect);
+}
+
+bool may_repeat(repeatable what, const outcome_view& ended) {
+    return what == repeatable::always || (what == repeatable::if_not_sent && was_not_sent(ended));
+}
+
+std::optional<clock::duration> asked_delay(const outcome_view& ended) {
+    const auto* answer = ended.value<host_answer>();
+    return answer != nullptr ? answer->retry_after : std::nullopt;
+}
+
+circuit_breaker_options breaker_of(const host_policies_options& options, std::string_view host) {
+    return {.name = host,
+            .consecutive_failures = std::max(1U, options.consecutive_failures),
+            .open_for = options.open_for,
+            .initial =
+                options.consecutive_failures == 0 ? circuit_state::disabled : circuit_state::closed,
+            .counts_as_failure = &is_failure,
+            .ignores = [](const outcome_view& ended) {
+                return ended.is_refused() || (ended.has_error() && is_own_fault(ended));
+            }};
+}
+
+struct host {
+    host(const host_policies_options& options, const std::string& name)
+        : breaker(breaker_of(options, name)),
+          gate(options, breaker),
+          calls(name, gate,
+                bulkhead_options{.max_concurrent = options.max_concurrent,
+                                 .max_waiting = options.max_waiting,
+                                 .max_wait = options.max_wait},
+                breaker, weir::attempt_timeout{options.attempt_timeout}) {}
+
+    circuit_breaker breaker;
+    host_gate gate;
+    pipeline<host_gate&, bulkhead, circuit_breaker&, timeout_policy<policy_kind::attempt_timeout>>
+        calls;
+};
+using host_map = keyed<std::string, std::unique_ptr<host>>;
+
+retry_options retry_of(const host_policies_options& options) {
+    return {.name = "host_policies",
+            .max_attempts = options.max_attempts,
+            .backoff = options.backoff,
+            .retry_if = &is_failure,
+            .delay_from = &asked_delay,
+            .max_asked_delay = options.max_retry_after};
+}
+
+void check(const host_policies_options& options) {
+    const auto is_rate = [](double value) {
+        return weir::detail::is_positive(value) || value == host_policies_options::unlimited;
+    };
+    const auto refuse = [](std::string_view option, auto value, std::string_view right) {
+        weir::detail::throw_bad_option("host_policies", option, value, right);
+    };
+    if (!is_rate(options.rate)) {
+        refuse("rate", options.rate, "a number above zero, or unlimited");
+    }
+    if (!(weir::detail::is_positive(options.burst) && options.burst >= 1)) {
+        refuse("burst", options.burst, "1 or more, or no request could ever pass");
+    }
+    if (options.total_timeout <= clock::duration::zero()) {
+        refuse("total_timeout", options.total_timeout, "a time above zero");
+    }
+    if (options.max_retry_after < clock::duration::zero()) {
+        refuse("max_retry_after", options.max_retry_after, "zero or more");
+    }
+    host one(options, "host_policies");  // the policies check the rest
+}
+
+host_status status_now(host& one) {
+    const bulkhead_stats places = one.calls.get<bulkhead>().stats();
+    return {.circuit = one.breaker.state(),
+            .retry_after = one.gate.time_left(now()),
+            .in_flight = places.in_use,
+            .waiting = places.waiting + one.gate.waiting()};
+}
+
+std::string in_seconds(clock::duration limit) {
+    const double seconds = std::chrono::duration<double>(limit).count();
+    std::string digits = std::to_string(seconds);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    digits.erase(digits.find_last_not_of('.') + 1);
+    return digits + " s";
+}
+
+}  // namespace
+
+class host_policies::core {
+public:
+    explicit core(const host_policies_options& given)
+        : options((check(given), given)),
+          retries(retry_of(given)),
+          hosts({.max_size = given.max_hosts,
+                 .still_matters =
+                     [](const std::string&, std::unique_ptr<host>& one) {
+                         return one->gate.time_left(now()) > clock::duration::zero();
+                     },
+                 .name = "host_policies"},
+                [this](const std::string& name) { return std::make_unique<host>(options, name); }) {
+    }
+
+    task<> run(std::string name, repeatable again, detail::host_attempt& what) {
+        counted request(counts);
+        auto in = hosts.try_get(name);
+        if (!in) {
+            request.ending = &counts.refused;
+            throw refused(in.refusal(), "host_policies");
+        }
+        const host_map::lease lease = std::move(in).pass();
+        if (options.total_timeout == clock::duration::max()) {
+            co_await attempts(**lease, name, again, what, request);
+            co_return;
+        }
+        auto all = attempts(**lease, name, again, what, request);
+        const auto ended = co_await settle(timeout(options.total_timeout, std::move(all)));
+        give(ended, name, options.total_timeout, request);
+    }
+
+    const host_policies_options options;
+    host_policies_stats counts;
+    retry_policy retries;
+    host_map hosts;
+
+private:
+    // Counts one request, however it ends.
+    struct counted {
+        explicit counted(host_policies_stats& in) noexcept : counts(in), ending(&in.stopped) {
+            ++counts.requests;
+            ++counts.in_flight;
+        }
+        counted(const counted&) = delete;
+        counted& operator=(const counted&) = delete;
+        ~counted() {
+            --counts.in_flight;
+            ++*ending;
+        }
+        host_policies_stats& counts;
+        std::uint64_t* ending;
+    };
+
+    // Ends when there is an answer to give; throws what is to be thrown.
+    task<> attempts(host& to, const std::string& name, repeatable again, detail::host_attempt& what,
+                    counted& request) {
+        retry_loop tries(retries);
+        const auto send = [&] {
+            ++counts.attempts;
+            return what.send();
+        };
+        for (;;) {
+            co_await tries.next();
+            const outcome<host_answer> ended = co_await to.calls.settle(send);
+            if (!is_failure(ended)) {
+                tries.succeeded();
+                give(ended, name, options.attempt_timeout, request);
+                request.ending = &counts.answered;
+                co_return;
+            }
+            if (const auto asked = asked_delay(ended)) {
+                to.gate.leave_alone_until(now() + std::min(*asked, options.max_retry_after));
+            }
+            // With its circuit open the next attempt would be refused: what there is says more.
+            const bool is_worthwhile =
+                may_repeat(again, ended) && to.breaker.open_time_left() == clock::duration::zero();
+            if (!is_worthwhile || !tries.failed(ended)) {
+                give(ended, name, options.attempt_timeout, request);
+                request.ending = &counts.failed;
+                co_return;
+            }
+            const auto discarded = co_await settle(timeout(discard_time, what.discard()));
+            (void)discarded;
+        }
+    }
+
+    // Throws unless there is a value.
+    template <class T>
+    void give(const outcome<T>& ended, const std::string& name, clock::duration limit,
+              counted& request) {
+        if (ended.has_value()) {
+            return;
+        }
+        if (ended.is_refused()) {
+            request.ending = &counts.refused;
+            throw refused(ended.refusal(), name);
+        }
+        request.ending = &counts.failed;
+        const outcome_view view(ended);
+        const auto* late = view.error<timed_out>();
+        // Ours; those that say more are the caller's.
+        if (late != nullptr && late->what() == std::string_view("timed out")) {
+            throw timed_out(name + ": no answer within " + in_seconds(limit));
+        }
+        std::rethrow_exception(ended.error());
+    }
+};
+
+host_policies::host_policies(const host_policies_options& options)
+    : core_(std::make_unique<core>(options)) {}
+host_policies::~host_policies() = default;
+
+task<> host_policies::attempt(std::string host, repeatable again, detail::host_attempt& what) {
+    return core_->run(std::move(host), again, what);
+}
+
+host_status host_policies::status_of(const url& to) {
+    const auto known = core_->hosts.find(key_of(to));
+    return known ? status_now(**known) : host_status{};
+}
+
+std::vector<named_host_status> host_policies::statuses(std::size_t most) {
+    std::vector<named_host_status> all;
+    core_->hosts.for_each([&](const std::string& name, std::unique_ptr<host>& one) {
+        all.push_back({status_now(*one), name});
+    });
+    const auto is_eventful = [](const host_status& of) {
+        return of.circuit != circuit_state::closed || of.retry_after > clock::duration::zero() ||
+               of.in_flight + of.waiting > 0;
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const named_host_status& left, const named_host_status& right) {
+                  const bool left_first = is_eventful(left);
+                  return left_first != is_eventful(right) ? left_first : left.host < right.host;
+              });
+    all.resize(std::min(all.size(), most));
+    return all;
+}
+
+void host_policies::forget(const url& to) {
+    core_->hosts.erase(key_of(to));
+}
+
+host_policies_stats host_policies::stats() const noexcept {
+    host_policies_stats now = core_->counts;
+    now.hosts = core_->hosts.size();
+    return now;
+}
+
+void host_policies::write_metrics(metric_writer& to) const {
+    core_->retries.write_metrics(to);
+    core_->hosts.write_metrics(to);
+}
+
+std::string host_policies::key_of(const url& to) const {
+    if (core_->options.key == host_key::origin) {
+        return to.origin();
+    }
+    std::string_view host = to.host();
+    if (host.ends_with('.')) {
+        host.remove_suffix(1);
+    }
+    return std::string(host);
+}
+
+repeatable host_policies::repeatable_of(method with) const noexcept {
+    return core_->options.retry_all_methods || is_idempotent(with) ? repeatable::always
+                                                                   : repeatable::if_not_sent;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// The hosts a client talks to: how many requests each has under way, who waits for one to end, and which
+// addresses libcurl has been told.
+#pragma once
+
+#include "http/client/curl_list.hpp"
+
+#include <weir/awaitable.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/http/url.hpp>
+#include <weir/io/address.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace weir::http::detail {
+
+class admission;
+
+struct host_state {
+    std::string name;                // 'host:port'
+    std::vector<io::address> known;  // to libcurl
+    std::size_t active = 0;
+    std::size_t users = 0;  // of `known` or of a place in the queue, active ones included
+    weir::detail::split_list waiting;  // admissions
+    host_state* next_listed = nullptr;
+    bool is_listed = false;  // has room and waiters
+};
+
+class host_table {
+public:
+    host_table(std::size_t max_total, std::size_t max_per_host) noexcept
+        : max_total_(max_total), max_per_host_(max_per_host) {}
+
+    host_state& find(std::string_view host, std::uint16_t port);
+    void release(host_state& used) noexcept;  // it is no longer referred to
+
+    bool try_enter(host_state& host) noexcept;
+    void leave(host_state& host) noexcept;
+    void fail_waiters(const std::exception_ptr& why) noexcept;
+
+    // Fills the list with what is to be given to libcurl before it connects to the host.
+    void tell(host_state& host, const std::vector<io::address>& found, curl_list& list);
+    // A transfer ended before it was connected: what libcurl knows is uncertain.
+    static void forget(host_state& host) noexcept { host.known.clear(); }
+    void forget_all() noexcept;
+    std::size_t size() const noexcept { return hosts_.size(); }
+
+private:
+    friend class admission;
+    static constexpr std::size_t kept = 1024;  // hosts without requests
+
+    void admit() noexcept;
+    void list(host_state& host) noexcept;
+
+    std::unordered_map<std::string, host_state> hosts_;
+    std::string key_;
+    std::vector<std::string> gone_;  // libcurl still knows them
+    host_state* first_listed_ = nullptr;
+    host_state* last_listed_ = nullptr;
+    std::size_t total_ = 0;
+    std::size_t max_total_;
+    std::size_t max_per_host_;
+};
+
+// A host that is referred to, and a place among its requests once it is entered.
+class host_place {
+public:
+    host_place() noexcept = default;
+    host_place(host_table& table, std::string_view host, std::uint16_t port)
+        : table_(&table), host_(&table.find(host, port)) {}
+    host_place(host_place&& other) noexcept
+        : table_(other.table_),
+          host_(std::exchange(other.host_, nullptr)),
+          is_entered_(std::exchange(other.is_entered_, false)) {}
+    host_place& operator=(host_place&& other) noexcept {
+        host_place old(std::move(*this));
+        table_ = other.table_;
+        host_ = std::exchange(other.host_, nullptr);
+        is_entered_ = std::exchange(other.is_entered_, false);
+        return *this;
+    }
+    ~host_place() {
+        if (is_entered_) {
+            table_->leave(*host_);
+        }
+        if (host_ != nullptr) {
+            table_->release(*host_);
+        }
+    }
+
+    host_state& host() const noexcept { return *host_; }
+    bool try_enter() noexcept { return is_entered_ = table_->try_enter(*host_); }
+    // As try_enter(), which has been tried, but waits.
+    admission enter() noexcept;
+
+private:
+    friend class admission;
+    host_table* table_ = nullptr;
+    host_state* host_ = nullptr;
+    bool is_entered_ = false;
+};
+
+// Until one more request to the host may run. First come, first served; cancelling gives the place up, or
+// passes it on.
+class [[nodiscard]] admission final : public operation, private weir::detail::wait_link {
+public:
+    explicit admission(host_place& place) noexcept : place_(place) {}
+    admission(admission&& unawaited) noexcept : place_(unawaited.place_) {}
+    ~admission();
+    bool ready() noexcept override { return is_granted_ = place_.table_->try_enter(*place_.host_); }
+    bool start() noexcept override;
+    bool cancel() noexcept override;
+    const char* name() const noexcept override { return "http.connection"; }
+    void resume();
+
+private:
+    friend class host_table;
+    host_place& place_;
+    std::exception_ptr error_;
+    bool is_granted_ = false;
+};
+
+inline admission host_place::enter() noexcept {
+    return admission(*this);
+}
+
+}  // namespace weir::http::detail
