@@ -3,7 +3,7 @@
 // is asked over a simulated network which may be slow and may lose answers.
 #pragma once
 
-#include "../../src/db/redis/limit_scripts.hpp"
+#include "db/redis/limit_scripts.hpp"
 #include <support/limiter_properties.hpp>
 #include <support/peers/redis.hpp>
 

@@ -2,8 +2,8 @@
 // What the tests of connections share: a server, and how an error looks.
 #pragma once
 
-#include "../support/io.hpp"
-#include "../support/peers/postgres.hpp"
+#include "support/io.hpp"
+#include "support/peers/postgres.hpp"
 
 #include <weir/db/pg/database.hpp>
 #include <weir/gather.hpp>
