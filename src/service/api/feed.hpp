@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The live feed: what changes in the store, told to whoever has subscribed.
+//
+// Topics are 'all', 'queue:<name>', 'task:<id>', and two that are published each second: 'stats' and 'queues'.
+// A topic that is idle tells a change at once. One that is busy gathers: its next message comes an interval after
+// the last, with the newest state of each task, once; of tasks beyond a limit only the number is told. The more
+// members a topic has, the longer the interval, so that what goes out stays bounded and submits are not slowed by
+// who watches.
+//
+// Nothing is gathered for topics that nobody is in. One that was left goes on for a while, for those who come back
+// with their position; then it ends, and a position of it is not known any more.
+#pragma once
+
+#include <weir/clock.hpp>
+#include <weir/loop.hpp>
+#include "service/api/json_writer.hpp"
+#include "service/api/latency_window.hpp"
+#include <weir/service/store.hpp>
+#include <weir/ws/hub.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weir::service::detail {
+
+struct feed_options {
+    clock::duration interval = std::chrono::milliseconds(100);  // between messages of a busy topic
+    double max_deliveries = 1000;  // a second, of a topic, to all its members
+    std::size_t tasks_per_message = 50;
+    clock::duration linger = std::chrono::minutes(2);  // after the last member has left
+    std::size_t max_topics = 10'000;
+    ws::hub_options kept{.keep_messages = 200,
+                         .keep_bytes = 256 << 10,
+                         .keep_total_bytes = 16 << 20,
+                         .keep_for = std::chrono::minutes(2)};
+};
+
+class feed final : public store_observer {
+public:
+    explicit feed(const feed_options& options = {});
+    feed(const feed&) = delete;
+    feed& operator=(const feed&) = delete;
+    ~feed();
+
+    // Called with each change, before it is told to anybody; must not throw.
+    std::function<void()> on_change;
+
+    void changed(std::span<const task_event> events) noexcept override;
+    void queue_changed(std::string_view queue) noexcept override;
+
+    // The name as there is one of it: ids in lower case. Throws http::problem (422) for what is no topic.
+    static std::string proper_name(std::string_view name);
+
+    // Joins a topic, with what came after `since`, if that is given, and a greeting before it. Throws http::problem:
+    // 422 for what is no topic, 429 when there are too many.
+    template <ws::subscriber To>
+    ws::membership join(To& to, std::string_view name, const std::optional<std::string>& since) {
+        topic& found = open(name);
+        if (!since) {
+            ws::membership made = hub_.join(to, found.hub_name);
+            ws::catch_up here;
+            here.at = hub_.at(found.hub_name);
+            to.post(ws::frame::text(greeting(found.name, here)));
+            return made;
+        }
+        return hub_.join(to, found.hub_name, *since,
+                         [&](const ws::catch_up& seen) { return greeting(found.name, seen); });
+    }
+
+    bool has_members(std::string_view name) const;
+    // A message that is not about tasks: type, topic, seq, position, and what `write` adds. Nothing happens if
+    // nobody has asked for the topic lately.
+    void publish(std::string_view name, std::string_view type,
+                 const std::function<void(json_writer&)>& write);
+    // How often counts or queues have changed, and once more: so that it is never 0.
+    std::uint64_t queues_changes() const noexcept { return queues_changes_; }
+    latency_window& waits() noexcept { return waits_; }  // from due to begun
+    latency_window& runs() noexcept { return runs_; }    // from begun to ended
+    ws::hub_stats stats() const { return hub_.stats(); }
+    std::size_t topics() const noexcept { return topics_.size(); }
+
+private:
+    struct topic {
+        std::string name;
+        std::string hub_name;            // another for each of its lives
+        std::vector<task_event> latest;  // of each task, in the order of their first change
+        std::unordered_map<std::int64_t, std::size_t> places;
+        std::uint64_t more = 0;  // changes that found no place
+        std::optional<clock::time_point> last_sent;
+        clock::time_point last_member{};
+        bool is_waiting = false;  // in waiting_
+    };
+    struct hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const noexcept {
+            return std::hash<std::string_view>()(text);
+        }
+    };
+    using topic_map =
+        std::unordered_map<std::string, std::unique_ptr<topic>, hash, std::equal_to<>>;
+
+    topic& open(std::string_view name);
+    topic* find(std::string_view prefix, std::string_view name);
+    void measure(const task_event& event) noexcept;
+    void gather(topic& to, const task_event& event);
+    void send_due(std::size_t first);
+    void send(topic& of);
+    clock::duration interval_of(const topic& of) const;
+    void forget_left(clock::time_point now);
+    void forget(clock::time_point now, clock::duration linger);
+    std::string greeting(std::string_view name, const ws::catch_up& found) const;
+
+    feed_options options_;
+    loop& loop_;
+    ws::hub hub_;
+    topic_map topics_;
+    topic* all_ = nullptr;
+    std::size_t task_topics_ = 0;
+    std::vector<topic*> waiting_;  // have something to send
+    callback_handle alarm_;
+    std::optional<clock::time_point> alarm_at_;
+    clock::time_point next_sweep_{};
+    clock::time_point next_room_{};
+    std::uint64_t lives_ = 0;
+    std::string key_;  // scratch
+    std::uint64_t queues_changes_ = 1;
+    latency_window waits_;
+    latency_window runs_;
+};
+
+}  // namespace weir::service::detail

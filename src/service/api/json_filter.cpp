@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// What 'GET /tasks?...' asks for, and the same as a link to the next page.
+
+#include "http/message/quoted.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/percent.hpp>
+#include <weir/http/problem.hpp>
+#include <weir/http/query.hpp>
+#include "service/api/json_forms.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace weir::service::detail {
+
+namespace {
+
+constexpr std::array<std::string_view, 9> known = {"state",    "status", "queue", "kind",  "tag",
+                                                   "flow_key", "from",   "to",    "cursor"};
+
+[[noreturn]] void refuse(std::string_view parameter, std::string_view must) {
+    http::problem_details details(http::status::unprocessable_content);
+    details
+        .detail("the parameter " + http::detail::quoted(parameter) + " must be " +
+                std::string(must))
+        .member("member", parameter);
+    throw http::detailed_problem(details);
+}
+
+std::optional<task_state> parse_state(std::string_view text) noexcept {
+    for (const task_state each : {task_state::pending, task_state::running, task_state::completed,
+                                  task_state::failed, task_state::cancelled}) {
+        if (to_string(each) == text) {
+            return each;
+        }
+    }
+    return std::nullopt;
+}
+
+timestamp read_time(std::string_view name, std::string_view value) {
+    const std::optional<timestamp> at = parse_rfc3339(value);
+    if (!at) {
+        refuse(name, "a time as in '2026-11-15T09:30:00Z'");
+    }
+    return *at;
+}
+
+std::size_t read_limit(std::string_view value, std::size_t most) {
+    std::size_t limit = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
+    if (error != std::errc() || end != value.data() + value.size() || limit < 1 || limit > most) {
+        refuse("limit", "a number from 1 to " + std::to_string(most));
+    }
+    return limit;
+}
+
+void take(task_filter& to, std::string_view name, std::string_view value, std::size_t max_limit) {
+    if (name == "state") {
+        to.state = parse_state(value);
+        if (!to.state) {
+            refuse(name, "pending, running, completed, failed or cancelled");
+        }
+    } else if (name == "status") {
+        to.view = parse_view(value);
+        if (!to.view) {
+            refuse(name,
+                   "scheduled, pending, retrying, running, cancelling, completed, failed or "
+                   "cancelled");
+        }
+    } else if (name == "queue") {
+        to.queue = read_name(name, value);
+    } else if (name == "kind") {
+        to.kind = read_name(name, value);
+    } else if (name == "tag") {
+        to.tag = read_name(name, value);
+    } else if (name == "flow_key") {
+        to.flow_key = read_name(name, value, 200);
+    } else if (name == "from") {
+        to.created_from = read_time(name, value);
+    } else if (name == "to") {
+        to.created_to = read_time(name, value);
+    } else if (name == "cursor") {
+        const std::optional<task_id> before = task_id::parse(value);
+        if (!before) {
+            refuse(name, "what 'next' of the page before has");
+        }
+        to.before = *before;
+    } else if (name == "limit") {
+        to.limit = read_limit(value, max_limit);
+    } else {
+        std::string all;
+        for (const std::string_view each : known) {
+            all += std::string(each) + ", ";
+        }
+        refuse(name.substr(0, 60), "left out: it is not known; known are: " + all + "limit");
+    }
+}
+
+void append(std::string& query, std::string_view name, std::string_view value) {
+    if (!value.empty()) {
+        query += query.empty() ? "" : "&";
+        query += name;
+        query += '=';
+        query += http::encode_component(value);
+    }
+}
+
+}  // namespace
+
+task_filter read_filter(std::string_view query, std::size_t max_limit) {
+    http::query_parameters all;
+    try {
+        all = http::query_parameters::parse(query, 20);
+    } catch (const invalid_argument& error) {
+        throw http::problem(http::status::bad_request, error.what());
+    }
+    task_filter made;
+    for (const auto& [name, value] : all) {
+        if (all.all(name).size() > 1) {
+            refuse(name.substr(0, 60), "there once");
+        }
+        take(made, name, value, max_limit);
+    }
+    return made;
+}
+
+void write_filter(std::string& query, const task_filter& filter) {
+    append(query, "state", filter.state ? to_string(*filter.state) : "");
+    append(query, "status", filter.view ? to_string(*filter.view) : "");
+    append(query, "queue", filter.queue);
+    append(query, "kind", filter.kind);
+    append(query, "tag", filter.tag);
+    append(query, "flow_key", filter.flow_key);
+    append(query, "from", filter.created_from ? to_rfc3339(*filter.created_from) : "");
+    append(query, "to", filter.created_to ? to_rfc3339(*filter.created_to) : "");
+    append(query, "limit", std::to_string(filter.limit));
+    append(query, "cursor", filter.before ? filter.before.text() : "");
+}
+
+}  // namespace weir::service::detail

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// Whose turn it is. First what has become due is moved over, and flows whose rate lets them go on. Then turns are
+// given without looking at tasks: queues in the order of their last turn, each to its flow that waited longest, one
+// at a time, as far as limits allow. Only then the tasks are fetched, of each flow as many as it has
+// turns, by priority and age. Nothing of this depends on how many tasks wait.
+
+#include "service/store/sqlite/sqlite_tasks.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace weir::service::detail {
+
+namespace {
+
+// Of what one claim moves over; the next claim goes on.
+constexpr std::size_t most_moved = 1000;
+
+struct flow_turns {
+    flow_row* flow = nullptr;
+    std::uint64_t room = 0;  // how many more its limits allow
+    std::vector<std::size_t> turns;
+};
+
+struct queue_turns {
+    queue_row* queue = nullptr;
+    std::uint64_t room = 0;
+    std::vector<flow_turns> flows;
+    std::size_t next = 0;  // of the flows
+};
+
+class claiming {
+public:
+    claiming(sqlite::session& on, const claim_request& asked, std::int64_t node, event_list& events)
+        : on_(on), asked_(asked), node_(node), events_(events), books_(on, asked.now) {}
+    claimed run();
+
+private:
+    void read_queues();
+    void move_due(queue_row& of);
+    void free_slowed(const queue_row& of);
+    void find_flows(queue_turns& of);
+    void give_turns();
+    bool give_turn(queue_turns& of);
+    void fetch(queue_turns& of, flow_turns& in);
+    std::optional<timestamp> next_at();
+    std::optional<timestamp> next_at(queue_row& of);
+
+    sqlite::session& on_;
+    const claim_request& asked_;
+    std::int64_t node_;
+    event_list& events_;
+    ledger books_;
+    std::vector<queue_row*> queues_;
+    std::vector<queue_turns> turns_;
+    std::int64_t last_turn_ = 0;
+    std::size_t given_ = 0;
+    bool has_more_to_move_ = false;
+    claimed result_;
+};
+
+claimed claiming::run() {
+    read_queues();
+    for (queue_row* const each : queues_) {
+        if (each->queue_record::count(task_state::pending) > each->due) {
+            move_due(*each);
+        }
+    }
+    std::size_t with_turns = 0;  // one for each of these is all there are
+    for (queue_row* const each : queues_) {
+        if (with_turns >= asked_.limit) {
+            break;
+        }
+        const std::uint64_t room =
+            each->limits.max_running == 0
+                ? std::numeric_limits<std::uint64_t>::max()
+                : each->limits.max_running -
+                      std::min<std::uint64_t>(each->limits.max_running,
+                                              each->count(task_state::running));
+        queue_turns of;
+        of.queue = each;
+        of.room = std::min(room, each->bucket().available(asked_.now));
+        if (!each->is_paused && each->due > 0 && of.room > 0) {
+            find_flows(of);
+            with_turns += of.flows.empty() ? 0 : 1;
+            turns_.push_back(std::move(of));
+        }
+    }
+    give_turns();
+    result_.tasks.resize(given_);
+    for (queue_turns& each : turns_) {
+        for (flow_turns& in : each.flows) {
+            if (!in.turns.empty()) {
+                fetch(each, in);
+            }
+        }
+    }
+    books_.close();
+    result_.next_at = next_at();
+    for (const task_record& each : result_.tasks) {
+        events_.add(each);
+    }
+    return std::move(result_);
+}
+
+void claiming::read_queues() {
+    static const std::string sql =
+        "SELECT " + std::string(queue_columns) + " FROM queues WHERE pending > 0 ORDER BY turn, id";
+    const sqlite::rows found = on_.query(sql);
+    for (const sqlite::row each : found) {
+        queues_.push_back(&books_.add(read_queue(each)));
+    }
+    last_turn_ =
+        on_.query("SELECT max(turn) FROM queues").one<std::optional<std::int64_t>>().value_or(0);
+}
+
+void claiming::move_due(queue_row& of) {
+    const sqlite::rows due = on_.query(
+        "SELECT id, flow, priority FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank LIMIT ?",
+        later_line(of.id), number_of(asked_.now), most_moved);
+    for (const sqlite::row each : due) {
+        on_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?",
+                    due_line(each.get<std::int64_t>(1)), -each.get<std::int64_t>(2),
+                    each.get<std::int64_t>(0));
+        books_.moves(of, books_.flow(each.get<std::int64_t>(1)), {task_state::pending, false},
+                     {task_state::pending, true});
+    }
+    has_more_to_move_ = has_more_to_move_ || due.size() == most_moved;
+    if (!due.empty()) {
+        books_.close();  // flows are found by what is written
+    }
+}
+
+void claiming::free_slowed(const queue_row& of) {
+    const sqlite::changed freed = on_.execute(
+        "UPDATE flows SET place = 1 WHERE id IN (SELECT id FROM flows WHERE place = 3 AND queue = "
+        "? AND free_at <= ? ORDER BY free_at LIMIT ?)",
+        of.id, number_of(asked_.now), most_moved);
+    has_more_to_move_ = has_more_to_move_ || freed.rows == static_cast<std::int64_t>(most_moved);
+}
+
+// As many as could get a turn, those first that had theirs longest ago.
+void claiming::find_flows(queue_turns& of) {
+    static const std::string sql =
+        "SELECT " + std::string(flow_columns) +
+        " FROM flows WHERE place = 1 AND queue = ? ORDER BY turn, id LIMIT ?";
+    const queue_limits& limits = of.queue->limits;
+    if (limits.key_rate > 0) {
+        free_slowed(*of.queue);
+    }
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(asked_.limit, of.room));
+    for (;;) {
+        const sqlite::rows found = on_.query(sql, of.queue->id, wanted);
+        bool has_outdated = false;
+        for (const sqlite::row each : found) {
+            flow_row& flow = books_.add(read_flow(each));
+            const auto running = static_cast<std::uint64_t>(flow.running);
+            std::uint64_t room = static_cast<std::uint64_t>(flow.due);
+            if (limits.key_max_running > 0) {
+                room = std::min(room, limits.key_max_running -
+                                          std::min<std::uint64_t>(limits.key_max_running, running));
+            }
+            room = std::min(room, flow.bucket(limits).available(asked_.now));
+            if (room == 0) {
+                // Limits have changed since it was put here.
+                flow.is_changed = true;
+                has_outdated = true;
+            } else {
+                of.flows.push_back({&flow, room, {}});
+            }
+        }
+        if (!has_outdated) {
+            return;
+        }
+        books_.close();
+        of.flows.clear();
+    }
+}
+
+void claiming::give_turns() {
+    bool has_given = true;
+    while (has_given && given_ < asked_.limit) {
+        has_given = false;
+        for (queue_turns& each : turns_) {
+            has_given = (given_ < asked_.limit && give_turn(each)) || has_given;
+        }
+    }
+}
+
+bool claiming::give_turn(queue_turns& of) {
+    if (of.room == 0) {
+        return false;
+    }
+    for (std::size_t seen = 0; seen < of.flows.size(); ++seen) {
+        flow_turns& next = of.flows[of.next];
+        of.next = (of.next + 1) % of.flows.size();
+        if (next.room > 0) {
+            --next.room;
+            --of.room;
+            next.turns.push_back(given_++);
+            of.queue->turn = ++last_turn_;
+            next.flow->turn = last_turn_;
+            next.flow->has_moved = true;
+            return true;
+        }
+    }
+    of.room = 0;
+    return false;
+}
+
+void claiming::fetch(queue_turns& of, flow_turns& in) {
+    static const std::string sql = "SELECT " + std::string(task_columns) +
+                                   " FROM tasks WHERE line = ? ORDER BY rank, id LIMIT ?";
+    const sqlite::rows found = on_.query(sql, due_line(in.flow->id), in.turns.size());
+    const std::int64_t now = number_of(asked_.now);
+    std::size_t turn = 0;
+    for (const sqlite::row each : found) {
+        task_record& task = result_.tasks[in.turns[turn++]];
+        task = read_task(each);
+        task.state = task_state::running;
+        ++task.run;
+        task.queue = of.queue->name;
+        task.flow_key = in.flow->key;
+        task.node = asked_.node;
+        task.started_at = asked_.now;
+        task.progress = 0;
+        task.message.clear();
+        task.held_by.clear();
+        on_.execute(
+            "UPDATE tasks SET state = 1, line = ?, rank = 0, run = ?, node = ?, started_at = ?, "
+            "progress = NULL, "
+            "message = NULL, held_by = NULL WHERE id = ?",
+            running_line(node_), task.run, node_, now, task.id.number());
+        books_.moves(*of.queue, *in.flow, {task_state::pending, true},
+                     {task_state::running, false});
+    }
+    rate_bucket of_queue = of.queue->bucket();
+    of_queue.take(asked_.now, turn);
+    of.queue->full_at = of_queue.full_at();
+    rate_bucket of_key = in.flow->bucket(of.queue->limits);
+    of_key.take(asked_.now, turn);
+    in.flow->full_at = of_key.full_at();
+}
+
+std::optional<timestamp> claiming::next_at() {
+    if (given_ == asked_.limit || has_more_to_move_) {
+        return asked_.now;
+    }
+    std::optional<timestamp> earliest;
+    for (queue_row* const each : queues_) {
+        const std::optional<timestamp> next = next_at(*each);
+        if (next.has_value() && (!earliest.has_value() || *next < *earliest)) {
+            earliest = next;
+        }
+    }
+    return earliest;
+}
+
+// When the queue's rate lets one go, and there is one: a task whose time comes, or a key whose rate does.
+std::optional<timestamp> claiming::next_at(queue_row& of) {
+    if (of.is_paused || of.is_full()) {
+        return std::nullopt;
+    }
+    std::optional<std::int64_t> first;
+    const auto take_earlier = [&](std::optional<std::int64_t> other) {
+        if (other.has_value() && (!first.has_value() || *other < *first)) {
+            first = other;
+        }
+    };
+    if (of.count(task_state::pending) > of.due) {
+        take_earlier(on_.query("SELECT min(rank) FROM tasks WHERE line = ?", later_line(of.id))
+                         .one<std::optional<std::int64_t>>());
+    }
+    if (of.due > 0) {
+        if (of.limits.key_rate > 0) {
+            take_earlier(
+                on_.query("SELECT min(free_at) FROM flows WHERE place = 3 AND queue = ?", of.id)
+                    .one<std::optional<std::int64_t>>());
+        }
+        if (of.bucket().is_limited() &&
+            !on_.query("SELECT 1 FROM flows WHERE place = 1 AND queue = ? LIMIT 1", of.id)
+                 .empty()) {
+            first = number_of(asked_.now);
+        }
+    }
+    if (!first.has_value()) {
+        return std::nullopt;
+    }
+    return std::max(time_of(*first), of.bucket().next(asked_.now));
+}
+
+}  // namespace
+
+claimed claim_tasks(sqlite::session& on, const claim_request& asked, event_list& events) {
+    const std::optional<std::int64_t> node = node_number(on, asked.node, asked.now);
+    if (!node.has_value() || asked.limit == 0) {
+        return {};
+    }
+    claiming now(on, asked, *node, events);
+    return now.run();
+}
+
+}  // namespace weir::service::detail

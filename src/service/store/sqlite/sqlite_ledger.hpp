@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The books of one transaction: queues and flows as they are read, changed in memory, and written once.
+#pragma once
+
+#include <weir/db/sqlite/session.hpp>
+#include "service/api/rate.hpp"
+#include <weir/service/queue.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace weir::service::detail {
+
+inline std::int64_t number_of(timestamp at) noexcept {
+    return at.time_since_epoch().count();
+}
+inline timestamp time_of(std::int64_t number) noexcept {
+    return timestamp(std::chrono::microseconds(number));
+}
+
+struct queue_row : queue_record {
+    std::int64_t id = 0;
+    std::int64_t turn = 0;
+    std::int64_t full_at = 0;
+    bool is_changed = false;
+
+    std::uint64_t& count(task_state of) noexcept { return counts[static_cast<std::size_t>(of)]; }
+    rate_bucket bucket() const noexcept { return {limits.rate, limits.burst, full_at}; }
+    bool is_full() const noexcept {
+        return limits.max_running > 0 &&
+               queue_record::count(task_state::running) >= limits.max_running;
+    }
+};
+
+struct flow_row {
+    enum class whereabouts : unsigned char { idle, ready, full, slowed };
+
+    std::int64_t id = 0;
+    std::int64_t queue = 0;
+    std::string key;
+    std::int64_t tasks = 0;
+    std::int64_t due = 0;
+    std::int64_t running = 0;
+    std::int64_t turn = 0;
+    std::int64_t full_at = 0;
+    whereabouts place{};
+    std::int64_t free_at = 0;
+    bool is_changed = false;
+    bool has_moved = false;  // its turn or place has changed, too
+
+    rate_bucket bucket(const queue_limits& limits) const noexcept {
+        return {limits.key_rate, limits.key_burst, full_at};
+    }
+    bool is_full(const queue_limits& limits) const noexcept {
+        return limits.key_max_running > 0 && running >= limits.key_max_running;
+    }
+};
+
+inline constexpr std::string_view queue_columns =
+    "id, name, is_paused, max_pending, max_running, rate, burst, key_max_running, key_rate, "
+    "key_burst, "
+    "pending, running, completed, failed, cancelled, due, turn, full_at";
+queue_row read_queue(const sqlite::row& from);
+inline constexpr std::string_view flow_columns =
+    "id, queue, key, tasks, due, running, turn, full_at, place, free_at";
+flow_row read_flow(const sqlite::row& from);
+
+// Where a task is, as far as counts go.
+struct standing {
+    task_state state{};
+    bool is_due = false;  // of a pending one
+};
+
+// Whether another one may be made.
+bool has_room_for_queue(sqlite::session& on, std::size_t max_queues);
+
+class ledger {
+public:
+    ledger(sqlite::session& on, timestamp now) : on_(on), now_(now) {}
+    ledger(const ledger&) = delete;
+    ledger& operator=(const ledger&) = delete;
+
+    // References stay good. Those by name and key are made if they are not there.
+    queue_row& queue(std::int64_t id);
+    queue_row* queue(std::string_view name, std::size_t max_queues);  // null: there are so many
+    flow_row& flow(std::int64_t id);
+    flow_row& flow(queue_row& of, std::string_view key);
+    queue_row& add(queue_row known);
+    flow_row& add(flow_row known);
+
+    void enters(queue_row& of, flow_row& in, standing as);
+    void moves(queue_row& of, flow_row& in, standing from, standing to);
+    void leaves(queue_row& of, flow_row& in, standing as);
+    // Writes what has changed. The last thing done.
+    void close();
+
+private:
+    void count(queue_row& of, flow_row& in, standing as, int by);
+    void write(queue_row& changed);
+    void write(flow_row& changed);
+
+    sqlite::session& on_;
+    timestamp now_;
+    std::deque<queue_row> queues_;
+    std::deque<flow_row> flows_;
+    std::unordered_map<std::int64_t, flow_row*> by_id_;
+    std::unordered_map<std::string, flow_row*> by_key_;
+};
+
+}  // namespace weir::service::detail

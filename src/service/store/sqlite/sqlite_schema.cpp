@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Each version is a script that brings the one before up to date, in a transaction of its own; user_version says how
+// many have been run, and application_id that the file is ours. Scripts are never changed once they are
+// released: files that have run them are out there. They only add, with defaults, so that a process of an
+// older version which still has the file open goes on.
+//
+// What a task costs is mostly the indexes that it passes through, so there is one for all: a task always stands in
+// one line, at a rank. Lines are those of what is due (one for each flow, by priority), of what waits for its time
+// (one for each queue, by that time), of what a node runs, and of what has ended (one for each state, by
+// that time). A flow is a queue's tasks of one flow key; those without a key are one, too.
+
+#include "service/store/sqlite/sqlite_schema.hpp"
+
+#include <weir/db/sqlite/error.hpp>
+#include <weir/service/store.hpp>
+
+#include <cstdint>
+#include <iterator>
+
+namespace weir::service::detail {
+
+namespace {
+
+constexpr std::int64_t application = 0x57656972;  // 'Weir'
+
+constexpr const char* versions[] = {
+    R"sql(
+CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES('probes', 0);
+
+CREATE TABLE queues(
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    is_paused INTEGER NOT NULL DEFAULT 0,
+    max_pending INTEGER NOT NULL DEFAULT 0,
+    max_running INTEGER NOT NULL DEFAULT 0,
+    rate REAL NOT NULL DEFAULT 0,
+    burst INTEGER NOT NULL DEFAULT 1,
+    key_max_running INTEGER NOT NULL DEFAULT 0,
+    key_rate REAL NOT NULL DEFAULT 0,
+    key_burst INTEGER NOT NULL DEFAULT 1,
+    pending INTEGER NOT NULL DEFAULT 0,    -- tasks by state
+    running INTEGER NOT NULL DEFAULT 0,
+    completed INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    due INTEGER NOT NULL DEFAULT 0,        -- of the pending
+    turn INTEGER NOT NULL DEFAULT 0,       -- its last
+    full_at INTEGER NOT NULL DEFAULT 0);   -- of its rate, in nanoseconds
+
+CREATE TABLE flows(
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    tasks INTEGER NOT NULL DEFAULT 0,      -- all there are
+    due INTEGER NOT NULL DEFAULT 0,
+    running INTEGER NOT NULL DEFAULT 0,
+    turn INTEGER NOT NULL DEFAULT 0,
+    full_at INTEGER NOT NULL DEFAULT 0,
+    place INTEGER NOT NULL DEFAULT 0,      -- 0 nothing is due, 1 ready, 2 key_max_running, 3 key_rate
+    free_at INTEGER NOT NULL DEFAULT 0,    -- from key_rate
+    UNIQUE(queue, key));
+CREATE INDEX flows_ready ON flows(queue, turn) WHERE place = 1;
+CREATE INDEX flows_slowed ON flows(queue, free_at) WHERE place = 3;
+CREATE INDEX flows_empty ON flows(full_at) WHERE tasks = 0;
+
+CREATE TABLE tasks(
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    flow INTEGER NOT NULL,
+    state INTEGER NOT NULL,                -- 0 pending, 1 running, 2 completed, 3 failed, 4 cancelled
+    line INTEGER NOT NULL,                 -- 8 * flow: due; 8 * queue + 1: later; 8 * node + 2: running;
+    rank INTEGER NOT NULL,                 -- 8 * state + 3: ended
+    is_cancelling INTEGER NOT NULL DEFAULT 0,
+    priority INTEGER NOT NULL,
+    run INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    node INTEGER,
+    created_at INTEGER NOT NULL,           -- microseconds since 1970, as all times
+    due_at INTEGER NOT NULL,
+    started_at INTEGER,
+    finished_at INTEGER,
+    kind TEXT NOT NULL,
+    run_at INTEGER,                        -- as asked for; so the next ones: null is the default
+    timeout_ms INTEGER,
+    max_attempts INTEGER,
+    backoff_ms INTEGER,
+    factor REAL,
+    max_backoff_ms INTEGER,
+    jitter REAL,
+    idempotency_key TEXT,
+    tags TEXT,                             -- JSON
+    progress REAL,
+    message TEXT,
+    held_by TEXT,
+    error TEXT,
+    payload TEXT,                          -- JSON; null: a long one, in payloads
+    result TEXT);
+CREATE INDEX tasks_line ON tasks(line, rank);
+CREATE UNIQUE INDEX tasks_once ON tasks(idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+-- Apart, so that a change of the task does not write them again.
+CREATE TABLE payloads(task INTEGER PRIMARY KEY, payload TEXT NOT NULL);
+CREATE TABLE tags(tag TEXT NOT NULL, task INTEGER NOT NULL, PRIMARY KEY(tag, task)) WITHOUT ROWID;
+
+-- Runs that did not complete their task; end: 0 failed, 1 timed out, 2 crashed, 3 postponed, 4 cancelled.
+CREATE TABLE attempts(
+    task INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    error TEXT NOT NULL,
+    node TEXT NOT NULL,
+    PRIMARY KEY(task, run)) WITHOUT ROWID;
+
+-- Processes. One that has lost its lease stays a while, so that it learns of it.
+CREATE TABLE nodes(
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    is_gone INTEGER NOT NULL DEFAULT 0);
+
+CREATE TABLE schedules(
+    name TEXT PRIMARY KEY,
+    cron TEXT NOT NULL,
+    zone TEXT NOT NULL,
+    missed INTEGER NOT NULL,               -- 0 run the latest, 1 skip
+    is_paused INTEGER NOT NULL,
+    task TEXT NOT NULL,                    -- JSON
+    next_slot INTEGER NOT NULL,
+    last_slot INTEGER,
+    last_task INTEGER) WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE queues ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;  -- last; empty ones go some time later
+ALTER TABLE nodes ADD COLUMN gone_at INTEGER;                      -- when it was found to be; so they do
+CREATE INDEX nodes_here ON nodes(expires_at) WHERE is_gone = 0;
+CREATE INDEX nodes_gone ON nodes(gone_at) WHERE is_gone = 1;
+)sql"};
+
+std::int64_t pragma(sqlite::session& on, const char* name) {
+    return on.query(std::string("PRAGMA ") + name).one<std::int64_t>();
+}
+
+}  // namespace
+
+std::span<const char* const> schema_steps() noexcept {
+    return versions;
+}
+
+std::int64_t newest_schema() noexcept {
+    return std::ssize(versions);
+}
+
+std::int64_t check_schema(sqlite::session& on, const std::string& path,
+                          std::span<const char* const> steps) {
+    const std::int64_t newest = std::ssize(steps);
+    const std::int64_t found = pragma(on, "user_version");
+    const bool is_empty = on.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty();
+    if (!is_empty && pragma(on, "application_id") != application) {
+        throw store_unavailable(path + " is a database of something else, not of tasks",
+                                db::retry_advice::no);
+    }
+    if (found > newest) {
+        throw store_unavailable(path + " has version " + std::to_string(found) +
+                                    " of the tables, and this program knows up to " +
+                                    std::to_string(newest) + ": it needs a newer program",
+                                db::retry_advice::no);
+    }
+    return found;
+}
+
+bool prepare_schema(sqlite::session& on, const std::string& path,
+                    std::span<const char* const> steps) {
+    const std::int64_t found = check_schema(on, path, steps);
+    if (found == std::ssize(steps)) {
+        // A file that can only be read says so here, and not to the first task.
+        on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
+        return false;
+    }
+    try {
+        on.script(steps[static_cast<std::size_t>(found)]);
+        on.script("PRAGMA application_id = " + std::to_string(application) +
+                  "; PRAGMA user_version = " + std::to_string(found + 1));
+    } catch (const sqlite::error& error) {
+        throw sqlite::error(error.code(), "bringing the tables from version " +
+                                              std::to_string(found) + " to " +
+                                              std::to_string(found + 1) + ": " + error.what());
+    }
+    return true;
+}
+
+}  // namespace weir::service::detail

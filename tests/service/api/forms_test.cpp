@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT
+// Tasks, queues and filters as JSON, both ways; times, ids, payloads; and whatever a client may send instead.
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+#include "service/api/json_forms.hpp"
+#include "service/api/latency_window.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace bj = boost::json;
+namespace http = weir::http;
+using namespace std::chrono_literals;
+using namespace weir::service;
+using namespace weir::service::detail;
+
+const timestamp now = *parse_rfc3339("2026-11-15T12:00:00Z");
+
+new_task read(const std::string& text) {
+    return read_new_task(http::parse_json(text, {.max_depth = max_body_depth}), text, now);
+}
+
+// 'status: text' of the problem that reading makes; a service would call check() next.
+std::string refusal_of(const std::string& text) {
+    try {
+        check(read(text));
+    } catch (const http::problem& error) {
+        return std::to_string(number_of(error.code())) + ": " + error.what();
+    } catch (const weir::invalid_argument& error) {
+        return std::string("422: ") + error.what();
+    }
+    return "taken";
+}
+
+std::string written(const task_record& task, task_part how = task_part::all) {
+    std::string text;
+    json_writer to(text);
+    to.begin_object();
+    write_task(to, task, now, how);
+    to.end_object();
+    return text;
+}
+
+// ---- random things ---------------------------------------------------------------------------------------
+
+class dice {
+public:
+    explicit dice(unsigned seed) : random_(seed) {}
+    std::int64_t number(std::int64_t least, std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
+    }
+    bool flip() { return number(0, 1) == 1; }
+    std::string name(std::size_t longest) {
+        static const std::string pieces[] = {"a", "Z",      "0",      " ",          "\"", "\\",
+                                             "/", "\u00e9", "\u4e16", "\U0001f600", "<",  "&",
+                                             "{", "]",      ":",      ","};
+        std::string made;
+        const auto wanted = static_cast<std::size_t>(number(1, static_cast<std::int64_t>(longest)));
+        while (made.size() + 4 < wanted || made.empty()) {
+            made += pieces[number(0, 15)];
+        }
+        return made;
+    }
+    bj::value json(int depth) {
+        switch (number(0, depth > 0 ? 6 : 4)) {
+            case 0:
+                return nullptr;
+            case 1:
+                return flip();
+            case 2:
+                return number(std::numeric_limits<std::int64_t>::min(),
+                              std::numeric_limits<std::int64_t>::max());
+            case 3:
+                return std::ldexp(static_cast<double>(number(-1000, 1000)),
+                                  static_cast<int>(number(-60, 60)));
+            case 4:
+                return bj::value(name(30));
+            case 5: {
+                bj::array made;
+                for (std::int64_t i = number(0, 4); i > 0; --i) {
+                    made.push_back(json(depth - 1));
+                }
+                return made;
+            }
+            default: {
+                bj::object made;
+                for (std::int64_t i = number(0, 4); i > 0; --i) {
+                    made[name(12)] = json(depth - 1);
+                }
+                return made;
+            }
+        }
+    }
+    std::string blanks() {
+        static const std::string all[] = {"", "", " ", "\n", "\t ", "\r\n"};
+        return all[number(0, 5)];
+    }
+    // The same value, as people write it.
+    std::string spread(const bj::value& value) {
+        std::string made = blanks();
+        if (const bj::array* const array = value.if_array()) {
+            made += "[";
+            for (std::size_t i = 0; i < array->size(); ++i) {
+                made += (i > 0 ? "," : "") + spread((*array)[i]);
+            }
+            made += blanks() + "]";
+        } else if (const bj::object* const object = value.if_object()) {
+            made += "{";
+            bool is_first = true;
+            for (const auto& each : *object) {
+                made += std::string(is_first ? "" : ",") + blanks() +
+                        bj::serialize(bj::value(each.key())) + blanks() + ":" +
+                        spread(each.value());
+                is_first = false;
+            }
+            made += blanks() + "}";
+        } else {
+            made += bj::serialize(value);
+        }
+        return made + blanks();
+    }
+    task_record task() {
+        task_record made;
+        made.id = task_id(number(1, std::numeric_limits<std::int64_t>::max()));
+        made.kind = name(100);
+        made.payload = bj::serialize(json(4));
+        made.queue = name(100);
+        made.priority = static_cast<std::int32_t>(number(-1000, 1000));
+        if (flip()) {
+            made.run_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
+        }
+        made.retry.max_attempts = static_cast<std::uint32_t>(number(1, 1000));
+        made.retry.backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
+        made.retry.max_backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
+        made.retry.factor = 1 + static_cast<double>(number(0, 990)) / 10;
+        made.retry.jitter = static_cast<double>(number(0, 100)) / 100;
+        made.timeout = std::chrono::milliseconds(number(0, 10'000'000'000));
+        made.idempotency_key = flip() ? name(200) : "";
+        made.flow_key = flip() ? name(200) : "";
+        for (std::int64_t i = number(0, 5); i > 0; --i) {
+            made.tags.push_back(std::to_string(i) + name(50));
+        }
+        made.state = static_cast<task_state>(number(0, 4));
+        made.run = static_cast<std::uint32_t>(number(0, 4'000'000'000));
+        made.failures = static_cast<std::uint32_t>(number(0, 10));
+        made.progress = static_cast<double>(number(0, 100)) / 100;
+        made.message = flip() ? name(50) : "";
+        made.error = flip() ? std::string("\xff\x01 bytes ") + name(50) : "";
+        made.result = flip() ? bj::serialize(json(3)) : "";
+        made.created_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
+        made.due_at = made.created_at;
+        return made;
+    }
+
+private:
+    std::mt19937 random_;
+};
+
+}  // namespace
+
+TEST(ServiceForms, TimesAreRfc3339) {
+    EXPECT_EQ(to_rfc3339(now + 250ms), "2026-11-15T12:00:00.250000Z");
+    EXPECT_EQ(to_rfc3339(timestamp()), "1970-01-01T00:00:00.000000Z");
+    EXPECT_EQ(parse_rfc3339("2026-11-15T13:30:00+01:30"), now);
+    EXPECT_EQ(parse_rfc3339("2026-11-15 09:00:00.0000009-03:00"), now);
+    EXPECT_EQ(parse_rfc3339("2024-02-29T00:00:00z"), parse_rfc3339("2024-02-29t00:00:00Z"));
+    EXPECT_EQ(parse_rfc3339("2016-12-31T23:59:60Z"), parse_rfc3339("2017-01-01T00:00:00Z"));
+    for (const std::string bad : {"",
+                                  "2026-11-15",
+                                  "2026-11-15T12:00:00",
+                                  "2026-11-15T12:00Z",
+                                  "2026-02-29T00:00:00Z",
+                                  "2026-13-01T00:00:00Z",
+                                  "2026-00-01T00:00:00Z",
+                                  "2026-11-15T24:00:00Z",
+                                  "2026-11-15T12:60:00Z",
+                                  "2026-11-15T12:00:61Z",
+                                  "2026-11-15T12:00:00.Z",
+                                  "2026-11-15T12:00:00+1:00",
+                                  "2026-11-15T12:00:00+24:00",
+                                  "2026-11-15T12:00:00Z ",
+                                  " 2026-11-15T12:00:00Z",
+                                  "1969-12-31T23:59:59Z",
+                                  "1970-01-01T00:00:00+00:01",
+                                  "9999-12-31T23:59:59-00:01",
+                                  "+026-11-15T12:00:00Z",
+                                  "2026-11-15T12:00:00ZZ",
+                                  "now"}) {
+        EXPECT_FALSE(parse_rfc3339(bad)) << bad;
+    }
+    dice random(1);
+    for (int i = 0; i < 2000; ++i) {
+        const timestamp at(std::chrono::microseconds(random.number(0, 253402300799999999)));
+        EXPECT_EQ(parse_rfc3339(to_rfc3339(at)), at);
+    }
+}
+
+// What was asked for survives the way into JSON and back.
+TEST(ServiceForms, ATaskIsReadAsItWasWritten) {
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        dice random(seed);
+        const task_record task = random.task();
+        const bj::value whole = http::parse_json(written(task), {.max_depth = 64});
+        const bj::object& object = whole.as_object();
+        EXPECT_EQ(task_id::parse(object.at("id").as_string()), task.id);
+        EXPECT_EQ(object.at("state").as_string(), to_string(task.state));
+        EXPECT_EQ(object.at("payload"), http::parse_json(task.payload));
+        EXPECT_EQ(object.at("progress").to_number<double>(), task.progress);
+        EXPECT_EQ(object.at("created_at").as_string(), to_rfc3339(task.created_at));
+        EXPECT_EQ(object.at("error").is_null(), task.error.empty());
+        const bj::value summary = http::parse_json(written(task, task_part::summary));
+        EXPECT_FALSE(summary.as_object().contains("payload"));
+        EXPECT_FALSE(summary.as_object().contains("result"));
+
+        bj::object asked;
+        for (const char* each : {"kind", "payload", "queue", "priority", "run_at", "max_attempts",
+                                 "backoff", "timeout", "idempotency_key", "tags", "flow_key"}) {
+            asked[each] = object.at(each);
+        }
+        const std::string text = random.spread(asked);
+        const new_task again = read(text);
+        EXPECT_EQ(again.kind, task.kind);
+        EXPECT_EQ(http::parse_json(again.payload), http::parse_json(task.payload)) << text;
+        EXPECT_EQ(again.queue, task.queue);
+        EXPECT_EQ(again.priority, task.priority);
+        EXPECT_EQ(again.run_at, task.run_at);
+        EXPECT_EQ(again.retry, task.retry);
+        EXPECT_EQ(again.timeout, task.timeout);
+        EXPECT_EQ(again.idempotency_key, task.idempotency_key);
+        EXPECT_EQ(again.flow_key, task.flow_key);
+        EXPECT_EQ(again.tags, task.tags);
+        check(again);
+    }
+}
+
+TEST(ServiceForms, PayloadsStayAsTheyWereWritten) {
+    EXPECT_EQ(read(R"({"kind": "a", "payload": { "x" : [1e2, 12345678901234567890123, 0.10 ] ,
+        "a \" b" : "c  d\\" } })")
+                  .payload,
+              R"({"x":[1e2,12345678901234567890123,0.10],"a \" b":"c  d\\"})");
+    EXPECT_EQ(read(R"({"kind":"a"})").payload, "null");
+    EXPECT_EQ(read(R"({"kind":"a","payload":null})").payload, "null");
+    EXPECT_EQ(read(R"({"kind":"a","payload":-0.0})").payload, "-0.0");
+    // A name that hides in escapes, and one that is only similar.
+    EXPECT_EQ(read(R"({"kind":"a","payl\u006fad":[1, 2]})").payload, "[1,2]");
+    EXPECT_EQ(read(R"({"tags":["payload"],"payload":"}","kind":"a"})").payload, R"("}")");
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        dice random(seed);
+        const bj::value value = random.json(5);
+        EXPECT_EQ(compact_json(random.spread(value)), bj::serialize(value));
+        bj::array several;
+        for (int i = 0; i < 5; ++i) {
+            several.push_back(random.json(2));
+        }
+        const std::string text = random.spread(several);
+        const std::vector<std::string_view> parts = raw_elements(text);
+        ASSERT_EQ(parts.size(), several.size()) << text;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            EXPECT_EQ(http::parse_json(parts[i]), several[i]);
+        }
+    }
+}
+
+TEST(ServiceForms, WhatDoesNotFitIsNamed) {
+    const std::pair<std::string, std::string> cases[] = {
+        {R"([])", "422: a JSON object is expected"},
+        {R"({})", "422: the member 'kind' is missing"},
+        {R"({"kind": 7})", "422: the member 'kind' must be a text"},
+        {R"({"kind": ""})", "422: task: kind is ''"},
+        {R"({"kind": "a", "kinds": 1})", "422: the member 'kinds' is not known; known are: kind, "},
+        {R"({"kind": "a", "priority": 1.5})", "422: the member 'priority' must be an integer"},
+        {R"({"kind": "a", "priority": 99999999999})", "422: the member 'priority' must be an int"},
+        {R"({"kind": "a", "priority": 2000})", "422: task: priority is 2000"},
+        {R"({"kind": "a", "queue": "a\nb"})", "422: task: queue is"},
+        {R"({"kind": "a", "queue": "\u0000"})", "422: task: queue is"},
+        {R"({"kind": "a", "delay": -1})", "422: the member 'delay' must be a number of seconds"},
+        {R"({"kind": "a", "delay": "1"})", "422: the member 'delay' must be a number of seconds"},
+        {R"({"kind": "a", "delay": 1e300})", "422: the member 'delay' must be a number of seco"},
+        {R"({"kind": "a", "delay": 1, "run_at": "2027-01-01T00:00:00Z"})", "422: the member 'del"},
+        {R"({"kind": "a", "run_at": "tomorrow"})", "422: the member 'run_at' must be a time"},
+        {R"({"kind": "a", "run_at": 17})", "422: the member 'run_at' must be a text"},
+        {R"({"kind": "a", "max_attempts": 0})", "422: task: max_attempts is 0"},
+        {R"({"kind": "a", "max_attempts": -1})", "422: the member 'max_attempts' must be an"},
+        {R"({"kind": "a", "timeout": 1e9})", "422: the member 'timeout' must be a number of sec"},
+        {R"({"kind": "a", "timeout": 0.0001})", "422: the member 'timeout' must be at least"},
+        {R"({"kind": "a", "backoff": "1s"})", "422: the member 'backoff' must be a number of"},
+        {R"({"kind": "a", "backoff": {"first": 1}})", "422: in 'backoff': the member 'first'"},
+        {R"({"kind": "a", "backoff": {"initial": -2}})", "422: in 'backoff': the member 'initial'"},
+        {R"({"kind": "a", "backoff": {"jitter": 2}})", "422: task: jitter is 2"},
+        {R"({"kind": "a", "tags": "b"})", "422: the member 'tags' must be an array of texts"},
+        {R"({"kind": "a", "tags": [1]})", "422: the member 'tags' must be an array of texts"},
+        {R"({"kind": "a", "tags": [""]})", "422: task: tag is ''"},
+        {R"({"kind": "a", "kind": "b"})", "400: no JSON"},
+        {R"({"kind": "a",})", "400: no JSON"},
+        {"{\"kind\": \"\xff\"}", "400: no JSON"},
+        {R"({"kind": "a", "priority": null, "tags": null, "backoff": null})", "taken"},
+        {R"({"kind": "a", "timeout": 0, "delay": 0, "backoff": 0.5})", "taken"},
+    };
+    for (const auto& [text, expected] : cases) {
+        const std::string said = refusal_of(text);
+        EXPECT_EQ(said.substr(0, expected.size()), expected) << text;
+    }
+    const std::string deep(33, '[');
+    const std::string said =
+        refusal_of(R"({"kind": "a", "payload": )" + deep + std::string(33, ']') + "}");
+    EXPECT_NE(said.find("payload"), std::string::npos) << said;
+    EXPECT_EQ(read(R"({"kind":"a","delay":0.25})").run_at, now + 250ms);
+}
+
+// Good bodies with something wrong in them: refused or taken, and nothing else.
+TEST(ServiceForms, BrokenBodiesAreRefused) {
+    int taken = 0;
+    for (unsigned seed = 0; seed < 3000; ++seed) {
+        dice random(seed);
+        bj::object asked{{"kind", "a"}};
+        const char* members[] = {"kind",    "payload",         "queue",   "priority",
+                                 "delay",   "run_at",          "tags",    "max_attempts",
+                                 "backoff", "idempotency_key", "timeout", "flow_key"};
+        for (std::int64_t i = random.number(1, 4); i > 0; --i) {
+            asked[members[random.number(0, 11)]] = random.json(2);
+        }
+        std::string text = random.spread(asked);
+        if (random.number(0, 2) == 0) {
+            const auto at = static_cast<std::size_t>(
+                random.number(0, static_cast<std::int64_t>(text.size()) - 1));
+            text[at] = static_cast<char>(random.number(0, 255));
+        }
+        const std::string said = refusal_of(text);
+        taken += said == "taken" ? 1 : 0;
+        EXPECT_TRUE(said == "taken" || said.starts_with("422: ") || said.starts_with("400: "))
+            << text << "\n"
+            << said;
+    }
+    EXPECT_GT(taken, 100);
+    EXPECT_LT(taken, 2500);
+}
+
+TEST(ServiceForms, LimitsAreChangedOneByOne) {
+    queue_limits before;
+    before.max_running = 3;
+    before.rate = 2;
+    const queue_limits after = read_limits(
+        http::parse_json(R"({"rate": 0.5, "max_running": null, "key_burst": 4})"), before);
+    EXPECT_EQ(after.rate, 0.5);
+    EXPECT_EQ(after.max_running, 0U);
+    EXPECT_EQ(after.key_burst, 4U);
+    for (const std::string bad : {R"({"rates": 1})", R"({"rate": "1"})", R"({"max_running": -1})",
+                                  R"({"max_pending": 1.5})", "7", R"({"burst": 1e100})"}) {
+        EXPECT_THROW(read_limits(http::parse_json(bad), before), http::problem) << bad;
+    }
+    EXPECT_THROW(check(read_limits(http::parse_json(R"({"rate": 1e9})"), before)),
+                 weir::invalid_argument);
+}
+
+TEST(ServiceForms, SchedulesAreReadAndWritten) {
+    const std::string text =
+        R"({"cron": "0 3 * * *", "zone": "Europe/Berlin", "missed": "skip", "is_paused": true,
+            "task": {"kind": "report", "payload": {"n": 1.50}, "queue": "night"}})";
+    schedule_record made;
+    static_cast<schedule&>(made) = read_schedule("nightly", http::parse_json(text), text, now);
+    EXPECT_EQ(made.task.payload, R"({"n":1.50})");
+    made.next_slot = now;
+    std::string out;
+    json_writer to(out);
+    write_schedule(to, made);
+    bj::object again = http::parse_json(out).as_object();
+    EXPECT_EQ(again.at("missed"), "skip");
+    EXPECT_EQ(again.at("next_slot"), "2026-11-15T12:00:00.000000Z");
+    EXPECT_TRUE(again.at("last_task").is_null());
+    for (const char* each : {"next_slot", "last_slot", "last_task"}) {
+        again.erase(each);
+    }
+    const std::string second = bj::serialize(again);
+    const schedule same = read_schedule("nightly", again, second, now);
+    EXPECT_EQ(same.task.queue, "night");
+    EXPECT_EQ(same.is_paused, true);
+    for (const std::string bad :
+         {R"({"task": {"kind": "a"}})", R"({"cron": "* * * * *"})",
+          R"({"cron": "* * * * *", "task": 1})", R"({"cron": "* * * * *", "task": {}})",
+          R"({"cron": "* * * * *", "task": {"kind": "a", "delay": 5}})",
+          R"({"cron": "* * * * *", "task": {"kind": "a", "idempotency_key": "b"}})",
+          R"({"cron": "* * * * *", "task": {"kind": "a"}, "missed": "all"})",
+          R"({"cron": "* * * * *", "task": {"kind": "a"}, "name": "other"})",
+          R"({"cron": 5, "task": {"kind": "a"}})", R"({"crons": "", "task": {"kind": "a"}})"}) {
+        EXPECT_THROW(read_schedule("nightly", http::parse_json(bad), bad, now), http::problem)
+            << bad;
+    }
+}
+
+TEST(ServiceForms, FiltersAreLinksAndBack) {
+    const task_filter all = read_filter("", 100);
+    EXPECT_EQ(all.limit, 50U);
+    EXPECT_FALSE(all.before);
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        dice random(seed);
+        task_filter asked;
+        asked.queue = random.flip() ? random.name(100) : "";
+        asked.kind = random.flip() ? random.name(100) : "";
+        asked.tag = random.flip() ? random.name(100) : "";
+        asked.flow_key = random.flip() ? random.name(200) : "";
+        asked.limit = static_cast<std::size_t>(random.number(1, 100));
+        if (random.flip()) {
+            asked.state = static_cast<task_state>(random.number(0, 4));
+            asked.view = static_cast<task_view>(random.number(0, 7));
+            asked.created_from = now;
+            asked.created_to = now + 1us;
+            asked.before = task_id(random.number(1, std::numeric_limits<std::int64_t>::max()));
+        }
+        std::string query;
+        write_filter(query, asked);
+        const task_filter again = read_filter(query, 100);
+        EXPECT_EQ(again.queue, asked.queue);
+        EXPECT_EQ(again.kind, asked.kind);
+        EXPECT_EQ(again.tag, asked.tag);
+        EXPECT_EQ(again.flow_key, asked.flow_key);
+        EXPECT_EQ(again.limit, asked.limit);
+        EXPECT_EQ(again.state, asked.state);
+        EXPECT_EQ(again.view, asked.view);
+        EXPECT_EQ(again.created_from, asked.created_from);
+        EXPECT_EQ(again.created_to, asked.created_to);
+        EXPECT_EQ(again.before, asked.before);
+    }
+    for (const std::string bad : {"state=done",
+                                  "state=",
+                                  "status=retry",
+                                  "limit=0",
+                                  "limit=101",
+                                  "limit=-1",
+                                  "limit=1e3",
+                                  "limit=99999999999999999999999",
+                                  "limit=",
+                                  "cursor=",
+                                  "cursor=zzzzzzzzzzzzz",
+                                  "cursor=0000000000000",
+                                  "cursor=x%00",
+                                  "from=yesterday",
+                                  "to=2026",
+                                  "queue=",
+                                  "queue=%ff",
+                                  "queue=%00",
+                                  "kind=%0a",
+                                  "tag=%e4",
+                                  "flow_key=%c3%28",
+                                  "page=2",
+                                  "state=failed&state=failed",
+                                  "a%zz=1",
+                                  "queue=%",
+                                  "state=failed&&limit=x"}) {
+        EXPECT_THROW(read_filter(bad, 100), http::problem) << bad;
+    }
+    EXPECT_THROW(read_filter("queue=" + std::string(101, 'a'), 100), http::problem);
+    std::string many;
+    for (int i = 0; i < 1000; ++i) {
+        many += "a" + std::to_string(i) + "=1&";
+    }
+    EXPECT_THROW(read_filter(many, 100), http::problem);
+}
+
+TEST(ServiceForms, IdsOfAnyKindAreFoundOrNot) {
+    for (unsigned seed = 0; seed < 2000; ++seed) {
+        dice random(seed);
+        const task_id id(random.number(1, std::numeric_limits<std::int64_t>::max()));
+        EXPECT_EQ(read_task_id(id.text()), id);
+        std::string text = id.text();
+        text[static_cast<std::size_t>(random.number(0, 12))] =
+            static_cast<char>(random.number(0, 255));
+        try {
+            EXPECT_TRUE(read_task_id(text));
+        } catch (const http::problem& error) {
+            EXPECT_EQ(error.code(), http::status::not_found);
+        }
+    }
+    for (const std::string bad : {"", "1", "0000000000000", "8000000000000", "00000000000000"}) {
+        EXPECT_THROW(read_task_id(bad), http::problem) << bad;
+    }
+}
+
+TEST(ServiceForms, LatenciesAreNearEnough) {
+    latency_window window;
+    EXPECT_EQ(window.quantile(0.5), 0);
+    std::mt19937 random(1);
+    std::vector<std::int64_t> all;
+    for (int i = 0; i < 10'000; ++i) {
+        const auto micros = static_cast<std::int64_t>(
+            std::pow(2.0, std::uniform_real_distribution<double>(0, 34)(random)));
+        all.push_back(micros);
+        window.record(std::chrono::microseconds(micros));
+    }
+    window.record(std::chrono::microseconds(-5));  // clocks are set back at times
+    std::sort(all.begin(), all.end());
+    for (const double part : {0.1, 0.5, 0.9, 0.99}) {
+        const double exact =
+            static_cast<double>(all[static_cast<std::size_t>(part * 10'000)]) / 1e6;
+        EXPECT_GE(window.quantile(part), exact * 0.97);
+        EXPECT_LE(window.quantile(part), exact * 1.16 + 2e-6);
+    }
+    window.record(std::chrono::hours(1'000'000));
+    EXPECT_GT(window.quantile(1), 3600);
+    window.clear();
+    EXPECT_EQ(window.count(), 0U);
+}
