@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Weir is a stack of layers, each one library target made from one folder of src/ and include/weir/.
+# Weir is a stack of layers, each one library target made from folders of src/ and of include/weir/.
 #
 #   weir_add_layer(<name>
-#       SOURCES <glob>...      the layer's sources, relative to the project
+#       FOLDERS <folder>...    where the layer's sources are, relative to the project
 #       HEADERS <glob>...      its public headers, relative to include/weir
 #       LAYERS <name>...       the layers under it
 #       LINK <target>...       third-party targets it needs; find them before the call
@@ -18,7 +18,7 @@
 include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
 
 function(weir_add_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "SOURCES;HEADERS;LAYERS;LINK;PACKAGES;DEBIAN")
+    cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "FOLDERS;HEADERS;LAYERS;LINK;PACKAGES;DEBIAN")
 
     list(TRANSFORM layer_LAYERS PREPEND weir:: OUTPUT_VARIABLE lower_layers)
     _weir_missing_targets(missing ${lower_layers} ${layer_LINK})
@@ -33,9 +33,10 @@ function(weir_add_layer name)
         return()
     endif()
 
-    list(TRANSFORM layer_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/")
+    list(TRANSFORM layer_FOLDERS PREPEND "${PROJECT_SOURCE_DIR}/")
+    list(TRANSFORM layer_FOLDERS APPEND "/*.cpp" OUTPUT_VARIABLE patterns)
     list(TRANSFORM layer_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/weir/")
-    file(GLOB sources CONFIGURE_DEPENDS ${layer_SOURCES})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
     file(GLOB headers CONFIGURE_DEPENDS ${layer_HEADERS})
     if(NOT sources)
         message(STATUS "weir::${name} is off: it has no sources yet")

@@ -11,7 +11,8 @@ add_library(weir_test_base INTERFACE)
 get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
 list(TRANSFORM layers PREPEND weir:: OUTPUT_VARIABLE layer_targets)
 target_link_libraries(weir_test_base INTERFACE ${layer_targets} GTest::gtest_main)
-target_include_directories(weir_test_base INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+target_include_directories(weir_test_base INTERFACE
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
 if(TARGET weir_io)
     # The precompiled header then brings io_uring to all of them, as weir/io does to its users.
     target_compile_definitions(weir_test_base INTERFACE WEIR_TEST_WITH_IO=1)

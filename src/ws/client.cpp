@@ -3,11 +3,11 @@
 // answer read byte by byte as it comes, up to a limit, and checked to the letter: a server that does not
 // mean WebSocket must not be taken for one. What it sent behind the answer belongs to the connection.
 
+#include "base/base64.hpp"
 #include "ws/handshake.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
-#include "http/coding/base64.hpp"
 #include <weir/io/tcp.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/scope.hpp>
@@ -21,7 +21,7 @@ namespace weir::ws::detail {
 namespace {
 
 std::string basic_credentials(const http::url& from) {
-    return "Basic " + http::detail::encode_base64(from.user() + ":" + from.password());
+    return "Basic " + base::encode_base64(from.user() + ":" + from.password());
 }
 
 std::string joined(std::span<const std::string_view> protocols) {

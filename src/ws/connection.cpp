@@ -2,13 +2,13 @@
 // The outside of a connection: checks what it is given, and starts and ends what is behind it.
 
 #include "ws/connection_core.hpp"
+#include "ws/utf8.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
 #include <weir/group.hpp>
 #include <weir/ws/connection.hpp>
-#include "ws/utf8.hpp"
 #include <weir/ws/serve.hpp>
 
 #include <algorithm>

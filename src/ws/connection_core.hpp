@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ws/outbox.hpp"
+#include "ws/receiver.hpp"
 #include "ws/ring.hpp"
 
 #include <weir/finally.hpp>
@@ -10,7 +11,6 @@
 #include <weir/sync/event.hpp>
 #include <weir/sync/mutex.hpp>
 #include <weir/ws/connection.hpp>
-#include "ws/receiver.hpp"
 #include <weir/ws/serve.hpp>
 
 #include <optional>

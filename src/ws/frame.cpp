@@ -3,9 +3,9 @@
 // more, the mask of a client, the content.
 
 #include "ws/random.hpp"
+#include "ws/utf8.hpp"
 
 #include <weir/error.hpp>
-#include "ws/utf8.hpp"
 #include <weir/ws/frame.hpp>
 
 #include <array>

@@ -4,9 +4,8 @@
 
 #include "ws/handshake.hpp"
 
+#include "base/base64.hpp"
 #include "ws/random.hpp"
-
-#include "http/coding/base64.hpp"
 
 #include <openssl/sha.h>
 
@@ -17,7 +16,7 @@ namespace weir::ws::detail {
 std::string make_key() {
     std::array<unsigned char, 16> bytes;
     fill_random(bytes);
-    return http::detail::encode_base64(bytes);
+    return base::encode_base64(bytes);
 }
 
 // 22 characters of base64 and '=='; of the last, four bits are no part of the key and mean nothing.
@@ -32,7 +31,7 @@ std::string accept_for(std::string_view key) {
     const std::string text = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     std::array<unsigned char, SHA_DIGEST_LENGTH> digest;
     SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    return http::detail::encode_base64(digest);
+    return base::encode_base64(digest);
 }
 
 }  // namespace weir::ws::detail

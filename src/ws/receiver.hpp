@@ -10,9 +10,10 @@
 // is next to none.
 #pragma once
 
+#include "ws/utf8.hpp"
+
 #include <weir/io/buffer.hpp>
 #include <weir/ws/close_code.hpp>
-#include "ws/utf8.hpp"
 #include <weir/ws/message.hpp>
 #include <weir/ws/options.hpp>
 

@@ -2,7 +2,6 @@
 // A connection that is warm parses its requests without an allocation.
 
 #include "allocations/counting.hpp"
-
 #include "http/server/request_parser.hpp"
 
 #include <string>

@@ -28,7 +28,7 @@ def anchors(path):
 def tests(root):
     """(suite, test) of all that are written."""
     found = set()
-    for source in root.glob("tests/*/*.cpp"):
+    for source in root.glob("tests/**/*.cpp"):
         text = source.read_text(encoding="utf-8")
         found.update(re.findall(r"^(?:WEIR_\w*)?TEST\w*\((\w+),\s*(\w+)", text, re.M))
     return found

@@ -2,12 +2,12 @@
 // Headers that servers and clients read, each with the whole input as its value.
 
 #include "fuzz.hpp"
-
-#include <weir/http/date.hpp>
-#include "http/files/conditions.hpp"
 #include "http/coding/content_coding.hpp"
+#include "http/files/conditions.hpp"
 #include "http/files/ranges.hpp"
 #include "http/files/served_path.hpp"
+
+#include <weir/http/date.hpp>
 #include <weir/http/headers.hpp>
 #include <weir/http/link.hpp>
 #include <weir/http/media_type.hpp>

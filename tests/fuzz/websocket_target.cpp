@@ -3,9 +3,9 @@
 // the rest is held against a plain reading of RFC 6455, whole and in pieces.
 
 #include "fuzz.hpp"
-
 #include "ws/receiver.hpp"
 #include "ws/utf8.hpp"
+
 #include <weir/ws/frame.hpp>
 
 #include <algorithm>

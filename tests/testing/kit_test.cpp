@@ -2,6 +2,7 @@
 // What the kit finds: each kind of failure in a small body that has it, seen through explore().
 
 #include "core/debug/explorer.hpp"
+
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/testing/testing.hpp>
 

@@ -2,12 +2,12 @@
 // weir watch: the feed, as a view that is painted anew a few times a second, or line by line where nobody looks.
 // Comes back by itself when the service was away, and ends when it is told why it may not.
 
+#include "base/base64.hpp"
 #include "commands.hpp"
 #include "remote.hpp"
 #include "task_view.hpp"
 
 #include <weir/error.hpp>
-#include "http/coding/base64.hpp"
 #include <weir/http/json.hpp>
 #include <weir/http/percent.hpp>
 #include <weir/io/error.hpp>
@@ -34,7 +34,7 @@ using namespace std::chrono_literals;
 
 // The way a token is given where a WebSocket is opened.
 std::string token_protocol(const std::string& token) {
-    return "weir.token." + http::detail::encode_base64url(token);
+    return "weir.token." + weir::base::encode_base64url(token);
 }
 
 // Until the connection ends.

@@ -2,9 +2,10 @@
 // Waiters are linked in the order they came and are completed in it. Callbacks go through the ready queue,
 // never inline, and are moved out of the list before anything that might come back is run or destroyed.
 
+#include "core/loop/loop_state.hpp"
+
 #include <weir/detail/context.hpp>
 #include <weir/detail/group_support.hpp>
-#include "core/loop/loop_state.hpp"
 #include <weir/future.hpp>
 
 namespace weir::detail {

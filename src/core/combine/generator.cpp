@@ -9,6 +9,7 @@
 // ends.
 
 #include "core/loop/loop_state.hpp"
+
 #include <weir/error.hpp>
 #include <weir/stream.hpp>
 

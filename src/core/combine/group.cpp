@@ -3,8 +3,9 @@
 // boundary waits for the children, and then decides: errors first, then a stop that was on its way
 // outwards, then the body's own ending.
 
-#include <weir/detail/cleanup.hpp>
 #include "core/runtime/fiber_extras.hpp"
+
+#include <weir/detail/cleanup.hpp>
 #include <weir/detail/loop_core.hpp>
 #include <weir/group.hpp>
 

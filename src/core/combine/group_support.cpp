@@ -2,8 +2,9 @@
 // A group knows its unfinished children only: one that ends is unlinked at once, its error is kept if
 // it failed, and the last one wakes the fiber that joins.
 
-#include <weir/detail/fiber_box.hpp>
 #include "core/runtime/fiber_extras.hpp"
+
+#include <weir/detail/fiber_box.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/loop.hpp>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the runtime tells people: reports through the one hook, names, and the watch on slow steps.
 
-#include "core/runtime/fiber_extras.hpp"
 #include "core/debug/fiber_namer.hpp"
-#include <weir/detail/group_support.hpp>
 #include "core/loop/loop_state.hpp"
+#include "core/runtime/fiber_extras.hpp"
+
+#include <weir/detail/group_support.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 

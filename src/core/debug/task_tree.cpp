@@ -3,8 +3,9 @@
 // children of the groups it runs.
 
 #include "core/debug/fiber_namer.hpp"
-#include <weir/detail/group_support.hpp>
 #include "core/loop/loop_state.hpp"
+
+#include <weir/detail/group_support.hpp>
 #include <weir/detail/promise.hpp>
 #include <weir/loop.hpp>
 

@@ -3,6 +3,7 @@
 // comes with weir::io, whose headers leave a function here that makes one.
 
 #include "core/loop/loop_state.hpp"
+
 #include <weir/error.hpp>
 
 #include <atomic>

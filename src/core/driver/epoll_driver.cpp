@@ -8,6 +8,7 @@
 
 #include "core/driver/brief_spin.hpp"
 #include "core/driver/wait_pacing.hpp"
+
 #include <weir/driver.hpp>
 #include <weir/error.hpp>
 

@@ -2,8 +2,9 @@
 // Those who wait for the loop to be idle stand in a list, and the loop takes the first when it
 // would otherwise wait or move simulated time.
 
-#include <weir/detail/idle.hpp>
 #include "core/loop/loop_state.hpp"
+
+#include <weir/detail/idle.hpp>
 
 namespace weir::detail {
 

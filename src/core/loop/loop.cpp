@@ -4,10 +4,11 @@
 // ever therefore starves neither timers nor sockets, and a turn costs no system call while work is
 // there.
 
-#include "core/runtime/fiber_extras.hpp"
-#include <weir/detail/group_support.hpp>
 #include "core/loop/interrupt_watch.hpp"
 #include "core/loop/loop_state.hpp"
+#include "core/runtime/fiber_extras.hpp"
+
+#include <weir/detail/group_support.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/spawn.hpp>

@@ -3,8 +3,9 @@
 // arrive in a lock-free stack that the loop takes whole and turns around, so each thread's stay in
 // order; the loop is woken only if it sleeps.
 
-#include "core/runtime/fiber_extras.hpp"
 #include "core/loop/loop_state.hpp"
+#include "core/runtime/fiber_extras.hpp"
+
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 

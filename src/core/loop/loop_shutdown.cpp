@@ -3,9 +3,10 @@
 // deadline shields break, and what that stops is named; what still does not end is named and leaked,
 // since destroying a live operation would be worse.
 
-#include "core/runtime/fiber_extras.hpp"
-#include <weir/detail/group_support.hpp>
 #include "core/loop/loop_state.hpp"
+#include "core/runtime/fiber_extras.hpp"
+
+#include <weir/detail/group_support.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 

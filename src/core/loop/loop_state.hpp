@@ -2,8 +2,9 @@
 // The insides of a loop that only the library's own sources see.
 #pragma once
 
-#include <weir/detail/context.hpp>
 #include "core/debug/explorer.hpp"
+
+#include <weir/detail/context.hpp>
 #include <weir/detail/idle.hpp>
 #include <weir/detail/loop_support.hpp>
 #include <weir/detail/mail.hpp>

@@ -3,6 +3,7 @@
 // error.
 
 #include "core/loop/loop_state.hpp"
+
 #include <weir/error.hpp>
 #include <weir/run.hpp>
 

@@ -7,9 +7,10 @@
 // A run has SIGINT and SIGTERM in the same way, one loop of the process at a time, with one addition:
 // the handler itself ends the process at the second of them.
 
-#include "core/runtime/fiber_extras.hpp"
 #include "core/loop/interrupt_watch.hpp"
 #include "core/loop/loop_state.hpp"
+#include "core/runtime/fiber_extras.hpp"
+
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 

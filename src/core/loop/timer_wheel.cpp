@@ -4,6 +4,7 @@
 // those are few and kept in a sorted list of their own.
 
 #include "core/debug/explorer.hpp"
+
 #include <weir/detail/timer_wheel.hpp>
 
 #include <bit>

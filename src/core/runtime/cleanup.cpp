@@ -3,9 +3,10 @@
 // The frame is either still there (its body has ended, its result waits to be fetched) or was destroyed
 // by a walk; an error goes into its result, or is thrown at the caller in its place.
 
+#include "core/loop/loop_state.hpp"
+
 #include <weir/cancel.hpp>
 #include <weir/detail/cleanup.hpp>
-#include "core/loop/loop_state.hpp"
 
 namespace weir::detail {
 

@@ -5,11 +5,12 @@
 // without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a stop
 // walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
 
+#include "core/runtime/fiber_extras.hpp"
+
 #include <weir/awaitable.hpp>
 #include <weir/detail/cleanup.hpp>
 #include <weir/detail/context.hpp>
 #include <weir/detail/fiber_box.hpp>
-#include "core/runtime/fiber_extras.hpp"
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/join.hpp>
 #include <weir/detail/loop_support.hpp>

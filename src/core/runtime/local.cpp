@@ -3,6 +3,7 @@
 // far less often than tasks are spawned, so spawning must be the cheap side.
 
 #include "core/runtime/fiber_extras.hpp"
+
 #include <weir/error.hpp>
 #include <weir/local.hpp>
 

@@ -4,6 +4,7 @@
 // walk's target says, so nothing has to be counted or undone.
 
 #include "core/runtime/fiber_extras.hpp"
+
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/scope.hpp>

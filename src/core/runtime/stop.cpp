@@ -9,9 +9,10 @@
 // boundary it meets what to do. The walk is a loop and runs only from loop_core::step, so neither
 // depth nor re-entrance is a concern.
 
+#include "core/runtime/fiber_extras.hpp"
+
 #include <weir/awaitable.hpp>
 #include <weir/detail/cleanup.hpp>
-#include "core/runtime/fiber_extras.hpp"
 #include <weir/detail/join.hpp>
 #include <weir/detail/promise.hpp>
 #include <weir/error.hpp>

@@ -3,6 +3,7 @@
 // once. From a stop to a token: the fiber has a source, made on first use, that cancel() requests.
 
 #include "core/runtime/fiber_extras.hpp"
+
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/stop_token.hpp>

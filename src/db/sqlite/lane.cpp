@@ -6,6 +6,7 @@
 #include "db/sqlite/lane.hpp"
 
 #include "core/runtime/fiber_extras.hpp"
+
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/refusal.hpp>

@@ -3,7 +3,7 @@
 
 #include "flow/decision/breaker_rules.hpp"
 
-#include "flow/option_checks.hpp"
+#include "base/option_checks.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What does not depend on the types of keyed<Key, Value>.
 
-#include "flow/option_checks.hpp"
+#include "base/option_checks.hpp"
 
 #include <weir/flow/keyed.hpp>
 

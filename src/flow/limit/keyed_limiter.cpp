@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What does not depend on the type of the key: complaints about options, and metrics.
 
-#include "flow/option_checks.hpp"
+#include "base/option_checks.hpp"
 
 #include <weir/flow/keyed_limiter.hpp>
 

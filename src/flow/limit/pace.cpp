@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Checks a rate and turns it into ticks, with long double: 64 bits of mantissa hold every product here.
 
-#include "flow/option_checks.hpp"
+#include "base/option_checks.hpp"
 
 #include <weir/flow/decision/pace.hpp>
 

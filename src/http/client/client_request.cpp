@@ -2,9 +2,10 @@
 // A user and a password in the URL become the header Authorization at once, so that no URL of a request
 // has them: neither the one in messages nor the one that libcurl is given.
 
+#include "base/base64.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/client_request.hpp>
-#include "http/coding/base64.hpp"
 
 #include <array>
 
@@ -79,7 +80,7 @@ client_request& client_request::set_basic_auth(std::string_view user, std::strin
         throw invalid_argument("client_request::set_basic_auth: a user's name has no ':' in it");
     }
     headers_.set("Authorization",
-                 "Basic " + detail::encode_base64(std::string(user) + ':' + std::string(password)));
+                 "Basic " + base::encode_base64(std::string(user) + ':' + std::string(password)));
     return *this;
 }
 

@@ -2,8 +2,8 @@
 // One request and its answer: an easy handle of libcurl, and what its callbacks leave behind.
 #pragma once
 
-#include "http/coding/body_decoder.hpp"
 #include "http/client/curl_list.hpp"
+#include "http/coding/body_decoder.hpp"
 #include "http/polite/host_table.hpp"
 
 #include <weir/awaitable.hpp>

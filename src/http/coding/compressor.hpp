@@ -3,6 +3,7 @@
 #pragma once
 
 #include "http/coding/content_coding.hpp"
+
 #include <weir/io/buffer.hpp>
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The header is read once; each coding remembers the last weight that was given to it, in thousandths.
 
-#include "http/message/ascii.hpp"
-
 #include "http/coding/content_coding.hpp"
+
+#include "base/ascii.hpp"
+
 #include <weir/http/headers.hpp>
 
 #include <algorithm>
@@ -42,12 +43,12 @@ struct element {
 
 std::optional<element> element_in(std::string_view text) noexcept {
     const std::size_t semicolon = text.find(';');
-    element found{trimmed(text.substr(0, semicolon))};
+    element found{base::trimmed(text.substr(0, semicolon))};
     if (!is_token(found.name)) {
         return std::nullopt;
     }
     if (semicolon != std::string_view::npos) {
-        const std::string_view parameter = trimmed(text.substr(semicolon + 1));
+        const std::string_view parameter = base::trimmed(text.substr(semicolon + 1));
         if (parameter.size() < 2 || (parameter[0] | 0x20) != 'q' || parameter[1] != '=') {
             return std::nullopt;
         }
@@ -113,7 +114,7 @@ coding_choice choose_coding(std::string_view accept_encoding, std::span<const co
 }
 
 bool is_compressible(std::string_view content_type) noexcept {
-    const std::string_view type = trimmed(content_type.substr(0, content_type.find(';')));
+    const std::string_view type = base::trimmed(content_type.substr(0, content_type.find(';')));
     const std::size_t slash = type.find('/');
     if (slash == std::string_view::npos) {
         return false;

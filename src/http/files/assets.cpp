@@ -3,12 +3,12 @@
 // plan, and a view of what lies in the program.
 
 #include "http/coding/compressor.hpp"
-
-#include <weir/error.hpp>
-#include <weir/http/assets.hpp>
 #include "http/coding/content_coding.hpp"
 #include "http/files/representation.hpp"
 #include "http/files/served_path.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/assets.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The four conditions are asked in the order that the RFC gives, so that a tag always outranks a date.
 
-#include <weir/http/date.hpp>
 #include "http/files/conditions.hpp"
+
+#include <weir/http/date.hpp>
 
 #include <algorithm>
 #include <string>

@@ -2,9 +2,10 @@
 // An open file that is to be sent.
 #pragma once
 
-#include <weir/http/body.hpp>
 #include "http/files/open_beneath.hpp"
 #include "http/files/representation.hpp"
+
+#include <weir/http/body.hpp>
 #include <weir/io/file.hpp>
 #include <weir/task.hpp>
 

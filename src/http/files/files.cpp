@@ -3,14 +3,14 @@
 // up, and the file read, on the loop if the kernel has all of it in memory, which it says without waiting;
 // else on a thread or by io_uring. Small files are kept in memory, and compared with what is there.
 
+#include "http/coding/content_coding.hpp"
 #include "http/files/file_cache.hpp"
 #include "http/files/file_source.hpp"
-
-#include <weir/error.hpp>
-#include "http/coding/content_coding.hpp"
 #include "http/files/open_beneath.hpp"
 #include "http/files/representation.hpp"
 #include "http/files/served_path.hpp"
+
+#include <weir/error.hpp>
 #include <weir/http/files.hpp>
 #include <weir/io/blocking.hpp>
 #include <weir/io/error.hpp>

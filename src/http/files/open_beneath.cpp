@@ -7,6 +7,7 @@
 // and taken apart by hand, and '..' in them goes back along the descriptors that were opened.
 
 #include "http/files/open_beneath.hpp"
+
 #include <weir/io/error.hpp>
 
 #include <fcntl.h>

@@ -2,9 +2,10 @@
 // One pass over the header. A number too large for 64 bits counts as the largest: positions behind the
 // end are all the same.
 
-#include "http/message/ascii.hpp"
-
 #include "http/files/ranges.hpp"
+
+#include "base/ascii.hpp"
+
 #include <weir/http/headers.hpp>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
     }
     std::uint64_t value = 0;
     for (const char each : text) {
-        if (!is_decimal(each)) {
+        if (!base::is_decimal(each)) {
             return std::nullopt;
         }
         const auto digit = static_cast<std::uint64_t>(each - '0');
@@ -84,7 +85,7 @@ range_choice choose_ranges(std::string_view header, std::uint64_t size, std::siz
     std::size_t asked = 0;
     for (std::string_view rest = header.substr(equals + 1);;) {
         const std::size_t comma = rest.find(',');
-        const std::string_view each = trimmed(rest.substr(0, comma));
+        const std::string_view each = base::trimmed(rest.substr(0, comma));
         if (!each.empty()) {  // lists may have empty elements
             const std::optional<byte_range> range = range_in(each, size);
             if (!range || ++asked > most) {

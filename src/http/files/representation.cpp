@@ -2,9 +2,10 @@
 // The plan of an answer. A body in several parts is laid out in full here, so that its size is known
 // before its first byte is read.
 
+#include "http/files/representation.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/date.hpp>
-#include "http/files/representation.hpp"
 
 #include <sys/random.h>
 

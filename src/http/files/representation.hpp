@@ -5,6 +5,7 @@
 
 #include "http/files/conditions.hpp"
 #include "http/files/ranges.hpp"
+
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 

@@ -2,9 +2,10 @@
 // Segments are split before they are decoded, so that an escaped slash stays what it is: part of a name
 // that no file has.
 
-#include "http/message/ascii.hpp"
-
 #include "http/files/served_path.hpp"
+
+#include "base/ascii.hpp"
+
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 
@@ -20,8 +21,8 @@ bool append_decoded(std::string& to, std::string_view segment) {
     for (std::size_t i = 0; i < segment.size(); ++i) {
         char letter = segment[i];
         if (letter == '%') {
-            const int high = i + 2 < segment.size() ? hex_digit_of(segment[i + 1]) : -1;
-            const int low = i + 2 < segment.size() ? hex_digit_of(segment[i + 2]) : -1;
+            const int high = i + 2 < segment.size() ? base::hex_digit_of(segment[i + 1]) : -1;
+            const int low = i + 2 < segment.size() ? base::hex_digit_of(segment[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 return false;
             }

@@ -2,7 +2,7 @@
 // Text and a list of where each field lies in it. What is removed leaves a hole in the text until the
 // next clear(): messages are short-lived.
 
-#include "http/message/ascii.hpp"
+#include "base/ascii.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/headers.hpp>
@@ -41,7 +41,7 @@ constexpr bool is_blank(char letter) noexcept {
 }
 
 // For messages: without what would make a mess of a terminal.
-std::string quoted(std::string_view text) {
+std::string base::quoted(std::string_view text) {
     constexpr std::size_t longest = 80;
     std::string shown = "'";
     for (const char each : text.substr(0, longest)) {
@@ -60,11 +60,12 @@ std::string quoted(std::string_view text) {
 
 void check(std::string_view name, std::string_view value) {
     if (!is_token(name)) {
-        throw invalid_argument("headers: " + quoted(name) +
+        throw invalid_argument("headers: " + base::quoted(name) +
                                " is no name of a header: letters, digits and !#$%&'*+-.^_`|~ are");
     }
     if (!is_field_value(value)) {
-        throw invalid_argument("headers: " + std::string(name) + " cannot be " + quoted(value) +
+        throw invalid_argument("headers: " + std::string(name) + " cannot be " +
+                               base::quoted(value) +
                                ": no control characters, and no blanks at the ends");
     }
 }
@@ -193,7 +194,7 @@ bool headers::lists(std::string_view name, std::string_view word) const noexcept
         std::string_view rest = field(each).value;
         for (;;) {
             const std::size_t comma = rest.find(',');
-            if (same_name(detail::trimmed(rest.substr(0, comma)), word)) {
+            if (same_name(base::trimmed(rest.substr(0, comma)), word)) {
                 return true;
             }
             if (comma == std::string_view::npos) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Content-Type, RFC 9110 section 8.3.
 
+#include "base/quoted.hpp"
 #include "http/message/parameters.hpp"
-#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/headers.hpp>
@@ -30,7 +30,7 @@ std::optional<media_type> media_type::try_parse(std::string_view text) {
 media_type media_type::parse(std::string_view text) {
     auto read = try_parse(text);
     if (!read) {
-        throw invalid_argument(detail::quoted(text) +
+        throw invalid_argument(base::quoted(text) +
                                " is no media type such as text/html; charset=utf-8");
     }
     return std::move(*read);

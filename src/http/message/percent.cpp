@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Percent-encoding, byte by byte. Upper-case digits are written, both are read.
 
-#include "http/message/ascii.hpp"
-#include "http/message/quoted.hpp"
+#include "base/ascii.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
@@ -16,7 +16,7 @@ std::string encode_component(std::string_view text) {
         if (is_unreserved(each)) {
             encoded += each;
         } else {
-            detail::append_percent(encoded, each);
+            base::append_percent(encoded, each);
         }
     }
     return encoded;
@@ -31,8 +31,8 @@ std::optional<std::string> try_percent_decode(std::string_view text, bool plus_i
         } else if (text[i] != '%') {
             decoded += text[i];
         } else {
-            const int high = i + 2 < text.size() ? detail::hex_digit_of(text[i + 1]) : -1;
-            const int low = i + 2 < text.size() ? detail::hex_digit_of(text[i + 2]) : -1;
+            const int high = i + 2 < text.size() ? base::hex_digit_of(text[i + 1]) : -1;
+            const int low = i + 2 < text.size() ? base::hex_digit_of(text[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 return std::nullopt;
             }
@@ -46,7 +46,7 @@ std::optional<std::string> try_percent_decode(std::string_view text, bool plus_i
 std::string percent_decode(std::string_view text) {
     std::optional<std::string> decoded = try_percent_decode(text);
     if (!decoded) {
-        throw invalid_argument(detail::quoted(text) +
+        throw invalid_argument(base::quoted(text) +
                                " is not percent-encoded: two hexadecimal digits follow each '%'");
     }
     return std::move(*decoded);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A list of pairs, searched in order: queries are short, and their order can matter.
 
-#include "http/message/quoted.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
@@ -16,7 +16,7 @@ namespace {
 std::string decoded(std::string_view part, std::string_view whole) {
     std::optional<std::string> plain = try_percent_decode(part, true);
     if (!plain) {
-        throw invalid_argument(detail::quoted(whole) +
+        throw invalid_argument(base::quoted(whole) +
                                " is no query: two hexadecimal digits follow each '%'");
     }
     return std::move(*plain);

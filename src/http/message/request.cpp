@@ -2,7 +2,7 @@
 // A request shows what the parser found, and reads its body from the connection that it came from, or
 // from the text that a test gave it.
 
-#include "http/message/ascii.hpp"
+#include "base/ascii.hpp"
 
 #include <weir/http/request.hpp>
 
@@ -19,10 +19,10 @@ std::string decode_form(std::string_view text) {
     std::string decoded;
     decoded.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '%' && i + 2 < text.size() && detail::hex_digit_of(text[i + 1]) >= 0 &&
-            detail::hex_digit_of(text[i + 2]) >= 0) {
-            decoded += static_cast<char>(detail::hex_digit_of(text[i + 1]) * 16 +
-                                         detail::hex_digit_of(text[i + 2]));
+        if (text[i] == '%' && i + 2 < text.size() && base::hex_digit_of(text[i + 1]) >= 0 &&
+            base::hex_digit_of(text[i + 2]) >= 0) {
+            decoded += static_cast<char>(base::hex_digit_of(text[i + 1]) * 16 +
+                                         base::hex_digit_of(text[i + 2]));
             i += 2;
         } else {
             decoded += text[i] == '+' ? ' ' : text[i];

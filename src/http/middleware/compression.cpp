@@ -4,11 +4,11 @@
 
 #include "http/coding/body_decoder.hpp"
 #include "http/coding/compressor.hpp"
+#include "http/coding/content_coding.hpp"
+#include "http/files/conditions.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/compression.hpp>
-#include "http/files/conditions.hpp"
-#include "http/coding/content_coding.hpp"
 #include <weir/http/error.hpp>
 #include <weir/io/error.hpp>
 #include <weir/time.hpp>

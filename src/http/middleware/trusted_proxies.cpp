@@ -3,7 +3,7 @@
 // which can only be read from the beginning: a line with a quote that does not end, or with anything else
 // that is wrong, has no entries that could be believed.
 
-#include "http/message/ascii.hpp"
+#include "base/ascii.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/trusted_proxies.hpp>
@@ -39,7 +39,7 @@ std::optional<io::address> address_in(std::string_view text) {
 std::string_view take_last(std::string_view& list) noexcept {
     const std::size_t comma = list.rfind(',');
     const std::string_view last =
-        detail::trimmed(comma == std::string_view::npos ? list : list.substr(comma + 1));
+        base::trimmed(comma == std::string_view::npos ? list : list.substr(comma + 1));
     list = comma == std::string_view::npos ? std::string_view() : list.substr(0, comma);
     return last;
 }

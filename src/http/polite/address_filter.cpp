@@ -2,8 +2,8 @@
 // A filter is a rule and a list of exceptions. The list is shared between copies and copied when one of
 // them changes it: filters are handed around often and changed at start-up.
 
+#include "base/quoted.hpp"
 #include "http/polite/address_bytes.hpp"
-#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/address_filter.hpp>
@@ -24,7 +24,7 @@ using detail::address_bytes;
 constexpr int v4_offset = 96;
 
 [[noreturn]] void refuse_range(std::string_view text, const std::string& why) {
-    throw invalid_argument(detail::quoted(text) + " is no range of addresses: " + why);
+    throw invalid_argument(base::quoted(text) + " is no range of addresses: " + why);
 }
 
 int read_prefix(std::string_view text, std::string_view digits, int longest) {
@@ -144,7 +144,7 @@ std::string refusal_text(const io::address& refused, std::string_view host) {
     std::string text = "the address filter refuses " + refused.text() + " (" +
                        std::string(name_of(classify(refused))) + ')';
     if (!host.empty()) {
-        text += ", to which " + detail::quoted(host) + " leads";
+        text += ", to which " + base::quoted(host) + " leads";
     }
     return text;
 }
@@ -175,7 +175,7 @@ address_filter& address_filter::allow_host(std::string_view name) {
     const bool is_name = plain.find_first_of(":/?#@[]%\\") == std::string_view::npos;
     const auto read = is_name ? url::try_parse("http://" + std::string(plain) + '/') : std::nullopt;
     if (!read || read->is_ip_literal()) {
-        throw invalid_argument("address_filter: " + detail::quoted(name) +
+        throw invalid_argument("address_filter: " + base::quoted(name) +
                                " is no host name such as internal.example or *.internal.example" +
                                (read ? "; addresses are for allow()" : ""));
     }

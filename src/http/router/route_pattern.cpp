@@ -4,7 +4,7 @@
 
 #include "http/router/route_pattern.hpp"
 
-#include "http/message/ascii.hpp"
+#include "base/ascii.hpp"
 
 #include <weir/error.hpp>
 
@@ -19,7 +19,7 @@ char take_decoded(std::string_view text, std::size_t& at) noexcept {
     if (text[at] != '%') {
         return text[at++];
     }
-    const int code = hex_digit_of(text[at + 1]) * 16 + hex_digit_of(text[at + 2]);
+    const int code = base::hex_digit_of(text[at + 1]) * 16 + base::hex_digit_of(text[at + 2]);
     at += 3;
     return static_cast<char>(code);
 }
@@ -115,8 +115,8 @@ path_form form_of(std::string_view path) noexcept {
     path_form form = path_form::plain;
     for (std::size_t at = path.find('%'); at != std::string_view::npos;
          at = path.find('%', at + 3)) {
-        if (at + 2 >= path.size() || hex_digit_of(path[at + 1]) < 0 ||
-            hex_digit_of(path[at + 2]) < 0 || (path[at + 1] == '0' && path[at + 2] == '0')) {
+        if (at + 2 >= path.size() || base::hex_digit_of(path[at + 1]) < 0 ||
+            base::hex_digit_of(path[at + 2]) < 0 || (path[at + 1] == '0' && path[at + 2] == '0')) {
             return path_form::bad;
         }
         form = path_form::encoded;

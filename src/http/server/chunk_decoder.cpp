@@ -3,9 +3,10 @@
 // where servers and proxies have disagreed: no blanks around a size, at most 16 digits, every line
 // ends with CR LF and has no other control characters, in extensions and trailers too.
 
-#include "http/message/ascii.hpp"
-
 #include "http/server/chunk_decoder.hpp"
+
+#include "base/ascii.hpp"
+
 #include <weir/http/error.hpp>
 #include <weir/http/headers.hpp>
 
@@ -126,7 +127,7 @@ void chunk_decoder::take(char next) {
 }
 
 void chunk_decoder::take_size(char next) {
-    if (const int value = hex_digit_of(next); value >= 0) {
+    if (const int value = base::hex_digit_of(next); value >= 0) {
         constexpr std::uint8_t most_digits = 16;
         if (digits_ == most_digits) refuse("a chunk size has more than 16 digits");
         left_ = digits_ == 0 ? 0 : left_ << 4;

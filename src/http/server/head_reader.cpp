@@ -5,7 +5,7 @@
 
 #include "http/server/head_reader.hpp"
 
-#include "http/message/ascii.hpp"
+#include "base/ascii.hpp"
 #include "http/url/authority.hpp"
 
 #include <weir/http/error.hpp>
@@ -36,7 +36,7 @@ template <class Visit>
 void each_element(std::string_view list, Visit visit) {
     for (;;) {
         const std::size_t comma = list.find(',');
-        visit(trimmed(list.substr(0, comma)));
+        visit(base::trimmed(list.substr(0, comma)));
         if (comma == std::string_view::npos) {
             return;
         }
@@ -185,7 +185,7 @@ private:
         std::size_t chunked = 0;
         bool is_last = false;
         each_element(coding_, [&](std::string_view name) {
-            const std::string_view token = trimmed(name.substr(0, name.find(';')));
+            const std::string_view token = base::trimmed(name.substr(0, name.find(';')));
             if (!is_token(token) || same_name(token, "identity")) {
                 refuse("Transfer-Encoding makes no sense");
             }
@@ -225,8 +225,8 @@ private:
 [[noreturn]] void refuse_version(std::string_view text) {
     const std::string_view line = text.substr(0, text.find('\r'));
     const std::string_view version = line.substr(line.rfind(' ') + 1);
-    if (version.size() == 8 && version.starts_with("HTTP/") && is_decimal(version[5]) &&
-        version[6] == '.' && is_decimal(version[7]) && version != "HTTP/1.1" &&
+    if (version.size() == 8 && version.starts_with("HTTP/") && base::is_decimal(version[5]) &&
+        version[6] == '.' && base::is_decimal(version[7]) && version != "HTTP/1.1" &&
         version != "HTTP/1.0") {
         refuse("this server speaks HTTP/1.1", status::http_version_not_supported);
     }

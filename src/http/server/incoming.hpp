@@ -3,12 +3,12 @@
 #pragma once
 
 #include "http/server/outgoing.hpp"
+#include "http/server/request_parser.hpp"
 
 #include <weir/clock.hpp>
 #include <weir/error.hpp>
 #include <weir/http/body.hpp>
 #include <weir/http/detail/request_head.hpp>
-#include "http/server/request_parser.hpp"
 #include <weir/http/server.hpp>
 #include <weir/io/detail/stream_buffer.hpp>
 #include <weir/io/error.hpp>

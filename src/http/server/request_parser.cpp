@@ -6,9 +6,10 @@
 // byte from 0x80 in a target, folding (undone silently). head_reader, which gets its parts, refuses
 // these. Bodies are ours: lengths are counted, so that data can go past the parser; see chunk_decoder.
 
+#include "http/server/request_parser.hpp"
+
 #include "http/server/head_reader.hpp"
 
-#include "http/server/request_parser.hpp"
 #include <weir/http/error.hpp>
 
 #include <algorithm>

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "http/server/chunk_decoder.hpp"
+
 #include <weir/http/detail/request_head.hpp>
 #include <weir/io/buffer.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "http/url/authority.hpp"
 
-#include "http/message/ascii.hpp"
+#include "base/ascii.hpp"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ bool is_authority(std::string_view text, bool needs_port) noexcept {
         host = text.substr(0, text.find(':'));
         const bool is_good = std::all_of(host.begin(), host.end(), [](char each) {
             const char lower = static_cast<char>(each | 0x20);
-            return (lower >= 'a' && lower <= 'z') || is_decimal(each) || each == '-' ||
+            return (lower >= 'a' && lower <= 'z') || base::is_decimal(each) || each == '-' ||
                    each == '.' || each == '_' || each == '~';
         });
         if (host.empty() || !is_good) {

@@ -2,7 +2,7 @@
 // What can be done with a URL that has been read. Changing one writes the new text and reads it again:
 // there is one place that knows what a URL looks like.
 
-#include "http/message/quoted.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>

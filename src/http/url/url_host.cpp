@@ -8,8 +8,8 @@
 
 #include "http/url/url_host.hpp"
 
+#include "base/quoted.hpp"
 #include "http/message/parameters.hpp"
-#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
@@ -94,7 +94,7 @@ bool check_name(std::string_view host, std::string& why) {
     std::size_t label = 0;
     for (const char each : host) {
         if (!is_unreserved(each) || each == '~') {
-            return refuse(why, "its host has " + quoted({&each, 1}) + " in it");
+            return refuse(why, "its host has " + base::quoted({&each, 1}) + " in it");
         }
         label = each == '.' ? 0 : label + 1;
         if (label > longest_label) {

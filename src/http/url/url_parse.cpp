@@ -2,8 +2,8 @@
 // Text to URLs. libcurl takes the text apart; each part is then checked and written in its normal form,
 // and the whole is put together anew, so that reading it again gives the same.
 
+#include "base/quoted.hpp"
 #include "http/message/parameters.hpp"
-#include "http/message/quoted.hpp"
 #include "http/url/url_host.hpp"
 
 #include <weir/error.hpp>
@@ -32,7 +32,7 @@ void append_encoded(std::string& to, std::string_view text, std::string_view unf
     for (const char each : text) {
         if (static_cast<unsigned char>(each) >= 0x80 ||
             unfit.find(each) != std::string_view::npos) {
-            detail::append_percent(to, each);
+            base::append_percent(to, each);
         } else {
             to += each;
         }
@@ -87,7 +87,7 @@ bool url_parser::check_beginning(std::string_view text) {
     }
     const std::string scheme = detail::lower_case(text.substr(0, colon));
     if (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss") {
-        return refuse("its scheme is " + detail::quoted(scheme, 20) +
+        return refuse("its scheme is " + base::quoted(scheme, 20) +
                       ", and must be http, https, ws or wss");
     }
     const std::string_view rest = text.substr(colon + 1);
@@ -181,8 +181,7 @@ bool url_parser::note_end(std::uint16_t& at) {
 url url::parse(std::string_view text) {
     url_parser parser;
     if (!parser.read(text)) {
-        throw invalid_argument(detail::quoted(without_password(text)) +
-                               " is no URL: " + parser.why);
+        throw invalid_argument(base::quoted(without_password(text)) + " is no URL: " + parser.why);
     }
     return std::move(parser.made);
 }

@@ -2,9 +2,10 @@
 // c-ares on our loop: its sockets are watched by the driver, its timeouts are a timer of the loop.
 #pragma once
 
+#include "io/dns/hosts_file.hpp"
+
 #include <weir/detail/timer_wheel.hpp>
 #include <weir/driver.hpp>
-#include "io/dns/hosts_file.hpp"
 #include <weir/io/dns.hpp>
 #include <weir/loop.hpp>
 

@@ -2,10 +2,10 @@
 // The awaited side of the resolver: an operation that is answered at once, or waits in the list of a
 // lookup that others may share.
 
+#include "io/dns/host_name.hpp"
 #include "io/dns/resolver_core.hpp"
 
 #include <weir/error.hpp>
-#include "io/dns/host_name.hpp"
 #include <weir/io/dns.hpp>
 #include <weir/io/error.hpp>
 

@@ -2,8 +2,9 @@
 // A name is checked before it reaches c-ares, which reads a backslash as an escape and ends at a zero:
 // what is asked for on the wire is what the caller wrote, or nothing is asked.
 
-#include <weir/error.hpp>
 #include "io/dns/host_name.hpp"
+
+#include <weir/error.hpp>
 #include <weir/io/error.hpp>
 
 #include <array>

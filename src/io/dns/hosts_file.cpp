@@ -2,8 +2,9 @@
 // The file is small, local and nearly always in memory: reading it takes less than handing it to another
 // thread would. What it looks like is compared with what was read (time of change, size, inode).
 
-#include <weir/error.hpp>
 #include "io/dns/hosts_file.hpp"
+
+#include <weir/error.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>

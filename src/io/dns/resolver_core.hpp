@@ -3,7 +3,6 @@
 #pragma once
 
 #include "io/dns/ares_client.hpp"
-
 #include "io/dns/dns_cache.hpp"
 #include "io/dns/hosts_file.hpp"
 

@@ -2,11 +2,11 @@
 // What the resolver knows without asking a server: addresses, this machine, the hosts file, the cache. And
 // how what it learns is arranged and worded.
 
+#include "io/dns/host_name.hpp"
 #include "io/dns/resolver_core.hpp"
+#include "io/net/address_order.hpp"
 
 #include <weir/error.hpp>
-#include "io/net/address_order.hpp"
-#include "io/dns/host_name.hpp"
 #include <weir/io/error.hpp>
 
 #include <algorithm>

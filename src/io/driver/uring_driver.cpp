@@ -20,11 +20,11 @@ std::unique_ptr<driver> make_uring_driver() {
 
 #else
 
+#include "core/driver/wait_pacing.hpp"
 #include "io/driver/ring_driver.hpp"
 #include "io/driver/uring_ring.hpp"
 #include "io/engine/watch_list.hpp"
 
-#include "core/driver/wait_pacing.hpp"
 #include <weir/error.hpp>
 #include <weir/io/detail/descriptor.hpp>
 #include <weir/io/detail/io_operation.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Each loop has one engine, chosen by what its driver can do.
 
-#include "io/engine/readiness_engine.hpp"
 #include "io/driver/ring_driver.hpp"
+#include "io/engine/readiness_engine.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/engine.hpp>

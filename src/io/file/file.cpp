@@ -2,8 +2,9 @@
 // Each function hands a share of the file's state to a coroutine, so that the descriptor stays open
 // until the last operation on it has ended, and asks carry_out as often as it takes.
 
-#include <weir/error.hpp>
 #include "io/file/file_request.hpp"
+
+#include <weir/error.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/file.hpp>
 

@@ -2,11 +2,12 @@
 // One switch for the system calls and one for io_uring's entries. What has no entry there goes to a
 // thread on either driver.
 
+#include "io/file/file_request.hpp"
+
 #include "io/driver/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/blocking.hpp>
-#include "io/file/file_request.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

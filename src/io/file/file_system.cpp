@@ -2,9 +2,10 @@
 // Paths: one request each, with the path kept in the frame of the coroutine that waits for it.
 // Directories are listed on a thread, since io_uring does not do that.
 
+#include "io/file/file_request.hpp"
+
 #include <weir/error.hpp>
 #include <weir/io/blocking.hpp>
-#include "io/file/file_request.hpp"
 #include <weir/io/error.hpp>
 #include <weir/io/file.hpp>
 #include <weir/io/file_system.hpp>

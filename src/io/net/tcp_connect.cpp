@@ -3,10 +3,11 @@
 // become one. Its code is that of the best address that could be tried at all: that there is no way to IPv6
 // is the least of the reasons.
 
-#include <weir/error.hpp>
+#include "io/dns/host_name.hpp"
 #include "io/net/address_order.hpp"
 #include "io/net/happy_eyeballs.hpp"
-#include "io/dns/host_name.hpp"
+
+#include <weir/error.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/scope.hpp>

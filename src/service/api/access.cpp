@@ -2,10 +2,11 @@
 // First what a browser says about where a request comes from, then who asks. A refusal says why: who meets one by
 // mistake, with a proxy or a name of his own, has to know which option is meant for him.
 
+#include "base/base64.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/bearer_auth.hpp>
-#include "http/coding/base64.hpp"
 #include <weir/http/problem.hpp>
 #include <weir/http/url.hpp>
 #include <weir/service/access.hpp>
@@ -72,7 +73,7 @@ void take_protocol_token(http::request& asked) {
     }
     std::string_view coded = std::string_view(offered).substr(at + token_protocol.size());
     coded = coded.substr(0, coded.find_first_of(", \t"));
-    const std::optional<std::string> token = http::detail::decode_base64url(coded);
+    const std::optional<std::string> token = base::decode_base64url(coded);
     if (token && !token->empty() && http::is_field_value(*token)) {
         asked.headers().set("Authorization", "Bearer " + *token);
     }

@@ -2,14 +2,14 @@
 // What the handlers of the API share. They are its members, by subject: tasks, queues, schedules, health, events.
 #pragma once
 
+#include "service/api/feed.hpp"
+#include "service/api/json_forms.hpp"
 #include "service/api/stats_history.hpp"
 
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 #include <weir/loop.hpp>
 #include <weir/service/api.hpp>
-#include "service/api/feed.hpp"
-#include "service/api/json_forms.hpp"
 #include <weir/sync/mutex.hpp>
 #include <weir/task.hpp>
 #include <weir/ws/connection.hpp>

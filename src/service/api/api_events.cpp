@@ -4,8 +4,8 @@
 // Each connection has two tasks: one listens to the client, the other wakes up each second and, if it is the first
 // to do so, publishes the queues to all. So the store is asked for them as long as anybody is there, and no longer.
 
+#include "base/quoted.hpp"
 #include "service/api/api_core.hpp"
-#include "http/message/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -68,7 +68,7 @@ api_core::answer api_core::attend(http::request& asked) {
             wishes.push_back({value, {}});
         } else if (name != "since") {
             throw problem(status::unprocessable_content,
-                          "the parameter " + http::detail::quoted(name, 60) +
+                          "the parameter " + base::quoted(name, 60) +
                               " is not known; known are: topic, since");
         }
     }

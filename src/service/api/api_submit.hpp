@@ -2,8 +2,9 @@
 // What submitting one task and submitting many have in common.
 #pragma once
 
-#include <weir/http/request.hpp>
 #include "service/api/json_forms.hpp"
+
+#include <weir/http/request.hpp>
 #include <weir/service/store.hpp>
 
 #include <string>

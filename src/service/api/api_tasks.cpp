@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tasks over HTTP: finding, listing, cancelling, running again. Answers are written without values in between.
 
+#include "base/quoted.hpp"
 #include "service/api/api_core.hpp"
-#include "http/message/quoted.hpp"
 
 #include <weir/http/media_type.hpp>
 #include <weir/http/problem.hpp>
@@ -52,7 +52,7 @@ void api_core::check_kind(const std::vector<std::string>& kinds, const new_task&
             all += (all.empty() ? "" : ", ") + each;
         }
         throw problem(status::unprocessable_content, "there is no handler for the kind " +
-                                                         http::detail::quoted(asked.kind, 100) +
+                                                         base::quoted(asked.kind, 100) +
                                                          "; there are: " + all);
     }
 }

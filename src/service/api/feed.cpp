@@ -3,11 +3,12 @@
 // others when one alarm for all rings. Topics live in the hub under a name that has a number in it: a topic that
 // has ended for us and begins anew is another one for the hub, so that no old position fits it by chance.
 
-#include "http/message/quoted.hpp"
+#include "service/api/feed.hpp"
+
+#include "base/quoted.hpp"
+#include "service/api/json_forms.hpp"
 
 #include <weir/http/problem.hpp>
-#include "service/api/feed.hpp"
-#include "service/api/json_forms.hpp"
 
 #include <algorithm>
 
@@ -42,7 +43,7 @@ std::string feed::proper_name(std::string_view name) {
         }
     }
     throw http::problem(http::status::unprocessable_content,
-                        "there is no topic " + http::detail::quoted(name, 100) +
+                        "there is no topic " + base::quoted(name, 100) +
                             ": there are 'all', 'stats', 'queues', 'queue:<name>' and 'task:<id>'");
 }
 

@@ -11,10 +11,11 @@
 // with their position; then it ends, and a position of it is not known any more.
 #pragma once
 
-#include <weir/clock.hpp>
-#include <weir/loop.hpp>
 #include "service/api/json_writer.hpp"
 #include "service/api/latency_window.hpp"
+
+#include <weir/clock.hpp>
+#include <weir/loop.hpp>
 #include <weir/service/store.hpp>
 #include <weir/ws/hub.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What 'GET /tasks?...' asks for, and the same as a link to the next page.
 
-#include "http/message/quoted.hpp"
+#include "base/quoted.hpp"
+#include "service/api/json_forms.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/query.hpp>
-#include "service/api/json_forms.hpp"
 
 #include <array>
 #include <charconv>
@@ -21,9 +21,7 @@ constexpr std::array<std::string_view, 9> known = {"state",    "status", "queue"
 
 [[noreturn]] void refuse(std::string_view parameter, std::string_view must) {
     http::problem_details details(http::status::unprocessable_content);
-    details
-        .detail("the parameter " + http::detail::quoted(parameter) + " must be " +
-                std::string(must))
+    details.detail("the parameter " + base::quoted(parameter) + " must be " + std::string(must))
         .member("member", parameter);
     throw http::detailed_problem(details);
 }

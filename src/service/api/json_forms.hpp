@@ -5,8 +5,9 @@
 // what would be right; a member that is not known is refused, for it is a slip of the pen more often than not.
 #pragma once
 
-#include <weir/http/request.hpp>
 #include "service/api/json_writer.hpp"
+
+#include <weir/http/request.hpp>
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
 #include <weir/service/store.hpp>

@@ -2,14 +2,14 @@
 // From JSON to what was asked for. Only forms are checked here, and what would not fit into a number; what values
 // make sense is said by check() of the things themselves.
 
-#include "http/message/quoted.hpp"
+#include "base/quoted.hpp"
+#include "service/api/json_forms.hpp"
+#include "ws/utf8.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/query.hpp>
-#include "service/api/json_forms.hpp"
-#include "ws/utf8.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ namespace weir::service::detail {
 namespace {
 
 namespace bj = boost::json;
-using http::detail::quoted;
+using weir::base::quoted;
 
 constexpr double most_seconds = 1e7;  // of a timeout or a backoff
 constexpr double most_delay = 10 * 366 * 86'400.0;
@@ -65,7 +65,7 @@ void expect_members(const bj::value& asked, std::span<const std::string_view> kn
     for (const auto& each : *object) {
         const std::string_view name(each.key().data(), each.key().size());
         if (std::find(known.begin(), known.end(), name) == known.end()) {
-            blame(name.substr(0, longest_shown), "the member " + quoted(name, longest_shown) +
+            blame(name.substr(0, longest_shown), "the member " + base::quoted(name, longest_shown) +
                                                      " is not known; known are: " + listed(known));
         }
     }

@@ -2,9 +2,9 @@
 // Whether a comma is due is seen from what was written last: after a bracket that opens, and after the colon of a
 // name, there is none.
 
-#include "http/json/json_text.hpp"
-
 #include "service/api/json_writer.hpp"
+
+#include "http/json/json_text.hpp"
 
 #include <charconv>
 #include <chrono>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "service/api/json_writer.hpp"
+
 #include <weir/service/task.hpp>
 
 #include <array>

@@ -4,10 +4,10 @@
 // may, or when a second stop comes, is stopped and given back. Only then do the loops end, the store is told that this
 // node is gone, and the stop goes on.
 
+#include "core/debug/fiber_namer.hpp"
 #include "service/engine/core.hpp"
 
 #include <weir/cancel.hpp>
-#include "core/debug/fiber_namer.hpp"
 #include <weir/error.hpp>
 #include <weir/time.hpp>
 

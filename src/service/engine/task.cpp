@@ -2,7 +2,7 @@
 // Names of states, and what a task may look like. Limits are those of what people type and databases index;
 // payloads are bounded by whoever reads them.
 
-#include "http/message/quoted.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 8> view_names = {"scheduled", "pending", 
     constexpr std::size_t shown = 60;
     std::string what = "task: ";
     what += member;
-    what += " is " + http::detail::quoted(value, shown) + "; ";
+    what += " is " + base::quoted(value, shown) + "; ";
     what += must;
     throw invalid_argument(what);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A process group of its own, so that what the program has started ends with it.
 
+#include "ws/utf8.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/process.hpp>
 #include <weir/service/handlers/exec.hpp>
-#include "ws/utf8.hpp"
 
 #include <array>
 #include <optional>

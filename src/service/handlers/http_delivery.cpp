@@ -2,6 +2,8 @@
 // One attempt per run: the task's own retries are durable, so the client's are switched off. What the policies refuse
 // was not sent, and becomes a postponement.
 
+#include "ws/utf8.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/client.hpp>
 #include <weir/http/json.hpp>
@@ -9,7 +11,6 @@
 #include <weir/refusal.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/time.hpp>
-#include "ws/utf8.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // OpenSSL computes; comparing takes the same time wherever the first difference is.
 
+#include "base/base64.hpp"
+
 #include <weir/error.hpp>
-#include "http/coding/base64.hpp"
 #include <weir/service/handlers/webhook_signature.hpp>
 
 #include <openssl/crypto.h>
@@ -18,8 +19,7 @@ namespace weir::service {
 webhook_key webhook_key::parse(std::string_view text) {
     constexpr std::string_view prefix = "whsec_";
     if (text.starts_with(prefix) && text.size() < 200) {
-        if (std::optional<std::string> bytes =
-                http::detail::decode_base64(text.substr(prefix.size()));
+        if (std::optional<std::string> bytes = base::decode_base64(text.substr(prefix.size()));
             bytes.has_value() && bytes->size() >= 24 && bytes->size() <= 64) {
             return webhook_key(std::move(*bytes));
         }
@@ -43,7 +43,7 @@ std::string webhook_key::sign(std::string_view id, std::int64_t unix_seconds,
              &size) == nullptr) {
         throw std::runtime_error("webhook key: the signature could not be computed");
     }
-    return "v1," + http::detail::encode_base64(std::span(digest).first(size));
+    return "v1," + base::encode_base64(std::span(digest).first(size));
 }
 
 std::string sign_webhook(std::span<const webhook_key> keys, std::string_view id,

@@ -2,12 +2,13 @@
 // What is decided without reading anything: ranges, conditions, codings, paths; against tables and plain
 // models.
 
-#include <weir/http/date.hpp>
-#include "http/files/conditions.hpp"
 #include "http/coding/content_coding.hpp"
+#include "http/files/conditions.hpp"
 #include "http/files/ranges.hpp"
 #include "http/files/representation.hpp"
 #include "http/files/served_path.hpp"
+
+#include <weir/http/date.hpp>
 #include <weir/http/request.hpp>
 
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Files: what is sent of a folder, what never is, and what happens to those that change meanwhile.
 
+#include "http/files/open_beneath.hpp"
 #include "served_folder.hpp"
 #include "support/io.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/date.hpp>
-#include "http/files/open_beneath.hpp"
 #include <weir/http/files.hpp>
 #include <weir/http/router.hpp>
 #include <weir/io/error.hpp>

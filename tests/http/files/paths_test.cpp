@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // No path, no link and no race leads out of the folder that is served.
 
+#include "http/files/open_beneath.hpp"
 #include "served_folder.hpp"
 #include "support/io.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/date.hpp>
-#include "http/files/open_beneath.hpp"
 #include <weir/http/files.hpp>
 #include <weir/http/router.hpp>
 #include <weir/io/error.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "http/server/request_parser.hpp"
+
 #include <weir/http/error.hpp>
 
 #include <algorithm>

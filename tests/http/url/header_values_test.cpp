@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What stands in headers: dates, against the system's own calendar; media types; links.
 
+#include "base/base64.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/date.hpp>
-#include "http/coding/base64.hpp"
 #include <weir/http/headers.hpp>
 #include <weir/http/link.hpp>
 #include <weir/http/media_type.hpp>
@@ -214,17 +215,17 @@ TEST(Base64, IsThatOfItsStandardAndStrict) {
                                                                    {"foobar", "Zm9vYmFy"},
                                                                    {"\xfb\xff", "+/8="}};
     for (const auto& [bytes, text] : known) {
-        EXPECT_EQ(encode_base64(bytes), text);
-        EXPECT_EQ(decode_base64(text), bytes);
-        EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes);
+        EXPECT_EQ(weir::base::encode_base64(bytes), text);
+        EXPECT_EQ(weir::base::decode_base64(text), bytes);
+        EXPECT_EQ(weir::base::decode_base64url(weir::base::encode_base64url(bytes)), bytes);
     }
-    EXPECT_EQ(encode_base64url("\xfb\xff"), "-_8");
+    EXPECT_EQ(weir::base::encode_base64url("\xfb\xff"), "-_8");
     for (const char* wrong : {"Z", "Zg", "Zg=", "Zg===", "====", "Z===", "Zm9v=", "Zg==Zg==",
                               "Zm 9", "Zm9v\n", "-_8=", "Zm\x80v"}) {
-        EXPECT_EQ(decode_base64(wrong), std::nullopt) << wrong;
+        EXPECT_EQ(weir::base::decode_base64(wrong), std::nullopt) << wrong;
     }
     for (const char* wrong : {"Z", "Zm9vY", "Zg==", "+/8", "Z g"}) {
-        EXPECT_EQ(decode_base64url(wrong), std::nullopt) << wrong;
+        EXPECT_EQ(weir::base::decode_base64url(wrong), std::nullopt) << wrong;
     }
     std::mt19937 random(7);
     for (std::size_t size = 0; size < 100; ++size) {
@@ -232,7 +233,7 @@ TEST(Base64, IsThatOfItsStandardAndStrict) {
         for (char& each : bytes) {
             each = static_cast<char>(random());
         }
-        EXPECT_EQ(decode_base64(encode_base64(bytes)), bytes);
-        EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes);
+        EXPECT_EQ(weir::base::decode_base64(weir::base::encode_base64(bytes)), bytes);
+        EXPECT_EQ(weir::base::decode_base64url(weir::base::encode_base64url(bytes)), bytes);
     }
 }

@@ -2,6 +2,7 @@
 // The race for the first connection, with attempts that go as they are told, in simulated time.
 
 #include "io/net/happy_eyeballs.hpp"
+
 #include <weir/testing/testing.hpp>
 
 #include <map>

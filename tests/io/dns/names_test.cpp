@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What needs no server: names, the hosts file, the cache, the order of addresses; in simulated time.
 
-#include "support.hpp"
-
-#include "io/net/address_order.hpp"
 #include "io/dns/dns_cache.hpp"
 #include "io/dns/host_name.hpp"
 #include "io/dns/hosts_file.hpp"
+#include "io/net/address_order.hpp"
+#include "support.hpp"
 
 #include <random>
 

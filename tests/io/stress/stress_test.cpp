@@ -3,8 +3,8 @@
 // nothing, stalls for nobody, and is alone again in the end. With WEIR_STRESS set, 9,000 connections
 // at a time and many waves.
 
-#include "support/io.hpp"
 #include "hostile_client.hpp"
+#include "support/io.hpp"
 
 #include <weir/detail/frame_pool.hpp>
 #include <weir/fd.hpp>

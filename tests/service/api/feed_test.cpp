@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The feed: topics, gathering under load, what those get who come back, and that nothing grows without bounds.
 
+#include "service/api/feed.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
-#include "service/api/feed.hpp"
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
 

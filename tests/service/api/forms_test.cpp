@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Tasks, queues and filters as JSON, both ways; times, ids, payloads; and whatever a client may send instead.
 
-#include <weir/error.hpp>
-#include <weir/http/json.hpp>
 #include "service/api/json_forms.hpp"
 #include "service/api/latency_window.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
 
 #include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 // which, and concerns no other task.
 
 #include "process.hpp"
-
 #include "ws/utf8.hpp"
 
 #include <stdexcept>

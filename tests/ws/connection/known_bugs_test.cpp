@@ -2,7 +2,6 @@
 // Bugs that other WebSocket libraries have had. See docs/known-bugs.md.
 
 #include "support.hpp"
-
 #include "ws/receiver.hpp"
 
 namespace {

@@ -4,7 +4,6 @@
 
 #include "support.hpp"
 #include "support/schedules.hpp"
-
 #include "ws/receiver.hpp"
 #include "ws/utf8.hpp"
 

@@ -2,8 +2,9 @@
 // The books of one transaction: queues and flows as they are read, changed in memory, and written once.
 #pragma once
 
-#include <weir/db/sqlite/session.hpp>
 #include "service/api/rate.hpp"
+
+#include <weir/db/sqlite/session.hpp>
 #include <weir/service/queue.hpp>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http::detail {
+namespace weir::base {
 
 std::string encode_base64(std::string_view bytes);
 inline std::string encode_base64(std::span<const unsigned char> bytes) {
@@ -22,4 +22,4 @@ std::string encode_base64url(std::string_view bytes);
 // None for other characters, and for a length that no bytes have.
 std::optional<std::string> decode_base64url(std::string_view text);
 
-}  // namespace weir::http::detail
+}  // namespace weir::base

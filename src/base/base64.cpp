@@ -2,12 +2,12 @@
 // Three bytes are four digits of six bits. The two alphabets differ in their last two digits; decoding is strict,
 // but for bits of the last digit that no byte needs: they mean nothing.
 
-#include "http/coding/base64.hpp"
+#include "base/base64.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace weir::http::detail {
+namespace weir::base {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::optional<std::string> decode_base64url(std::string_view text) {
     return decode(text, for_urls);
 }
 
-}  // namespace weir::http::detail
+}  // namespace weir::base

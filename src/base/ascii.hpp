@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace weir::http::detail {
+namespace weir::base {
 
 constexpr bool is_decimal(char letter) noexcept {
     return letter >= '0' && letter <= '9';
@@ -29,4 +29,4 @@ constexpr std::string_view trimmed(std::string_view text) noexcept {
                : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-}  // namespace weir::http::detail
+}  // namespace weir::base

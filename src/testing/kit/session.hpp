@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/debug/explorer.hpp"
+
 #include <weir/testing/explore.hpp>
 #include <weir/testing/reports.hpp>
 

@@ -2,7 +2,7 @@
 // A crash ends the process before anybody can print which schedule led to it. So the seed is kept
 // where a signal handler, or the sanitizers' last callback, finds it.
 
-#include "testing/session.hpp"
+#include "testing/kit/session.hpp"
 
 #include <signal.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 // Runs bodies under many schedules. explore() takes GoogleTest's results away from the running test
 // and keeps them; run_test() lets them through, and names the seed when one has failed.
 
-#include "testing/session.hpp"
+#include "testing/kit/session.hpp"
 
 #include <weir/error.hpp>
 #include <weir/loop.hpp>

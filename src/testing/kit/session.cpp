@@ -4,11 +4,12 @@
 // running, a report that nobody expected, one that was expected and did not come, steps without
 // end.
 
-#include "testing/session.hpp"
+#include "testing/kit/session.hpp"
+
+#include "core/loop/loop_state.hpp"
+#include "core/runtime/fiber_extras.hpp"
 
 #include <weir/cancel.hpp>
-#include "core/runtime/fiber_extras.hpp"
-#include "core/loop/loop_state.hpp"
 #include <weir/detail/promise.hpp>
 #include <weir/run.hpp>
 

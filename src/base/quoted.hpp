@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http::detail {
+namespace weir::base {
 
 inline void append_hex(std::string& to, char byte, std::string_view digits) {
     const auto code = static_cast<unsigned char>(byte);
@@ -34,4 +34,4 @@ inline std::string quoted(std::string_view text, std::size_t longest = 120) {
     return shown + (text.size() > longest ? "...'" : "'");
 }
 
-}  // namespace weir::http::detail
+}  // namespace weir::base
