@@ -2,15 +2,15 @@
 #
 #   weir_embed_assets(<target> <folder> [NAME <name>])
 #
-# makes the files of the folder, and of the folders in it, part of the target. "<name>.hpp", which the
-# target can include, declares
+# makes the files of the folder, and of the folders in it, part of the target. "<name>.hpp", which
+# the target can include, declares
 #
 #   std::span<const weir::http::asset> <name>();
 #
-# for weir::http::assets(). The name is that of the folder unless another is given, in letters, digits
-# and underscores. Files whose names begin with a dot are left out. An ETag is the hash of what is in
-# the file, so that it stays the same from build to build. It takes CMake alone; the files are read
-# again when one of them has changed, or when CMake finds another one.
+# for weir::http::assets(). The name is that of the folder unless another is given, in letters,
+# digits and underscores. Files whose names begin with a dot are left out. An ETag is the hash of
+# what is in the file, so that it stays the same from build to build. It takes CMake alone; the
+# files are read again when one of them has changed, or when CMake finds another one.
 
 function(weir_embed_assets target folder)
     cmake_parse_arguments(PARSE_ARGV 2 embed "" "NAME" "")

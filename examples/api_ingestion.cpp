@@ -26,9 +26,11 @@ struct product {
     std::int64_t cents;
 };
 
-// ---- the way of a page: fetched, queued, parsed, stored -------------------------------------------
+// ---- the way of a page: fetched, queued, parsed, stored
+// -------------------------------------------
 
-// From page to page, as each one says. When the workers are behind, the queue is full, and this waits.
+// From page to page, as each one says. When the workers are behind, the queue is full, and this
+// waits.
 weir::task<> fetch_all(http::polite_client& api, std::string url, weir::queue<std::string>& pages) {
     while (!url.empty()) {
         http::fetched page = co_await api.fetch(url);
@@ -52,8 +54,8 @@ std::vector<product> parse(std::string_view page) {
     return all;
 }
 
-// A page is stored as a whole or not at all; pages that wait at the same time share a commit. What comes
-// twice is there once, so that all of it can simply be done again.
+// A page is stored as a whole or not at all; pages that wait at the same time share a commit. What
+// comes twice is there once, so that all of it can simply be done again.
 weir::task<> work(weir::queue<std::string>& pages, sqlite::database& store) {
     for (;;) {
         const std::optional<std::string> page = co_await pages.next();
@@ -84,7 +86,8 @@ weir::task<> ingest(http::polite_client& api, std::string url, sqlite::database&
     co_await weir::with_group(all);
 }
 
-// ---- somebody's API: 250 products, 10 on a page, and now and then it is busy -------------------------
+// ---- somebody's API: 250 products, 10 on a page, and now and then it is busy
+// -------------------------
 
 http::router products_api(int& asked) {
     http::router api;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R17: iterators and generators: a range, pages of an interface, a comprehension, a class of one's own.
+// R17: iterators and generators: a range, pages of an interface, a comprehension, a class of one's
+// own.
 
 #include <weir/weir.hpp>
 

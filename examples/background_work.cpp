@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R3: tasks are started, main goes on, results are collected later; a failure nobody asks for is told
+// R3: tasks are started, main goes on, results are collected later; a failure nobody asks for is
+// told
 #include <weir/weir.hpp>
 
 #include <iostream>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R9: a task is cancelled, cleans up asynchronously, and the cancellation goes on to whoever awaits it
+// R9: a task is cancelled, cleans up asynchronously, and the cancellation goes on to whoever awaits
+// it
 
 #include <weir/weir.hpp>
 

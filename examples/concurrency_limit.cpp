@@ -22,8 +22,8 @@ weir::task<int> fetch(int page, weir::clock::duration time, observed& seen) {
     co_return page;
 }
 
-// A hundred requests, at most ten at a time. How many that makes per second depends on how long each takes:
-// for a limit on the rate, use a token_bucket.
+// A hundred requests, at most ten at a time. How many that makes per second depends on how long
+// each takes: for a limit on the rate, use a token_bucket.
 weir::task<> fetch_all(weir::clock::duration time_of_each) {
     weir::bulkhead slots(10);
     observed seen;

@@ -36,7 +36,8 @@ weir::task<> close_connection(connection& one) {
     std::printf("Connection %d closed\n", one.number);
 }
 
-// However the query ends (with a result, an error, or a cancel), the lease gives the connection back.
+// However the query ends (with a result, an error, or a cancel), the lease gives the connection
+// back.
 weir::task<std::string> query(weir::pool<connection>& pool, std::string sql) {
     auto connection = co_await pool.acquire();
     co_return co_await connection->execute(sql);

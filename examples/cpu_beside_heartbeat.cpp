@@ -46,7 +46,8 @@ weir::task<> compute() {
         std::printf("primes below %d: %d\n", limits[index], counts[index]);
     }
 
-    // A function that takes a stop_token hears of a cancellation; its task stops when it has returned.
+    // A function that takes a stop_token hears of a cancellation; its task stops when it has
+    // returned.
     auto endless = [](std::stop_token stop) {
         std::uint64_t rounds = 0;
         while (!stop.stop_requested()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R9: clean-up registered on the way, run last in first out when the coroutine has ended or was stopped
+// R9: clean-up registered on the way, run last in first out when the coroutine has ended or was
+// stopped
 
 #include <weir/weir.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R12: callbacks when a task has ended, also cancelled; one that throws is reported, the rest still run
+// R12: callbacks when a task has ended, also cancelled; one that throws is reported, the rest still
+// run
 #include <weir/weir.hpp>
 
 #include <iostream>

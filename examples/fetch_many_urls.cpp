@@ -50,7 +50,8 @@ weir::task<> fetch_given(std::vector<std::string> urls) {
     }
 }
 
-// ---- the scene -----------------------------------------------------------------------------------
+// ---- the scene
+// -----------------------------------------------------------------------------------
 
 weir::task<http::response> page(http::request& request, int& now, int& most) {
     most = std::max(most, ++now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R18: ordinary code calls asynchronous code: with run, and from another thread with submit and post.
+// R18: ordinary code calls asynchronous code: with run, and from another thread with submit and
+// post.
 
 #include <weir/weir.hpp>
 

@@ -37,7 +37,8 @@ weir::task<> run() {
         std::cout << "  [" << index << "] " << weir::describe(error) << '\n';
     }
 
-    // gather stops and awaits the others at the first error, and throws it: nothing is left running.
+    // gather stops and awaits the others at the first error, and throws it: nothing is left
+    // running.
     try {
         co_await weir::gather(risky_operation(3), weir::sleep(1h));
     } catch (const std::invalid_argument& error) {

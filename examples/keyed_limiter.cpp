@@ -18,8 +18,8 @@ struct response {
     long retry_after = 0;  // seconds
 };
 
-// Whom to count a request for. Anybody can write a Forwarded header, so it is believed only if our own
-// proxy wrote it: otherwise each request could come as a new client.
+// Whom to count a request for. Anybody can write a Forwarded header, so it is believed only if our
+// own proxy wrote it: otherwise each request could come as a new client.
 const std::string& client_of(const request& from) {
     const bool is_our_proxy = from.peer == "10.0.0.1";
     return is_our_proxy && !from.forwarded_for.empty() ? from.forwarded_for : from.peer;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Follows the output of another program line by line, until it has seen enough; then ends the program.
+// Follows the output of another program line by line, until it has seen enough; then ends the
+// program.
 
 #include <weir/io/buffered_reader.hpp>
 #include <weir/io/process.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// P14: policies composed: a fallback around a deadline around retries around a breaker, a limiter and a timeout
+// P14: policies composed: a fallback around a deadline around retries around a breaker, a limiter
+// and a timeout
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/fallback.hpp>
 #include <weir/flow/pipeline.hpp>

@@ -39,7 +39,8 @@ weir::task<std::vector<std::uint16_t>> scan(std::vector<std::uint16_t> ports) {
 }
 
 weir::task<> run() {
-    // Something to find: three servers on ports that the system chooses, and three that have gone again.
+    // Something to find: three servers on ports that the system chooses, and three that have gone
+    // again.
     std::vector<weir::io::listener> servers;
     std::vector<std::uint16_t> ports;
     for (int count = 0; count < 6; ++count) {

@@ -42,7 +42,8 @@ weir::task<profile> find_profile(pg::database& shop, int id) {
 }
 
 weir::task<> show(pg::database& shop, int id) {
-    // All three are on their way together; if one fails, the others are stopped, and so are their queries.
+    // All three are on their way together; if one fails, the others are stopped, and so are their
+    // queries.
     const auto [who, orders, about] =
         co_await weir::gather(find_user(shop, id), find_orders(shop, id), find_profile(shop, id));
     std::cout << who.name << " of " << about.city << ", phone " << about.phone.value_or("unknown")

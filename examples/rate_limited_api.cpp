@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // HTTP: an API for those with a token, a few requests a second each
 //
-// rate_limited_api             plays a small scene with clients of its own
-// rate_limited_api ADDRESS     serves there: curl -i -H 'Authorization: Bearer alices-token' ADDRESS/quote
+// rate_limited_api             plays a small scene with clients of its own rate_limited_api ADDRESS
+// serves there: curl -i -H 'Authorization: Bearer alices-token' ADDRESS/quote
 #include <weir/http/bearer_auth.hpp>
 #include <weir/http/client.hpp>
 #include <weir/http/client_limit.hpp>
@@ -38,7 +38,8 @@ http::router quotes() {
     return api;
 }
 
-// ---- the scene -----------------------------------------------------------------------------------
+// ---- the scene
+// -----------------------------------------------------------------------------------
 
 weir::task<int> ask(http::client& client, std::string url, std::string token) {
     http::client_request wanted(http::method::get, url);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// P9: retry with exponential backoff and jitter: as a function, as a wrapper of a callable, and as a loop
+// P9: retry with exponential backoff and jitter: as a function, as a wrapper of a callable, and as
+// a loop
 #include <weir/flow/retry.hpp>
 #include <weir/flow/retry_loop.hpp>
 #include <weir/weir.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A rate limit that three processes share through Redis: together they stay within it
 //
-// The program starts a Redis of its own, and then itself three times. With the address of a Redis as its
-// argument it is one of the three: it makes calls as fast as the limit lets it.
+// The program starts a Redis of its own, and then itself three times. With the address of a Redis
+// as its argument it is one of the three: it makes calls as fast as the limit lets it.
 #include <weir/db/redis/token_bucket.hpp>
 #include <weir/gather.hpp>
 #include <weir/io/process.hpp>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// P7: a million clients against a limiter per client and 1000 workers, one hour in less than a minute
+// P7: a million clients against a limiter per client and 1000 workers, one hour in less than a
+// minute
 //
 //     simulation_at_scale [--full] [plot.svg]
 //
-// Clients send requests at random; a few of them far too many. What the limiter lets through goes to
-// workers, who call one of ten dependencies behind retry, breaker, bulkhead and timeout. One dependency
-// fails for a while, another hangs, and there is a rush. All of it happens in simulated time, and rules
-// that must hold are checked at every step against the plainest possible model. Without --full: a
-// hundredth of everything.
+// Clients send requests at random; a few of them far too many. What the limiter lets through goes
+// to workers, who call one of ten dependencies behind retry, breaker, bulkhead and timeout. One
+// dependency fails for a while, another hangs, and there is a rush. All of it happens in simulated
+// time, and rules that must hold are checked at every step against the plainest possible model.
+// Without --full: a hundredth of everything.
 #include <weir/flow/bulkhead.hpp>
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/keyed.hpp>

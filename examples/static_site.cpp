@@ -26,7 +26,8 @@ http::router site(const std::string& folder) {
     return app;
 }
 
-// ---- the scene -----------------------------------------------------------------------------------
+// ---- the scene
+// -----------------------------------------------------------------------------------
 
 // GET, with a header more; gives the ETag of the answer.
 weir::task<std::string> ask(http::client& client, std::string url, std::string header,

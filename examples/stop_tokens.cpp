@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// std::stop_token in both directions: a std::jthread stops a task, and a cancelled task tells a library.
+// std::stop_token in both directions: a std::jthread stops a task, and a cancelled task tells a
+// library.
 
 #include <weir/weir.hpp>
 

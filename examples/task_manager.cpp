@@ -24,8 +24,8 @@ weir::task<> import_data() {
     throw std::runtime_error("the source is not available");
 }
 
-// A plain function may block, so it goes to an executor. A program would give one with threads; this
-// one lets simulated time pass instead.
+// A plain function may block, so it goes to an executor. A program would give one with threads;
+// this one lets simulated time pass instead.
 int checksum(const std::string& text) {
     int sum = 0;
     for (const char each : text) {

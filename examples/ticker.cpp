@@ -39,8 +39,8 @@ public:
     http::router routes() {
         http::router app;
         app.get("/ticks", [this](http::request& request) {
-            // Old prices are worth little: a subscriber that is slow, or comes back, gets the newest
-            // hundred at most.
+            // Old prices are worth little: a subscriber that is slow, or comes back, gets the
+            // newest hundred at most.
             ws::accept_options options;
             options.connection.outbox_messages = 100;
             options.connection.when_full = ws::overflow::drop_oldest;
@@ -67,7 +67,8 @@ private:
     int cents_ = 10'000;
 };
 
-// ---- the scene -----------------------------------------------------------------------------------
+// ---- the scene
+// -----------------------------------------------------------------------------------
 
 class subscriber {
 public:

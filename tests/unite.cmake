@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 #
-# weir_unite(<variable> <target> <source>...): sources that together are the ones given, in fewer files.
-# What several tests use is then instantiated and translated once, which took about half the processor
-# time where it was measured; who changes one file compiles more, so it is for builds from nothing.
+# weir_unite(<variable> <target> <source>...): sources that together are the ones given, in fewer
+# files. What several tests use is then instantiated and translated once, which took about half the
+# processor time where it was measured; who changes one file compiles more, so it is for builds from
+# nothing.
 #
 # Each source becomes a namespace of its own, so that names in one do not meet those in another. For
 # that the headers of all are included before, outside. A source stays alone where this would change
 # what it means: it defines what a header beside it declares, specialises templates, includes on
-# conditions or behind a macro of its own, replaces operator new, stands in a namespace of the library's
-# with others around it, or says so by naming this file.
+# conditions or behind a macro of its own, replaces operator new, stands in a namespace of the
+# library's with others around it, or says so by naming this file.
 
 option(WEIR_UNITE_TESTS "Compile several files of tests as one, for a build from nothing" OFF)
 set(WEIR_UNITED_AT_MOST 5)  # some 150 MB of memory each, with sanitizers

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What libpq can do in a plain loop: one connection in pipeline mode, so many queries under way, each with a
-// sync of its own; poll, and nothing else.
+// What libpq can do in a plain loop: one connection in pipeline mode, so many queries under way,
+// each with a sync of its own; poll, and nothing else.
 //
 //   bench_db_floor_pg WORKLOAD URL IN_FLIGHT WARM_UP_SECONDS SECONDS
 #include <libpq-fe.h>

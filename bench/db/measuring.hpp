@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What Weir's parts of suite db share: as many tasks as operations are to be under way, each doing one after
-// the other; warm-up; 'ready'; and what was done in the time that counts.
+// What Weir's parts of suite db share: as many tasks as operations are to be under way, each doing
+// one after the other; warm-up; 'ready'; and what was done in the time that counts.
 //
 //   program uring|epoll WORKLOAD WHERE IN_FLIGHT WARM_UP_SECONDS SECONDS
 #pragma once

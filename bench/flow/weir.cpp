@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The workloads of suite flow on Weir, written as a user would. 'Ready' calls are functions that return
-// a value, as in the peers' own benchmarks; with _task they are coroutines that return at once, whose own
-// cost (see await_call of suite core) comes on top.
+// The workloads of suite flow on Weir, written as a user would. 'Ready' calls are functions that
+// return a value, as in the peers' own benchmarks; with _task they are coroutines that return at
+// once, whose own cost (see await_call of suite core) comes on top.
 #include "../harness.hpp"
 
 #include <weir/flow/circuit_breaker.hpp>

@@ -27,7 +27,8 @@ double now() {
 }
 
 // What is registered and what is wanted. libcurl takes its interest back after every request: the
-// registration stays until something comes for it or the socket is closed, which saves two system calls.
+// registration stays until something comes for it or the socket is closed, which saves two system
+// calls.
 struct interest {
     unsigned registered = 0;
     unsigned wanted = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The floor of suite http's servers: what the system calls cost, and how much the load generator can
-// drive at most. It finds where a request ends, and sends the same bytes for every one.
+// The floor of suite http's servers: what the system calls cost, and how much the load generator
+// can drive at most. It finds where a request ends, and sends the same bytes for every one.
 #include "../io/bare.hpp"
 
 #include <sys/epoll.h>

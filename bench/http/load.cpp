@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The load of suite http's servers: on each connection one GET is under way at a time. wrk makes four
-// system calls a request and is as busy as the server that it drives, or busier; this one is not. The
-// first answer is read in full and says how long answers are; of the others, length, status and body
-// are compared.
+// The load of suite http's servers: on each connection one GET is under way at a time. wrk makes
+// four system calls a request and is as busy as the server that it drives, or busier; this one is
+// not. The first answer is read in full and says how long answers are; of the others, length,
+// status and body are compared.
 //
 //   bench_http_load PORT CONNECTIONS WARM_UP_SECONDS SECONDS
 #include "../io/ring_client.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The broadcaster of suite http on Weir's hub, as a user writes it, with all limits, pings and the replay
-// buffer on: what a client says goes to all.
+// The broadcaster of suite http on Weir's hub, as a user writes it, with all limits, pings and the
+// replay buffer on: what a client says goes to all.
 //
 //   bench_weir_http_broadcast uring|epoll
 #include <weir/http/router.hpp>

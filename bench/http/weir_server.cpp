@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The plain-text server of suite http on Weir, as a user writes it, with all limits and timeouts on.
+// The plain-text server of suite http on Weir, as a user writes it, with all limits and timeouts
+// on.
 //
 //   bench_weir_http_server uring|epoll
 #include <weir/http/router.hpp>

@@ -4,10 +4,10 @@
 //
 //   bench_io_load SERVER [ARGUMENT...] -- [--workload NAME|all] [--reps N] [--quick]
 //
-// starts the server with 'echo' or 'stream' as its last argument on processor 0, reads the port from
-// the server's output, and loads it from processor 1. A repetition counts if neither of the two
-// spent more than 5 % of the time in line for its processor: the wall clock says nothing here, for
-// both wait for each other.
+// starts the server with 'echo' or 'stream' as its last argument on processor 0, reads the port
+// from the server's output, and loads it from processor 1. A repetition counts if neither of the
+// two spent more than 5 % of the time in line for its processor: the wall clock says nothing here,
+// for both wait for each other.
 #include "echo_client.hpp"
 #include "server_process.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the load generators share that keep many connections busy: on io_uring, and not as the servers'
-// authors would write theirs. Receives stay armed for good, all sends of a batch go out in one call.
-// A generator has to be cheaper than the cheapest server, or it would measure itself.
+// What the load generators share that keep many connections busy: on io_uring, and not as the
+// servers' authors would write theirs. Receives stay armed for good, all sends of a batch go out in
+// one call. A generator has to be cheaper than the cheapest server, or it would measure itself.
 #pragma once
 
 #include "connecting.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The plain-text server of suite http on Boost.Beast, in the form of its example 'http_server_fast':
-// callbacks, a fixed buffer per connection, a parser and a response that are used again and again; no
-// strands, no type-erased executors, and no timers.
+// The plain-text server of suite http on Boost.Beast, in the form of its example
+// 'http_server_fast': callbacks, a fixed buffer per connection, a parser and a response that are
+// used again and again; no strands, no type-erased executors, and no timers.
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>

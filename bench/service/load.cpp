@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Submits tasks over HTTP: one request under way on each of some kept connections, on one thread and a bare epoll, so
-// that as little as can be is spent on this side. Every answer is looked at.
+// Submits tasks over HTTP: one request under way on each of some kept connections, on one thread
+// and a bare epoll, so that as little as can be is spent on this side. Every answer is looked at.
 //
 //   program PORT QUEUE IN_FLIGHT TASKS_PER_REQUEST WARM_UP_SECONDS SECONDS [MOST_TASKS]
 //
-// Prints 'ready' when it is warm and {"requests": TASKS, "seconds": S} at the end. With MOST_TASKS it ends when
-// that many are made.
+// Prints 'ready' when it is warm and {"requests": TASKS, "seconds": S} at the end. With MOST_TASKS
+// it ends when that many are made.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>

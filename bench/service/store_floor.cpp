@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the SQLite store of the task service can do by itself, without HTTP, handlers or an engine: the floor under
-// suite service. One line of JSON per figure; cpu_us is the process's, of one task.
+// What the SQLite store of the task service can do by itself, without HTTP, handlers or an engine:
+// the floor under suite service. One line of JSON per figure; cpu_us is the process's, of one task.
 //
 //   program FOLDER [PENDING [COUNT]]   PENDING tasks wait all the while, half of them in a queue that is paused;
 //                                      COUNT are submitted and run, of each kind

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The task service as `weir serve` has it, with handlers that do nothing. Suite service loads it over HTTP.
+// The task service as `weir serve` has it, with handlers that do nothing. Suite service loads it
+// over HTTP.
 //
 //   program DATABASE [WORKERS]     prints its port
 #include <weir/group.hpp>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Boost.JSON, and with it the headers of Boost that weir::http uses (Beast, Asio's buffers): makes the target BoostJson::BoostJson.
+# Boost.JSON, and with it the headers of Boost that weir::http uses (Beast, Asio's buffers): makes
+# the target BoostJson::BoostJson.
 
 find_path(BoostJson_INCLUDE_DIR boost/json.hpp)
 find_library(BoostJson_LIBRARY boost_json)

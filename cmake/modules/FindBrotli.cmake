@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Brotli, which Debian ships without a CMake package: makes the target Brotli::Brotli, both to encode
-# and to decode.
+# Brotli, which Debian ships without a CMake package: makes the target Brotli::Brotli, both to
+# encode and to decode.
 
 find_path(Brotli_INCLUDE_DIR brotli/encode.h)
 find_library(Brotli_ENCODER brotlienc)

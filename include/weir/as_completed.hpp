@@ -13,7 +13,7 @@
 // get goes to the next.
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/detail/watch_list.hpp>
 #include <weir/error.hpp>
 #include <weir/handle.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The leaf protocol: what every operation that a fiber can wait for is made of.
 //
-// An operation is an object in the frame of the coroutine that awaits it. Write a class that derives
-// from weir::operation and has
+// An operation is an object in the frame of the coroutine that awaits it. Write a class that
+// derives from weir::operation and has
 //
 //     bool ready() noexcept;    // optional: complete now, without waiting? true: it has
 //     bool start() noexcept;    // begin to wait. true: complete() will be called; false: done already
@@ -12,12 +12,12 @@
 // and co_await it in any weir coroutine. The rules:
 //
 // 1. ready() and start() report failure by remembering it and saying 'done'; resume() throws it.
-// 2. complete() is called on the loop's thread, at most once, and only after the operation has let go
-//    of everything it lent out (buffers above all). From another thread: loop.post.
+// 2. complete() is called on the loop's thread, at most once, and only after the operation has let
+//    go of everything it lent out (buffers above all). From another thread: loop.post.
 // 3. cancel() may be called again while it has answered false.
 // 4. If a stop arrives after complete() but before the fiber runs, resume() is never called: the
-//    destructor gives back what was granted. An operation whose late result must not be dropped calls
-//    complete_and_keep() instead: the fiber goes on with the result, and stops at its next suspension.
+// destructor gives back what was granted. An operation whose late result must not be dropped calls
+// complete_and_keep() instead: the fiber goes on with the result, and stops at its next suspension.
 // 5. Operations may be moved before they are awaited, and never after.
 // 6. The destructor runs in a stop walk: it must not throw.
 //
@@ -89,8 +89,8 @@ private:
 // Suspends without starting the operation: a stop is due, or the fiber has had its share.
 bool suspend_before_start(operation& leaf, detail::fiber& on) noexcept;
 
-// Drives one operation from a co_await expression. Calls go to the static type, so that the compiler
-// sees through them; the virtual functions serve the loop.
+// Drives one operation from a co_await expression. Calls go to the static type, so that the
+// compiler sees through them; the virtual functions serve the loop.
 template <class Operation>
 class leaf_awaiter {
 public:

@@ -2,8 +2,8 @@
 // What can be done about a stop: hold it off, see it as a value or an exception, clean up after it.
 #pragma once
 
-#include <weir/detail/child_call.hpp>
-#include <weir/detail/to_task.hpp>
+#include <weir/base/child_call.hpp>
+#include <weir/base/to_task.hpp>
 #include <weir/error.hpp>
 #include <weir/outcome.hpp>
 
@@ -113,8 +113,9 @@ public:
 
 }  // namespace detail
 
-// Runs the work inline and holds off a stop until it has ended: then the fiber stops, unless the work
-// threw (an error beats a stop). Put things here that must not be left half done, and keep them short.
+// Runs the work inline and holds off a stop until it has ended: then the fiber stops, unless the
+// work threw (an error beats a stop). Put things here that must not be left half done, and keep
+// them short.
 template <detail::task_like Work>
     requires(!std::derived_from<std::remove_cvref_t<Work>, any_handle>)
 auto shield(Work&& work) {
@@ -122,15 +123,15 @@ auto shield(Work&& work) {
     return detail::shield_call<detail::task_value_t<Work>>(
         detail::to_task(std::forward<Work>(work)));
 }
-// Waits for a started task and gives a copy of its value (the value itself where there is no copying);
-// a stop of the waiter leaves at once and the task runs on.
+// Waits for a started task and gives a copy of its value (the value itself where there is no
+// copying); a stop of the waiter leaves at once and the task runs on.
 template <class T>
 detail::shielding_join<T> shield(const handle<T>& started) {
     return detail::shielding_join<T>(started.checked());
 }
 
-// The outcome as a value: value, error, or another task's cancellation. This fiber's own stop passes
-// through, so a loop over settle stays cancellable.
+// The outcome as a value: value, error, or another task's cancellation. This fiber's own stop
+// passes through, so a loop over settle stays cancellable.
 template <detail::task_like Work>
 auto settle(Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
@@ -147,7 +148,8 @@ auto intercept(Work&& work) {
         detail::to_task(std::forward<Work>(work)));
 }
 
-// Turns this fiber's own stop into an exception, weir::cancelled, thrown here: for code that must catch.
+// Turns this fiber's own stop into an exception, weir::cancelled, thrown here: for code that must
+// catch.
 template <detail::task_like Work>
 auto catchable(Work&& work) {
     WEIR_CHECK_CALLABLE(Work);

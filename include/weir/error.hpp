@@ -14,8 +14,8 @@
 namespace weir {
 
 // Another fiber's cancellation, seen by whoever awaits it; and a fiber's own, inside catchable().
-// Not a std::exception, so that handlers for ordinary errors let it through. One that leaves a fiber
-// ends it as cancelled.
+// Not a std::exception, so that handlers for ordinary errors let it through. One that leaves a
+// fiber ends it as cancelled.
 class cancelled {
 public:
     cancelled() = default;
@@ -31,14 +31,15 @@ private:
     std::uint32_t origin_ = 0;
 };
 
-// ---- misuse --------------------------------------------------------------------------------------
+// ---- misuse
+// --------------------------------------------------------------------------------------
 
 class misuse : public std::logic_error {
 public:
     using std::logic_error::logic_error;
 };
-// An object was used in a state that does not allow it: a consumed task, a finished group, a promise
-// set twice, a task that awaits itself.
+// An object was used in a state that does not allow it: a consumed task, a finished group, a
+// promise set twice, a task that awaits itself.
 class invalid_state : public misuse {
 public:
     using misuse::misuse;
@@ -59,7 +60,8 @@ public:
     using misuse::misuse;
 };
 
-// ---- failures ------------------------------------------------------------------------------------
+// ---- failures
+// ------------------------------------------------------------------------------------
 
 class timed_out : public std::runtime_error {
 public:

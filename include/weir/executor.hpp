@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// executor: where functions that block are run, so that the loop is not held up. A thread pool, a single
-// thread, or, in a test, whatever the test wants.
+// executor: where functions that block are run, so that the loop is not held up. A thread pool, a
+// single thread, or, in a test, whatever the test wants.
 #pragma once
 
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/task.hpp>
 
 namespace weir {

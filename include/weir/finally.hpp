@@ -9,7 +9,8 @@
 
 namespace weir {
 
-// How work ended, as its clean-up is told. A weir::cancelled that leaves the work counts as stopped.
+// How work ended, as its clean-up is told. A weir::cancelled that leaves the work counts as
+// stopped.
 enum class ending : unsigned char { value, error, stopped };
 
 namespace detail {
@@ -183,9 +184,9 @@ auto open_use_and_close(task<Resource> opening, Body body)
 
 }  // namespace detail
 
-// co_await finally(work, cleanup): the clean-up runs however the work ends: value, error or stop. It is
-// a task, or a callable that makes one and may take an `ending`. It is shielded; what it throws
-// replaces the ending.
+// co_await finally(work, cleanup): the clean-up runs however the work ends: value, error or stop.
+// It is a task, or a callable that makes one and may take an `ending`. It is shielded; what it
+// throws replaces the ending.
 template <detail::task_like Work, class Cleanup>
 auto finally(Work&& work, Cleanup&& cleanup) {
     WEIR_CHECK_CALLABLE(Work);
@@ -200,9 +201,9 @@ auto finally(Work&& work, Cleanup&& cleanup) {
     }
 }
 
-// co_await with(resource, body): opens it (if it has open()), runs body(resource), and closes it with
-// close() or close(ending), whatever happens. The resource is an object, or a task that makes one.
-// Pass an lvalue to keep ownership.
+// co_await with(resource, body): opens it (if it has open()), runs body(resource), and closes it
+// with close() or close(ending), whatever happens. The resource is an object, or a task that makes
+// one. Pass an lvalue to keep ownership.
 template <class Resource, class Body>
 auto with(Resource&& resource, Body&& body) {
     WEIR_CHECK_CALLABLE(Body);
@@ -217,8 +218,8 @@ auto with(Resource&& resource, Body&& body) {
     }
 }
 
-// co_await defer(fn, args...): fn(args...) makes a task that is run when this coroutine has ended, after
-// its locals are gone; last registered, first run; shielded. It owns what it is given.
+// co_await defer(fn, args...): fn(args...) makes a task that is run when this coroutine has ended,
+// after its locals are gone; last registered, first run; shielded. It owns what it is given.
 template <class Callable, class... Args>
     requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
 detail::defer_awaiter defer(Callable&& callable, Args&&... args) {

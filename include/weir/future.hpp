@@ -43,8 +43,8 @@ public:
         return checked("cancelled()").now() == detail::future_base::state::cancelled;
     }
 
-    // co_await f: a reference to the value, any number of times, without a turn of the loop if it is
-    // there. Throws the error, or weir::cancelled. Tasks that wait go on in the order they came.
+    // co_await f: a reference to the value, any number of times, without a turn of the loop if it
+    // is there. Throws the error, or weir::cancelled. Tasks that wait go on in the order they came.
     // Cancelling a task that waits leaves the future as it is.
     auto make_operation() const& {
         return detail::future_recipe<detail::shared_future_wait<T>>{checked("co_await")};
@@ -60,14 +60,15 @@ public:
         of.check_value("result()");
         return of.shared();
     }
-    // The error; null if there is a value. Throws weir::cancelled, or invalid_state if it is not done.
+    // The error; null if there is a value. Throws weir::cancelled, or invalid_state if it is not
+    // done.
     std::exception_ptr error() const { return checked("error()").error(); }
 
     // Ends it as cancelled: who awaits it gets weir::cancelled. False if it was done already.
     bool cancel(std::string_view reason = {}) const { return checked("cancel()").cancel(reason); }
 
-    // Called with the future, through the loop, when it is done, in the order of registration; at its
-    // next turn if it is done already. One that throws is reported, the others still run.
+    // Called with the future, through the loop, when it is done, in the order of registration; at
+    // its next turn if it is done already. One that throws is reported, the others still run.
     template <class Callback>
     callback_id add_done_callback(
         Callback callback, std::source_location where = std::source_location::current()) const {

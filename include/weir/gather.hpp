@@ -20,8 +20,8 @@
 // all.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/detail/combine.hpp>
-#include <weir/detail/to_task.hpp>
 
 #include <functional>
 #include <tuple>

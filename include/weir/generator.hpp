@@ -29,8 +29,8 @@
 //   that still exist are closed the same way, before the loop is.
 #pragma once
 
+#include <weir/base/child_call.hpp>
 #include <weir/cancel.hpp>
-#include <weir/detail/child_call.hpp>
 #include <weir/detail/generator_support.hpp>
 #include <weir/finally.hpp>
 

@@ -2,8 +2,8 @@
 // with_group: tasks that live no longer than a block.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/detail/group_support.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>
 
@@ -19,8 +19,8 @@ public:
     task_group& operator=(const task_group&) = delete;
     ~task_group() { detail::release_group(state_); }
 
-    // Starts a task in the group. Throws invalid_state when the group is shutting down or has ended;
-    // the task is then destroyed unstarted.
+    // Starts a task in the group. Throws invalid_state when the group is shutting down or has
+    // ended; the task is then destroyed unstarted.
     template <class T>
     handle<T> spawn(task<T> work, const spawn_options& how = {},
                     std::source_location where = std::source_location::current()) const {
@@ -58,7 +58,8 @@ private:
 
 namespace detail {
 
-// The boundary around a group's body: runs it, then waits for the children, then lets the ending go on.
+// The boundary around a group's body: runs it, then waits for the children, then lets the ending go
+// on.
 class group_boundary : public scope {
 public:
     static constexpr const char* boundary_name = "group";
@@ -136,10 +137,10 @@ auto run_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
 
 }  // namespace detail
 
-// co_await with_group([&](task_group& group) -> task<T> { group.spawn(...); ... }): gives the body's
-// value when the body and all children have ended. If one fails, the others are stopped and awaited,
-// and all errors are thrown as one error_group. If this task is stopped, so are they.
-// What children refer to is declared before the group, not in its body: the body's locals end first.
+// co_await with_group([&](task_group& group) -> task<T> { group.spawn(...); ... }): gives the
+// body's value when the body and all children have ended. If one fails, the others are stopped and
+// awaited, and all errors are thrown as one error_group. If this task is stopped, so are they. What
+// children refer to is declared before the group, not in its body: the body's locals end first.
 template <class Body>
     requires detail::starts_task<std::remove_reference_t<Body>&, task_group&>
 auto with_group(Body&& body) {

@@ -2,9 +2,9 @@
 // handle<T>: a started task. Shared, cheap to copy; the task runs on when the last one goes.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/join.hpp>
-#include <weir/detail/unique_function.hpp>
 
 #include <cstdint>
 #include <string>
@@ -46,8 +46,8 @@ decltype(auto) shared_value(fiber_box<T>& ended) {
     }
 }
 
-// A value of one's own, though others may hold handles too: a copy, or the value itself where it cannot
-// be copied.
+// A value of one's own, though others may hold handles too: a copy, or the value itself where it
+// cannot be copied.
 template <class T>
 T own_value(fiber_box<T>& ended) {
     if constexpr (std::is_reference_v<T>) {

@@ -3,9 +3,9 @@
 // rest. Most programs never name it: weir::run makes one.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
 #include <weir/detail/loop_core.hpp>
-#include <weir/detail/unique_function.hpp>
 #include <weir/driver.hpp>
 #include <weir/handle.hpp>
 #include <weir/report.hpp>
@@ -33,16 +33,16 @@ bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callbac
 }  // namespace detail
 
 // automatic: io_uring in programs that use weir::io, where the kernel allows it; else epoll. The
-// environment variable WEIR_DRIVER (epoll or uring) decides otherwise. One that is named and cannot be
-// had is a loop_error.
+// environment variable WEIR_DRIVER (epoll or uring) decides otherwise. One that is named and cannot
+// be had is a loop_error.
 enum class driver_kind : unsigned char { automatic, simulated, epoll, uring };
 
 // What run does about the signals that ask a program to end.
 enum class signal_handling : unsigned char {
     // The first SIGINT or SIGTERM cancels the main task; run then waits for clean-up until the
     // shutdown deadline, which counts from the signal, and throws interrupted. A second one ends
-    // the process at once. Signals that the program handles or ignores itself are left alone, as are
-    // all of them when another loop of the process has them or the driver is simulated.
+    // the process at once. Signals that the program handles or ignores itself are left alone, as
+    // are all of them when another loop of the process has them or the driver is simulated.
     graceful,
     none,
 };
@@ -178,8 +178,8 @@ public:
     // From any thread. The callbacks of one thread keep their order.
     post_handle post(detail::unique_function<void()> callback,
                      std::source_location where = std::source_location::current());
-    // From any thread: starts fn(args...), which makes a task, on the loop, and gives a submission<T>
-    // to wait for it with. Defined in <weir/submit.hpp>.
+    // From any thread: starts fn(args...), which makes a task, on the loop, and gives a
+    // submission<T> to wait for it with. Defined in <weir/submit.hpp>.
     template <class Callable, class... Args>
     auto submit(Callable&& callable, Args&&... args);
 
@@ -197,7 +197,8 @@ public:
     // simulated.
     void on_signal(int number, detail::unique_function<void()> callback,
                    std::source_location where = std::source_location::current());
-    // Restores what the signal did before, such as to end a run; false if there was no registration.
+    // Restores what the signal did before, such as to end a run; false if there was no
+    // registration.
     bool remove_signal(int number) noexcept;
 
     void on_report(report_handler handler);  // an empty one restores the default: standard error

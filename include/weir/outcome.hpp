@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// outcome<T>: how something ended, as a value: with a value, an error, a cancellation, or a refusal.
+// outcome<T>: how something ended, as a value: with a value, an error, a cancellation, or a
+// refusal.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -36,7 +37,8 @@ struct stop_origin {
     }
 };
 stop_origin origin_of(fiber& on, frame* target) noexcept;
-// Asks for the same stop again; false on another fiber, or when the scope that it was aimed at has ended.
+// Asks for the same stop again; false on another fiber, or when the scope that it was aimed at has
+// ended.
 bool ask_again(const stop_origin& origin) noexcept;
 
 // A cancellation that was seen: rare, so it is kept apart and an outcome stays small.
@@ -134,9 +136,9 @@ public:
     // Only if is_refused().
     const weir::refusal& refusal() const noexcept { return *std::get_if<3>(&state_); }
 
-    // co_await std::move(outcome): the value, or the error thrown, or the intercepted stop resumed. Where
-    // there is nothing left to stop (the scope it was aimed at has ended, this is another task) or a
-    // shield holds it off, weir::cancelled is thrown.
+    // co_await std::move(outcome): the value, or the error thrown, or the intercepted stop resumed.
+    // Where there is nothing left to stop (the scope it was aimed at has ended, this is another
+    // task) or a shield holds it off, weir::cancelled is thrown.
     auto make_operation() && { return recipe{std::move(*this)}; }
 
 private:

@@ -38,8 +38,8 @@ struct refusal {
 };
 
 namespace detail {
-// A copy, member by member. One in a single block would have to wait until the members, which were written
-// one by one just before, have reached the cache: some 5 ns each time it is handed on.
+// A copy, member by member. One in a single block would have to wait until the members, which were
+// written one by one just before, have reached the cache: some 5 ns each time it is handed on.
 inline refusal copy_of(const refusal& why) noexcept {
     return {.reason = why.reason, .retry_after = why.retry_after};
 }

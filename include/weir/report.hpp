@@ -2,7 +2,7 @@
 // Reports: everything that goes wrong where no caller is there to be told comes through one hook.
 #pragma once
 
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/handle.hpp>
 
 #include <exception>

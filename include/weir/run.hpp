@@ -11,8 +11,8 @@
 namespace weir {
 
 // Makes a loop, runs the task to its end, then cancels and awaits whatever else was started, closes
-// the loop, and returns the task's value or throws its error. SIGINT and SIGTERM cancel the task, and
-// run throws interrupted when all has ended (loop_options::signals); a task that answers the
+// the loop, and returns the task's value or throws its error. SIGINT and SIGTERM cancel the task,
+// and run throws interrupted when all has ended (loop_options::signals); a task that answers the
 // cancellation with a value is believed. Inside a running loop it throws loop_error: await the task
 // there instead.
 template <class T>
@@ -35,8 +35,8 @@ auto run(Callable&& callable, Args&&... args) {
 inline constexpr int exit_with_late_tasks = 70;
 
 namespace detail {
-// The exit code of a run that has thrown; prints the error unless it is a stop by a signal. The loop
-// is null if it could not be made.
+// The exit code of a run that has thrown; prints the error unless it is a stop by a signal. The
+// loop is null if it could not be made.
 int exit_code_of(loop* ended, const std::exception_ptr& failure) noexcept;
 // The same for one that has returned.
 int exit_code_of(loop& ended, int value) noexcept;

@@ -2,8 +2,8 @@
 // cancel_scope: a part of a task that can be stopped by itself, at a time or on request.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/detail/timed_scope.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/loop.hpp>
 #include <weir/outcome.hpp>
 

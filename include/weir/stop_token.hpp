@@ -10,8 +10,8 @@
 namespace weir {
 
 // A token that is requested when the running task is cancelled: for libraries that take one. Its
-// callbacks run inside cancel(), on the loop's thread. Stops of a part of the task (a timeout, a scope)
-// do not count. Throws loop_error outside of tasks.
+// callbacks run inside cancel(), on the loop's thread. Stops of a part of the task (a timeout, a
+// scope) do not count. Throws loop_error outside of tasks.
 std::stop_token stop_token_of_current();
 
 namespace detail {
@@ -42,9 +42,10 @@ auto run_with_token(std::stop_token token, task<T> work)
 
 }  // namespace detail
 
-// co_await with_stop_token(token, work): the work, stopped when the token is requested, on any thread.
-// Gives an optional with the work's value, empty if it was stopped for that; for work without a value,
-// whether it ended by itself. A token that was requested before stops the work at its first suspension.
+// co_await with_stop_token(token, work): the work, stopped when the token is requested, on any
+// thread. Gives an optional with the work's value, empty if it was stopped for that; for work
+// without a value, whether it ended by itself. A token that was requested before stops the work at
+// its first suspension.
 template <detail::task_like Work>
 auto with_stop_token(std::stop_token token, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);

@@ -8,7 +8,8 @@
 //
 // Each takes its stream over, and closes it (if it has a close()) when it has ended or is closed
 // itself. The functions given to map, filter and for_each may return a task, which is then awaited.
-// Values are moved from one to the next; what a generator<T&> refers to is copied and stays as it is.
+// Values are moved from one to the next; what a generator<T&> refers to is copied and stays as it
+// is.
 #pragma once
 
 #include <weir/generator.hpp>
@@ -98,7 +99,8 @@ template <class Int>
 generator<Int> count(Int first, Int last, Int step) {
     while (step > 0 ? first < last : first > last) {
         co_yield first;
-        // Compared before adding, which might overflow; as unsigned numbers, since so might the distance.
+        // Compared before adding, which might overflow; as unsigned numbers, since so might the
+        // distance.
         using distance = std::uintmax_t;
         const auto from = static_cast<distance>(first);
         const auto to = static_cast<distance>(last);

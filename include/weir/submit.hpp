@@ -19,8 +19,8 @@ namespace weir {
 
 namespace detail {
 
-// Shared by the submitting side and the loop. The handle belongs to the loop's thread, the outcome to
-// whoever holds the mutex.
+// Shared by the submitting side and the loop. The handle belongs to the loop's thread, the outcome
+// to whoever holds the mutex.
 class submission_base {
 public:
     explicit submission_base(loop& home) : home_(&home), mail_(home.mail()) {}
@@ -153,8 +153,8 @@ private:
 
 }  // namespace detail
 
-// Work that was submitted. May be used on any thread, by one thread at a time. The work goes on when it
-// is dropped.
+// Work that was submitted. May be used on any thread, by one thread at a time. The work goes on
+// when it is dropped.
 template <class T>
 class submission {
 public:
@@ -162,9 +162,9 @@ public:
     explicit submission(std::shared_ptr<detail::submission_state<T>> state) noexcept
         : state_(std::move(state)) {}
 
-    // Blocks until the work has ended. The value, once; or throws the work's error, weir::cancelled if it
-    // was cancelled, loop_error if the loop was closed first, or at once if called on the loop's own
-    // thread, which would wait for itself.
+    // Blocks until the work has ended. The value, once; or throws the work's error, weir::cancelled
+    // if it was cancelled, loop_error if the loop was closed first, or at once if called on the
+    // loop's own thread, which would wait for itself.
     T get() { return state_->take(); }
     void wait() const { state_->wait(); }
     // True if it has ended within the time.
@@ -174,8 +174,8 @@ public:
                                   std::chrono::ceil<std::chrono::steady_clock::duration>(time));
     }
     bool done() const { return state_->is_done(); }
-    // Asks the work to stop, also before it was started; get() then waits for its end. False if it has
-    // ended already.
+    // Asks the work to stop, also before it was started; get() then waits for its end. False if it
+    // has ended already.
     bool cancel(std::string reason = {}) {
         return detail::submission_base::cancel(state_, std::move(reason));
     }

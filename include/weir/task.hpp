@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// task<T>: a lazy coroutine. Nothing runs until it is awaited (a call, on the same fiber) or spawned.
+// task<T>: a lazy coroutine. Nothing runs until it is awaited (a call, on the same fiber) or
+// spawned.
 #pragma once
 
 #include <weir/detail/promise.hpp>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
 #include <weir/task.hpp>
 

@@ -2,8 +2,8 @@
 // timeout and timeout_or: a limit on the time of some work.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/detail/timed_scope.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 
@@ -44,8 +44,8 @@ private:
     Fallback fallback_;
 };
 
-// With no time left: work is not started, a running task is cancelled, and a single operation succeeds
-// if it can without waiting.
+// With no time left: work is not started, a running task is cancelled, and a single operation
+// succeeds if it can without waiting.
 template <class Work>
 inline constexpr timed_scope::expiry late_start =
     !makes_operation<Work> && !leaf_operation<Work>            ? timed_scope::expiry::before_start
@@ -60,14 +60,15 @@ clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
 }  // namespace detail
 
 // The earliest deadline of the timeouts and scopes around the running code, those around the groups
-// and gathers it belongs to included; the end of time if there is none. What cannot succeed until then
-// need not be tried.
+// and gathers it belongs to included; the end of time if there is none. What cannot succeed until
+// then need not be tried.
 clock::time_point current_deadline() noexcept;
 
-// co_await timeout(1s, work), or timeout_at(deadline, work): the work's result, or timed_out. At the deadline the work is stopped and
-// its clean-up awaited; work that answers the stop with a value or an error of its own is listened to.
-// With no time left, work is not even started; a handle is cancelled, unless its task has ended; and an
-// operation gets what it can have without waiting. A timed_out thrown by the work itself is passed on.
+// co_await timeout(1s, work), or timeout_at(deadline, work): the work's result, or timed_out. At
+// the deadline the work is stopped and its clean-up awaited; work that answers the stop with a
+// value or an error of its own is listened to. With no time left, work is not even started; a
+// handle is cancelled, unless its task has ended; and an operation gets what it can have without
+// waiting. A timed_out thrown by the work itself is passed on.
 template <detail::task_like Work>
 auto timeout_at(clock::time_point deadline, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);

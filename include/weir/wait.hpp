@@ -10,7 +10,7 @@
 // expression.)
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/detail/watch_list.hpp>
 #include <weir/loop.hpp>
 #include <weir/time.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Three bytes are four digits of six bits. The two alphabets differ in their last two digits; decoding is strict,
-// but for bits of the last digit that no byte needs: they mean nothing.
+// Three bytes are four digits of six bits. The two alphabets differ in their last two digits;
+// decoding is strict, but for bits of the last digit that no byte needs: they mean nothing.
 
 #include "base/base64.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Base64 (RFC 4648), for headers, keys and signatures. Bytes are those of a text, whatever they mean.
+// Base64 (RFC 4648), for headers, keys and signatures. Bytes are those of a text, whatever they
+// mean.
 #pragma once
 
 #include <optional>

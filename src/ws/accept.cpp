@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A server's handshake: the request is checked and answered here; the connection begins when the server has
-// sent the answer and hands its stream over. It runs as an idle wait of the server's, so that a drain
-// stops it, and the peer is told going_away at once.
+// A server's handshake: the request is checked and answered here; the connection begins when the
+// server has sent the answer and hands its stream over. It runs as an idle wait of the server's, so
+// that a drain stops it, and the peer is told going_away at once.
 
 #include "ws/handshake.hpp"
 

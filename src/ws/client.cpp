@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A client's handshake. The request is written out when it is asked for; then the stream is made, and the
-// answer read byte by byte as it comes, up to a limit, and checked to the letter: a server that does not
-// mean WebSocket must not be taken for one. What it sent behind the answer belongs to the connection.
+// A client's handshake. The request is written out when it is asked for; then the stream is made,
+// and the answer read byte by byte as it comes, up to a limit, and checked to the letter: a server
+// that does not mean WebSocket must not be taken for one. What it sent behind the answer belongs to
+// the connection.
 
 #include "base/base64.hpp"
 #include "ws/handshake.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the handler does with a connection: messages go into the outbox, where the writer finds them, and
-// come from the inbox, where the reader puts them. After is_closing_ nothing goes out any more but our
-// close frame, which is the last. connection_end.cpp has the ways to the end, connection_tasks.cpp the
-// tasks.
+// What the handler does with a connection: messages go into the outbox, where the writer finds
+// them, and come from the inbox, where the reader puts them. After is_closing_ nothing goes out any
+// more but our close frame, which is the last. connection_end.cpp has the ways to the end,
+// connection_tasks.cpp the tasks.
 
 #include "ws/connection_core.hpp"
 

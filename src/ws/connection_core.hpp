@@ -29,8 +29,8 @@ public:
     task<> read();
     task<> write();
     task<> watch();
-    // The end of the connection, after the handler: closes unless that has been done, and waits until
-    // nothing is under way any more.
+    // The end of the connection, after the handler: closes unless that has been done, and waits
+    // until nothing is under way any more.
     task<> shut_down(weir::ending how);
 
     // See connection.hpp.

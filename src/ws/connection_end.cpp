@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How a connection comes to its end. There are four ways. begin_close: we say good-bye and wait for the
-// peer's answer. peer_closed and peer_failed: the peer said its last word; our answer waits until the
-// handler has taken what came before and asks for more, since it may want to answer that. send_away: the
-// peer is too slow. lose: nothing more can be said. close_deadline_ makes sure that the others end there
-// at last.
+// How a connection comes to its end. There are four ways. begin_close: we say good-bye and wait for
+// the peer's answer. peer_closed and peer_failed: the peer said its last word; our answer waits
+// until the handler has taken what came before and asks for more, since it may want to answer that.
+// send_away: the peer is too slow. lose: nothing more can be said. close_deadline_ makes sure that
+// the others end there at last.
 //
 // The first of them decides what the handler is told: end_.
 
@@ -97,8 +97,8 @@ void connection_core::peer_failed(close_code code, std::string_view why) {
     answer_with(make_close(code, why));
 }
 
-// Nothing more will come. Unless the handler waits for more already, it may have to say something about
-// what came before.
+// Nothing more will come. Unless the handler waits for more already, it may have to say something
+// about what came before.
 void connection_core::answer_with(frame said) {
     answer_ = std::move(said);
     const bool is_at_work = takes_messages_ && receivers_ == 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The tasks behind a connection. The reader feeds what comes to the receiver, and after the peer's last
-// word only discards, until the peer ends the stream. The writer writes whatever waits, as much as it can
-// at once, and ends our direction when both have said good-bye: as the RFC wants it, the server first, the
-// client when the server has. The watch looks at the times: it sends pings, and gives the connection up
-// when the peer does not answer, does not take what is written, or does not close. It has no timer for each
-// write: it wakes up at least every write_timeout, and no write that began after that can be due earlier.
+// The tasks behind a connection. The reader feeds what comes to the receiver, and after the peer's
+// last word only discards, until the peer ends the stream. The writer writes whatever waits, as
+// much as it can at once, and ends our direction when both have said good-bye: as the RFC wants it,
+// the server first, the client when the server has. The watch looks at the times: it sends pings,
+// and gives the connection up when the peer does not answer, does not take what is written, or does
+// not close. It has no timer for each write: it wakes up at least every write_timeout, and no write
+// that began after that can be due earlier.
 
 #include "ws/connection_core.hpp"
 

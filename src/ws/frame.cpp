@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Frames as they go out (RFC 6455, section 5.2): one or two bytes of flags, the length in 0, 2 or 8 bytes
-// more, the mask of a client, the content.
+// Frames as they go out (RFC 6455, section 5.2): one or two bytes of flags, the length in 0, 2 or 8
+// bytes more, the mask of a client, the content.
 
 #include "ws/random.hpp"
 #include "ws/utf8.hpp"

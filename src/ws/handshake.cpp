@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The answer to a key is the SHA-1 of the key and a fixed text, in base64. It proves that the server means
-// WebSocket, and keeps no secret.
+// The answer to a key is the SHA-1 of the key and a fixed text, in base64. It proves that the
+// server means WebSocket, and keeps no secret.
 
 #include "ws/handshake.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The public face of the hub: its core is shared with the calls under way, so that a hub may be destroyed
-// inside one; a membership is a place in a topic that tells the topic where it is.
+// The public face of the hub: its core is shared with the calls under way, so that a hub may be
+// destroyed inside one; a membership is a place in a topic that tells the topic where it is.
 
 #include "ws/hub_core.hpp"
 
@@ -11,7 +11,8 @@
 
 namespace weir::ws {
 
-// ---- position ------------------------------------------------------------------------------------
+// ---- position
+// ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -51,7 +52,8 @@ std::optional<position> position::parse(std::string_view token) noexcept {
     return read;
 }
 
-// ---- membership ----------------------------------------------------------------------------------
+// ---- membership
+// ----------------------------------------------------------------------------------
 
 membership::membership(membership&& other) noexcept
     : topic_(std::exchange(other.topic_, nullptr)),
@@ -81,7 +83,8 @@ void membership::leave() noexcept {
     }
 }
 
-// ---- hub -----------------------------------------------------------------------------------------
+// ---- hub
+// -----------------------------------------------------------------------------------------
 
 hub::hub(const hub_options& options) : core_(std::make_shared<detail::hub_core>(options)) {}
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A delivery goes over the members that the topic had when it began. What is published to the topic meanwhile
-// gets its number and its place in the log at once, and is delivered after it. So every member sees the
-// numbers in order, whatever members do in post().
+// A delivery goes over the members that the topic had when it began. What is published to the topic
+// meanwhile gets its number and its place in the log at once, and is delivered after it. So every
+// member sees the numbers in order, whatever members do in post().
 //
-// A join counts as a delivery too: it takes its frames from the log first and posts them then, and what is
-// published in between comes behind them.
+// A join counts as a delivery too: it takes its frames from the log first and posts them then, and
+// what is published in between comes behind them.
 
 #include "ws/hub_core.hpp"
 
@@ -59,7 +59,8 @@ private:
     bool delivers_ = false;
 };
 
-// ---- joining -------------------------------------------------------------------------------------
+// ---- joining
+// -------------------------------------------------------------------------------------
 
 void hub_core::join(const subscriber_ref& to, std::string_view name, membership& made) {
     topic& in = find_or_make(name);
@@ -136,7 +137,8 @@ void hub_core::join(const subscriber_ref& to, std::string_view name, const posit
     }
 }
 
-// ---- publishing ----------------------------------------------------------------------------------
+// ---- publishing
+// ----------------------------------------------------------------------------------
 
 position hub_core::publish(std::string_view name, const frame& message, const position* at) {
     if (!message) {
@@ -216,7 +218,8 @@ void hub_core::deliver(topic& to, const frame& message) noexcept {
     counts_.delivered += delivered;
 }
 
-// ---- what is kept --------------------------------------------------------------------------------
+// ---- what is kept
+// --------------------------------------------------------------------------------
 
 void hub_core::drop_message(topic& of) noexcept {
     store_.drop_oldest(of.log);

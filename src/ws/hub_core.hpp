@@ -27,7 +27,8 @@ struct member {
 struct topic {
     topic(hub_core& of, std::uint64_t in_epoch) noexcept : core(&of), epoch(in_epoch) {}
 
-    // Of the message that is delivered now, or was last: those in `later` have numbers, and no more.
+    // Of the message that is delivered now, or was last: those in `later` have numbers, and no
+    // more.
     std::uint64_t current() const noexcept { return last - (later.size() - later_begun); }
     std::size_t member_count() const noexcept { return members.size() - holes; }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A table of topics by name. One without members and messages goes at once; one without members is in a line
-// by its last use, whose head goes when there are too many.
+// A table of topics by name. One without members and messages goes at once; one without members is
+// in a line by its last use, whose head goes when there are too many.
 //
-// Members are a vector for each topic, each knowing its membership and the other way round. While a message is
-// delivered the vector only grows: who leaves becomes a hole, closed when the delivery has ended.
+// Members are a vector for each topic, each knowing its membership and the other way round. While a
+// message is delivered the vector only grows: who leaves becomes a hole, closed when the delivery
+// has ended.
 
 #include "ws/hub_core.hpp"
 
@@ -60,7 +61,8 @@ hub_core::hub_core(const hub_options& options)
     check(options);
 }
 
-// ---- topics --------------------------------------------------------------------------------------
+// ---- topics
+// --------------------------------------------------------------------------------------
 
 const topic* hub_core::find(std::string_view name) const {
     const auto found = topics_.find(name);
@@ -125,7 +127,8 @@ void hub_core::set_idle(topic& changed, bool idle) noexcept {
     }
 }
 
-// ---- members -------------------------------------------------------------------------------------
+// ---- members
+// -------------------------------------------------------------------------------------
 
 void hub_core::add_member(topic& to, const subscriber_ref& who, membership& made) {
     to.members.push_back({who, &made});

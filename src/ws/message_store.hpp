@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a hub keeps for those who come back: each message is in the log of its topic and, with those of all
-// others, in one line by age. So what is too old, or too much for the hub, is at the front of that line,
-// and always the oldest of its topic as well.
+// What a hub keeps for those who come back: each message is in the log of its topic and, with those
+// of all others, in one line by age. So what is too old, or too much for the hub, is at the front
+// of that line, and always the oldest of its topic as well.
 #pragma once
 
 #include <weir/clock.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A batch is taken out of the queue when it is chosen, so that what is under way cannot be dropped. Frames
-// are written from where they lie; only many small ones are copied together, into a buffer that is
-// given back when nothing waits any more.
+// A batch is taken out of the queue when it is chosen, so that what is under way cannot be dropped.
+// Frames are written from where they lie; only many small ones are copied together, into a buffer
+// that is given back when nothing waits any more.
 
 #include "ws/outbox.hpp"
 

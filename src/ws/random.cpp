@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each thread keeps some random bytes in store, since a mask takes four and a system call a microsecond.
+// Each thread keeps some random bytes in store, since a mask takes four and a system call a
+// microsecond.
 
 #include "ws/random.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// wslay's frame layer parses headers and takes masks off; its callback takes from what was fed. It gives
-// a frame in pieces, as they come, and each piece is checked and kept at once: a bad byte of text, or a
-// header that announces too much, is refused before the rest has arrived. wslay's event layer would do
-// more, but allocates what a header announces, and answers some violations without saying which.
+// wslay's frame layer parses headers and takes masks off; its callback takes from what was fed. It
+// gives a frame in pieces, as they come, and each piece is checked and kept at once: a bad byte of
+// text, or a header that announces too much, is refused before the rest has arrived. wslay's event
+// layer would do more, but allocates what a header announces, and answers some violations without
+// saying which.
 
 #include "ws/receiver.hpp"
 

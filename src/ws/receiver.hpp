@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The receiving half of the protocol, without I/O: bytes go in, messages and control frames come out.
+// The receiving half of the protocol, without I/O: bytes go in, messages and control frames come
+// out.
 //
 //     receiver in(role::server, options);
 //     in.feed(bytes);
 //     for (auto came = in.next(); came.what != receiver::kind::nothing; came = in.next()) { ... }
 //
-// wslay takes the frames apart; this puts messages together and refuses what RFC 6455 and the limits
-// forbid. Memory grows with what has arrived, never with what a header announces; between frames there
-// is next to none.
+// wslay takes the frames apart; this puts messages together and refuses what RFC 6455 and the
+// limits forbid. Memory grows with what has arrived, never with what a header announces; between
+// frames there is next to none.
 #pragma once
 
 #include "ws/utf8.hpp"

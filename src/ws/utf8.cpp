@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Characters of one byte are skipped eight at a time. For others, the first byte says how many follow
-// and which the second may be; the rest are 80 to BF.
+// Characters of one byte are skipped eight at a time. For others, the first byte says how many
+// follow and which the second may be; the rest are 80 to BF.
 
 #include "ws/utf8.hpp"
 

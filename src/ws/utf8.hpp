@@ -18,8 +18,8 @@ public:
 
 private:
     std::uint8_t missing_ = 0;  // bytes of the character that has begun
-    // What the next of them may be: overlong forms, surrogates and what is above U+10FFFF are told by
-    // the second byte.
+    // What the next of them may be: overlong forms, surrogates and what is above U+10FFFF are told
+    // by the second byte.
     std::uint8_t lowest_ = 0x80;
     std::uint8_t highest_ = 0xBF;
     bool is_good_ = true;

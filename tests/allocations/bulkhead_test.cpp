@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls through a bulkhead or an adaptive limit, waiting ones included, allocate nothing after warm-up.
+// Calls through a bulkhead or an adaptive limit, waiting ones included, allocate nothing after
+// warm-up.
 
 #include "allocations/counting.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts allocations of the whole process: malloc and everything built on it, operator new included.
+// Counts allocations of the whole process: malloc and everything built on it, operator new
+// included.
 #pragma once
 
 #include <weir/testing/testing.hpp>
@@ -12,8 +13,8 @@ namespace counting {
 
 std::uint64_t allocations() noexcept;
 
-// Runs the coroutine function `count` times to warm up, then as often again, and gives the number of
-// allocations of the second half.
+// Runs the coroutine function `count` times to warm up, then as often again, and gives the number
+// of allocations of the second half.
 template <class Once>
 weir::task<std::uint64_t> steady(Once once, int count = 2000) {
     for (int left = count; left > 0; --left) {

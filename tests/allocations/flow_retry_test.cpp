@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// After warm-up, retrying allocates nothing: not for a success, and not for a retry either, apart from the
-// exceptions that the work throws.
+// After warm-up, retrying allocates nothing: not for a success, and not for a retry either, apart
+// from the exceptions that the work throws.
 
 #include "allocations/counting.hpp"
 

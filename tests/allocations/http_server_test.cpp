@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A request on a connection that is kept allocates nothing after warm-up: neither to be read, nor to be
-// routed, nor to be answered.
+// A request on a connection that is kept allocates nothing after warm-up: neither to be read, nor
+// to be routed, nor to be answered.
 
 #include "allocations/counting.hpp"
 

@@ -59,7 +59,8 @@ private:
     int value_;
 };
 
-// Something that is passed around: lives once, wherever it goes. Compilers differ in when arguments die.
+// Something that is passed around: lives once, wherever it goes. Compilers differ in when arguments
+// die.
 class passed {
 public:
     explicit passed(int value = 1) : value_(value) { ledger::born(this); }

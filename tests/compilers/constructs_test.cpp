@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every construct, alone and around six others, stopped at each of its suspensions, and failing at each:
-// all objects die once, locals in the reverse order of their declaration.
+// Every construct, alone and around six others, stopped at each of its suspensions, and failing at
+// each: all objects die once, locals in the reverse order of their declaration.
 
 #include "compilers/shapes.hpp"
 

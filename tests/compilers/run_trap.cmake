@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Compiles SOURCE with COMPILER to PROGRAM, without optimisation, runs it, and compares what came of it,
-# `works` or `broken`, with EXPECTED. A compiler that crashes, a program that crashes and one that does
-# not end are broken.
+# Compiles SOURCE with COMPILER to PROGRAM, without optimisation, runs it, and compares what came of
+# it, `works` or `broken`, with EXPECTED. A compiler that crashes, a program that crashes and one
+# that does not end are broken.
 
 get_filename_component(name "${SOURCE}" NAME_WE)
 set(found broken)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The constructs of the language, each with awaits of Inner inside. Safe forms only: what compilers break
-// is in traps/.
+// The constructs of the language, each with awaits of Inner inside. Safe forms only: what compilers
+// break is in traps/.
 #pragma once
 
 #include "compilers/constructs.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Depth and number of awaits cost no machine stack: everything here runs on a thread that has little.
+// Depth and number of awaits cost no machine stack: everything here runs on a thread that has
+// little.
 
 #include <weir/testing/testing.hpp>
 

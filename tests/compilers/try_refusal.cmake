@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Compiles SOURCE as with a compiler that breaks temporary closures, CASE `refused`, where it must fail and
-# say what to do; or as with a right one, CASE `accepted`.
+# Compiles SOURCE as with a compiler that breaks temporary closures, CASE `refused`, where it must
+# fail and say what to do; or as with a right one, CASE `accepted`.
 
 if(CASE STREQUAL "refused")
     set(definition -DWEIR_COROUTINE_TEMPORARIES_BROKEN=1)

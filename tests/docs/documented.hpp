@@ -13,8 +13,8 @@
 
 namespace documented {
 
-// Runs a fragment: simulated time, debug reports, and one order of ready tasks, since the page shows
-// what it prints.
+// Runs a fragment: simulated time, debug reports, and one order of ready tasks, since the page
+// shows what it prints.
 inline void play(weir::task<> fragment) {
     weir::run(std::move(fragment), {.driver = weir::driver_kind::simulated, .debug = true});
 }

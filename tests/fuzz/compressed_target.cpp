@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compressed bodies from servers. The first byte of the input chooses the coding; the rest is the same
-// body however it is cut, never more than the limit, and comes to an end.
+// Compressed bodies from servers. The first byte of the input chooses the coding; the rest is the
+// same body however it is cut, never more than the limit, and comes to an end.
 
 #include "fuzz.hpp"
 #include "http/coding/body_decoder.hpp"

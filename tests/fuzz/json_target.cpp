@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON from clients: parsed or refused with a problem, within the limits, and the same again when it was
-// written.
+// JSON from clients: parsed or refused with a problem, within the limits, and the same again when
+// it was written.
 
 #include "fuzz.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A connection's bytes: pieces of any size are judged like the whole, and what was accepted means the
-// same when it is written down again.
+// A connection's bytes: pieces of any size are judged like the whole, and what was accepted means
+// the same when it is written down again.
 
 #include "fuzz.hpp"
 #include "http/parser/parse.hpp"

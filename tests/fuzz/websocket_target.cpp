@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a WebSocket peer sends. The first byte of the input says whether we are the server or the client;
-// the rest is held against a plain reading of RFC 6455, whole and in pieces.
+// What a WebSocket peer sends. The first byte of the input says whether we are the server or the
+// client; the rest is held against a plain reading of RFC 6455, whole and in pieces.
 
 #include "fuzz.hpp"
 #include "ws/receiver.hpp"
@@ -36,8 +36,8 @@ struct happening {
     }
 };
 
-// U+0000 to U+10FFFF without surrogates, each in its shortest form; a part of one at the end is good if
-// it can become one.
+// U+0000 to U+10FFFF without surrogates, each in its shortest form; a part of one at the end is
+// good if it can become one.
 bool is_beginning_of_utf8(std::string_view text, bool* is_whole) {
     *is_whole = true;
     for (std::size_t i = 0; i < text.size();) {

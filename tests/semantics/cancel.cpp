@@ -246,8 +246,8 @@ FIFO_TEST(Semantics, CX_10) {
 }
 
 WEIR_TEST(Semantics, CX_13) {
-    // The inner task's last act is to end; the local that goes with its frame then cancels the waiter,
-    // which has been made ready but has not run.
+    // The inner task's last act is to end; the local that goes with its frame then cancels the
+    // waiter, which has been made ready but has not run.
     handle<> waiter;
     bool got_value = false;
     auto inner_body = []() -> task<int> {

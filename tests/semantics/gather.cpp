@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GA: gather. What asyncio does for futures, gather does for handles; tasks given to it are its own.
+// GA: gather. What asyncio does for futures, gather does for handles; tasks given to it are its
+// own.
 
 #include <weir/testing/testing.hpp>
 

@@ -92,7 +92,8 @@ WEIR_TEST(Semantics, SH_02) {
     EXPECT_EQ(weir::now() - begin, 15ms);
 }
 
-// A task that nobody has started: spawned on the spot, and it survives though nobody holds a handle.
+// A task that nobody has started: spawned on the spot, and it survives though nobody holds a
+// handle.
 WEIR_TEST(Semantics, SH_02_spawned_on_the_spot) {
     bool finished = false;
     auto work = [&](int times) -> weir::task<> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the tests of all rate limiters share: what was granted when, the properties that it must have (each
-// gives a violation, or nothing), plain models that say what should have happened, and random traffic.
+// What the tests of all rate limiters share: what was granted when, the properties that it must
+// have (each gives a violation, or nothing), plain models that say what should have happened, and
+// random traffic.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -38,7 +39,8 @@ inline std::string in_words(const grant& each) {
 
 // ---- properties
 
-// In every interval of length t at most burst + rate * t, where the clock's tick counts as time too.
+// In every interval of length t at most burst + rate * t, where the clock's tick counts as time
+// too.
 inline violation exceeds_bucket(const std::vector<grant>& grants, double rate, duration per,
                                 double burst) {
     const long double flow = static_cast<long double>(rate) / static_cast<long double>(per.count());
@@ -102,8 +104,8 @@ inline violation differs(const std::vector<grant>& seen, const std::vector<grant
 
 // ---- models: earliest(now, weight) says when it may pass; take(when, weight) lets it
 
-// As in a textbook: a level that flows in. In whole numbers: a token is `per` parts, `rate` of them come
-// each nanosecond. Weights in thousandths.
+// As in a textbook: a level that flows in. In whole numbers: a token is `per` parts, `rate` of them
+// come each nanosecond. Weights in thousandths.
 class bucket_model {
 public:
     bucket_model(std::int64_t rate, duration per, double burst)
@@ -267,8 +269,8 @@ struct event {
     bool cancels = false;
 };
 
-// Those who ask have numbers from 0 on; some are cancelled later. Times are odd, so that they hardly
-// ever meet.
+// Those who ask have numbers from 0 on; some are cancelled later. Times are odd, so that they
+// hardly ever meet.
 inline std::vector<event> random_traffic(std::mt19937_64& random, int count, duration pause,
                                          double most, bool fractions, int cancel_one_in) {
     std::vector<event> events;

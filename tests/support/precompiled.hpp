@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Precompiled for all test programs: GoogleTest and the library cost three seconds a file otherwise.
-// Tests still include what they use, since the headers test is the only one that proves it for the
-// library.
+// Precompiled for all test programs: GoogleTest and the library cost three seconds a file
+// otherwise. Tests still include what they use, since the headers test is the only one that proves
+// it for the library.
 #pragma once
 
 #include <weir/flow/flow.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tests under many schedules share: exploration as one expectation, and random choices drawn from the
-// seed of the running schedule.
+// What tests under many schedules share: exploration as one expectation, and random choices drawn
+// from the seed of the running schedule.
 #pragma once
 
 #include <weir/testing/testing.hpp>

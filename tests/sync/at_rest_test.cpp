@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bursts of grants and cancels in one step, then rest: nothing may be free while somebody waits for it.
-// Cancelled waiters do not come back here, so that nobody makes up for a grant that was lost.
+// Bursts of grants and cancels in one step, then rest: nothing may be free while somebody waits for
+// it. Cancelled waiters do not come back here, so that nobody makes up for a grant that was lost.
 
 #include "support.hpp"
 
@@ -20,7 +20,8 @@ public:
             members_.push_back(start());
         }
     }
-    // Several at once, preferably among those who have waited longest: they are granted things first.
+    // Several at once, preferably among those who have waited longest: they are granted things
+    // first.
     void cancel_some(dice& random) {
         for (int i = random.below(4); i > 0 && !members_.empty(); --i) {
             const int among = std::min<int>(static_cast<int>(members_.size()), 4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A primitive that is destroyed while fibers wait for it, or were granted it and have not run: they throw
-// invalid_state, except where they need nothing of it any more. And the other ways a wait can end badly.
+// A primitive that is destroyed while fibers wait for it, or were granted it and have not run: they
+// throw invalid_state, except where they need nothing of it any more. And the other ways a wait can
+// end badly.
 
 #include "support.hpp"
 
@@ -221,7 +222,8 @@ TEST(SyncDestroyed, Queue) {
         50);
 }
 
-// ---- errors on the way -----------------------------------------------------------------------------
+// ---- errors on the way
+// -----------------------------------------------------------------------------
 
 struct fragile {
     int value = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Locks, permits, notifications and barriers under random use, cancellation and timeouts: nothing is lost,
-// nothing is given twice, and all comes to an end (a lost wake-up is a deadlock, which simulated time
-// detects).
+// Locks, permits, notifications and barriers under random use, cancellation and timeouts: nothing
+// is lost, nothing is given twice, and all comes to an end (a lost wake-up is a deadlock, which
+// simulated time detects).
 
 #include "support.hpp"
 
@@ -223,8 +223,8 @@ TEST(SyncProperty, NotificationsAreNotSwallowed) {
     });
 }
 
-// The same without timeouts, where nothing but a notification wakes a waiter: each item put notifies
-// exactly one, and exactly as many come.
+// The same without timeouts, where nothing but a notification wakes a waiter: each item put
+// notifies exactly one, and exactly as many come.
 TEST(SyncProperty, NotificationsReachSomebodyWhoRuns) {
     expect_always([]() -> task<> {
         dice random;

@@ -16,8 +16,8 @@ struct crate {
     bool operator<(const crate& other) const { return label < other.label; }
 };
 
-// Producers put crates in all ways there are, consumers take them in all ways, both are cancelled and
-// retry; then the queue is closed and everybody comes home.
+// Producers put crates in all ways there are, consumers take them in all ways, both are cancelled
+// and retry; then the queue is closed and everybody comes home.
 template <class Queue>
 task<> trade(bool is_fifo) {
     dice random;

@@ -97,7 +97,8 @@ TEST(SyncRace, PlaceAndTimeout) {
         200);
 }
 
-// Notified at the moment at which the time is up: it may say either, and the lock is held either way.
+// Notified at the moment at which the time is up: it may say either, and the lock is held either
+// way.
 TEST(SyncRace, NotificationAndTimeout) {
     expect_always(
         []() -> task<> {
@@ -130,7 +131,8 @@ TEST(SyncRace, NotificationAndTimeout) {
         200);
 }
 
-// A consumer is cancelled after 0, 1, 2... turns of the loop; the rest must come out right each time.
+// A consumer is cancelled after 0, 1, 2... turns of the loop; the rest must come out right each
+// time.
 TEST(SyncRace, CancelAtEveryStep) {
     for (int steps = 0; steps < 60; ++steps) {
         expect_always(
@@ -175,8 +177,8 @@ TEST(SyncRace, CancelAtEveryStep) {
     }
 }
 
-// A stop that is taken back after the waiter was handed the lock: whichever way wait() ends, the lock is
-// held then.
+// A stop that is taken back after the waiter was handed the lock: whichever way wait() ends, the
+// lock is held then.
 WEIR_TEST(SyncRace, StopTakenBackDuringAConditionWait) {
     weir::condition condition;
     bool was_locked = false;

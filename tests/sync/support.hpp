@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the primitives share: exploration as one expectation, and random choices drawn from
-// the seed of the running schedule.
+// What the tests of the primitives share: exploration as one expectation, and random choices drawn
+// from the seed of the running schedule.
 #pragma once
 
 #include "support/schedules.hpp"

@@ -3,7 +3,7 @@
 
 #include "core/debug/explorer.hpp"
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <cstdlib>

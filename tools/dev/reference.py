@@ -167,7 +167,7 @@ def all_pages():
     made, index = {}, []
     for path in sorted(HEADERS.rglob("*.hpp")):
         header = path.relative_to(HEADERS).as_posix()
-        if "detail/" in header:
+        if "detail/" in header or "base/" in header:
             continue
         name = header.removesuffix(".hpp").replace("/", "-") + ".md"
         text, intro, names = page(header, path.read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// weir serve --check: all that could keep the service from beginning, found without touching anything. The service is
-// made upon a store in memory, which finds whatever is wrong with its options; the file is only looked at.
+// weir serve --check: all that could keep the service from beginning, found without touching
+// anything. The service is made upon a store in memory, which finds whatever is wrong with its
+// options; the file is only looked at.
 
 #include "commands.hpp"
 #include "text.hpp"

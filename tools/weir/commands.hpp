@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The commands of the program, each with its exit code.
 //
-// 0: well. 1: it failed, or the service refused. 2: it was called wrongly: options, variables, the configuration file.
-// 3: the task did not complete. 70: at the end of weir serve something did not stop in time.
+// 0: well. 1: it failed, or the service refused. 2: it was called wrongly: options, variables, the
+// configuration file. 3: the task did not complete. 70: at the end of weir serve something did not
+// stop in time.
 #pragma once
 
 #include "settings.hpp"

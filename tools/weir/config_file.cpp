@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Read letter by letter, since a list goes over lines and a '#' may stand in a text. What is not understood is refused:
-// a configuration that is half read is worse than none.
+// Read letter by letter, since a list goes over lines and a '#' may stand in a text. What is not
+// understood is refused: a configuration that is half read is worse than none.
 
 #include "config_file.hpp"
 

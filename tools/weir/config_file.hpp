@@ -24,7 +24,8 @@ struct config_entry {
     std::string place;  // 'weir.toml:3'
 };
 
-// In the order of the file. Throws invalid_argument 'weir.toml:3: what is wrong and what would be right'.
+// In the order of the file. Throws invalid_argument 'weir.toml:3: what is wrong and what would be
+// right'.
 std::vector<config_entry> read_config(const std::string& path);
 
 }  // namespace weir::program

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// spdlog writes; what was said is made into one line first, so that nobody can forge another by what he
-// submits.
+// spdlog writes; what was said is made into one line first, so that nobody can forge another by
+// what he submits.
 
 #include "log.hpp"
 

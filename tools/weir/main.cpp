@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weir: the task service and what goes with it. Exit codes are in commands.hpp, and at the end of --help.
+// weir: the task service and what goes with it. Exit codes are in commands.hpp, and at the end of
+// --help.
 
 #include "commands.hpp"
 #include "config_file.hpp"

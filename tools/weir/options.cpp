@@ -97,7 +97,8 @@ options::known& options::add(option_text text, taker take) {
         means += " [" + made.variable + "]";
     }
     made.option = command_.add_option(made.text.names, made.said, means);
-    // One word each time; otherwise CLI11 takes words that follow, and takes lists in brackets apart.
+    // One word each time; otherwise CLI11 takes words that follow, and takes lists in brackets
+    // apart.
     made.option->type_name(made.text.takes)->expected(1)->allow_extra_args(false);
     if (made.text.is_list) {
         made.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The options of a command, from flags, the environment and the configuration file, in this order: the first that says
-// something counts. CLI11 splits the command line and writes the help; values are read here, so that whatever is wrong
-// with one is said in the same words, with where it came from and what would be right.
+// The options of a command, from flags, the environment and the configuration file, in this order:
+// the first that says something counts. CLI11 splits the command line and writes the help; values
+// are read here, so that whatever is wrong with one is said in the same words, with where it came
+// from and what would be right.
 #pragma once
 
 #include "config_file.hpp"

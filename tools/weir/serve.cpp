@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weir serve: the service, its API and its page in one process. Stopped by SIGTERM or SIGINT, it finishes what it can.
+// weir serve: the service, its API and its page in one process. Stopped by SIGTERM or SIGINT, it
+// finishes what it can.
 
 #include "commands.hpp"
 #include "log.hpp"

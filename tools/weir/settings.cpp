@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Secrets come from files or the environment, never from flags: those can be read by everybody on the machine.
+// Secrets come from files or the environment, never from flags: those can be read by everybody on
+// the machine.
 
 #include "settings.hpp"
 
@@ -127,7 +128,8 @@ std::vector<std::string> lines_of(const std::string& path, std::string_view opti
     return lines;
 }
 
-// An explicit file first, then the environment, then a file that the configuration names, then systemd.
+// An explicit file first, then the environment, then a file that the configuration names, then
+// systemd.
 secrets find_secrets(std::span<const std::string> files, source from, const char* option,
                      const char* variable, const char* credential_name) {
     const char* const given = std::getenv(variable);

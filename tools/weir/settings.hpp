@@ -55,11 +55,12 @@ struct secrets {
     std::vector<std::string> lines;
     std::string place;  // empty: there are none
 };
-// From the file, if a flag or a variable named it; from WEIR_TOKEN; from the file, if the configuration named it; or
-// from the credential 'token' that systemd passes on.
+// From the file, if a flag or a variable named it; from WEIR_TOKEN; from the file, if the
+// configuration named it; or from the credential 'token' that systemd passes on.
 secrets find_tokens(const std::string& file, source from);
 
-// The same, with what lies in files. Throws invalid_argument that names the option and what would be right.
+// The same, with what lies in files. Throws invalid_argument that names the option and what would
+// be right.
 struct serve_plan {
     explicit serve_plan(const serve_settings& settings);
 

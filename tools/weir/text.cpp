@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UTF-8 is read by hand, since what is wrong with it must not stop a line of a log. How wide a character is, a terminal
-// decides; the ranges here are those that nearly all agree on.
+// UTF-8 is read by hand, since what is wrong with it must not stop a line of a log. How wide a
+// character is, a terminal decides; the ranges here are those that nearly all agree on.
 
 #include "text.hpp"
 
@@ -155,7 +155,8 @@ std::string json_string(std::string_view text) {
     return json_for_terminal(http::to_json(boost::json::string(text)));
 }
 
-// Of Damerau and Levenshtein: letters that are missing, too many, wrong, or have changed places with the next.
+// Of Damerau and Levenshtein: letters that are missing, too many, wrong, or have changed places
+// with the next.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<std::size_t>> cost(a.size() + 1,
                                                std::vector<std::size_t>(b.size() + 1));

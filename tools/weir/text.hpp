@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts of others, for terminals and logs: whatever they hold, they stay on their line and command nothing.
+// Texts of others, for terminals and logs: whatever they hold, they stay on their line and command
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +9,12 @@
 
 namespace weir::program {
 
-// On one line: what terminals obey, what turns the direction of writing and what ends lines becomes a blank, what is
-// no UTF-8 a '?'. Of more bytes than that, as many whole characters as fit.
+// On one line: what terminals obey, what turns the direction of writing and what ends lines becomes
+// a blank, what is no UTF-8 a '?'. Of more bytes than that, as many whole characters as fit.
 std::string shown(std::string_view text, std::size_t most = std::string_view::npos);
 
-// A text that was shown(), in exactly that many columns: filled with blanks, or cut with '…' at its end.
+// A text that was shown(), in exactly that many columns: filled with blanks, or cut with '…' at its
+// end.
 std::string in_columns(std::string_view text, std::size_t columns);
 // The same without blanks.
 std::string at_most(std::string_view text, std::size_t columns);

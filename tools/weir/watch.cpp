@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// weir watch: the feed, as a view that is painted anew a few times a second, or line by line where nobody looks.
-// Comes back by itself when the service was away, and ends when it is told why it may not.
+// weir watch: the feed, as a view that is painted anew a few times a second, or line by line where
+// nobody looks. Comes back by itself when the service was away, and ends when it is told why it may
+// not.
 
 #include "base/base64.hpp"
 #include "commands.hpp"
@@ -64,7 +65,8 @@ task<> follow(const remote& service, const std::string& topic, task_view& view,
         how);
 }
 
-// What another attempt cannot mend: a token that is wrong, an address where there is no such service.
+// What another attempt cannot mend: a token that is wrong, an address where there is no such
+// service.
 bool is_final(const ws::handshake_error& refused, bool was_connected) {
     const auto code = static_cast<unsigned>(refused.status());
     if (code == 0) {
@@ -73,7 +75,8 @@ bool is_final(const ws::handshake_error& refused, bool was_connected) {
     return code < 500 && code != 408 && code != 425 && code != 429;
 }
 
-// A refused handshake has no words; an ordinary question to the same service has. Throws remote_error.
+// A refused handshake has no words; an ordinary question to the same service has. Throws
+// remote_error.
 task<> throw_refused(remote& service, std::string refused) {
     std::string words;
     try {

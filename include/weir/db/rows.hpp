@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the rows of every database can do: be read one by one, by column, or as structs of the user's.
+// What the rows of every database can do: be read one by one, by column, or as structs of the
+// user's.
 //
 //     struct user { std::int64_t id; std::string name; std::optional<double> score; };
 //     for (const user& each : found.as<user>()) { ... }           // by position
@@ -26,8 +27,8 @@ namespace detail {
 [[noreturn]] void throw_not_one(std::size_t size);
 }  // namespace detail
 
-// A Row has size(), and values at [position] and [name], which throw mapping_error for a column that is not
-// there; a value has as<T>().
+// A Row has size(), and values at [position] and [name], which throw mapping_error for a column
+// that is not there; a value has as<T>().
 template <class Row>
 class readable_row {
 public:
@@ -40,8 +41,8 @@ public:
     T get(std::string_view column) const {
         return self()[column].template as<T>();
     }
-    // A struct whose members take the columns in their order, as many as there are. A row of one column
-    // is also read as that column. Throws mapping_error if their numbers or types differ.
+    // A struct whose members take the columns in their order, as many as there are. A row of one
+    // column is also read as that column. Throws mapping_error if their numbers or types differ.
     template <class T>
     T as() const {
         if constexpr (detail::row_struct<T>) {

@@ -9,8 +9,8 @@
 
 namespace weir::detail {
 
-// How clean-up reports to a frame that still exists: its error, if any, becomes the frame's. Returns
-// whether the frame has ended with a value.
+// How clean-up reports to a frame that still exists: its error, if any, becomes the frame's.
+// Returns whether the frame has ended with a value.
 using settle_function = bool (*)(promise_base&, std::exception_ptr) noexcept;
 
 // One registration. Made by weir::defer, consumed by invoke().

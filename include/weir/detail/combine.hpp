@@ -2,7 +2,7 @@
 // Waiting for several fibers at once: what gather and race are made of.
 #pragma once
 
-#include <weir/detail/child_call.hpp>
+#include <weir/base/child_call.hpp>
 #include <weir/detail/join.hpp>
 #include <weir/handle.hpp>
 #include <weir/loop.hpp>

@@ -109,7 +109,8 @@ private:
     void destroy() noexcept;  // frees the block; reports an error that nobody has seen
 };
 
-// ---- stops ---------------------------------------------------------------------------------------
+// ---- stops
+// ---------------------------------------------------------------------------------------
 
 // Asks the whole fiber to stop; false when it has ended already.
 bool cancel_fiber(fiber& target, std::string_view reason);
@@ -145,11 +146,12 @@ inline void leave_scope(scope& left) noexcept {
     }
 }
 
-// Asks again for the stop that a boundary has held up, and has the trampoline go on with it, or with
-// one that was aimed further out meanwhile.
+// Asks again for the stop that a boundary has held up, and has the trampoline go on with it, or
+// with one that was aimed further out meanwhile.
 next_step continue_stop(fiber& on, frame* target) noexcept;
 
-// ---- the end of a fiber --------------------------------------------------------------------------
+// ---- the end of a fiber
+// --------------------------------------------------------------------------
 
 void finish(
     fiber&

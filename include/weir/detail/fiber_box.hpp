@@ -16,8 +16,8 @@ struct fiber_table : boundary_table {
 };
 
 bool is_cancellation(const std::exception_ptr& error) noexcept;
-// Is it weir::cancelled, thrown because of a stop that was aimed at (and delivered to) this scope? One
-// that a user made from nothing counts too.
+// Is it weir::cancelled, thrown because of a stop that was aimed at (and delivered to) this scope?
+// One that a user made from nothing counts too.
 bool is_stop_of(const scope& aimed_at, const std::exception_ptr& error) noexcept;
 // Sets the flags of a fiber that ended with an error: `cancelled` means cancelled.
 void note_error(fiber& ended, const std::exception_ptr& error) noexcept;

@@ -18,8 +18,8 @@ struct group_state;
 struct scope;
 struct walk;
 
-// What the trampoline does after a boundary has decided: resume a coroutine, start (or go on with) a
-// stop walk, or nothing, because the fiber is suspended or has ended.
+// What the trampoline does after a boundary has decided: resume a coroutine, start (or go on with)
+// a stop walk, or nothing, because the fiber is suspended or has ended.
 //
 // One word: null, a coroutine's address, or with the lowest bit set, a boundary's turn or a walk.
 class next_step {
@@ -43,8 +43,8 @@ private:
     void* word_;
 };
 
-// What a boundary does when it is its turn. Plain function pointers rather than virtual functions, so
-// that a frame is two words and telling coroutine from boundary is one bit.
+// What a boundary does when it is its turn. Plain function pointers rather than virtual functions,
+// so that a frame is two words and telling coroutine from boundary is one bit.
 struct boundary_table {
     // The child below has completed, or what the boundary waits for has happened.
     next_step (*advance)(boundary&, fiber&);
@@ -107,8 +107,8 @@ struct walk {
     std::exception_ptr error;  // set: the frames below ended with this error, not with a stop
 };
 
-// A boundary that stop requests can be aimed at (or that holds them off: a shield). A fiber's scopes
-// form a chain from the innermost outwards.
+// A boundary that stop requests can be aimed at (or that holds them off: a shield). A fiber's
+// scopes form a chain from the innermost outwards.
 struct scope : boundary {
     scope* outer = nullptr;
     fiber* on = nullptr;     // the fiber it is entered on; null before and after

@@ -2,9 +2,9 @@
 // The parts of a generator that do not depend on what it yields.
 #pragma once
 
-#include <weir/detail/child_call.hpp>
+#include <weir/base/child_call.hpp>
+#include <weir/base/loop_support.hpp>
 #include <weir/detail/cleanup.hpp>
-#include <weir/detail/loop_support.hpp>
 
 #include <exception>
 

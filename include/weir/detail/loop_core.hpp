@@ -47,8 +47,8 @@ public:
 
     // Runs one fiber until it suspends or ends. Nested for eager starts.
     void step(fiber& ready, unsigned budget = operations_per_step) noexcept;
-    // Runs fibers from the front of the queue, up to so many, until it is empty or a callback is next.
-    // Returns how many of the number are left.
+    // Runs fibers from the front of the queue, up to so many, until it is empty or a callback is
+    // next. Returns how many of the number are left.
     int run_fibers(int count) noexcept;
 
     group_state& root() noexcept { return *root_; }

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/result.hpp>
 #include <weir/detail/frame_pool.hpp>
-#include <weir/detail/result.hpp>
 
 #include <concepts>
 #include <coroutine>
@@ -131,7 +131,8 @@ struct promise_base : frame {
         return std::suspend_never{};
     }
 
-    // Registers how to resume this coroutine; every promise calls it when it makes its return object.
+    // Registers how to resume this coroutine; every promise calls it when it makes its return
+    // object.
     template <class Promise>
     void know_coroutine(Promise& self, const std::source_location& beginning) noexcept {
         here = beginning;
@@ -151,8 +152,8 @@ struct promise_base : frame {
     }
     void leave_through_cleanup(fiber& on) noexcept;
 
-    // The error that left the body. GCC also comes here when a destructor throws while the frame is being
-    // destroyed: that terminates, as it does with clang.
+    // The error that left the body. GCC also comes here when a destructor throws while the frame is
+    // being destroyed: that terminates, as it does with clang.
     std::exception_ptr thrown_by_body() const noexcept {
         if (this_thread.running->top != this) {
             std::terminate();
@@ -202,10 +203,10 @@ struct task_promise<void> : promise_base {
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
 
-// Awaiting a task is a call: the child runs on the same fiber, without a turn of the loop. Once it runs,
-// the child belongs to the awaiting frame, and a stop destroys it before it destroys this: so this is
-// trivially destructible. Until then the task keeps it: GCC makes all awaiters of an expression such
-// as f(co_await a(), co_await b()) before it suspends at the first.
+// Awaiting a task is a call: the child runs on the same fiber, without a turn of the loop. Once it
+// runs, the child belongs to the awaiting frame, and a stop destroys it before it destroys this: so
+// this is trivially destructible. Until then the task keeps it: GCC makes all awaiters of an
+// expression such as f(co_await a(), co_await b()) before it suspends at the first.
 template <class T>
 class task_awaiter {
     using promise = task_promise<T>;

@@ -3,7 +3,7 @@
 // free to take, how many items are unfinished.
 #pragma once
 
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/wait_list.hpp>
 
 #include <cstddef>
 #include <limits>

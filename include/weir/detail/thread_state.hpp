@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a thread knows about the loop that runs on it: one thread-local block, reached in one instruction.
+// What a thread knows about the loop that runs on it: one thread-local block, reached in one
+// instruction.
 #pragma once
 
 namespace weir::detail {

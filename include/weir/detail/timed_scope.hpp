@@ -2,9 +2,9 @@
 // The boundary that timeouts and cancel scopes are made of.
 #pragma once
 
+#include <weir/base/child_call.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/child_call.hpp>
-#include <weir/detail/timer_wheel.hpp>
 
 namespace weir::detail {
 
@@ -89,8 +89,8 @@ public:
     }
 
 protected:
-    // Was it this scope's own request that ended the work? As a stop, or as weir::cancelled thrown by
-    // catchable on its way out.
+    // Was it this scope's own request that ended the work? As a stop, or as weir::cancelled thrown
+    // by catchable on its way out.
     bool ended_by_own_stop() {
         return this->caught_ ||
                (this->delivered && !this->work_is_gone_ && is_stop_of(*this, work_.error()));

@@ -4,14 +4,15 @@
 //     weir::adaptive_limit limit({.name = "search"});
 //     weir::outcome<page> found = co_await limit.settle([&] { return search(words); });
 //
-// The callee's latency tells: beyond what it can do at a time, calls only wait in its queue. Two ways to
-// decide. `gradient` keeps the latency within a factor of what it is without a queue; it needs no numbers
-// from you. `aimd` grows until calls are dropped or take longer than latency_limit. Both stay within their
-// bounds, and grow only while the limit is in use.
+// The callee's latency tells: beyond what it can do at a time, calls only wait in its queue. Two
+// ways to decide. `gradient` keeps the latency within a factor of what it is without a queue; it
+// needs no numbers from you. `aimd` grows until calls are dropped or take longer than
+// latency_limit. Both stay within their bounds, and grow only while the limit is in use.
 //
-// Errors say nothing about the callee's load and are not learned from, but for timed_out (or what is_drop
-// says): put the timeout inside. Nor are calls that were stopped. By default nobody waits: what is too
-// much is refused at once. Belongs to one loop, and must outlive its calls. A call reads the clock twice.
+// Errors say nothing about the callee's load and are not learned from, but for timed_out (or what
+// is_drop says): put the timeout inside. Nor are calls that were stopped. By default nobody waits:
+// what is too much is refused at once. Belongs to one loop, and must outlive its calls. A call
+// reads the clock twice.
 #pragma once
 
 #include <weir/flow/decision/aimd.hpp>
@@ -45,9 +46,9 @@ struct adaptive_limit_options {
     // aimd only: calls that take longer count as dropped. Zero: none do.
     clock::duration latency_limit{};
 
-    // gradient only: how many times the latency without a queue is well; the share of each new result in the
-    // limit; how much time and how many calls a result takes; how often the latency without a queue is
-    // measured, with a smaller limit for a few windows.
+    // gradient only: how many times the latency without a queue is well; the share of each new
+    // result in the limit; how much time and how many calls a result takes; how often the latency
+    // without a queue is measured, with a smaller limit for a few windows.
     double tolerance = 1.5;
     double smoothing = 0.2;
     clock::duration window = std::chrono::milliseconds(100);
@@ -56,8 +57,8 @@ struct adaptive_limit_options {
 
     std::size_t max_waiting = 0;                        // how many may wait
     clock::duration max_wait = clock::duration::max();  // then refused
-    // As for bulkhead: who is more important goes first, and takes the place of others in the line. A share
-    // of the limit can be reserved for calls of high priority and above.
+    // As for bulkhead: who is more important goes first, and takes the place of others in the line.
+    // A share of the limit can be reserved for calls of high priority and above.
     hook<weir::priority()> priority_of = {};
     double reserved = 0;
 
@@ -77,8 +78,8 @@ class adaptive_limit {
 public:
     static constexpr policy_kind kind = policy_kind::adaptive_limit;
 
-    // A call under way. Tell it how the call ended; if it goes without having been told, the call was
-    // stopped, and nothing is learned from it.
+    // A call under way. Tell it how the call ended; if it goes without having been told, the call
+    // was stopped, and nothing is learned from it.
     class [[nodiscard]] pass {
     public:
         pass() noexcept = default;

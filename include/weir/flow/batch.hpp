@@ -4,12 +4,12 @@
 //     auto pages = co_await weir::batch(urls, {.size = 50, .concurrency = 8, .delay = 1s}, fetch);
 //
 // A batch is read from the source (a range, a stream, a queue) when the one before is done, and no
-// more than that becomes tasks: at most `concurrency` items are processed at any time. The pause comes
-// between two batches, and not after the last. The results are in the order of the items.
+// more than that becomes tasks: at most `concurrency` items are processed at any time. The pause
+// comes between two batches, and not after the last. The results are in the order of the items.
 //
-// batch ends with the first failure in the order of the items: calls behind it are stopped, no further
-// batch begins, and the error is thrown. batch_settled goes on, and gives an outcome for each item.
-// A stop of the task stops and awaits the calls of the batch.
+// batch ends with the first failure in the order of the items: calls behind it are stopped, no
+// further batch begins, and the error is thrown. batch_settled goes on, and gives an outcome for
+// each item. A stop of the task stops and awaits the calls of the batch.
 #pragma once
 
 #include <weir/flow/hook.hpp>

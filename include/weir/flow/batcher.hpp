@@ -5,20 +5,21 @@
 //     user found = co_await users.call(id);     // one of many in SELECT ... WHERE id IN (...)
 //
 // load_users gets a vector of items and gives a task of as many results in the same order, or of
-// outcomes, for results of their own. Each caller gets its own. If the function throws, all callers of
-// that batch get the error; a wrong number of results is an error (invalid_state) for all of them.
-// For a batcher<Item, void> the function gives task<void>.
+// outcomes, for results of their own. Each caller gets its own. If the function throws, all callers
+// of that batch get the error; a wrong number of results is an error (invalid_state) for all of
+// them. For a batcher<Item, void> the function gives task<void>.
 //
-// A batch is sent when `size` items wait, or when the first of them has waited for `linger`, whichever
-// is earlier, as long as fewer than `concurrency` batches are on their way. Items go in the order of
-// asking. At most `capacity` wait: more are refused at once (queue_full).
+// A batch is sent when `size` items wait, or when the first of them has waited for `linger`,
+// whichever is earlier, as long as fewer than `concurrency` batches are on their way. Items go in
+// the order of asking. At most `capacity` wait: more are refused at once (queue_full).
 //
 // A caller that is stopped takes its item back if that has not been sent; if it has, the result is
-// dropped and the batch goes on, for the others. close() refuses newcomers, sends what waits, and returns
-// when all is answered. Destroying the batcher stops the batches; who still waits throws invalid_state.
+// dropped and the batch goes on, for the others. close() refuses newcomers, sends what waits, and
+// returns when all is answered. Destroying the batcher stops the batches; who still waits throws
+// invalid_state.
 #pragma once
 
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/flow/detail/batcher_core.hpp>
 #include <weir/flow/stream_source.hpp>
 #include <weir/spawn.hpp>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// bulkhead: so many calls at a time, so many more that wait, and no more. What one callee gets is taken
-// from nobody else: a slow one cannot drown the rest.
+// bulkhead: so many calls at a time, so many more that wait, and no more. What one callee gets is
+// taken from nobody else: a slow one cannot drown the rest.
 //
 //     weir::bulkhead database({.max_concurrent = 10, .max_waiting = 100, .max_wait = 2s});
 //     auto permit = co_await database.acquire();                // given back when it goes out of scope
 //     auto rows = co_await database.run([&] { return query("..."); });
 //
-// A limit on concurrency, not on rate: ten at a time is a thousand a second if each takes 10 ms, and one a
-// second if each takes 10 s. For so many per second, use token_bucket.
+// A limit on concurrency, not on rate: ten at a time is a thousand a second if each takes 10 ms,
+// and one a second if each takes 10 s. For so many per second, use token_bucket.
 //
-// First come, first served, within each priority (or the newest first, if the options say so); the more
-// important first. A call may weigh more than
-// one: it waits until that many places are free, and nobody overtakes it meanwhile. A fiber that is stopped
-// while it waits leaves the line, and those behind it that fit go on; one that was let in and is stopped
-// before it goes on passes its places on. Belongs to one loop. If it is destroyed while fibers wait, they throw
-// invalid_state; it must outlive its permits.
+// First come, first served, within each priority (or the newest first, if the options say so); the
+// more important first. A call may weigh more than one: it waits until that many places are free,
+// and nobody overtakes it meanwhile. A fiber that is stopped while it waits leaves the line, and
+// those behind it that fit go on; one that was let in and is stopped before it goes on passes its
+// places on. Belongs to one loop. If it is destroyed while fibers wait, they throw invalid_state;
+// it must outlive its permits.
 #pragma once
 
 #include <weir/flow/detail/policy_call.hpp>
@@ -36,13 +36,13 @@ struct bulkhead_options {
 
     std::size_t max_concurrent = 10;
     std::size_t max_waiting = 65536;  // 0: nobody waits
-    // Within each priority. With newest_first, who comes when as many wait as may displaces the oldest of the
-    // least important, if that is not more important than itself.
+    // Within each priority. With newest_first, who comes when as many wait as may displaces the
+    // oldest of the least important, if that is not more important than itself.
     weir::serve serve = weir::serve::oldest_first;
     clock::duration max_wait = clock::duration::max();  // then refused; 0: nobody waits
     // How important is the call that is being made? Asked in the calling task, so it may look at a
-    // task-local. Who is more important goes first, and displaces the newest of the least important when as
-    // many wait as may. Must not throw.
+    // task-local. Who is more important goes first, and displaces the newest of the least important
+    // when as many wait as may. Must not throw.
     hook<weir::priority()> priority_of = {};
     std::size_t reserved = 0;  // of the places, for calls of high priority and above
     std::string_view name = {};
@@ -121,7 +121,8 @@ public:
         return {*this, line_, weight, level};
     }
 
-    // co_await run(fn): the value of fn(), called when there is a place; or its error, or refused, thrown.
+    // co_await run(fn): the value of fn(), called when there is a place; or its error, or refused,
+    // thrown.
     template <class Fn>
     auto run(Fn&& fn, std::size_t weight = 1) {
         WEIR_CHECK_CALLABLE(Fn);
@@ -136,8 +137,8 @@ public:
             this, std::forward<Fn>(fn), static_cast<double>(weight));
     }
 
-    // From now on. What runs goes on, even if it is more than that; who waits for more than that is refused.
-    // Throws invalid_argument unless it is more than what is reserved.
+    // From now on. What runs goes on, even if it is more than that; who waits for more than that is
+    // refused. Throws invalid_argument unless it is more than what is reserved.
     void resize(std::size_t max_concurrent);
 
     const std::string& name() const noexcept { return name_; }

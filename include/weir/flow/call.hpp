@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The innermost layer of every policy: the user's callable, and how it ended, as a value.
 //
-// A callable takes nothing, the number of the attempt (int, from 1), or the call_context&, and gives a
-// task, something else that can be awaited, or a plain value.
+// A callable takes nothing, the number of the attempt (int, from 1), or the call_context&, and
+// gives a task, something else that can be awaited, or a plain value.
 #pragma once
 
-#include <weir/detail/to_task.hpp>
+#include <weir/base/to_task.hpp>
 #include <weir/flow/policy.hpp>
 
 #include <functional>
@@ -38,8 +38,8 @@ using call_result_t =
 template <class Callable>
 using call_value_t = typename call_value<call_result_t<Callable>>::type;
 
-// An error as the ending of a call. A stop of the calling task that somebody turned into an exception is
-// none: it goes on its way. Nothing is thrown again to find out which it is.
+// An error as the ending of a call. A stop of the calling task that somebody turned into an
+// exception is none: it goes on its way. Nothing is thrown again to find out which it is.
 template <class T>
 outcome<T> outcome_of_error(const std::exception_ptr& error) {
     if (!is_cancellation(error)) [[likely]] {
@@ -71,8 +71,8 @@ auto call_plain(Callable& callable, call_context& call) {
     }
 }
 
-// Has the fiber been suspended since? Then it goes on from the loop, no more nested in its caller, and
-// the time that the context knows is an old one.
+// Has the fiber been suspended since? Then it goes on from the loop, no more nested in its caller,
+// and the time that the context knows is an old one.
 class clock_keeper {
 public:
     explicit clock_keeper(call_context& call) noexcept
@@ -197,7 +197,8 @@ task<outcome<T>> settled_other_call(Callable& callable, call_context& call) {
     }
 }
 
-// co_await settle_call(callable, context): calls it, and gives the outcome. The callable must outlive it.
+// co_await settle_call(callable, context): calls it, and gives the outcome. The callable must
+// outlive it.
 template <class Callable>
 auto settle_call(Callable& callable, call_context& call) {
     using result = call_result_t<Callable>;

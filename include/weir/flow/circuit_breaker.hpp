@@ -5,15 +5,16 @@
 //     weir::outcome<receipt> paid = co_await breaker.settle([&] { return pay(order); });
 //     if (paid.is_refused()) { tell_later(paid.refusal().retry_after); }
 //
-// Closed, it lets calls through and counts how they end. When a rule of the options says so it opens, and
-// refuses at once. After a while it is half-open: exactly so many trial calls pass as are permitted, and
-// how they end decides. Results of calls that began in an earlier state are not counted.
+// Closed, it lets calls through and counts how they end. When a rule of the options says so it
+// opens, and refuses at once. After a while it is half-open: exactly so many trial calls pass as
+// are permitted, and how they end decides. Results of calls that began in an earlier state are not
+// counted.
 //
-// Whoever is stopped while it calls (cancelled, or out of time) counts neither as success nor as failure: put
-// the timeout inside, breaker.run([&] { return timeout(1s, pay(order)); }), and a slow callee is a
-// failure. Belongs to one loop: with several loops, give each its own, which also learns about the
-// callee from its own calls. Must outlive its calls. A call costs nothing but counting, unless a rule needs
-// the time: then a clock is read as it begins, and as it ends.
+// Whoever is stopped while it calls (cancelled, or out of time) counts neither as success nor as
+// failure: put the timeout inside, breaker.run([&] { return timeout(1s, pay(order)); }), and a slow
+// callee is a failure. Belongs to one loop: with several loops, give each its own, which also
+// learns about the callee from its own calls. Must outlive its calls. A call costs nothing but
+// counting, unless a rule needs the time: then a clock is read as it begins, and as it ends.
 #pragma once
 
 #include <weir/flow/decision/breaker.hpp>
@@ -31,8 +32,8 @@ class circuit_breaker {
 public:
     static constexpr policy_kind kind = policy_kind::circuit_breaker;
 
-    // A call that was let in. Tell it how the call ended; if it goes without having been told, the caller
-    // was stopped, and nothing is counted.
+    // A call that was let in. Tell it how the call ended; if it goes without having been told, the
+    // caller was stopped, and nothing is counted.
     class [[nodiscard]] pass {
     public:
         pass() noexcept = default;
@@ -89,9 +90,9 @@ public:
     circuit_breaker(const circuit_breaker&) = delete;
     circuit_breaker& operator=(const circuit_breaker&) = delete;
 
-    // co_await run(fn): calls it and gives its result, or throws its error, or weir::refused. fn gives a
-    // task, another awaitable or a plain value, and is called only if let in. A task may be given as well:
-    // a refused one is discarded.
+    // co_await run(fn): calls it and gives its result, or throws its error, or weir::refused. fn
+    // gives a task, another awaitable or a plain value, and is called only if let in. A task may be
+    // given as well: a refused one is discarded.
     template <class Work>
     auto run(Work&& work) {
         return detail::call_through<detail::call_view::value>(*this, std::forward<Work>(work));

@@ -45,8 +45,8 @@ struct circuit_change {
     clock::duration open_for{};  // if it has opened
 };
 
-// Which rules there are to open it is up to the options: each is on when its first member is set. With
-// none set, five failures in a row open it.
+// Which rules there are to open it is up to the options: each is on when its first member is set.
+// With none set, five failures in a row open it.
 struct circuit_breaker_options {
     using policy_type = circuit_breaker;
 
@@ -56,9 +56,9 @@ struct circuit_breaker_options {
     unsigned consecutive_failures = 0;
 
     // A share of failed or of slow calls among those of a window: the last so many calls or, if
-    // window_time is set, those of the last so much time, to the accuracy of a bucket. Not before the
-    // window has minimum_calls (0: ten, or the whole window if that is smaller). Only a call that fails
-    // or is slow can open the circuit.
+    // window_time is set, those of the last so much time, to the accuracy of a bucket. Not before
+    // the window has minimum_calls (0: ten, or the whole window if that is smaller). Only a call
+    // that fails or is slow can open the circuit.
     double failure_rate = 0;
     double slow_rate = 0;
     clock::duration slow_after{};  // slow: has taken so long or longer
@@ -67,36 +67,36 @@ struct circuit_breaker_options {
     unsigned window_buckets = 10;
     unsigned minimum_calls = 0;
 
-    // So many calls under way, each for so long or longer: where calls hang, no result ever comes that
-    // could be counted. Looked at whenever a call begins or ends.
+    // So many calls under way, each for so long or longer: where calls hang, no result ever comes
+    // that could be counted. Looked at whenever a call begins or ends.
     unsigned stuck_calls = 0;
     clock::duration stuck_after{};
 
-    // How long it stays open: open_for, times open_factor for each opening since it was last closed, up to
-    // max_open_for (but no less than open_for). open_time, if given, has the last word, up to the same
-    // maximum: it is told how many openings there were in a row, and what comes out without it. For
-    // jitter, or for another law.
+    // How long it stays open: open_for, times open_factor for each opening since it was last
+    // closed, up to max_open_for (but no less than open_for). open_time, if given, has the last
+    // word, up to the same maximum: it is told how many openings there were in a row, and what
+    // comes out without it. For jitter, or for another law.
     clock::duration open_for = std::chrono::seconds(30);
     double open_factor = 1;
     clock::duration max_open_for = std::chrono::minutes(10);
     hook<clock::duration(unsigned openings, clock::duration usual)> open_time = {};
 
     // Then so many trial calls are let through, at most; it closes when the share of them that must
-    // succeed has succeeded, and opens again when that can no longer be. A slow trial has not succeeded,
-    // if there is a rule for slow calls. Trials that are ignored or stopped make room for others. When all
-    // have begun and max_trial_time has passed since, they hang: it opens.
+    // succeed has succeeded, and opens again when that can no longer be. A slow trial has not
+    // succeeded, if there is a rule for slow calls. Trials that are ignored or stopped make room
+    // for others. When all have begun and max_trial_time has passed since, they hang: it opens.
     unsigned trial_calls = 1;
     double close_ratio = 1;
     clock::duration max_trial_time = std::chrono::minutes(1);
-    // If set, the share of calls let in grows from nothing to all of them over this time, evenly: of each
-    // hundred calls at half time, every second. Calls are counted as ever meanwhile.
+    // If set, the share of calls let in grows from nothing to all of them over this time, evenly:
+    // of each hundred calls at half time, every second. Calls are counted as ever meanwhile.
     clock::duration ramp{};
 
     circuit_state initial = circuit_state::closed;
 
-    // Errors are failures; refusals by policies further inside are ignored: neither success nor failure.
-    // These decide otherwise, also about values. Cancellations are never counted, and not asked about.
-    // Must not throw.
+    // Errors are failures; refusals by policies further inside are ignored: neither success nor
+    // failure. These decide otherwise, also about values. Cancellations are never counted, and not
+    // asked about. Must not throw.
     hook<bool(const outcome_view&)> counts_as_failure = {};
     hook<bool(const outcome_view&)> ignores = {};
 

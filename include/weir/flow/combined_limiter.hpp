@@ -6,12 +6,12 @@
 //     weir::combined_limiter both(second, minute, per_tenant.for_key("acme"));
 //     co_await both.acquire();
 //
-// Parts are limiters (which must outlive it), keyed limiters with a key filled in, and other combined
-// limiters; more users may share a part. Whoever waits takes nothing from any part until all can give:
-// so no part runs dry for others meanwhile, and a wait that is cancelled has nothing to give back.
-// Waiters are served in the order of asking, and only the first watches the clock. Those who wait in
-// the line of a part itself come before those who wait here. Belongs to one loop. If it is destroyed while
-// fibers wait, they throw invalid_state.
+// Parts are limiters (which must outlive it), keyed limiters with a key filled in, and other
+// combined limiters; more users may share a part. Whoever waits takes nothing from any part until
+// all can give: so no part runs dry for others meanwhile, and a wait that is cancelled has nothing
+// to give back. Waiters are served in the order of asking, and only the first watches the clock.
+// Those who wait in the line of a part itself come before those who wait here. Belongs to one loop.
+// If it is destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/flow/admission.hpp>

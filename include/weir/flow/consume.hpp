@@ -13,9 +13,9 @@
 //
 // A failing item: the consumer counts it, gives it to the sink, and goes on. The sink is called as
 // sink(item, outcome_view) and may be a coroutine, such as one that puts the item into a queue of
-// dead letters. What the sink throws ends everything: the other consumers are stopped, and consume()
-// throws it. So `throw` in the sink where one failure is one too many. Without a sink, the first
-// error is in the report.
+// dead letters. What the sink throws ends everything: the other consumers are stopped, and
+// consume() throws it. So `throw` in the sink where one failure is one too many. Without a sink,
+// the first error is in the report.
 //
 // A stop of the task stops all consumers. Items that wait in the queue stay there. One that a
 // consumer has in its hands is dropped and counted as interrupted; with finish_items the consumer
@@ -269,15 +269,15 @@ task<consume_report> consume(Source&& items, const consume_options& options, Fun
         std::forward<Sink>(sink));
 }
 
-// Runs the producers, and closes the queue when all have ended, or as soon as one has failed and the
-// others have been stopped; its error is thrown. A stop closes it too.
+// Runs the producers, and closes the queue when all have ended, or as soon as one has failed and
+// the others have been stopped; its error is thrown. A stop closes it too.
 template <class T, class Storage>
 task<void> produce(basic_queue<T, Storage>& to, std::vector<task<void>> producers) {
     return detail::produced(to, std::move(producers));
 }
 
-// Both. After a producer's failure the consumers still process what is in the queue; then its error is
-// thrown. What ends the consumers stops the producers.
+// Both. After a producer's failure the consumers still process what is in the queue; then its error
+// is thrown. What ends the consumers stops the producers.
 template <class T, class Storage, class Function, class Sink = detail::no_sink>
 task<consume_report> produce_and_consume(basic_queue<T, Storage>& through,
                                          std::vector<task<void>> producers,

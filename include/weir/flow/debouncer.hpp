@@ -4,14 +4,15 @@
 //     weir::debouncer search({.delay = 300ms}, [](std::string text) -> weir::task<hits> {...});
 //     hits found = co_await search.call("wei");       // or without waiting: search.call("weir");
 //
-// A debouncer runs its body when the calls have paused for the delay; a throttler at most once in an
-// interval. The arguments of the last call win. call() counts at once, awaited or not; awaiting it gives
-// the result of the run that covers it, value or error, the same to all callers of one burst. A caller
-// that is cancelled leaves alone; the run goes on for the others.
+// A debouncer runs its body when the calls have paused for the delay; a throttler at most once in
+// an interval. The arguments of the last call win. call() counts at once, awaited or not; awaiting
+// it gives the result of the run that covers it, value or error, the same to all callers of one
+// burst. A caller that is cancelled leaves alone; the run goes on for the others.
 //
-// A run is never cancelled by a later call, and runs never overlap: what falls due while the body runs
-// is run when it has ended. So the last call is always covered by a run that began after it, unless
-// cancel() or the destructor drops it, or trailing is off: then the leading run of its burst covers it.
+// A run is never cancelled by a later call, and runs never overlap: what falls due while the body
+// runs is run when it has ended. So the last call is always covered by a run that began after it,
+// unless cancel() or the destructor drops it, or trailing is off: then the leading run of its burst
+// covers it.
 #pragma once
 
 #include <weir/flow/decision/coalesce.hpp>
@@ -53,11 +54,11 @@ public:
     // Counts as a call now; the result may be awaited or dropped. Throws loop_error without a loop.
     call_result<Result> call(Args... args) { return state_->call(std::move(args)...); }
 
-    // Drops the pending calls: who awaits one gets weir::cancelled. A run that has begun goes on. False
-    // if there is nothing to drop.
+    // Drops the pending calls: who awaits one gets weir::cancelled. A run that has begun goes on.
+    // False if there is nothing to drop.
     bool cancel() { return state_->cancel_pending("the debounced call was cancelled"); }
-    // co_await flush(): runs what is pending without further delay, and waits until that run has ended,
-    // or the present one, if nothing is pending. Its error is for those who called.
+    // co_await flush(): runs what is pending without further delay, and waits until that run has
+    // ended, or the present one, if nothing is pending. Its error is for those who called.
     task<void> flush() { return detail::coalescer<Decision, Result, Args...>::flush(state_); }
 
     bool pending() const noexcept { return state_->is_pending(); }  // called, and not begun
@@ -80,8 +81,8 @@ private:
     std::shared_ptr<detail::coalescer<Decision, Result, Args...>> state_;
 };
 
-// debouncer<Result(Args...)>; the signature is found by itself if the body is no generic lambda. The
-// body gives a task, another awaitable, or a plain value.
+// debouncer<Result(Args...)>; the signature is found by itself if the body is no generic lambda.
+// The body gives a task, another awaitable, or a plain value.
 template <class Signature>
 class debouncer : public basic_coalescer<decision::debounce, Signature> {
 public:

@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// From half a millisecond to a minute, in steps of 1, 2.5 and 5. Recording costs a short search, and no
-// memory.
+// From half a millisecond to a minute, in steps of 1, 2.5 and 5. Recording costs a short search,
+// and no memory.
 class duration_histogram {
 public:
     static constexpr std::array<double, 16> bounds = {

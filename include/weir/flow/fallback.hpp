@@ -7,9 +7,10 @@
 //     weir::fallback_policy spare([&](const weir::outcome_view&) { return cached(url); });
 //     weir::pipeline pages("pages", spare, weir::retry_options{...});                // outermost
 //
-// The fallback is a value, a function, or a coroutine, and may look at the outcome it stands in for. It
-// is used for errors and refusals; a predicate may name others, values too. Never for cancellation:
-// that is passed on, and so is whatever a stopped call ends with instead. What the fallback throws is what the call ends with.
+// The fallback is a value, a function, or a coroutine, and may look at the outcome it stands in
+// for. It is used for errors and refusals; a predicate may name others, values too. Never for
+// cancellation: that is passed on, and so is whatever a stopped call ends with instead. What the
+// fallback throws is what the call ends with.
 #pragma once
 
 #include <weir/flow/detail/inner_call.hpp>

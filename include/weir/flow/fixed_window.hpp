@@ -3,8 +3,8 @@
 //
 //     weir::fixed_window quota({.limit = 1000, .window = 1h});
 //
-// Around the border of two windows up to twice the limit passes in a short time; sliding_window.hpp is
-// strict. See limiter.hpp for waiting.
+// Around the border of two windows up to twice the limit passes in a short time; sliding_window.hpp
+// is strict. See limiter.hpp for waiting.
 #pragma once
 
 #include <weir/flow/decision/fixed_window.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything of the flow layer: limits, breakers, retries, pools, pipelines, streams, background tasks.
+// Everything of the flow layer: limits, breakers, retries, pools, pipelines, streams, background
+// tasks.
 #pragma once
 
 #include <weir/flow/adaptive_limit.hpp>

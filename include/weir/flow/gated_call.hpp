@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A call behind a gate that never waits: what run(fn) and settle(fn) of such a gate give.
 //
-// It is a boundary on the stack of awaits, not a coroutine: a call that is refused, or whose function
-// gives a plain value, does not even suspend, and nothing is allocated but the frame of the function's own
-// task. The function is called when the gate has let it in, and not at all otherwise.
+// It is a boundary on the stack of awaits, not a coroutine: a call that is refused, or whose
+// function gives a plain value, does not even suspend, and nothing is allocated but the frame of
+// the function's own task. The function is called when the gate has let it in, and not at all
+// otherwise.
 #pragma once
 
-#include <weir/detail/child_call.hpp>
+#include <weir/base/child_call.hpp>
 #include <weir/flow/call.hpp>
 
 #include <optional>

@@ -7,15 +7,16 @@
 //
 // Only for what may be done twice. The first success wins. The others are then cancelled, and their
 // clean-up is awaited, so that what they refer to is still there; but one that does not heed its
-// cancellation cannot hold up the winner: after `loser_grace` it is left to end by itself, as a task of
-// the loop's root group, which awaits it at the end of run; drain() waits for such stragglers. The
-// callable is kept until the last attempt has ended; what it refers to beyond that, and the other policies
-// of a pipeline, must outlive the stragglers: drain() first.
-// If all fail, the first failure is the outcome. A failure does not cause a hedge (that is what retry is
-// for), unless replace_failed says so. A stop of the caller stops and awaits all attempts in the same way.
+// cancellation cannot hold up the winner: after `loser_grace` it is left to end by itself, as a
+// task of the loop's root group, which awaits it at the end of run; drain() waits for such
+// stragglers. The callable is kept until the last attempt has ended; what it refers to beyond that,
+// and the other policies of a pipeline, must outlive the stragglers: drain() first. If all fail,
+// the first failure is the outcome. A failure does not cause a hedge (that is what retry is for),
+// unless replace_failed says so. A stop of the caller stops and awaits all attempts in the same
+// way.
 //
-// Attempts are tasks of their own: each has its own call_context, and the winner's is not cancelled with
-// the losers. Deadlines around the caller hold for them too.
+// Attempts are tasks of their own: each has its own call_context, and the winner's is not cancelled
+// with the losers. Deadlines around the caller hold for them too.
 #pragma once
 
 #include <weir/finally.hpp>

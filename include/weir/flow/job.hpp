@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// job<T>: a piece of work that was handed to a worker pool. Shared, cheap to copy; the work goes on when
-// the last one goes.
+// job<T>: a piece of work that was handed to a worker pool. Shared, cheap to copy; the work goes on
+// when the last one goes.
 //
 //     weir::job<int> sum = co_await pool.submit(add, 1, 2);
 //     int value = co_await sum;                             // or throws what add threw
@@ -31,8 +31,8 @@ public:
     job_status status() const { return checked().status; }
     bool done() const { return is_final(checked().status); }
 
-    // A queued job ends here and now, as cancelled, and never runs. A running one is asked to stop, and
-    // ends as it answers. False if it has ended.
+    // A queued job ends here and now, as cancelled, and never runs. A running one is asked to stop,
+    // and ends as it answers. False if it has ended.
     bool cancel(std::string_view reason = {}) const;
 
     // Waits for the end, whatever it is. Cancelling the waiter leaves the job alone.
@@ -65,8 +65,8 @@ public:
         : any_job(std::move(record)) {}
 
     // co_await job: a reference to the value, any number of times. Throws what the job threw;
-    // weir::cancelled; or weir::refused, if it had to make room for a newer one. Cancelling the waiter
-    // leaves the job alone.
+    // weir::cancelled; or weir::refused, if it had to make room for a newer one. Cancelling the
+    // waiter leaves the job alone.
     auto make_operation() const& {
         return detail::future_recipe<detail::shared_future_wait<T>>{checked().shared()};
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// keyed<Key, Value>: one of something for each key, made on first use, in bounded number: a pipeline
-// for each host, a combined limiter for each tenant.
+// keyed<Key, Value>: one of something for each key, made on first use, in bounded number: a
+// pipeline for each host, a combined limiter for each tenant.
 //
 //     weir::keyed<std::string, host_calls> hosts({.max_size = 1000}, make_calls_for);
 //     auto calls = hosts.get("example.com");     // a lease: as long as it lives, the value stays
 //     co_await calls->run(fetch);
 //
 // When there is no room for a new one, the one goes that was not used for longest, among those that
-// nobody has a lease of and of which still_matters says no (an open breaker must not be forgotten and
-// begin anew as a closed one). If there is none, the new one is refused: too_many_keys. Nothing is
-// looked for in the background: values that have been idle for idle_for go when others are asked for,
-// or in evict_idle(). Belongs to one loop.
+// nobody has a lease of and of which still_matters says no (an open breaker must not be forgotten
+// and begin anew as a closed one). If there is none, the new one is refused: too_many_keys. Nothing
+// is looked for in the background: values that have been idle for idle_for go when others are asked
+// for, or in evict_idle(). Belongs to one loop.
 #pragma once
 
 #include <weir/error.hpp>
@@ -67,8 +67,8 @@ public:
     using options = keyed_options<Key, Value>;
     using key_view = detail::lookup_key<Key>;
 
-    // Access to a value, which stays where it is meanwhile, even if the registry is destroyed or the
-    // key erased.
+    // Access to a value, which stays where it is meanwhile, even if the registry is destroyed or
+    // the key erased.
     class [[nodiscard]] lease {
     public:
         lease() noexcept = default;

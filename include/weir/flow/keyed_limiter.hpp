@@ -4,14 +4,14 @@
 //     weir::keyed_limiter<std::string> per_client({.rate = 10, .burst = 20});
 //     if (auto let_in = per_client.try_acquire(address); !let_in) { /* 429, let_in.refusal() */ }
 //
-// A token bucket per key: 16 bytes for a number, 48 for a string, and some slack. Keys whose bucket is
-// full again are forgotten as others come, which changes nothing for them; a key that still limits is
-// never forgotten. When max_keys keys limit at once, new ones are refused, or share one bucket. The
-// hash is seeded, so nobody outside can choose keys that collide.
+// A token bucket per key: 16 bytes for a number, 48 for a string, and some slack. Keys whose bucket
+// is full again are forgotten as others come, which changes nothing for them; a key that still
+// limits is never forgotten. When max_keys keys limit at once, new ones are refused, or share one
+// bucket. The hash is seeded, so nobody outside can choose keys that collide.
 //
-// Waiting is first come, first served for each key; nobody overtakes a line, try_acquire() included.
-// Cancelling a wait leaves no trace, and a grant that its task never saw is given back. Belongs to one
-// loop. If it is destroyed while fibers wait, they throw invalid_state.
+// Waiting is first come, first served for each key; nobody overtakes a line, try_acquire()
+// included. Cancelling a wait leaves no trace, and a grant that its task never saw is given back.
+// Belongs to one loop. If it is destroyed while fibers wait, they throw invalid_state.
 //
 // Cost: a decision reads one or two cache lines; keys without waiters have no waiting state.
 #pragma once
@@ -43,8 +43,8 @@ public:
     keyed_limiter(const keyed_limiter&) = delete;
     keyed_limiter& operator=(const keyed_limiter&) = delete;
 
-    // Tokens of the key, now or not at all. More than the burst is refused for ever; a number that is
-    // not above 0 throws invalid_argument.
+    // Tokens of the key, now or not at all. More than the burst is refused for ever; a number that
+    // is not above 0 throws invalid_argument.
     admission<let_through> try_acquire(key_view key, double tokens = 1) {
         return try_acquire_at(now(), key, tokens);
     }

@@ -4,9 +4,9 @@
 //     weir::leaky_bucket pace({.interval = 100ms});
 //     auto turn = co_await pace.acquire();     // the next one comes 100 ms later
 //
-// With from = measured_from::completion the pause begins when the turn ends: when `turn` goes, or with
-// turn.done(). Then there is never more than one at a time, and a slow call delays the next. See
-// limiter.hpp for waiting.
+// With from = measured_from::completion the pause begins when the turn ends: when `turn` goes, or
+// with turn.done(). Then there is never more than one at a time, and a slow call delays the next.
+// See limiter.hpp for waiting.
 #pragma once
 
 #include <weir/flow/decision/spacing.hpp>

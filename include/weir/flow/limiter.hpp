@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// limiter<Decision>: a rate limiter that can be waited for. token_bucket, sliding_window, leaky_bucket
-// and fixed_window are this, each around its own decision.
+// limiter<Decision>: a rate limiter that can be waited for. token_bucket, sliding_window,
+// leaky_bucket and fixed_window are this, each around its own decision.
 //
 //     weir::token_bucket bucket({.rate = 10, .burst = 20});
 //     co_await bucket.acquire();                  // waits for its turn; gives the time it waited
 //     if (auto in = bucket.try_acquire(); !in) { tell(in.refusal().retry_after); }
 //
-// Waiters are let through in the order of asking, and nobody overtakes: who asks for much is not starved
-// by those who ask for little. (Or the newest first, if the options say so: serve.hpp.) A fiber that is
-// stopped while it waits leaves the line without a trace, and the next ones move up; one that was let through and is stopped before it goes on gives back what it
-// took. A wait that would be longer than max_wait, or than the deadline around the caller leaves, is
-// refused at once. Belongs to one loop; the decision may be shared with other loops and threads. If
-// it is destroyed while fibers wait, they throw invalid_state.
+// Waiters are let through in the order of asking, and nobody overtakes: who asks for much is not
+// starved by those who ask for little. (Or the newest first, if the options say so: serve.hpp.) A
+// fiber that is stopped while it waits leaves the line without a trace, and the next ones move up;
+// one that was let through and is stopped before it goes on gives back what it took. A wait that
+// would be longer than max_wait, or than the deadline around the caller leaves, is refused at once.
+// Belongs to one loop; the decision may be shared with other loops and threads. If it is destroyed
+// while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/flow/call.hpp>
@@ -38,8 +39,8 @@ class limiter final : private detail::limiter_line {
 public:
     using decision_type = Decision;
     using limits = typename Decision::limits;
-    // What try_acquire() and admit() give to those let through. Where the end of a call matters, it is to
-    // be kept as long as the call lasts.
+    // What try_acquire() and admit() give to those let through. Where the end of a call matters, it
+    // is to be kept as long as the call lasts.
     using pass = std::conditional_t<has_turns, detail::limiter_turn<limiter>, let_through>;
     // What acquire() gives: the time waited, or the pass where it has to be kept.
     using acquired = std::conditional_t<has_turns, pass, clock::duration>;
@@ -49,8 +50,8 @@ public:
     explicit limiter(const Options& options) : limiter_line(options.line()) {
         decision_ = &own_.emplace(options.limiter_limits());
     }
-    // Around a decision that others use too, on other loops and threads; the options say how to wait.
-    // Each limiter has a line of its own: between lines there is no order.
+    // Around a decision that others use too, on other loops and threads; the options say how to
+    // wait. Each limiter has a line of its own: between lines there is no order.
     limiter(std::shared_ptr<Decision> shared, const Options& options)
         requires decision::is_shareable<Decision>
         : limiter_line(options.line()), shared_(std::move(shared)), decision_(shared_.get()) {}
@@ -60,8 +61,8 @@ public:
     using limiter_line::stats;
     using limiter_line::write_metrics;
 
-    // At once. Refused while others wait who go first. Throws invalid_argument, as all that take a weight do, if it
-    // is not a positive number, or more than can ever pass at once.
+    // At once. Refused while others wait who go first. Throws invalid_argument, as all that take a
+    // weight do, if it is not a positive number, or more than can ever pass at once.
     admission<pass> try_acquire(double weight = 1) {
         check(weight, capacity());
         admission<pass> in = try_pass(weir::now(), weight);
@@ -102,8 +103,8 @@ public:
         return settle_behind(*this, detail::held_t<Work>(std::forward<Work>(work)), weight);
     }
 
-    // How long a request that comes now would wait, behind all who go first. refusal::never if that cannot be
-    // foreseen.
+    // How long a request that comes now would wait, behind all who go first. refusal::never if that
+    // cannot be foreseen.
     clock::duration retry_after(double weight = 1) {
         const clock::time_point now = weir::now();
         const clock::time_point due = due_of_new(now, weight);
@@ -112,8 +113,8 @@ public:
     // The most that can pass at once.
     double capacity() const noexcept { return decision_->capacity(); }
 
-    // From now on; those who wait are told anew. What the limiter has saved up stays as it is: no burst
-    // comes from a change. Those who can never pass now, or too late for them, are refused.
+    // From now on; those who wait are told anew. What the limiter has saved up stays as it is: no
+    // burst comes from a change. Those who can never pass now, or too late for them, are refused.
     void set_rate(const limits& changed) {
         const clock::time_point now = weir::now();
         decision_->set_rate(now, changed);

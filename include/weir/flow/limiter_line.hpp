@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The line in front of a rate limiter: the part of limiter.hpp that does not depend on how it decides.
+// The line in front of a rate limiter: the part of limiter.hpp that does not depend on how it
+// decides.
 //
-// First come, first served, or the newest first, with one timer, for whoever is next. The line is as in
-// detail/wait_list.hpp: in front those who were let through and whose fibers have not run yet, behind
-// them those who wait.
+// First come, first served, or the newest first, with one timer, for whoever is next. The line is
+// as in detail/wait_list.hpp: in front those who were let through and whose fibers have not run
+// yet, behind them those who wait.
 #pragma once
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/timer_wheel.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/timer_wheel.hpp>
+#include <weir/base/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/decision/limiter_decision.hpp>
 #include <weir/flow/serve.hpp>

@@ -15,8 +15,8 @@ struct let_through {
 
 namespace detail {
 
-// Let through by a limiter that minds completion: the end of the turn is told to it, by done() or when
-// this goes. The limiter must outlive it.
+// Let through by a limiter that minds completion: the end of the turn is told to it, by done() or
+// when this goes. The limiter must outlive it.
 template <class Limiter>
 class [[nodiscard]] limiter_turn : public let_through {
 public:

@@ -4,8 +4,8 @@
 //     auto pages = weir::map_concurrent(std::move(urls), 8, fetch);      // generator<page>
 //     while (auto page = co_await pages.next()) { store(*page); }
 //
-// The source is a stream, a queue or a range (flow/stream_source.hpp), the function gives a task, another
-// awaitable, or a value.
+// The source is a stream, a queue or a range (flow/stream_source.hpp), the function gives a task,
+// another awaitable, or a value.
 //
 //   map_concurrent             the results in the order of the items
 //   map_as_completed           the results in the order in which they are ready
@@ -21,14 +21,14 @@
 // asked for any more are stopped. In the settled forms a failure is the outcome of one item. An
 // error of the source comes after all results of the items before it, in all forms.
 //
-// When the stream ends early, by an error, a stop, close() or by being dropped, all calls are stopped
-// and awaited and the source is closed, before next() or close() returns; behind the scenes, if it
-// was dropped. Items that were in flight are gone. Errors of calls that nobody has seen by then are
-// reported.
+// When the stream ends early, by an error, a stop, close() or by being dropped, all calls are
+// stopped and awaited and the source is closed, before next() or close() returns; behind the
+// scenes, if it was dropped. Items that were in flight are gone. Errors of calls that nobody has
+// seen by then are reported.
 #pragma once
 
+#include <weir/base/crew.hpp>
 #include <weir/detail/combine.hpp>
-#include <weir/detail/crew.hpp>
 #include <weir/flow/stream_source.hpp>
 #include <weir/sync/semaphore.hpp>
 

@@ -7,13 +7,14 @@
 //                             weir::attempt_timeout{2s});
 //     receipt paid = co_await payments.run([&] { return charge(order); });
 //
-// An options struct makes a policy that belongs to the pipeline and takes its name; a policy that is
-// named (an lvalue) is referred to, so that several pipelines can share one, and must outlive them.
-// Orders that cannot be meant do not compile, and say why.
+// An options struct makes a policy that belongs to the pipeline and takes its name; a policy that
+// is named (an lvalue) is referred to, so that several pipelines can share one, and must outlive
+// them. Orders that cannot be meant do not compile, and say why.
 //
-// run() gives the value or throws; settle() gives the outcome: errors and refusals as values, and no
-// exception is thrown on the way. A stop of the caller passes through all layers and is counted by none.
-// Belongs to one loop, and must outlive its calls. A call that completes at once allocates nothing.
+// run() gives the value or throws; settle() gives the outcome: errors and refusals as values, and
+// no exception is thrown on the way. A stop of the caller passes through all layers and is counted
+// by none. Belongs to one loop, and must outlive its calls. A call that completes at once allocates
+// nothing.
 #pragma once
 
 #include <weir/flow/detail/layers.hpp>
@@ -153,8 +154,8 @@ public:
         return find<Policy, 0>();
     }
 
-    // From now on the time that calls take is measured, which costs a reading of the clock at the end of
-    // each. Those that are refused or stopped are left out.
+    // From now on the time that calls take is measured, which costs a reading of the clock at the
+    // end of each. Those that are refused or stopped are left out.
     void measure_durations() {
         if (durations_ == nullptr) {
             durations_ = std::make_unique<duration_histogram>();
@@ -189,8 +190,8 @@ private:
     static constexpr bool shares_callable =
         (detail::outlives_call<std::remove_reference_t<Policies>> || ...);
 
-    // One frame for the call and all its layers: they are large, and would otherwise stay in the frame of
-    // whoever calls.
+    // One frame for the call and all its layers: they are large, and would otherwise stay in the
+    // frame of whoever calls.
     template <detail::call_view View, class Held,
               class T = detail::call_value_t<std::remove_reference_t<Held>>>
     static task<detail::viewed_t<View, T>> call_held(pipeline* self, Held callable, double weight) {

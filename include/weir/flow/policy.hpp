@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What a policy is: something to put around a call.
 //
-// Two shapes. A *gate* lets calls in or refuses them, and may want to know how they ended: limiters,
-// breaker, bulkhead. A *wrapper* decides itself when and how often to call: retry, hedge, fallback,
-// timeout. pipeline.hpp turns both into layers around the innermost call.
+// Two shapes. A *gate* lets calls in or refuses them, and may want to know how they ended:
+// limiters, breaker, bulkhead. A *wrapper* decides itself when and how often to call: retry, hedge,
+// fallback, timeout. pipeline.hpp turns both into layers around the innermost call.
 //
 //   struct my_gate {
 //       static constexpr policy_kind kind = policy_kind::bulkhead;
@@ -20,9 +20,9 @@
 //       task<outcome<typename Next::value_type>> around(call_context&, Next& next);
 //   };                                                     // co_await next(context): outcome<T>
 //
-// `next` can be copied. A wrapper whose calls may go on after it has answered (a hedge's losers) says
-// `static constexpr bool outlives_call = true` and gives each call a copy of `next` and a context of
-// its own: the copies then keep the user's callable alive.
+// `next` can be copied. A wrapper whose calls may go on after it has answered (a hedge's losers)
+// says `static constexpr bool outlives_call = true` and gives each call a copy of `next` and a
+// context of its own: the copies then keep the user's callable alive.
 //
 // Errors travel as outcomes, so that no layer pays for an exception. The stop of the calling task
 // passes through all layers by itself: destructors give back what was held, and nothing counts it.

@@ -12,20 +12,21 @@
 //     co_await database.close();                       // or: co_await weir::with(database, body)
 //
 // Who asks first is served first; nobody overtakes. Each object is lent to one lease at a time, and
-// there are never more of them than max, those included that are being connected or closed. A task that
-// is stopped while it waits just leaves the line: the connect that was started on its behalf goes on
-// and serves the next. An object that fails its check is closed, and the next one is tried, or made.
-// A connect that fails frees its place; its error is thrown to the task that has waited longest,
-// unless other connects on their way are enough for all who wait.
+// there are never more of them than max, those included that are being connected or closed. A task
+// that is stopped while it waits just leaves the line: the connect that was started on its behalf
+// goes on and serves the next. An object that fails its check is closed, and the next one is tried,
+// or made. A connect that fails frees its place; its error is thrown to the task that has waited
+// longest, unless other connects on their way are enough for all who wait.
 //
 // Lending an idle object, and taking it back, allocates nothing and reads no clock, unless there is
-// a check, a reset, or an option that needs the time: leak_after, idle_timeout, keep_alive, check_after.
+// a check, a reset, or an option that needs the time: leak_after, idle_timeout, keep_alive,
+// check_after.
 //
-// Belongs to one loop; made before there is one if need be. close() it before it goes: its functions
-// are then done, and objects are closed in the order of things. If it is destroyed without that,
-// those who wait are refused, its tasks are cancelled, and objects end with their destructors; leases
-// that are still out stay valid, and own their objects from then on. If the loop ends first, what is
-// idle is closed then.
+// Belongs to one loop; made before there is one if need be. close() it before it goes: its
+// functions are then done, and objects are closed in the order of things. If it is destroyed
+// without that, those who wait are refused, its tasks are cancelled, and objects end with their
+// destructors; leases that are still out stay valid, and own their objects from then on. If the
+// loop ends first, what is idle is closed then.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -70,8 +71,8 @@ public:
     }
     // Gives it back now.
     void release() noexcept { lease given_back(std::move(*this)); }
-    // Takes the object out of the pool for good; its place is free for another. Throws invalid_state
-    // if this holds nothing.
+    // Takes the object out of the pool for good; its place is free for another. Throws
+    // invalid_state if this holds nothing.
     T detach() {
         if (entry_ == nullptr) {
             throw invalid_state("lease::detach: it holds no object");
@@ -99,8 +100,8 @@ public:
     using value_type = T;
     using lease_type = lease<T>;
 
-    // Throws invalid_argument for options that make no sense. Objects for min_idle are made at once,
-    // or, where no loop runs, with the first request.
+    // Throws invalid_argument for options that make no sense. Objects for min_idle are made at
+    // once, or, where no loop runs, with the first request.
     pool(const pool_options& options, pool_functions<T> functions)
         : state_(new detail::pool_state<T>(options, std::move(functions))) {}
     pool(const pool_options& options, detail::pool_function<T()> connect)
@@ -119,7 +120,8 @@ public:
         return state_->why_not();
     }
     // co_await admit(): a lease, or why not: shut_down, queue_full (max_waiting), wait_too_long
-    // (max_wait, or no connect is due before the deadline of this task). Throws what a connect threw.
+    // (max_wait, or no connect is due before the deadline of this task). Throws what a connect
+    // threw.
     [[nodiscard]] admit_operation admit(
         std::source_location where = std::source_location::current()) noexcept {
         return admit_operation(*state_, where);
@@ -140,10 +142,10 @@ public:
     // come back. For the time after a failover, or a new password.
     void evict_all() noexcept { state_->evict_all(); }
 
-    // Both refuse newcomers from now on (shut_down), close all objects and return when that is done.
-    // drain() serves those who wait and waits for all leases. close() refuses those who wait, and
-    // waits for leases up to the limit; those still out are reported, and closed when they come back.
-    // If the task is stopped, the pool stays closed to newcomers; call again to finish.
+    // Both refuse newcomers from now on (shut_down), close all objects and return when that is
+    // done. drain() serves those who wait and waits for all leases. close() refuses those who wait,
+    // and waits for leases up to the limit; those still out are reported, and closed when they come
+    // back. If the task is stopped, the pool stays closed to newcomers; call again to finish.
     task<> drain() { return detail::pool_core::drain(detail::pool_core::reference(*state_)); }
     task<> close(clock::duration limit = std::chrono::seconds(30)) {
         return detail::pool_core::close(detail::pool_core::reference(*state_), limit);

@@ -37,18 +37,21 @@ struct pool_options {
 
     std::string_view name = "pool";
 
-    // ---- how many --------------------------------------------------------------------------------
+    // ---- how many
+    // --------------------------------------------------------------------------------
     std::size_t max = 10;      // objects at a time: lent, idle, being connected or being closed
     std::size_t min_idle = 0;  // idle objects are made ahead up to this number; max still holds
     std::size_t max_waiting = unlimited;  // who may wait once every place is taken
 
-    // ---- how long --------------------------------------------------------------------------------
+    // ---- how long
+    // --------------------------------------------------------------------------------
     clock::duration max_wait = std::chrono::seconds(30);  // until an object is there; then: refused
     clock::duration connect_timeout = std::chrono::seconds(10);  // one connect
     clock::duration check_timeout = std::chrono::seconds(5);     // one check, or one reset
     clock::duration close_timeout = std::chrono::seconds(5);     // one close
 
-    // ---- when objects are checked and replaced ---------------------------------------------------
+    // ---- when objects are checked and replaced
+    // ---------------------------------------------------
     clock::duration check_after{};  // back for less than this: lent without a check
     clock::duration max_lifetime =
         forever;                   // closed at that age; one that is lent, when it is back
@@ -59,7 +62,8 @@ struct pool_options {
     clock::duration keep_alive = forever;    // idle objects are checked this often
     clock::duration leak_after = forever;    // a lease that is out for longer is reported, once
 
-    // ---- when connecting fails -------------------------------------------------------------------
+    // ---- when connecting fails
+    // -------------------------------------------------------------------
     clock::duration connect_backoff{};  // before the next connect; doubles with each failure
     clock::duration max_connect_backoff = std::chrono::seconds(30);
 

@@ -39,7 +39,8 @@ private:
         std::string samples;
         std::set<std::string> sources;  // their labels: the format allows each once
     };
-    // Null if a sample with these labels has been written: policies that pipelines share come twice.
+    // Null if a sample with these labels has been written: policies that pipelines share come
+    // twice.
     family* family_for(std::string_view name, std::string_view help, const char* type,
                        std::span<const metric_label> labels);
 

@@ -6,7 +6,8 @@
 //     co_await place.wait();              // and used
 //
 // Not used, it is given back when it goes: those behind it move up, and the limiter is as if it had
-// never been asked. If its turn has come by then, what has been refilled since is not given back twice.
+// never been asked. If its turn has come by then, what has been refilled since is not given back
+// twice.
 #pragma once
 
 #include <weir/flow/limiter_line.hpp>
@@ -48,18 +49,18 @@ public:
     }
     ~reservation() { cancel(); }
 
-    // When its turn comes, as things stand: earlier, if others ahead of it cancel; later, if the rate is
-    // lowered; the end of time if it was refused after all. Once its turn has come: when that was.
-    // Throws invalid_state if it was used or cancelled.
+    // When its turn comes, as things stand: earlier, if others ahead of it cancel; later, if the
+    // rate is lowered; the end of time if it was refused after all. Once its turn has come: when
+    // that was. Throws invalid_state if it was used or cancelled.
     clock::time_point when() const;
     // Has its turn come?
     bool is_due() const noexcept {
         return place_ != nullptr && place_->state_ == detail::wait_state::granted;
     }
-    // co_await wait(): until its turn has come; it is used then. Gives how long that was since it was
-    // made. Throws refused if it was displaced, or a change of the rate made it impossible, and
-    // invalid_state if the limiter is gone, or another task has used or cancelled it meanwhile. One task at a
-    // time.
+    // co_await wait(): until its turn has come; it is used then. Gives how long that was since it
+    // was made. Throws refused if it was displaced, or a change of the rate made it impossible, and
+    // invalid_state if the limiter is gone, or another task has used or cancelled it meanwhile. One
+    // task at a time.
     [[nodiscard]] detail::reservation_wait wait();
     // It is used, whether its turn has come or not: nothing is given back. For those who wait by
     // other means.

@@ -9,12 +9,12 @@
 //     weir::retry_policy again({.name = "pages", .max_attempts = 5});   // shared, with stats
 //     page got = co_await again.run([&] { return fetch(url); });
 //
-// and retry_loop.hpp, where the loop is visible. The callable makes a new task for each attempt; it may
-// take the number of the attempt. There is no delay after the last attempt. Cancellation is never
-// retried: this task's own stop ends everything at once (what clean-up may throw instead is passed on),
-// another's is passed on. What an attempt asks
-// for (the retry_after of a refusal, delay_from) is waited for at least; a wait that would last until
-// the total time or a deadline around it is over is not begun.
+// and retry_loop.hpp, where the loop is visible. The callable makes a new task for each attempt; it
+// may take the number of the attempt. There is no delay after the last attempt. Cancellation is
+// never retried: this task's own stop ends everything at once (what clean-up may throw instead is
+// passed on), another's is passed on. What an attempt asks for (the retry_after of a refusal,
+// delay_from) is waited for at least; a wait that would last until the total time or a deadline
+// around it is over is not begun.
 #pragma once
 
 #include <weir/flow/detail/policy_call.hpp>
@@ -59,8 +59,8 @@ auto retry_policy::settle(Fn&& fn) {
                                                                               std::forward<Fn>(fn));
 }
 
-// co_await retry(options, fn): calls fn until it succeeds or there is no attempt left, and gives its
-// value or throws. Options are checked at once.
+// co_await retry(options, fn): calls fn until it succeeds or there is no attempt left, and gives
+// its value or throws. Options are checked at once.
 template <class Fn>
 auto retry(const retry_options& options, Fn&& fn) {
     WEIR_CHECK_CALLABLE(Fn);
@@ -68,9 +68,9 @@ auto retry(const retry_options& options, Fn&& fn) {
     return detail::retry_once<detail::held_t<Fn>>(options, std::forward<Fn>(fn));
 }
 
-// A callable that does what fn does, with retries. Copies share the policy; calls in flight keep what
-// they need, so it may go before they end. Each attempt gets the arguments as they were given: as
-// constants, or copied where fn takes them by value.
+// A callable that does what fn does, with retries. Copies share the policy; calls in flight keep
+// what they need, so it may go before they end. Each attempt gets the arguments as they were given:
+// as constants, or copied where fn takes them by value.
 template <class Fn>
 class retrying_callable {
     struct shared {

@@ -11,8 +11,8 @@
 //         }
 //     }
 //
-// Everything of retry_options holds, but for one thing: an attempt here is any code at all, so the total
-// time does not stop it; it only ends the loop.
+// Everything of retry_options holds, but for one thing: an attempt here is any code at all, so the
+// total time does not stop it; it only ends the loop.
 #pragma once
 
 #include <weir/flow/retry.hpp>
@@ -33,11 +33,11 @@ public:
     // had no acceptable result: then throws retries_exhausted where there is no attempt left.
     task<> next();
 
-    // The attempt has failed, with the exception being handled. Throws it on, or retries_exhausted if
-    // so wanted, when there is no further attempt. Cancellation is always thrown on.
+    // The attempt has failed, with the exception being handled. Throws it on, or retries_exhausted
+    // if so wanted, when there is no further attempt. Cancellation is always thrown on.
     void failed();
-    // The same with an outcome, which may be a value. True: there is another attempt. False: it is the
-    // final outcome. Never throws the outcome itself.
+    // The same with an outcome, which may be a value. True: there is another attempt. False: it is
+    // the final outcome. Never throws the outcome itself.
     template <class T>
     [[nodiscard]] bool failed(const outcome<T>& ended) {
         return judge(outcome_view(ended));

@@ -40,13 +40,13 @@ struct retry_options {
     std::string_view name{};
     // The first one counts: 1 is no retry at all.
     int max_attempts = 3;
-    // For all attempts and delays together. An attempt that is running then is stopped and counts as
-    // timed_out; a delay that would last until then is not begun.
+    // For all attempts and delays together. An attempt that is running then is stopped and counts
+    // as timed_out; a delay that would last until then is not begun.
     clock::duration total_time = clock::duration::max();
     backoff_options backoff{};
 
-    // Which outcomes are tried again. By default: errors and refusals, except refusals that time does
-    // not heal (shut down, isolated by hand, a budget, 'never'). It may name values, too.
+    // Which outcomes are tried again. By default: errors and refusals, except refusals that time
+    // does not heal (shut down, isolated by hand, a budget, 'never'). It may name values, too.
     // Cancellation never is, and is not even asked about.
     hook<bool(const outcome_view&)> retry_if{};
     // Which ones never are, whatever retry_if says.
@@ -82,8 +82,8 @@ private:
     retry_end why_;
 };
 
-// For tests: as long as one lives, no retry policy of the process waits between attempts, or none tries
-// again. They nest.
+// For tests: as long as one lives, no retry policy of the process waits between attempts, or none
+// tries again. They nest.
 enum class retry_mode : unsigned char { normal, without_waiting, off };
 class [[nodiscard]] retry_override {
 public:

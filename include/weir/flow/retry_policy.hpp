@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// retry_policy: one way of retrying, shared by many calls. retry.hpp has the rest, and what to include.
+// retry_policy: one way of retrying, shared by many calls. retry.hpp has the rest, and what to
+// include.
 #pragma once
 
 #include <weir/flow/decision/random.hpp>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // seeded_hash: a hash that strangers cannot steer.
 //
-// Keys of a limiter come from outside: addresses, user names, tokens. Whoever knows the hash function
-// can send keys that all collide and turn each lookup into a walk over the whole table. So every table
-// has a secret seed. Strings, of which anybody can send as many as he likes, go through SipHash-1-3.
-// Numbers, enumerations and plain structs of up to 16 bytes without padding are multiplied twice by
-// secret factors, high and low half folded together: a fifth of the time, and nobody who does not see
-// the hashes can tell which keys collide. Larger plain structs go through SipHash as bytes. Other
-// types need a hash of their own, which takes the seed too, or std::hash, whose result is mixed with the
-// seed: good for honest keys.
+// Keys of a limiter come from outside: addresses, user names, tokens. Whoever knows the hash
+// function can send keys that all collide and turn each lookup into a walk over the whole table. So
+// every table has a secret seed. Strings, of which anybody can send as many as he likes, go through
+// SipHash-1-3. Numbers, enumerations and plain structs of up to 16 bytes without padding are
+// multiplied twice by secret factors, high and low half folded together: a fifth of the time, and
+// nobody who does not see the hashes can tell which keys collide. Larger plain structs go through
+// SipHash as bytes. Other types need a hash of their own, which takes the seed too, or std::hash,
+// whose result is mixed with the seed: good for honest keys.
 #pragma once
 
 #include <bit>

@@ -7,7 +7,7 @@
 //   a range     given as an rvalue: its elements are moved; as an lvalue: they are copied
 #pragma once
 
-#include <weir/detail/to_task.hpp>
+#include <weir/base/to_task.hpp>
 #include <weir/stream.hpp>
 #include <weir/sync/queue.hpp>
 

@@ -6,11 +6,11 @@
 //     auto rows = weir::chunk_within(std::move(events), 500, 100ms);
 //     while (auto some = co_await rows.next()) { co_await insert(*some); }
 //
-// Sources are streams, queues or ranges (flow/stream_source.hpp). buffer, merge and chunk_within read
-// theirs in tasks of their own, from the first next() on and never further ahead than they say. However
-// they end, those tasks are stopped and awaited and the sources closed; behind the scenes, if they
-// were dropped. What was read ahead is gone then; an error of a source that nobody has seen by then is
-// reported.
+// Sources are streams, queues or ranges (flow/stream_source.hpp). buffer, merge and chunk_within
+// read theirs in tasks of their own, from the first next() on and never further ahead than they
+// say. However they end, those tasks are stopped and awaited and the sources closed; behind the
+// scenes, if they were dropped. What was read ahead is gone then; an error of a source that nobody
+// has seen by then is reported.
 #pragma once
 
 #include <weir/flow/detail/reading.hpp>
@@ -174,9 +174,9 @@ auto buffer(Source&& items, std::size_t size) {
     return detail::deliver(detail::stream_owner<state>(std::move(made)));
 }
 
-// The items of all, as they come. Fair: one item of each is read ahead, and they are given in the order
-// in which they came, so that no source overtakes another twice. Ends when all have; the first that
-// fails ends it, after what came before.
+// The items of all, as they come. Fair: one item of each is read ahead, and they are given in the
+// order in which they came, so that no source overtakes another twice. Ends when all have; the
+// first that fails ends it, after what came before.
 template <class T>
 generator<T> merge(std::vector<generator<T>> streams) {
     using state = detail::reading<generator<T>>;
@@ -213,16 +213,17 @@ auto chunk_within(Source&& items, std::size_t size, clock::duration linger) {
                                                linger);
 }
 
-// At least `interval` between one item and the next. No bursts are saved up: a late item does not let
-// the following one come early.
+// At least `interval` between one item and the next. No bursts are saved up: a late item does not
+// let the following one come early.
 template <stream_source Source>
 auto throttle(Source&& items, clock::duration interval) {
     detail::check_duration(interval, "throttle", "interval", false);
     using stream_type = detail::stream_of<Source>;
     return detail::spaced<stream_type>(detail::to_stream(std::forward<Source>(items)), interval);
 }
-// One co_await limiter.acquire() for each item, after it was read: a limiter, which must outlive the
-// stream. What acquire() gives is kept until the next item is asked for, so that a semaphore works too.
+// One co_await limiter.acquire() for each item, after it was read: a limiter, which must outlive
+// the stream. What acquire() gives is kept until the next item is asked for, so that a semaphore
+// works too.
 template <stream_source Source, detail::limits Limiter>
 auto throttle(Source&& items, Limiter& limiter) {
     using stream_type = detail::stream_of<Source>;
@@ -230,8 +231,8 @@ auto throttle(Source&& items, Limiter& limiter) {
                                                  limiter);
 }
 
-// Tuples of one item of each, read from left to right. Ends with the shortest; what those to the left
-// of it had given for that row is dropped.
+// Tuples of one item of each, read from left to right. Ends with the shortest; what those to the
+// left of it had given for that row is dropped.
 template <stream_source First, stream_source... Rest>
     requires(sizeof...(Rest) > 0)
 auto zip(First&& first, Rest&&... rest) {

@@ -4,9 +4,10 @@
 //     weir::task_events events = manager.subscribe();
 //     while (auto event = co_await events.next()) { show(*event); }
 //
-// The manager keeps the latest events, so many, for all subscribers together; a subscription is a place
-// in them. So a slow subscriber holds up nobody and costs nothing: it finds a `lagged` event that says
-// how many it missed. One that comes back tells the last number it saw, and gets what came since.
+// The manager keeps the latest events, so many, for all subscribers together; a subscription is a
+// place in them. So a slow subscriber holds up nobody and costs nothing: it finds a `lagged` event
+// that says how many it missed. One that comes back tells the last number it saw, and gets what
+// came since.
 #pragma once
 
 #include <weir/flow/task_record.hpp>

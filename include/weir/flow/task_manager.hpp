@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// task_manager: background tasks that can be asked for by id: state, progress, result, error, and when.
+// task_manager: background tasks that can be asked for by id: state, progress, result, error, and
+// when.
 //
 //     weir::task_manager manager({.concurrency = 5, .executor = &threads});
 //     std::string id = co_await manager.submit(make_report, "May");        // or {.id = "r-1"} first
 //     std::optional<weir::task_record> report = co_await manager.get(id);
 //     std::string text = co_await manager.result<std::string>(id);         // waits; rethrows its error
 //
-// A task is a coroutine, which may take a task_context& first, or a plain function: those may block, so
-// they run on the executor, never on the loop. Records live in a task_store, in memory or elsewhere; a
-// state is reported when the store has it, and each change is fenced. A pending task that is cancelled
-// never runs; an id is never used twice; finished tasks are kept up to a number and an age. Destroying
-// the manager is shutdown_mode::now without the waiting. One loop, one thread.
+// A task is a coroutine, which may take a task_context& first, or a plain function: those may
+// block, so they run on the executor, never on the loop. Records live in a task_store, in memory or
+// elsewhere; a state is reported when the store has it, and each change is fenced. A pending task
+// that is cancelled never runs; an id is never used twice; finished tasks are kept up to a number
+// and an age. Destroying the manager is shutdown_mode::now without the waiting. One loop, one
+// thread.
 #pragma once
 
 #include <weir/error.hpp>
@@ -46,9 +48,11 @@ public:
     task_manager& operator=(const task_manager&) = delete;
     ~task_manager() { core_->close(shutdown_mode::now); }
 
-    // ---- in --------------------------------------------------------------------------------------
-    // co_await submit(fn, args...), or a task: the id. Throws weir::refused, or what the store threw. Once
-    // begun it goes on even if the submitter is cancelled: the task is then accepted all the same.
+    // ---- in
+    // --------------------------------------------------------------------------------------
+    // co_await submit(fn, args...), or a task: the id. Throws weir::refused, or what the store
+    // threw. Once begun it goes on even if the submitter is cancelled: the task is then accepted
+    // all the same.
     template <class Callable, class... Args>
         requires detail::runs_as_task<std::decay_t<Callable>, std::decay_t<Args>...>
     task<std::string> submit(const task_options& how, Callable&& callable, Args&&... args) {
@@ -85,8 +89,9 @@ public:
         return offer(task_options{}, std::forward<Callable>(callable), std::forward<Args>(args)...);
     }
 
-    // ---- tasks that a store can keep -------------------------------------------------------------
-    // A handler by name: handler(task_context&, std::string payload) makes a task.
+    // ---- tasks that a store can keep
+    // ------------------------------------------------------------- A handler by name:
+    // handler(task_context&, std::string payload) makes a task.
     template <class Handler>
         requires std::invocable<Handler&, task_context&, std::string>
     void define(std::string name, Handler handler) {
@@ -98,12 +103,14 @@ public:
     }
     // A task for the handler of its name. Throws invalid_argument if there is none.
     task<std::string> submit_named(const task_options& how, std::string payload);
-    // Takes over what the store has from an earlier process: pending tasks whose handler is defined, and
-    // those that it was running, which begin again. For a store that no other process uses. How many.
+    // Takes over what the store has from an earlier process: pending tasks whose handler is
+    // defined, and those that it was running, which begin again. For a store that no other process
+    // uses. How many.
     task<std::size_t> recover() { return detail::task_manager_core::recover(core_); }
 
-    // ---- by id -----------------------------------------------------------------------------------
-    // Asks for the stop and waits for the end. True: it ended as cancelled; false: it had ended already,
+    // ---- by id
+    // ----------------------------------------------------------------------------------- Asks for
+    // the stop and waits for the end. True: it ended as cancelled; false: it had ended already,
     // ended otherwise, or is unknown. Cancelling the waiter does not take the request back.
     task<bool> cancel(std::string id, std::string reason = {}) {
         return detail::task_manager_core::cancel(core_, std::move(id), std::move(reason));
@@ -132,11 +139,13 @@ public:
     task_events subscribe() { return core_->subscribe(std::nullopt); }
     task_events subscribe_after(std::uint64_t seen) { return core_->subscribe(seen); }
 
-    // ---- out -------------------------------------------------------------------------------------
-    // Until nothing is pending or running; more may be submitted meanwhile.
+    // ---- out
+    // ------------------------------------------------------------------------------------- Until
+    // nothing is pending or running; more may be submitted meanwhile.
     task<void> drain() { return detail::task_manager_core::drain(core_); }
-    // From the first step on nothing more is accepted. Returns when every task has ended and the store
-    // knows. Again with a harder mode, it does what that says. Cancelling the waiter changes nothing.
+    // From the first step on nothing more is accepted. Returns when every task has ended and the
+    // store knows. Again with a harder mode, it does what that says. Cancelling the waiter changes
+    // nothing.
     task<void> shutdown(shutdown_mode mode = shutdown_mode::drain) {
         return detail::task_manager_core::shutdown(core_, mode);
     }

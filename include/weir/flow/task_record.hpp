@@ -55,8 +55,8 @@ struct task_query {
     std::size_t limit = 100;
 };
 
-// How a result is written as text, for stores that keep text: strings as they are, numbers and bool as
-// JSON has them. Specialise it with a static write() for types of your own; others have no text.
+// How a result is written as text, for stores that keep text: strings as they are, numbers and bool
+// as JSON has them. Specialise it with a static write() for types of your own; others have no text.
 template <class T>
 struct task_text {};
 template <class T>

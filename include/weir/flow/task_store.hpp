@@ -2,9 +2,9 @@
 // task_store: where a task manager keeps its records. In memory, or, behind the same interface, in
 // something that outlives the process.
 //
-// Calls may take time and may fail. One that throws may have taken effect or not: the manager asks and
-// tries again, and what it writes is fenced, so that a repetition does no harm. What is passed by
-// reference is valid until the task that was returned has ended.
+// Calls may take time and may fail. One that throws may have taken effect or not: the manager asks
+// and tries again, and what it writes is fenced, so that a repetition does no harm. What is passed
+// by reference is valid until the task that was returned has ended.
 #pragma once
 
 #include <weir/flow/task_record.hpp>
@@ -25,8 +25,8 @@ public:
 
     // False: there is a record with this id, and nothing was changed.
     virtual task<bool> insert(const task_record& fresh) = 0;
-    // Compare and set: replaces the record if the one stored has this id and token, the expected state,
-    // and the revision before that of `next`. False, changing nothing, if not.
+    // Compare and set: replaces the record if the one stored has this id and token, the expected
+    // state, and the revision before that of `next`. False, changing nothing, if not.
     virtual task<bool> transition(const task_record& next, task_state expected) = 0;
     // Progress and message of a running task; no transition. May do nothing, and may be lost.
     virtual task<void> save_progress(const task_record& running);

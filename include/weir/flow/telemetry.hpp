@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Telemetry: what policies, limiters and pools tell the outside. Two directions, one interface each:
+// Telemetry: what policies, limiters and pools tell the outside. Two directions, one interface
+// each:
 //
 //   events    rare changes as they happen (a breaker opens, a retry is scheduled), pushed to the
 //             observer named in the options;
@@ -40,8 +41,8 @@ struct metric_label {
     std::string_view value;
 };
 
-// What write_metrics() writes to. Names follow Prometheus: weir_<kind>_<what>, counters end in _total,
-// times are in seconds; the name of the source is the label "name".
+// What write_metrics() writes to. Names follow Prometheus: weir_<kind>_<what>, counters end in
+// _total, times are in seconds; the name of the source is the label "name".
 class metric_writer {
 public:
     using labels = std::initializer_list<metric_label>;

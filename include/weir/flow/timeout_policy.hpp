@@ -5,8 +5,8 @@
 //                        weir::attempt_timeout{2s});
 //
 // At the limit the call is stopped, its clean-up awaited, and the outcome is the error timed_out. A
-// timed_out that the call itself throws is passed on as any error. What completes without suspending
-// needs no timer, and gets none.
+// timed_out that the call itself throws is passed on as any error. What completes without
+// suspending needs no timer, and gets none.
 #pragma once
 
 #include <weir/detail/timed_scope.hpp>
@@ -94,8 +94,8 @@ private:
     timeout_stats* count_;
 };
 
-// co_await settle_until(next(call), call, deadline, count): the outcome, or the error timed_out. The deadline
-// must lie ahead; the end of time is none at all.
+// co_await settle_until(next(call), call, deadline, count): the outcome, or the error timed_out.
+// The deadline must lie ahead; the end of time is none at all.
 template <class Inner>
 auto settle_until(Inner&& inner, call_context& call, clock::time_point deadline,
                   timeout_stats& count) {

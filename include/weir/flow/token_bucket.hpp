@@ -4,9 +4,9 @@
 //     weir::token_bucket bucket({.rate = 10, .burst = 20});
 //     const auto waited = co_await bucket.acquire(3);
 //
-// In every interval of length t at most burst + rate * t pass. Tokens may be fractions. Asking for more
-// than the burst is an error at once. See limiter.hpp for waiting, and decision/gcra.hpp for what
-// threads may share.
+// In every interval of length t at most burst + rate * t pass. Tokens may be fractions. Asking for
+// more than the burst is an error at once. See limiter.hpp for waiting, and decision/gcra.hpp for
+// what threads may share.
 #pragma once
 
 #include <weir/flow/decision/gcra.hpp>

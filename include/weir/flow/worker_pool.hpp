@@ -10,10 +10,11 @@
 //     auto job = co_await pages.submit({.id = "front"}, "example.com");
 //     pages.status("front"); pages.cancel("front"); co_await pages.get<page>("front");
 //
-// Jobs begin in the order in which they were let in. A job that fails or is cancelled disturbs nobody:
-// its error waits in its handle and under its id, and is reported if nobody ever looks. Results stay
-// available by id for a bounded time and up to a bounded number. A job has the task-local values of its
-// submitter. Destroying the pool is shutdown_mode::now without the waiting. One loop, one thread.
+// Jobs begin in the order in which they were let in. A job that fails or is cancelled disturbs
+// nobody: its error waits in its handle and under its id, and is reported if nobody ever looks.
+// Results stay available by id for a bounded time and up to a bounded number. A job has the
+// task-local values of its submitter. Destroying the pool is shutdown_mode::now without the
+// waiting. One loop, one thread.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -49,9 +50,9 @@ public:
     // As any_job::cancel(); false also if there is no such job.
     bool cancel(std::string_view id, std::string_view reason = {});
 
-    // From the first step on nothing more is accepted: those who wait to submit are refused. Returns when
-    // no job is left. Called again with a harder mode, it does what that says. Cancelling the waiter
-    // changes nothing.
+    // From the first step on nothing more is accepted: those who wait to submit are refused.
+    // Returns when no job is left. Called again with a harder mode, it does what that says.
+    // Cancelling the waiter changes nothing.
     task<void> shutdown(shutdown_mode mode = shutdown_mode::drain) {
         return detail::worker_pool_core::shutdown(core_, mode);
     }
@@ -108,8 +109,8 @@ class worker_pool : public basic_worker_pool {
 public:
     explicit worker_pool(const worker_pool_options& options = {}) : basic_worker_pool(options) {}
 
-    // co_await submit(fn, args...): a job<T>. While the queue is full, does what the options say; throws
-    // weir::refused. A submitter that is cancelled while it waits has submitted nothing.
+    // co_await submit(fn, args...): a job<T>. While the queue is full, does what the options say;
+    // throws weir::refused. A submitter that is cancelled while it waits has submitted nothing.
     template <class Callable, class... Args>
         requires std::invocable<std::decay_t<Callable>&, std::decay_t<Args>...>
     auto submit(const job_options& how, Callable&& callable, Args&&... args) {
@@ -151,7 +152,8 @@ public:
     }
 };
 
-// One handler, given with the pool, for jobs that are values. It is called by several workers at a time.
+// One handler, given with the pool, for jobs that are values. It is called by several workers at a
+// time.
 template <class Job, class Result>
 class handler_pool : public basic_worker_pool {
 public:

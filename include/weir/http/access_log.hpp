@@ -4,14 +4,14 @@
 //     app.use(http::access_log([](std::string_view line) { std::cout << line << '\n'; }));
 //     app.use(http::access_log([&](const http::access_record& record) { ... }));
 //
-// Use it first, so that it sees what the others answer. A record is made when the answer is there or, if
-// its body is a stream, when that has been sent or broken off; and when the client went before.
-// Whatever clients send, a line stays one line: control characters, quotes and bytes beyond ASCII are
-// escaped (\n, \x1b). Credentials are never in it, unless they are in the target.
+// Use it first, so that it sees what the others answer. A record is made when the answer is there
+// or, if its body is a stream, when that has been sent or broken off; and when the client went
+// before. Whatever clients send, a line stays one line: control characters, quotes and bytes beyond
+// ASCII are escaped (\n, \x1b). Credentials are never in it, unless they are in the target.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/unique_function.hpp>
 #include <weir/http/handler.hpp>
 #include <weir/http/status.hpp>
 #include <weir/io/address.hpp>

@@ -5,8 +5,8 @@
 //     auto filter = weir::http::address_filter::public_only();
 //     filter.allow("10.1.0.0/16").allow_host("hooks.internal.example");
 //
-// A name means nothing until it is resolved, and may mean something else a moment later: the filter is
-// asked about the very address that is about to be connected to, each time.
+// A name means nothing until it is resolved, and may mean something else a moment later: the filter
+// is asked about the very address that is about to be connected to, each time.
 #pragma once
 
 #include <weir/http/error.hpp>
@@ -57,8 +57,9 @@ address_class classify(const io::address& of) noexcept;
 // Addresses that begin with the same bits.
 class address_range {
 public:
-    // '10.0.0.0/8', 'fc00::/7', or a single address. Throws invalid_argument naming the text and what is
-    // wrong, also if bits after the prefix are set: '10.1.0.0/8' is 10.0.0.0/8, or a mistake.
+    // '10.0.0.0/8', 'fc00::/7', or a single address. Throws invalid_argument naming the text and
+    // what is wrong, also if bits after the prefix are set: '10.1.0.0/8' is 10.0.0.0/8, or a
+    // mistake.
     static address_range parse(std::string_view text);
 
     // An IPv4 range contains its addresses also in IPv6 dress (::ffff:10.0.0.1), which is how the
@@ -89,7 +90,8 @@ private:
     std::string host_;
     io::address address_;
 };
-// 'the address filter refuses 127.0.0.1:80 (loopback), to which 'evil.example' leads': for its text.
+// 'the address filter refuses 127.0.0.1:80 (loopback), to which 'evil.example' leads': for its
+// text.
 std::string refusal_text(const io::address& refused, std::string_view host);
 
 // A value that is cheap to copy; a copy does not see later changes of the original.
@@ -99,11 +101,12 @@ public:
     static address_filter public_only() noexcept { return address_filter(true); }
     static address_filter any() noexcept { return address_filter(false); }
 
-    // One more range, as address_range::parse reads it. An exception for addresses that have an IPv4
-    // address inside (64:ff9b::/96, 2002::/16) opens those only whose inner address is allowed, too.
+    // One more range, as address_range::parse reads it. An exception for addresses that have an
+    // IPv4 address inside (64:ff9b::/96, 2002::/16) opens those only whose inner address is
+    // allowed, too.
     address_filter& allow(std::string_view range);
-    // 'internal.example', or '*.internal.example' for all names below it: whatever the name leads to is
-    // allowed. Who controls the name controls what is reached.
+    // 'internal.example', or '*.internal.example' for all names below it: whatever the name leads
+    // to is allowed. Who controls the name controls what is reached.
     address_filter& allow_host(std::string_view name);
     // 'public_only' does not know which public addresses are one's own.
     address_filter& block(std::string_view range);

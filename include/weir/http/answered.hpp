@@ -18,8 +18,8 @@
 
 namespace weir::http {
 
-// What comes next, or what its error becomes: see to_response() in problem.hpp. One that nobody made for
-// clients (500) is reported, since nobody will see it any more.
+// What comes next, or what its error becomes: see to_response() in problem.hpp. One that nobody
+// made for clients (500) is reported, since nobody will see it any more.
 task<response> answered(next inner, request& asked);
 
 // The second half of it.

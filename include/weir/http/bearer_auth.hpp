@@ -8,13 +8,13 @@
 //     writing.use(http::require_scope("tasks:write"));
 //     ... request.attached<http::principal>()->name ...
 //
-// Without a token, and with a wrong one, 401; with a header that is none, 400; where a scope is missing,
-// 403; each with WWW-Authenticate. Tokens are kept and compared as digests, all of them and each to its
-// end, so that the time taken says nothing about them: some 10 ns each. For more than thousands, or for
-// those that others issue, give a function that knows them.
+// Without a token, and with a wrong one, 401; with a header that is none, 400; where a scope is
+// missing, 403; each with WWW-Authenticate. Tokens are kept and compared as digests, all of them
+// and each to its end, so that the time taken says nothing about them: some 10 ns each. For more
+// than thousands, or for those that others issue, give a function that knows them.
 #pragma once
 
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/http/handler.hpp>
 #include <weir/http/principal.hpp>
 #include <weir/task.hpp>
@@ -33,7 +33,8 @@ public:
 
     bearer_auth();
 
-    // Throws invalid_argument for a token that could never be sent, or is there already. Never shows one.
+    // Throws invalid_argument for a token that could never be sent, or is there already. Never
+    // shows one.
     bearer_auth& token(std::string_view secret, std::string_view name,
                        std::string_view scopes = {});
     // Asked about tokens that are not known. What it throws is the request's failure.

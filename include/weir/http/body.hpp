@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What is behind the head of a message: text that is there already, or a stream that is made while it
-// is sent.
+// What is behind the head of a message: text that is there already, or a stream that is made while
+// it is sent.
 #pragma once
 
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/io/address.hpp>
 #include <weir/io/any_stream.hpp>
 #include <weir/io/buffer.hpp>
@@ -27,8 +27,9 @@ namespace weir::http {
 // Where a streamed body is written to.
 class body_writer {
 public:
-    // Hands data over. Small pieces are gathered; waits while the client does not keep up, and throws
-    // when it has gone. Stopped while it waits, it was the last: an io_error for what follows.
+    // Hands data over. Small pieces are gathered; waits while the client does not keep up, and
+    // throws when it has gone. Stopped while it waits, it was the last: an io_error for what
+    // follows.
     virtual task<> write(io::const_bytes data) = 0;
     // Sends what was gathered: for events that a client is to see now.
     virtual task<> flush() = 0;

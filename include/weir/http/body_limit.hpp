@@ -3,8 +3,8 @@
 //
 //     uploads.use(http::body_limit(10 << 20));
 //
-// For less than the server allows (server_options::max_body_bytes). What announces more is answered with
-// 413 at once; what sends more without saying so, when it does.
+// For less than the server allows (server_options::max_body_bytes). What announces more is answered
+// with 413 at once; what sends more without saying so, when it does.
 #pragma once
 
 #include <weir/http/handler.hpp>

@@ -7,9 +7,9 @@
 //         std::string text = co_await answer.text();
 //     }
 //
-// An answer with any status is a value; what throws is in client_error.hpp. libcurl speaks the protocol,
-// on the loop and without threads; names are looked up by weir::dns. A client belongs to the loop that
-// first uses it, and its connections end with that loop.
+// An answer with any status is a value; what throws is in client_error.hpp. libcurl speaks the
+// protocol, on the loop and without threads; names are looked up by weir::dns. A client belongs to
+// the loop that first uses it, and its connections end with that loop.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -68,8 +68,8 @@ struct client_options {
     // Cookies that answers set are sent with later requests, as browsers do.
     bool cookies = false;
     std::string_view user_agent = "weir";
-    // 'http://host:port' or 'https://host:port', with user and password if need be; empty: none, also if
-    // the environment names one.
+    // 'http://host:port' or 'https://host:port', with user and password if need be; empty: none,
+    // also if the environment names one.
     std::string_view proxy{};
     // Trust and certificates; alpn and cached_sessions are the client's own affair.
     tls::client_options tls{};
@@ -88,17 +88,18 @@ class client {
 public:
     // Throws invalid_argument for an option that makes no sense.
     explicit client(const client_options& options = {});
-    // The filter is asked about every address that a host's name leads to, and again about the one that
-    // is about to be connected to: hosts of redirects and the proxy included. Behind a proxy it is the
-    // proxy that connects to hosts; their names are resolved and checked here all the same.
+    // The filter is asked about every address that a host's name leads to, and again about the one
+    // that is about to be connected to: hosts of redirects and the proxy included. Behind a proxy
+    // it is the proxy that connects to hosts; their names are resolved and checked here all the
+    // same.
     client(const client_options& options, address_filter filter);
     client(const client&) = delete;
     client& operator=(const client&) = delete;
     // Requests under way end with a transport_error.
     ~client();
 
-    // co_await send(request): the answer, as soon as its head is there. Cancelling ends the request at
-    // once, and its connection if anything was sent.
+    // co_await send(request): the answer, as soon as its head is there. Cancelling ends the request
+    // at once, and its connection if anything was sent.
     task<client_response> send(client_request wanted);
     task<client_response> get(std::string_view url);
     task<client_response> head(std::string_view url);
@@ -108,8 +109,8 @@ public:
                               std::string_view content_type = "application/octet-stream");
     task<client_response> delete_(std::string_view url);
 
-    // Sent with every request that does not have a header of that name; but Authorization, Cookie and
-    // Host not to another origin that a redirect leads to.
+    // Sent with every request that does not have a header of that name; but Authorization, Cookie
+    // and Host not to another origin that a redirect leads to.
     http::headers& default_headers() noexcept;
     client_stats stats() const noexcept;
 

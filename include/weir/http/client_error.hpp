@@ -2,9 +2,9 @@
 // What goes wrong with a request of the client. Every message begins with what was asked for, as in
 // 'GET http://127.0.0.1:81/: Connection refused'; user names and passwords of URLs are never in it.
 //
-// Beside these: address_refused (address_filter.hpp), weir::resolve_error for a host name that leads
-// nowhere, weir::limit_exceeded for an answer that is larger than allowed, weir::invalid_argument for a
-// request that makes no sense.
+// Beside these: address_refused (address_filter.hpp), weir::resolve_error for a host name that
+// leads nowhere, weir::limit_exceeded for an answer that is larger than allowed,
+// weir::invalid_argument for a request that makes no sense.
 #pragma once
 
 #include <weir/error.hpp>

@@ -8,17 +8,18 @@
 //         return who != nullptr ? who->name : std::string();         // empty: no limit
 //     }));
 //
-// What is too much is answered with 429, and with Retry-After in seconds. All answers say how much is
-// left: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (seconds until all of it is there again),
-// and the same as RateLimit-Policy and RateLimit, as the later drafts of the standard have it. Of several
-// limits, one after the other, the tightest is told; the later form has them all.
+// What is too much is answered with 429, and with Retry-After in seconds. All answers say how much
+// is left: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (seconds until all of it is
+// there again), and the same as RateLimit-Policy and RateLimit, as the later drafts of the standard
+// have it. Of several limits, one after the other, the tightest is told; the later form has them
+// all.
 //
-// Memory is bounded, on keyed_limiter's terms: while max_clients clients limit at once, new ones are
-// answered with 503.
+// Memory is bounded, on keyed_limiter's terms: while max_clients clients limit at once, new ones
+// are answered with 503.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/unique_function.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/http/handler.hpp>
 

@@ -20,9 +20,9 @@
 
 namespace weir::http {
 
-// Which redirects are followed. Those of a kind that is not are given to the caller as they are; what
-// would be followed but must not be (too many, another scheme, https to http, a body that cannot be sent
-// again) throws redirect_error.
+// Which redirects are followed. Those of a kind that is not are given to the caller as they are;
+// what would be followed but must not be (too many, another scheme, https to http, a body that
+// cannot be sent again) throws redirect_error.
 enum class redirects : std::uint8_t {
     none,
     same_host,  // and the same port and scheme, or from http to https
@@ -66,7 +66,8 @@ public:
     };
     const limits& own_limits() const noexcept { return limits_; }
     void change_target(http::method method, http::url url);
-    // A redirect led elsewhere: the client's default headers may have secrets that are not for there.
+    // A redirect led elsewhere: the client's default headers may have secrets that are not for
+    // there.
     void leave_origin() noexcept { has_left_origin_ = true; }
     bool has_left_origin() const noexcept { return has_left_origin_; }
 

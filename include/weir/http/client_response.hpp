@@ -6,9 +6,9 @@
 //     std::array<char, 4096> piece;
 //     for (std::size_t count = 0; (count = co_await answer.read(piece)) > 0;) { ... }
 //
-// What is not read stops the server from sending: some 100 KiB are held here, no more. Destroying the
-// answer before its end closes the connection; read it, or discard() it, to have the connection used
-// again.
+// What is not read stops the server from sending: some 100 KiB are held here, no more. Destroying
+// the answer before its end closes the connection; read it, or discard() it, to have the connection
+// used again.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -82,14 +82,14 @@ public:
     // Throws status_error if the status is 400 or above.
     void raise_for_status() const;
 
-    // co_await read(into): at least a byte of the body, decompressed; 0 at its end. Cancelled, it has
-    // taken nothing. Throws transport_error if the body is cut short, request_timed_out, and
+    // co_await read(into): at least a byte of the body, decompressed; 0 at its end. Cancelled, it
+    // has taken nothing. Throws transport_error if the body is cut short, request_timed_out, and
     // limit_exceeded.
     detail::body_read read(io::bytes into) noexcept;
     // What is left of the body. Throws limit_exceeded if that is more.
     task<std::string> text(std::size_t limit = default_text_limit);
-    // Reads to the end, so that the connection can be used again. More than so much is not worth it: the
-    // connection is closed instead.
+    // Reads to the end, so that the connection can be used again. More than so much is not worth
+    // it: the connection is closed instead.
     task<> discard(std::size_t worth = 256 * 1024);
 
     // For the client.

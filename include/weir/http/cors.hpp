@@ -7,14 +7,15 @@
 //                 .allow_credentials()
 //                 .max_age(1h));
 //
-// Preflight requests are answered here and reach no handler. Requests of origins that are not allowed are
-// answered as others are, without the headers by which a browser would show the answer to the page: this
-// protects the users of browsers, not the server. Caches are told what the answer depends on (Vary).
-// Use it before what refuses requests, such as bearer_auth: preflight requests have no credentials.
+// Preflight requests are answered here and reach no handler. Requests of origins that are not
+// allowed are answered as others are, without the headers by which a browser would show the answer
+// to the page: this protects the users of browsers, not the server. Caches are told what the answer
+// depends on (Vary). Use it before what refuses requests, such as bearer_auth: preflight requests
+// have no credentials.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/unique_function.hpp>
 #include <weir/http/handler.hpp>
 
 #include <chrono>
@@ -29,11 +30,12 @@ class cors {
 public:
     cors() = default;
 
-    // 'https://app.example.com', 'http://localhost:3000': as browsers write it, and compared byte by
-    // byte. Throws invalid_argument for anything that can never be equal to it (a slash at the end).
+    // 'https://app.example.com', 'http://localhost:3000': as browsers write it, and compared byte
+    // by byte. Throws invalid_argument for anything that can never be equal to it (a slash at the
+    // end).
     cors& allow_origin(std::string_view origin);
-    // All there are. With allow_credentials() it would open users' data to every page: each of the two
-    // refuses the other, invalid_argument.
+    // All there are. With allow_credentials() it would open users' data to every page: each of the
+    // two refuses the other, invalid_argument.
     cors& allow_any_origin();
     // Those of which the function says so.
     cors& allow_origins_if(weir::detail::unique_function<bool(std::string_view)> rule);

@@ -3,11 +3,11 @@
 //
 //     app.use(http::deadline(2s));
 //
-// At the deadline the handler is stopped where it waits, its clean-up (finally, with, defer, destructors)
-// is awaited, and the client gets 503, or another status: 504 where the waiting was for somebody else. A
-// handler that answers while it is being stopped is listened to. Policies inside know how much time is
-// left (weir::current_deadline()). The time for sending a streamed body does not count: the server has
-// limits for that.
+// At the deadline the handler is stopped where it waits, its clean-up (finally, with, defer,
+// destructors) is awaited, and the client gets 503, or another status: 504 where the waiting was
+// for somebody else. A handler that answers while it is being stopped is listened to. Policies
+// inside know how much time is left (weir::current_deadline()). The time for sending a streamed
+// body does not count: the server has limits for that.
 #pragma once
 
 #include <weir/clock.hpp>

@@ -15,8 +15,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// Thrown by a handler or a middleware: the request is answered with that status, as problem+json whose
-// `detail` is the text. The text goes to the client: nothing secret in it.
+// Thrown by a handler or a middleware: the request is answered with that status, as problem+json
+// whose `detail` is the text. The text goes to the client: nothing secret in it.
 class problem : public error {
 public:
     problem(status code, const std::string& detail) : error(detail), code_(code) {}

@@ -12,8 +12,8 @@
 //     };
 //     http::handler app = http::with(timed, router);
 //
-// Both belong to one loop. Captures must live as long as the handler; parameters live as long as the
-// call.
+// Both belong to one loop. Captures must live as long as the handler; parameters live as long as
+// the call.
 #pragma once
 
 #include <weir/http/request.hpp>

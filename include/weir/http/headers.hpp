@@ -8,8 +8,9 @@
 //     for (const auto& [name, value] : fields) { ... }
 //
 // All text lies in one block, which clear() keeps: a connection that reuses its headers allocates
-// nothing. Views are valid until the next change. Names and values are checked, so that a value from
-// elsewhere cannot smuggle a line into a message: invalid_argument for what HTTP does not allow.
+// nothing. Views are valid until the next change. Names and values are checked, so that a value
+// from elsewhere cannot smuggle a line into a message: invalid_argument for what HTTP does not
+// allow.
 #pragma once
 
 #include <cstddef>

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What a client owes to each host it talks to, and to itself: a rate, a number of requests at a time,
-// time limits, retries that honour Retry-After, and a circuit breaker; for each host its own, made on
-// first use and bounded in number. polite_client.hpp puts them around a client.
+// What a client owes to each host it talks to, and to itself: a rate, a number of requests at a
+// time, time limits, retries that honour Retry-After, and a circuit breaker; for each host its own,
+// made on first use and bounded in number. polite_client.hpp puts them around a client.
 //
 //     weir::http::host_policies hosts({.rate = 2, .max_concurrent = 1});
 //     auto answer = co_await hosts.run(page, weir::http::method::get, [&] { return client.get(page.text()); });
 //
-// A request that failed is one that got no answer in time, or the answer 429, 502, 503 or 504. Failures
-// are retried where that does no harm, and open the host's circuit when there are many in a row: then
-// requests to it are refused at once, with weir::refused, which says for how long. What is the caller's own
-// fault (a bad argument, an address that a filter refuses, an answer larger than allowed) is passed on,
-// and counts for nothing.
-// When an answer that failed has Retry-After, all requests to that host wait until then.
+// A request that failed is one that got no answer in time, or the answer 429, 502, 503 or 504.
+// Failures are retried where that does no harm, and open the host's circuit when there are many in
+// a row: then requests to it are refused at once, with weir::refused, which says for how long. What
+// is the caller's own fault (a bad argument, an address that a filter refuses, an answer larger
+// than allowed) is passed on, and counts for nothing. When an answer that failed has Retry-After,
+// all requests to that host wait until then.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/flow/circuit_state.hpp>
 #include <weir/flow/decision/backoff.hpp>
 #include <weir/http/method.hpp>
@@ -59,8 +59,8 @@ struct host_policies_options {
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
     http::host_key key = http::host_key::host;
-    // Hosts remembered. Those that nobody uses make room for new ones, but not while their circuit is
-    // open or they have asked to be left alone; if there are only such, new hosts are refused.
+    // Hosts remembered. Those that nobody uses make room for new ones, but not while their circuit
+    // is open or they have asked to be left alone; if there are only such, new hosts are refused.
     std::size_t max_hosts = 10'000;
 
     double rate = 10;   // requests to a host each second, retries included
@@ -79,8 +79,8 @@ struct host_policies_options {
     // By default, only methods that can be sent twice without harm are, and others if they were not
     // sent at all.
     bool retry_all_methods = false;
-    // Longer wishes are not waited for: the answer is given to the caller, and the host is left alone for
-    // this time.
+    // Longer wishes are not waited for: the answer is given to the caller, and the host is left
+    // alone for this time.
     clock::duration max_retry_after = std::chrono::minutes(1);
 
     unsigned consecutive_failures = 10;  // that open the circuit; 0: never
@@ -171,10 +171,10 @@ public:
     host_policies& operator=(const host_policies&) = delete;
     ~host_policies();
 
-    // co_await run(url, method, send): what send() gives in the end, an answer with status() and headers().
-    // send is called for each attempt, and gives a task. The last failed answer is a value, the last error
-    // is thrown; weir::refused if the host is not to be asked now, timed_out at the total timeout.
-    // Cancelling ends what is under way and leaves nothing behind.
+    // co_await run(url, method, send): what send() gives in the end, an answer with status() and
+    // headers(). send is called for each attempt, and gives a task. The last failed answer is a
+    // value, the last error is thrown; weir::refused if the host is not to be asked now, timed_out
+    // at the total timeout. Cancelling ends what is under way and leaves nothing behind.
     template <class Send>
     auto run(const url& to, repeatable again, Send&& send) {
         WEIR_CHECK_CALLABLE(Send);
@@ -188,7 +188,8 @@ public:
 
     // Of a host that is not known: as it would be made.
     host_status status_of(const url& to);
-    // Of those that are known, so many at most; those that are not as they would be made come first.
+    // Of those that are known, so many at most; those that are not as they would be made come
+    // first.
     std::vector<named_host_status> statuses(std::size_t most);
     // Forgets all about it: its circuit is closed again.
     void forget(const url& to);

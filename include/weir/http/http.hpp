@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All of weir::http: server, router, middleware, files, client. JSON (json.hpp) apart, since it brings
-// Boost.JSON's headers with it; WebSocket is in weir/ws/ws.hpp.
+// All of weir::http: server, router, middleware, files, client. JSON (json.hpp) apart, since it
+// brings Boost.JSON's headers with it; WebSocket is in weir/ws/ws.hpp.
 #pragma once
 
 #include <weir/http/assets.hpp>

@@ -37,14 +37,15 @@ struct json_options {
     bool any_content_type = false;  // or none
 };
 
-// The text as a value. Throws problem (400) saying where it is no JSON, and why: also for keys that are
-// there twice, for numbers too large for a double, and for what is nested too deeply.
+// The text as a value. Throws problem (400) saying where it is no JSON, and why: also for keys that
+// are there twice, for numbers too large for a double, and for what is nested too deeply.
 boost::json::value parse_json(std::string_view text, const json_options& options = {});
-// The body as a value. Besides: problem (415) unless the Content-Type is application/json or one that
-// ends in +json, in UTF-8; problem (413) if it is too long.
+// The body as a value. Besides: problem (415) unless the Content-Type is application/json or one
+// that ends in +json, in UTF-8; problem (413) if it is too long.
 task<boost::json::value> read_json(request& from, json_options options = {});
 
-// As text. Numbers that are none (NaN, infinity) become null, as in JavaScript: JSON has no word for them.
+// As text. Numbers that are none (NaN, infinity) become null, as in JavaScript: JSON has no word
+// for them.
 std::string to_json(const boost::json::value& value);
 response json(const boost::json::value& value, http::status code = http::status::ok);
 template <class T>

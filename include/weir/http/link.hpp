@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Links in the header Link (RFC 8288): the next page of a list, the canonical address of a document.
+// Links in the header Link (RFC 8288): the next page of a list, the canonical address of a
+// document.
 //
 //     if (auto next = weir::http::find_link(answer.headers(), "next")) {
 //         co_await client.get(answer.url().resolve(next->target).text());
@@ -26,7 +27,8 @@ struct link {
     bool has_relation(std::string_view name) const noexcept;
 };
 
-// All that can be read; from the first mistake on, the rest of that field is ignored. No more than `limit`.
+// All that can be read; from the first mistake on, the rest of that field is ignored. No more than
+// `limit`.
 std::vector<link> parse_links(std::string_view field, std::size_t limit = 100);
 // The first with that relation.
 std::optional<link> find_link(const headers& of, std::string_view relation);

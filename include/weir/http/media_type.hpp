@@ -16,8 +16,9 @@ namespace weir::http {
 
 class media_type {
 public:
-    // 'text/html; charset="utf-8"'. Throws invalid_argument naming the text and what is wrong. Names are in
-    // lower case afterwards; of two parameters with one name the first counts; more than 32 are refused.
+    // 'text/html; charset="utf-8"'. Throws invalid_argument naming the text and what is wrong.
+    // Names are in lower case afterwards; of two parameters with one name the first counts; more
+    // than 32 are refused.
     static media_type parse(std::string_view text);
     static std::optional<media_type> try_parse(std::string_view text);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All middleware there is. Each has a header of its own; what a middleware is stands in handler.hpp.
+// All middleware there is. Each has a header of its own; what a middleware is stands in
+// handler.hpp.
 #pragma once
 
 #include <weir/http/access_log.hpp>

@@ -18,8 +18,9 @@ constexpr bool is_unreserved(char letter) noexcept {
 // 'a b/c' becomes 'a%20b%2Fc': one segment of a path, or one name or value of a query.
 std::string encode_component(std::string_view text);
 
-// 'a%20b' becomes 'a b'; a plus is a plus. Throws invalid_argument naming the text if a percent sign is
-// not followed by two hexadecimal digits. Zeros and line ends that were written so come out as such.
+// 'a%20b' becomes 'a b'; a plus is a plus. Throws invalid_argument naming the text if a percent
+// sign is not followed by two hexadecimal digits. Zeros and line ends that were written so come out
+// as such.
 std::string percent_decode(std::string_view text);
 // The same, with none instead of an error; `plus_is_blank` is how forms and queries have it.
 std::optional<std::string> try_percent_decode(std::string_view text, bool plus_is_blank = false);

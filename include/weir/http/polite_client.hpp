@@ -4,9 +4,9 @@
 //     weir::http::polite_client polite(client, {.rate = 2, .max_concurrent = 1});
 //     auto page = co_await polite.fetch("http://127.0.0.1:8080/");
 //
-// The policies are those of host_policies.hpp, where their meaning is: each host has its own rate, number
-// of requests at a time, retries and circuit. Redirects are followed by the client, below the
-// policies: they belong to the host that was asked first.
+// The policies are those of host_policies.hpp, where their meaning is: each host has its own rate,
+// number of requests at a time, retries and circuit. Redirects are followed by the client, below
+// the policies: they belong to the host that was asked first.
 #pragma once
 
 #include <weir/http/client.hpp>
@@ -50,14 +50,14 @@ public:
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
 
-    // co_await fetch(request): the answer with its body, of so many bytes at most: limit_exceeded for more. The
-    // policies cover all of it: a body that does not come is tried again, and the host's next request
-    // begins when this one has ended.
+    // co_await fetch(request): the answer with its body, of so many bytes at most: limit_exceeded
+    // for more. The policies cover all of it: a body that does not come is tried again, and the
+    // host's next request begins when this one has ended.
     task<fetched> fetch(client_request wanted, std::size_t limit = default_body_limit);
     task<fetched> fetch(std::string_view url, std::size_t limit = default_body_limit);
 
-    // The same until the head of the answer is there; reading the body is up to the caller, and limited by the
-    // client alone. As client::send, and what host_policies::run throws.
+    // The same until the head of the answer is there; reading the body is up to the caller, and
+    // limited by the client alone. As client::send, and what host_policies::run throws.
     task<client_response> send(client_request wanted);
     task<client_response> get(std::string_view url);
     task<client_response> post(std::string_view url, http::body content,

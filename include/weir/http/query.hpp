@@ -16,8 +16,8 @@
 
 namespace weir::http {
 
-// In their order; a name may be there several times. Names and values are plain text: text() encodes
-// them, parse() decodes them.
+// In their order; a name may be there several times. Names and values are plain text: text()
+// encodes them, parse() decodes them.
 class query_parameters {
 public:
     using value_type = std::pair<std::string, std::string>;
@@ -27,7 +27,8 @@ public:
 
     static constexpr std::size_t default_limit = 1000;
     // 'a=1&b=x+y&c': plus signs are blanks, a name without '=' has an empty value, empty pieces are
-    // skipped. Throws invalid_argument for bad percent-encoding and for more than so many parameters.
+    // skipped. Throws invalid_argument for bad percent-encoding and for more than so many
+    // parameters.
     static query_parameters parse(std::string_view text, std::size_t limit = default_limit);
 
     void add(std::string_view name, std::string_view value);

@@ -5,8 +5,8 @@
 //     const auto page = request.query("page");              // an optional<std::string>
 //     const std::string body = co_await request.text();     // at most what the server allows
 //
-// Valid while the handler runs, as are the views that it gives. For tests, and for calls of handlers
-// without a server, make one: request(method::post, "/tasks"), set_body(...).
+// Valid while the handler runs, as are the views that it gives. For tests, and for calls of
+// handlers without a server, make one: request(method::post, "/tasks"), set_body(...).
 #pragma once
 
 #include <weir/http/body.hpp>
@@ -72,9 +72,10 @@ public:
     bool has_body() const noexcept {
         return head_.is_chunked || head_.content_length.value_or(0) > 0;
     }
-    // At least one byte of the body, or 0 at its end. Throws protocol_error, which answers the request if
-    // it is let through: 413 for more than is allowed, 400 for bad framing or a client that went away,
-    // 408 for one that is too slow. Stopped while it waits: the rest is lost, and reading on is a 400.
+    // At least one byte of the body, or 0 at its end. Throws protocol_error, which answers the
+    // request if it is let through: 413 for more than is allowed, 400 for bad framing or a client
+    // that went away, 408 for one that is too slow. Stopped while it waits: the rest is lost, and
+    // reading on is a 400.
     task<std::size_t> read(io::bytes into);
     // The rest of it.
     task<std::string> text();

@@ -4,8 +4,9 @@
 //     app.use(http::request_ids());
 //     ... request.attached<http::request_id>()->text ...
 //
-// The id is what the client says in X-Request-Id, if that is sane (see below), and otherwise 32 random
-// hexadecimal digits. It is sent back in the same header, and is in the records of access_log.
+// The id is what the client says in X-Request-Id, if that is sane (see below), and otherwise 32
+// random hexadecimal digits. It is sent back in the same header, and is in the records of
+// access_log.
 #pragma once
 
 #include <weir/http/handler.hpp>

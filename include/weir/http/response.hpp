@@ -5,8 +5,8 @@
 //     return http::response(http::status::created).with("Location", "/tasks/7");
 //     return http::response::stream("text/event-stream", [](http::body_writer& out) -> task<> {...});
 //
-// Content-Length, Transfer-Encoding, Connection and Date are the server's to write. A small answer made
-// by text() or html() allocates nothing.
+// Content-Length, Transfer-Encoding, Connection and Date are the server's to write. A small answer
+// made by text() or html() allocates nothing.
 #pragma once
 
 #include <weir/http/body.hpp>
@@ -36,8 +36,8 @@ public:
     static response problem(http::status code, std::string_view detail = {});
     static response redirect(std::string_view location,
                              http::status code = http::status::see_other);
-    // write(body_writer&) is called once the head has been sent; chunks unless the size is known. It
-    // ends with the connection: what it refers to must live as long as the server.
+    // write(body_writer&) is called once the head has been sent; chunks unless the size is known.
+    // It ends with the connection: what it refers to must live as long as the server.
     static response stream(std::string_view content_type, stream_function write,
                            std::optional<std::uint64_t> size = {});
     // 101: the connection is handed over, and closed when the function ends.

@@ -10,9 +10,9 @@ namespace weir::http {
 
 class headers;
 
-// What Retry-After asks for: seconds, or a date. The date is taken relative to the answer's own Date, if it
-// has one, so that the clocks need not agree. None if the header is missing or is neither; zero for a
-// date that is over.
+// What Retry-After asks for: seconds, or a date. The date is taken relative to the answer's own
+// Date, if it has one, so that the clocks need not agree. None if the header is missing or is
+// neither; zero for a date that is over.
 std::optional<clock::duration> retry_after(const headers& of) noexcept;
 
 }  // namespace weir::http

@@ -7,16 +7,17 @@
 //         return weir::run_main(http::serve(weir::io::address::parse(":8080"), std::move(app)));
 //     }
 //
-// Connections are kept and pipelined requests answered in order, one at a time. Every size, time and
-// count that a client decides has a limit. What can be read in two ways is refused with 400, and the
-// connection closed. Stopped, the server closes its door, ends idle connections at once, lets requests
-// under way be answered within the drain deadline ('Connection: close'), then stops the rest.
+// Connections are kept and pipelined requests answered in order, one at a time. Every size, time
+// and count that a client decides has a limit. What can be read in two ways is refused with 400,
+// and the connection closed. Stopped, the server closes its door, ends idle connections at once,
+// lets requests under way be answered within the drain deadline ('Connection: close'), then stops
+// the rest.
 //
 // On several loops: the same on each, with {.connections = {.listen = {.reuse_port = true}}}.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/unique_function.hpp>
 #include <weir/http/handler.hpp>
 #include <weir/io/address.hpp>
 #include <weir/io/any_stream.hpp>
@@ -83,9 +84,9 @@ public:
     // Awaited in order before the server listens: no request comes before all have ended. One that
     // throws ends serve() with its error.
     server& on_start(hook before);
-    // Awaited in reverse order, shielded, when the last connection has gone; also where a start hook
-    // failed: as many as there are start hooks that have ended, if both were given in pairs. One that
-    // throws keeps none of the others from running; serve() ends with the first error.
+    // Awaited in reverse order, shielded, when the last connection has gone; also where a start
+    // hook failed: as many as there are start hooks that have ended, if both were given in pairs.
+    // One that throws keeps none of the others from running; serve() ends with the first error.
     server& on_stop(hook after);
 
     // Until it is stopped. Throws io_error if it cannot listen. A server serves once at a time.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The status of an answer. Any number from 100 to 999 can be cast to it; those with a name are here.
+// The status of an answer. Any number from 100 to 999 can be cast to it; those with a name are
+// here.
 #pragma once
 
 #include <cstdint>

@@ -4,11 +4,12 @@
 //     app.use(http::trusted_proxies().trust("10.0.0.0/8").trust("unix"));
 //     ... request.client_address() ...
 //
-// If the connection comes from a trusted address, the header is read from its end, where the nearest
-// proxy has written: as long as an entry is a trusted proxy, the one before it is asked for; the first
-// that is not is the client. Nothing that a client writes itself is believed, since what it sends
-// stands before what the proxies add. An entry that is no address ends the search: the client is the
-// last proxy that was found then. Use it before everything that asks who the client is.
+// If the connection comes from a trusted address, the header is read from its end, where the
+// nearest proxy has written: as long as an entry is a trusted proxy, the one before it is asked
+// for; the first that is not is the client. Nothing that a client writes itself is believed, since
+// what it sends stands before what the proxies add. An entry that is no address ends the search:
+// the client is the last proxy that was found then. Use it before everything that asks who the
+// client is.
 //
 // One of the two headers is read, never both: a proxy that sets one lets the other pass as it came.
 #pragma once

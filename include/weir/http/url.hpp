@@ -5,15 +5,16 @@
 //     page.text();                      // 'https://example.com/b?q=1#top'
 //     page.resolve("../c").text();      // 'https://example.com/c': links and redirects
 //
-// libcurl's URL functions take it apart, so that what checks a URL and what follows it agree on what it
-// means. On top of them:
-// - the host has one spelling: lower case, percent-encoding undone, names in other scripts as 'xn--...',
-//   IPv6 addresses as RFC 5952 writes them, and IPv4 addresses dotted, however they were written:
-//   'http://0x7f.1', 'http://2130706433' and 'http://127.0.0.1.' are all 'http://127.0.0.1/';
+// libcurl's URL functions take it apart, so that what checks a URL and what follows it agree on
+// what it means. On top of them:
+// - the host has one spelling: lower case, percent-encoding undone, names in other scripts as
+//   'xn--...', IPv6 addresses as RFC 5952 writes them, and IPv4 addresses dotted, however they were
+//   written: 'http://0x7f.1', 'http://2130706433' and 'http://127.0.0.1.' are all
+//   'http://127.0.0.1/';
 // - what parsers are known to disagree about is refused: blanks and control characters, a backslash
-//   before the path, hosts that end in a number but are no address, port 0, other than two slashes;
-// - what does not belong in a URL ('"', '<', '>', '^', '`', '{', '|', '}', letters outside ASCII) is
-//   percent-encoded, and a fragment or query that is empty is none.
+// before the path, hosts that end in a number but are no address, port 0, other than two slashes;
+// - what does not belong in a URL ('"', '<', '>', '^', '`', '{', '|', '}', letters outside ASCII)
+//   is percent-encoded, and a fragment or query that is empty is none.
 #pragma once
 
 #include <weir/io/address.hpp>
@@ -101,7 +102,8 @@ private:
     bool is_ip_literal_ = false;
 };
 
-// The text of a URL, or of what was meant to be one, with '***' for a password: for logs and messages.
+// The text of a URL, or of what was meant to be one, with '***' for a password: for logs and
+// messages.
 std::string without_password(std::string_view text);
 
 }  // namespace weir::http

@@ -21,9 +21,9 @@ public:
 
     // None: what an unnamed Unix socket has.
     address() noexcept = default;
-    // '127.0.0.1:80', '[::1]:80', '[fe80::1%eth0]:80', 'unix:/run/app.sock', 'unix:@name' (abstract).
-    // Also ':80', which is all IPv4 addresses of this machine. Throws invalid_argument naming the text
-    // and what is wrong with it; host names are for tcp::connect and dns::resolver.
+    // '127.0.0.1:80', '[::1]:80', '[fe80::1%eth0]:80', 'unix:/run/app.sock', 'unix:@name'
+    // (abstract). Also ':80', which is all IPv4 addresses of this machine. Throws invalid_argument
+    // naming the text and what is wrong with it; host names are for tcp::connect and dns::resolver.
     static address parse(std::string_view text);
     // The address alone, '127.0.0.1' or '::1', brackets allowed.
     static address parse(std::string_view host, std::uint16_t port);

@@ -4,8 +4,8 @@
 //     weir::io::any_stream peer = secure ? any_stream(std::move(encrypted)) : any_stream(std::move(plain));
 //
 // Owns a stream and is one. Each operation costs a virtual call and a task frame from the pool more
-// than on the stream itself. Moving it while an operation is under way is safe: the stream stays where
-// it is.
+// than on the stream itself. Moving it while an operation is under way is safe: the stream stays
+// where it is.
 #pragma once
 
 #include <weir/io/byte_stream.hpp>

@@ -8,9 +8,9 @@
 
 namespace weir {
 
-// The pool of the process for calls that block: up to 64 threads, which mostly wait, started on demand;
-// they end when idle. Made on first use. For long computations make a thread_pool of your own, so that
-// they do not take the threads of those who wait for a disk.
+// The pool of the process for calls that block: up to 64 threads, which mostly wait, started on
+// demand; they end when idle. Made on first use. For long computations make a thread_pool of your
+// own, so that they do not take the threads of those who wait for a disk.
 thread_pool& blocking_pool();
 
 // co_await run_blocking(fn, args...): as thread_pool::run, on blocking_pool().

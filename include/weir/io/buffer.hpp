@@ -29,8 +29,8 @@ concept writable_byte_range =
 
 }  // namespace detail
 
-// Bytes to be written into: a std::string, std::vector<char>, std::array<std::byte, N>, char[N] or a
-// span of such. Refers to them; both keep their size.
+// Bytes to be written into: a std::string, std::vector<char>, std::array<std::byte, N>, char[N] or
+// a span of such. Refers to them; both keep their size.
 class bytes {
 public:
     constexpr bytes() noexcept = default;

@@ -6,15 +6,15 @@
 //         ...
 //     }
 //
-// Nothing is lost by a timeout or a cancellation: a call takes its bytes out of the buffer only when it
-// has them all, and what had come by then is there for the next call. The same after an error: whatever
-// came before it can still be read. Bytes beyond what was asked for stay in the buffer too, so read the
-// stream only through its reader.
+// Nothing is lost by a timeout or a cancellation: a call takes its bytes out of the buffer only
+// when it has them all, and what had come by then is there for the next call. The same after an
+// error: whatever came before it can still be read. Bytes beyond what was asked for stay in the
+// buffer too, so read the stream only through its reader.
 //
-// Views that it gives are valid until the next call. One task at a time; it can be moved while no call
-// is under way. A call costs a task frame from the pool; what is buffered is not copied. Memory comes
-// with the first read, grows with what arrives, never with what a peer announces, and shrinks when
-// the buffer is empty; see buffer_options.
+// Views that it gives are valid until the next call. One task at a time; it can be moved while no
+// call is under way. A call costs a task frame from the pool; what is buffered is not copied.
+// Memory comes with the first read, grows with what arrives, never with what a peer announces, and
+// shrinks when the buffer is empty; see buffer_options.
 #pragma once
 
 #include <weir/io/detail/stream_buffer.hpp>
@@ -25,8 +25,8 @@
 
 namespace weir::io {
 
-// What read_line does with the last line of a stream that ends without a line ending. Protocols refuse
-// it, since the connection may have been cut; text that people write is read with accept.
+// What read_line does with the last line of a stream that ends without a line ending. Protocols
+// refuse it, since the connection may have been cut; text that people write is read with accept.
 enum class unterminated_line : unsigned char { refuse, accept };
 
 // Stream is a byte_source, or a reference to one.
@@ -76,9 +76,9 @@ public:
         }
     }
 
-    // The text before the next delimiter, and takes both; read_through gives both. Empty if the stream
-    // ends with nothing before; end_of_stream if it ends in the middle; limit_exceeded if more than so
-    // many bytes come before the delimiter: they stay. The delimiter is not copied.
+    // The text before the next delimiter, and takes both; read_through gives both. Empty if the
+    // stream ends with nothing before; end_of_stream if it ends in the middle; limit_exceeded if
+    // more than so many bytes come before the delimiter: they stay. The delimiter is not copied.
     task<std::optional<std::string_view>> read_until(std::string_view delimiter,
                                                      std::size_t limit) {
         return find("read_until", delimiter, limit, 0);
@@ -123,8 +123,8 @@ public:
         co_return buffer_.text().substr(0, count);
     }
 
-    // Drops the next so many bytes, in the memory that the buffer has. Cancelled, the rest of them is
-    // dropped by whatever is read next. Throws end_of_stream when there are fewer.
+    // Drops the next so many bytes, in the memory that the buffer has. Cancelled, the rest of them
+    // is dropped by whatever is read next. Throws end_of_stream when there are fewer.
     task<void> skip(std::uint64_t count) {
         const detail::exclusive_use use(in_use_, name);
         const std::uint64_t wanted = buffer_.skip(count);
@@ -138,8 +138,8 @@ public:
         }
     }
 
-    // For parsers: what is buffered; more of it behind that, giving how many bytes came, 0 at the end;
-    // and so many are used up, at most what is buffered.
+    // For parsers: what is buffered; more of it behind that, giving how many bytes came, 0 at the
+    // end; and so many are used up, at most what is buffered.
     std::string_view buffered() const noexcept { return buffer_.text(); }
     task<std::size_t> fill() {
         const detail::exclusive_use use(in_use_, name);

@@ -9,11 +9,11 @@
 // A write that fits into the buffer never waits and never fails. One that does not goes straight
 // through, behind what is buffered, as one vectored write and without being copied.
 //
-// What is not flushed when it is destroyed is discarded: a destructor cannot wait, and an unfinished
-// message is best not sent. Debug mode reports it, unless the writer goes because of a stop or an
-// exception. A stream whose write failed or was cancelled half-way cannot go on, since nobody knows how
-// much of it was sent: every later call throws invalid_state. One task at a time; it can be moved while
-// no call is under way.
+// What is not flushed when it is destroyed is discarded: a destructor cannot wait, and an
+// unfinished message is best not sent. Debug mode reports it, unless the writer goes because of a
+// stop or an exception. A stream whose write failed or was cancelled half-way cannot go on, since
+// nobody knows how much of it was sent: every later call throws invalid_state. One task at a time;
+// it can be moved while no call is under way.
 #pragma once
 
 #include <weir/io/detail/stream_buffer.hpp>
@@ -82,7 +82,8 @@ public:
         co_await flush();
         co_await stream_.close_write();
     }
-    // What is not flushed is meant to go. Does nothing while another task writes: the stream has it.
+    // What is not flushed is meant to go. Does nothing while another task writes: the stream has
+    // it.
     void discard() noexcept {
         if (!in_use_) {
             buffer_.clear();

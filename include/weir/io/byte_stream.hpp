@@ -16,18 +16,20 @@
 //
 // The contract:
 //
-// - read(into) waits for at least one byte and gives how many came: 0 is the end of the stream (or an
-//   empty buffer, which does not wait). Cancelled before bytes came, it has taken none; bytes that
-//   have come are given to the reader, who stops at its next suspension: none is lost.
-// - write(data) returns when all of it has been handed over. Cancelled, it may have written a part: a
-//   stream of messages cannot go on after that. write(parts) writes several pieces as if they were one.
+// - read(into) waits for at least one byte and gives how many came: 0 is the end of the stream (or
+//   an empty buffer, which does not wait). Cancelled before bytes came, it has taken none; bytes
+//   that have come are given to the reader, who stops at its next suspension: none is lost.
+// - write(data) returns when all of it has been handed over. Cancelled, it may have written a part:
+//   a stream of messages cannot go on after that. write(parts) writes several pieces as if they
+//   were one.
 // - close_write() ends our direction, so that the peer reads the end; the other goes on.
 // - close() ends both at once, without waiting. Operations that other tasks have under way on the
-//   stream end with an io_error that says so. Destroying the stream closes it.
-// - One task may read while another writes; two readers or two writers at once are an invalid_state.
+// stream end with an io_error that says so. Destroying the stream closes it.
+// - One task may read while another writes; two readers or two writers at once are an
+//   invalid_state.
 #pragma once
 
-#include <weir/detail/to_task.hpp>
+#include <weir/base/to_task.hpp>
 #include <weir/io/buffer.hpp>
 
 #include <concepts>

@@ -6,12 +6,12 @@
 //     while (auto job = co_await jobs.receive()) {...}   // on another: until it is closed and empty
 //     jobs.send_blocking(std::move(job));                // on a thread without a loop
 //
-// First in, first out; any number of senders and receivers, on any threads, which are served in the order
-// of asking. Within one loop weir::queue does the same without a lock. Waking another loop costs at most
-// one system call, and none while that loop is awake; items that follow before it has woken up cost none.
-// Cancelling a sender or receiver loses nothing: an item that was meant for it goes to the next. The
-// channel must outlive everybody who uses it. Simulated time does not wait for other threads that may
-// send something: if they will, say so with loop.expect_post().
+// First in, first out; any number of senders and receivers, on any threads, which are served in the
+// order of asking. Within one loop weir::queue does the same without a lock. Waking another loop
+// costs at most one system call, and none while that loop is awake; items that follow before it has
+// woken up cost none. Cancelling a sender or receiver loses nothing: an item that was meant for it
+// goes to the next. The channel must outlive everybody who uses it. Simulated time does not wait
+// for other threads that may send something: if they will, say so with loop.expect_post().
 #pragma once
 
 #include <weir/io/detail/channel_core.hpp>
@@ -74,8 +74,8 @@ public:
         std::allocator<T>().deallocate(slots_, core_.capacity());
     }
 
-    // co_await send(item): waits for room. Throws unsent<T>, a channel_closed that has the item. After
-    // a stop the item is not in the channel.
+    // co_await send(item): waits for room. Throws unsent<T>, a channel_closed that has the item.
+    // After a stop the item is not in the channel.
     [[nodiscard]] send_operation send(T item) { return send_operation(*this, std::move(item)); }
     // False if send would wait or throw; the item is then untouched. On any thread.
     template <class Item = T>
@@ -89,8 +89,8 @@ public:
         put(T(std::forward<Item>(item)), woken);
         return true;
     }
-    // For threads without a loop: blocks while it is full. Throws as send does, and loop_error where a
-    // loop runs, which it would hold up.
+    // For threads without a loop: blocks while it is full. Throws as send does, and loop_error
+    // where a loop runs, which it would hold up.
     void send_blocking(T item) {
         detail::channel_core::check_may_block("channel.send_blocking");
         wake_list woken;
@@ -134,8 +134,8 @@ public:
         return item;
     }
 
-    // Nothing more can be sent: senders get channel_closed, those that wait too. Receivers get what is
-    // in the channel, then the end. On any thread; again does nothing.
+    // Nothing more can be sent: senders get channel_closed, those that wait too. Receivers get what
+    // is in the channel, then the end. On any thread; again does nothing.
     void close() noexcept {
         wake_list woken;
         const lock locked(core_);

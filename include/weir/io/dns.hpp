@@ -8,8 +8,8 @@
 //     weir::dns::resolver names({.timeout = 1s, .tries = 2});
 //     auto found = co_await names.resolve("example.com", 443);
 //
-// In this order: an address is itself; 'localhost' is this machine; the hosts file; the cache; the name
-// servers, which are asked for IPv4 and IPv6 at once.
+// In this order: an address is itself; 'localhost' is this machine; the hosts file; the cache; the
+// name servers, which are asked for IPv4 and IPv6 at once.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -101,20 +101,22 @@ private:
 
 }  // namespace detail
 
-// Belongs to the loop on which it first asks a server. What is under way when it is destroyed fails with a
-// resolve_error.
+// Belongs to the loop on which it first asks a server. What is under way when it is destroyed fails
+// with a resolve_error.
 class resolver {
 public:
-    // Throws invalid_argument for an option that makes no sense, resolve_error if c-ares cannot start.
+    // Throws invalid_argument for an option that makes no sense, resolve_error if c-ares cannot
+    // start.
     explicit resolver(const resolver_options& options = {});
     resolver(const resolver&) = delete;
     resolver& operator=(const resolver&) = delete;
     ~resolver();
 
-    // co_await resolve("example.com", 443) or ("example.com", "https"): the addresses with that port, the
-    // best first; never none. Throws resolve_error naming the host and the reason, invalid_argument for a
-    // service that is none. Who asks for the same name at the same time shares one question. Cancelling
-    // takes effect at once; the question goes on, and its answer is kept for whoever asks next.
+    // co_await resolve("example.com", 443) or ("example.com", "https"): the addresses with that
+    // port, the best first; never none. Throws resolve_error naming the host and the reason,
+    // invalid_argument for a service that is none. Who asks for the same name at the same time
+    // shares one question. Cancelling takes effect at once; the question goes on, and its answer is
+    // kept for whoever asks next.
     detail::resolve_operation resolve(std::string_view host, std::uint16_t port = 0);
     detail::resolve_operation resolve(std::string_view host, std::string_view service);
 

@@ -8,8 +8,8 @@
 
 namespace weir {
 
-// The operating system refused. what() reads 'connect to 127.0.0.1:81: Connection refused'; code() is
-// the reason, comparable with std::errc.
+// The operating system refused. what() reads 'connect to 127.0.0.1:81: Connection refused'; code()
+// is the reason, comparable with std::errc.
 class io_error : public std::system_error {
 public:
     io_error(int error_number, const std::string& attempt)

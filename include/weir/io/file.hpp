@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files, without blocking the loop: by io_uring where there is one, else by threads that wait for the
-// disk. Simulated time stands still meanwhile.
+// Files, without blocking the loop: by io_uring where there is one, else by threads that wait for
+// the disk. Simulated time stands still meanwhile.
 //
 //     weir::io::file log = co_await weir::io::file::open("app.log", {.append = true, .create = true});
 //     co_await log.write("started\n");
@@ -35,19 +35,19 @@ struct open_options {
     int more_flags = 0;           // of open(2): O_NOFOLLOW, O_DSYNC
 };
 
-// All errors are io_errors that name the file: 'open /nonexistent: No such file or directory'. A stop
-// takes effect when the system has let go of the buffer; what was read by then counts as not read. Any
-// number of tasks, on any loops, may use read_at and write_at at once. Copies nothing: buffers stay with
-// the caller.
+// All errors are io_errors that name the file: 'open /nonexistent: No such file or directory'. A
+// stop takes effect when the system has let go of the buffer; what was read by then counts as not
+// read. Any number of tasks, on any loops, may use read_at and write_at at once. Copies nothing:
+// buffers stay with the caller.
 class file {
 public:
     file() noexcept = default;  // closed
     // Takes over a descriptor; the name is for errors.
     explicit file(int fd, std::string name = "file");
 
-    // Throws invalid_argument for options that contradict each other. A named pipe is opened without
-    // waiting for its other end; to read from one, pipe_reader(opened.release()) can be stopped at
-    // any time.
+    // Throws invalid_argument for options that contradict each other. A named pipe is opened
+    // without waiting for its other end; to read from one, pipe_reader(opened.release()) can be
+    // stopped at any time.
     static task<file> open(std::string path, open_options options = {});
     // For writing alone, made or emptied.
     static task<file> create(std::string path);
@@ -57,8 +57,8 @@ public:
     // All of it. Stopped or failed, it may have written a beginning.
     task<> write_at(const_bytes data, std::uint64_t offset) const;
 
-    // One after the other, as a byte_stream: from position() on, which they move. read gives what comes
-    // first, and 0 at the end. One task at a time; a second one gets invalid_state.
+    // One after the other, as a byte_stream: from position() on, which they move. read gives what
+    // comes first, and 0 at the end. One task at a time; a second one gets invalid_state.
     task<std::size_t> read(bytes into);
     task<> write(const_bytes data);
     task<> write(std::span<const const_bytes> parts);
@@ -66,8 +66,8 @@ public:
     std::uint64_t position() const;
     void seek(std::uint64_t position);
 
-    // What was written is on the disk: data and metadata, or the data alone and what it takes to read
-    // it.
+    // What was written is on the disk: data and metadata, or the data alone and what it takes to
+    // read it.
     task<> sync() const;
     task<> sync_data() const;
     task<std::uint64_t> size() const;
@@ -78,7 +78,8 @@ public:
     void close() noexcept { state_.reset(); }
     bool is_open() const noexcept { return state_ != nullptr; }
     int fd() const noexcept;
-    // Gives the descriptor up; it is then closed. Throws invalid_state while operations are under way.
+    // Gives the descriptor up; it is then closed. Throws invalid_state while operations are under
+    // way.
     int release();
     const std::string& path() const;
 

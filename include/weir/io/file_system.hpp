@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What can be done with paths. Errors are io_errors that name them: 'remove /nonexistent: No such file
-// or directory'; a path with a zero byte in it is an invalid_argument. A call that has begun is not taken
-// back by a stop: the task goes when it has ended.
+// What can be done with paths. Errors are io_errors that name them: 'remove /nonexistent: No such
+// file or directory'; a path with a zero byte in it is an invalid_argument. A call that has begun
+// is not taken back by a stop: the task goes when it has ended.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -40,8 +40,9 @@ task<bool> exists(std::string path);
 task<std::string> read_file(std::string path, std::size_t limit = std::size_t{64} << 20);
 
 struct write_file_options {
-    // All or nothing: others see the old file or the new one, never a part, and after a crash of the
-    // machine too. Written beside it, synced, and renamed; a symbolic link of that name is replaced.
+    // All or nothing: others see the old file or the new one, never a part, and after a crash of
+    // the machine too. Written beside it, synced, and renamed; a symbolic link of that name is
+    // replaced.
     bool atomically = false;
     unsigned permissions = 0666;  // of one that is made, less the umask
 };

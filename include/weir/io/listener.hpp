@@ -64,8 +64,8 @@ private:
     detail::owned_descriptor own_;
 };
 
-// Port 0 lets the system choose. Throws io_error: 'listen on 127.0.0.1:80: Address already in use'. A
-// Unix socket's file is removed first if it is a socket that nobody listens to.
+// Port 0 lets the system choose. Throws io_error: 'listen on 127.0.0.1:80: Address already in use'.
+// A Unix socket's file is removed first if it is a socket that nobody listens to.
 listener listen(const address& at, const listen_options& options = {});
 
 }  // namespace weir::io

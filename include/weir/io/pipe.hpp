@@ -6,8 +6,8 @@
 //     writer.close();                                     // the reader then finds the end
 //     std::string text = co_await weir::io::read_all(reader, 1 << 20);
 //
-// The contract is that of byte_stream, for the direction that there is. A write to a pipe that nobody
-// reads any more is an io_error (EPIPE), never a SIGPIPE.
+// The contract is that of byte_stream, for the direction that there is. A write to a pipe that
+// nobody reads any more is an io_error (EPIPE), never a SIGPIPE.
 #pragma once
 
 #include <weir/io/buffer.hpp>

@@ -11,9 +11,10 @@
 //
 //     weir::command_result listing = co_await weir::run_command({"ls", "-l"}, {.directory = "/tmp"});
 //
-// A process object that goes away kills its child (SIGKILL), which a thread of its own then reaps: no
-// zombie is left, and nothing blocks. Cancelling wait() ends the child in a friendlier way: SIGTERM,
-// and SIGKILL when it is still there after the grace period; the cancellation goes on when it has ended.
+// A process object that goes away kills its child (SIGKILL), which a thread of its own then reaps:
+// no zombie is left, and nothing blocks. Cancelling wait() ends the child in a friendlier way:
+// SIGTERM, and SIGKILL when it is still there after the grace period; the cancellation goes on when
+// it has ended.
 //
 // The child gets standard input, output and error and no other descriptor, an empty signal mask and
 // default signal dispositions. Programs without a slash in their name are searched for in PATH.
@@ -107,10 +108,10 @@ private:
 class process {
 public:
     process() noexcept = default;  // none
-    // Starts it; blocks this thread until the program is loaded, about a millisecond. Throws io_error
-    // ('cannot start frob: No such file or directory'), invalid_argument for an empty command, a zero
-    // byte in a word, a malformed variable, a negative grace period.
-    // A template so that {"true"} cannot be taken for a process to be moved from.
+    // Starts it; blocks this thread until the program is loaded, about a millisecond. Throws
+    // io_error ('cannot start frob: No such file or directory'), invalid_argument for an empty
+    // command, a zero byte in a word, a malformed variable, a negative grace period. A template so
+    // that {"true"} cannot be taken for a process to be moved from.
     template <class Command = command_line>
         requires std::same_as<Command, command_line> ||
                  std::same_as<Command, std::vector<std::string>>
@@ -131,10 +132,11 @@ public:
     io::pipe_reader& out();
     io::pipe_reader& err();
 
-    // Until it has ended; the status is kept, so it can be asked again, and by several tasks. Does not
-    // read its output: a child that fills a pipe which nobody reads never ends.
+    // Until it has ended; the status is kept, so it can be asked again, and by several tasks. Does
+    // not read its output: a child that fills a pipe which nobody reads never ends.
     task<exit_status> wait();
-    // SIGTERM, SIGKILL after the grace period, and waits. Cancelling is postponed until it has ended.
+    // SIGTERM, SIGKILL after the grace period, and waits. Cancelling is postponed until it has
+    // ended.
     task<exit_status> terminate();
     // False if it has ended. Throws invalid_argument for what is no signal.
     bool kill(int signal);
@@ -166,9 +168,10 @@ struct command_result {
     std::string err;
 };
 
-// Runs a command to its end and collects what it prints. Cancelling ends it as process::wait does. Throws
-// what process does when it cannot be started, and limit_exceeded when it prints too much; it is then
-// ended too. What failed inside it is told by the status. Everything it needs is copied before it returns.
+// Runs a command to its end and collects what it prints. Cancelling ends it as process::wait does.
+// Throws what process does when it cannot be started, and limit_exceeded when it prints too much;
+// it is then ended too. What failed inside it is told by the status. Everything it needs is copied
+// before it returns.
 task<command_result> run_command(const command_line& command, const command_options& how = {});
 
 }  // namespace weir

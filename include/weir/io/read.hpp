@@ -38,8 +38,8 @@ namespace detail {
                                  const char* must_be);
 }  // namespace detail
 
-// Fills the buffer. Throws end_of_stream, which says how many of how many bytes came, when the stream
-// ends first.
+// Fills the buffer. Throws end_of_stream, which says how many of how many bytes came, when the
+// stream ends first.
 template <byte_source Stream>
 task<void> read_exact(Stream& stream, bytes into) {
     std::size_t filled = 0;
@@ -52,8 +52,8 @@ task<void> read_exact(Stream& stream, bytes into) {
     }
 }
 
-// Everything up to the end. Throws limit_exceeded when there is more than that many bytes; it has then
-// read one byte too many and keeps none.
+// Everything up to the end. Throws limit_exceeded when there is more than that many bytes; it has
+// then read one byte too many and keeps none.
 template <byte_source Stream>
 task<std::string> read_all(Stream& stream, std::size_t limit) {
     std::string all;
@@ -82,8 +82,8 @@ struct copy_options {
     std::size_t chunk = 64 << 10;  // what is read at once, and the memory that copying takes
 };
 
-// Reads from one until its end and writes to the other; gives the number of bytes. What has been read
-// when it is cancelled or a write fails may be lost.
+// Reads from one until its end and writes to the other; gives the number of bytes. What has been
+// read when it is cancelled or a write fails may be lost.
 template <byte_source From, byte_sink To>
 task<std::uint64_t> copy(From& from, To& to, copy_options how = {}) {
     if (how.chunk == 0) {

@@ -14,9 +14,9 @@
 //     int main() { return weir::run_main(weir::tcp::serve(weir::io::address::parse(":7"), echo)); }
 #pragma once
 
+#include <weir/base/to_task.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/to_task.hpp>
-#include <weir/detail/unique_function.hpp>
 #include <weir/io/address.hpp>
 #include <weir/io/listener.hpp>
 #include <weir/io/socket.hpp>
@@ -67,8 +67,8 @@ public:
         decltype(std::declval<cancel_scope&>().run(std::declval<Awaitable>()).await_resume());
 
     // Waits as the awaitable does, but not once the server drains, nor beyond the deadline: then it
-    // ends at once, with an empty optional (or false). For the waits between requests, where nothing
-    // is lost by going. Several tasks of a handler may do it at a time.
+    // ends at once, with an empty optional (or false). For the waits between requests, where
+    // nothing is lost by going. Several tasks of a handler may do it at a time.
     template <weir::detail::task_like Awaitable>
     auto idle(Awaitable awaitable, clock::time_point deadline = clock::time_point::max())
         -> task<scoped_result<Awaitable>> {
@@ -149,11 +149,11 @@ handler_function to_handler(Handler&& handler) {
 
 }  // namespace detail
 
-// Runs handler(socket) or handler(socket, session) as a task for each connection. A handler that throws
-// ends its own connection, and is reported unless the peer just went away. Being out of descriptors or
-// memory is waited out. It never ends by itself: when it is stopped it closes its door, lets the
-// connections end within the drain deadline, then stops those that have not. Throws io_error if it
-// cannot listen or the listener fails.
+// Runs handler(socket) or handler(socket, session) as a task for each connection. A handler that
+// throws ends its own connection, and is reported unless the peer just went away. Being out of
+// descriptors or memory is waited out. It never ends by itself: when it is stopped it closes its
+// door, lets the connections end within the drain deadline, then stops those that have not. Throws
+// io_error if it cannot listen or the listener fails.
 template <class Handler>
     requires(detail::takes_session<std::remove_reference_t<Handler>> ||
              detail::takes_socket<std::remove_reference_t<Handler>>)

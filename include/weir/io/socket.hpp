@@ -13,8 +13,8 @@
 
 namespace weir::io {
 
-// Belongs to the loop on which it was first used: to hand it to another, release() it there and make
-// a socket of the number here.
+// Belongs to the loop on which it was first used: to hand it to another, release() it there and
+// make a socket of the number here.
 class socket {
 public:
     socket() noexcept = default;  // closed

@@ -26,12 +26,14 @@ struct connect_options {
     dns::resolver* resolver = nullptr;  // default: the loop's
 };
 
-// Connects to 'host:port', 'host:https', '127.0.0.1:80', '[::1]:80' or 'unix:/run/app.sock'. A name that has
-// several addresses is tried at all of them, IPv6 and IPv4 in turn, one attempt_delay after the other or at
-// once when one fails; the first that answers is used and the others are given up.
+// Connects to 'host:port', 'host:https', '127.0.0.1:80', '[::1]:80' or 'unix:/run/app.sock'. A name
+// that has several addresses is tried at all of them, IPv6 and IPv4 in turn, one attempt_delay
+// after the other or at once when one fails; the first that answers is used and the others are
+// given up.
 //
-// Throws resolve_error if there is no such host; io_error, which names each address with its reason, if all
-// refuse; timed_out; invalid_argument if it is no such text. Cancelling gives all attempts up.
+// Throws resolve_error if there is no such host; io_error, which names each address with its
+// reason, if all refuse; timed_out; invalid_argument if it is no such text. Cancelling gives all
+// attempts up.
 task<io::socket> connect(std::string where, connect_options options = {});
 task<io::socket> connect(std::string host, std::uint16_t port, connect_options options = {});
 

@@ -5,12 +5,12 @@
 //     image small = co_await pool.run(shrink, photo, 640);      // elsewhere, while this loop goes on
 //     std::vector<image> all = co_await pool.map(std::move(photos), thumbnail);
 //
-// Threads are started when there is work for them and end when they have been idle for a while. Calls
-// begin in the order of asking. One pool may serve any number of loops.
+// Threads are started when there is work for them and end when they have been idle for a while.
+// Calls begin in the order of asking. One pool may serve any number of loops.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/executor.hpp>
 #include <weir/io/detail/parallel_map.hpp>
 #include <weir/io/detail/thread_call.hpp>
@@ -57,12 +57,13 @@ public:
     ~thread_pool();
 
     // co_await run(fn, args...): calls fn on a thread of the pool, with copies of the arguments
-    // (std::ref for a reference), and gives what it returns or throws. Waits for its turn as long as
-    // it takes. A stop before the call has begun takes effect at once: fn never runs. While fn runs,
-    // the task stops only when fn has returned, and the result is dropped, since fn may use what the
-    // task owns; if fn takes a std::stop_token as its first parameter, it is told to hurry. Function,
-    // arguments and result are destroyed on the loop's thread. Simulated time stands still
-    // meanwhile. Throws weir::refused if the pool is shut down, io_error if no thread can be had.
+    // (std::ref for a reference), and gives what it returns or throws. Waits for its turn as long
+    // as it takes. A stop before the call has begun takes effect at once: fn never runs. While fn
+    // runs, the task stops only when fn has returned, and the result is dropped, since fn may use
+    // what the task owns; if fn takes a std::stop_token as its first parameter, it is told to
+    // hurry. Function, arguments and result are destroyed on the loop's thread. Simulated time
+    // stands still meanwhile. Throws weir::refused if the pool is shut down, io_error if no thread
+    // can be had.
     template <class Function, class... Args>
     auto run(Function&& function, Args&&... args) {
         WEIR_CHECK_CALLABLE(Function);
@@ -80,9 +81,10 @@ public:
     }
     // co_await map(items, fn): fn(item) for each, on all threads of the pool, and a vector of the
     // results in the order of the items; nothing if fn returns nothing. The items are moved in, or
-    // copied if they are an lvalue; of a view, what it refers to is left alone. fn is called from several threads at once. The first error stops
-    // the rest, between two items, and is thrown when all have stopped; so does a stop. A thread
-    // takes items for about a millisecond, then other calls get their turn.
+    // copied if they are an lvalue; of a view, what it refers to is left alone. fn is called from
+    // several threads at once. The first error stops the rest, between two items, and is thrown
+    // when all have stopped; so does a stop. A thread takes items for about a millisecond, then
+    // other calls get their turn.
     template <std::ranges::input_range Range, class Function>
     auto map(Range&& items, Function&& function) {
         WEIR_CHECK_CALLABLE(Function);

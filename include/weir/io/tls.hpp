@@ -10,11 +10,11 @@
 // the contract of weir/io/byte_stream.hpp, and besides:
 //
 // - read gives 0 after the peer's close_notify. A transport that ends without it was cut off, by a
-//   failure or by somebody in between: tls_error with tls_failure::truncated.
-// - A stopped or failed write may leave half a record with the transport. Later writes throw io_error
-//   (EPIPE) instead of sending what the peer cannot decrypt; reading goes on.
-// - close_write sends close_notify; the transport stays open. close and the destructor say nothing to
-//   the peer, who sees it as a truncation: await close_write before, where the end matters.
+// failure or by somebody in between: tls_error with tls_failure::truncated.
+// - A stopped or failed write may leave half a record with the transport. Later writes throw
+//   io_error (EPIPE) instead of sending what the peer cannot decrypt; reading goes on.
+// - close_write sends close_notify; the transport stays open. close and the destructor say nothing
+//   to the peer, who sees it as a truncation: await close_write before, where the end matters.
 // - Other errors: tls_error says what is wrong with TLS; errors of the transport pass through.
 #pragma once
 
@@ -107,10 +107,11 @@ std::string name_of_client(const Stream& transport) {
 
 }  // namespace detail
 
-// co_await connect(std::move(socket), context, host): the handshake of a client, and the stream that
-// came of it. The host is a name, sent to the server as the one that is wanted, or an IP address; the
-// certificate must be for it. Stopped, failed or too late: the transport is closed. Throws tls_error,
-// timed_out, and what the transport throws; invalid_argument, at once, for what makes no sense.
+// co_await connect(std::move(socket), context, host): the handshake of a client, and the stream
+// that came of it. The host is a name, sent to the server as the one that is wanted, or an IP
+// address; the certificate must be for it. Stopped, failed or too late: the transport is closed.
+// Throws tls_error, timed_out, and what the transport throws; invalid_argument, at once, for what
+// makes no sense.
 template <io::byte_stream Stream>
 task<stream<Stream>> connect(Stream transport, const context& with, std::string_view host,
                              const connect_options& options = {}) {

@@ -4,8 +4,8 @@
 //     auto trust = weir::tls::context::client();    // the system's authorities, TLS 1.2 and above
 //     auto site = weir::tls::context::server({.certificate_file = "chain.pem", .key_file = "key.pem"});
 //
-// Nothing about a context changes once it is made, so loops on many threads may share one; copies are
-// cheap and are the same context.
+// Nothing about a context changes once it is made, so loops on many threads may share one; copies
+// are cheap and are the same context.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ enum class tls_failure : std::uint8_t {
 };
 const char* to_string(tls_failure kind) noexcept;
 
-// what() reads 'TLS handshake with example.org: certificate has expired (certificate verify failed)'.
-// Errors of the transport under it, a reset for instance, stay what they are.
+// what() reads 'TLS handshake with example.org: certificate has expired (certificate verify
+// failed)'. Errors of the transport under it, a reset for instance, stay what they are.
 class tls_error : public std::runtime_error {
 public:
     tls_error(tls_failure kind, const std::string& what) : std::runtime_error(what), kind_(kind) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Datagrams over IPv4 and IPv6. They may be lost, doubled and out of order; none comes in part, unless
-// the receiver's buffer is too small.
+// Datagrams over IPv4 and IPv6. They may be lost, doubled and out of order; none comes in part,
+// unless the receiver's buffer is too small.
 //
 //     weir::udp::socket here = weir::udp::bind(weir::io::address::any(5000));
 //     std::array<char, 2000> buffer;
@@ -29,8 +29,8 @@ public:
     // Takes over a datagram socket.
     explicit socket(int fd) : own_(new io::detail::descriptor(fd)) {}
 
-    // co_await gives the size, the sender, and whether the buffer was too small for it. Cancelled, it
-    // has taken none.
+    // co_await gives the size, the sender, and whether the buffer was too small for it. Cancelled,
+    // it has taken none.
     io::detail::receive_operation receive_from(io::bytes into) noexcept {
         return {own_.get(), into};
     }
@@ -40,8 +40,8 @@ public:
         return {own_.get(), data, to};
     }
 
-    // Of a connected socket: to and from its peer alone. That nobody is there is told by a later call,
-    // if at all: 'send to 127.0.0.1:9: Connection refused'.
+    // Of a connected socket: to and from its peer alone. That nobody is there is told by a later
+    // call, if at all: 'send to 127.0.0.1:9: Connection refused'.
     io::detail::receive_operation receive(io::bytes into) noexcept { return receive_from(into); }
     io::detail::send_operation send(io::const_bytes data) noexcept {
         return {own_.get(), data, io::address()};
@@ -61,8 +61,8 @@ public:
     void close() noexcept { own_.reset(); }
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
-    // Gives the descriptor up, for another loop say; the socket is then closed. Throws invalid_state
-    // while operations are under way.
+    // Gives the descriptor up, for another loop say; the socket is then closed. Throws
+    // invalid_state while operations are under way.
     int release();
     io::address local_address() const;   // with the port that the system chose
     io::address remote_address() const;  // of a connected one

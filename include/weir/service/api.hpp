@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The service over HTTP: tasks, queues, schedules, a live feed as WebSocket, metrics, health, and the page.
+// The service over HTTP: tasks, queues, schedules, a live feed as WebSocket, metrics, health, and
+// the page.
 //
 //     service::service tasks(*store);
 //     http::router app = service::make_api(tasks, {.access = {.tokens = tokens}});
 //     co_await http::serve(address, std::move(app), {.max_body_bytes = 1 << 20});
 //
-// All answers are JSON, errors problem+json that names what was wrong; '/openapi.json' describes them. Times are
-// RFC 3339 in UTC, durations seconds.
+// All answers are JSON, errors problem+json that names what was wrong; '/openapi.json' describes
+// them. Times are RFC 3339 in UTC, durations seconds.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -48,16 +49,17 @@ struct api_options {
     clock::duration feed_interval = std::chrono::milliseconds(100);
     std::size_t feed_tasks = 50;
     std::size_t max_subscriptions = 100;
-    // Files of the page at '/'; none: a page that says how to get them. They need no token, what they ask for does.
+    // Files of the page at '/'; none: a page that says how to get them. They need no token, what
+    // they ask for does.
     std::span<const http::asset> page{};
     hook<std::vector<remote_host>()> hosts{};   // for the topic 'stats' and GET /stats
     hook<void(metric_writer&)> more_metrics{};  // on /metrics
     std::string_view version = "0.1.0";         // in /openapi.json
 };
 
-// The service must outlive the router, and is observed by it from now on. Call it on the service's loop. Texts and
-// lists of the options are copied; what hooks refer to must live as long as the router. Throws invalid_argument
-// for options that make no sense.
+// The service must outlive the router, and is observed by it from now on. Call it on the service's
+// loop. Texts and lists of the options are copied; what hooks refer to must live as long as the
+// router. Throws invalid_argument for options that make no sense.
 http::router make_api(service& of, const api_options& options = {});
 
 }  // namespace weir::service

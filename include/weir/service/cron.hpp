@@ -4,13 +4,15 @@
 //     const service::cron nightly = service::cron::parse("30 2 * * mon-fri");
 //     nightly.next_after(now, "Europe/Berlin");
 //
-// A field is '*', a number, a range '1-5', a list '1,15', each with a step '*/15'; months and weekdays have names,
-// too (jan, mon); Sunday is 0 and 7, and may end a range: sat-sun. Where both day and weekday are given, either is
-// enough. Besides: @yearly, @monthly, @weekly, @daily, @hourly.
+// A field is '*', a number, a range '1-5', a list '1,15', each with a step '*/15'; months and
+// weekdays have names, too (jan, mon); Sunday is 0 and 7, and may end a range: sat-sun. Where both
+// day and weekday are given, either is enough. Besides: @yearly, @monthly, @weekly, @daily,
+// @hourly.
 //
-// Clocks that are set forward and back: a time of day ('30 2 * * *') that does not exist comes at the moment of
-// the change, and one that exists twice comes the first time only; so each day has its slot. Times that
-// repeat within hours ('*/15 * * * *', a star for minute or hour) follow the time that really passes.
+// Clocks that are set forward and back: a time of day ('30 2 * * *') that does not exist comes at
+// the moment of the change, and one that exists twice comes the first time only; so each day has
+// its slot. Times that repeat within hours ('*/15 * * * *', a star for minute or hour) follow the
+// time that really passes.
 #pragma once
 
 #include <weir/service/task.hpp>
@@ -24,8 +26,8 @@ namespace weir::service {
 
 class cron {
 public:
-    // Throws invalid_argument that names the field, its text and what would be right; also where no such
-    // day ever comes.
+    // Throws invalid_argument that names the field, its text and what would be right; also where no
+    // such day ever comes.
     static cron parse(std::string_view text);
 
     // The first slot later than that. Throws invalid_argument for a zone that is not known.

@@ -7,12 +7,13 @@
 //         co_return boost::json::object{{"path", path}};
 //     });
 //
-// What it returns is the task's result. An exception is a failure, and the task is run again as its retry_settings
-// say; so is a result of more than max_result_bytes. The handler is stopped, as any task of Weir, when the task is
-// cancelled, when its timeout has passed, and when the service ends: then it is run again later, without having spent an
-// attempt. It has ended when its coroutine has: one that completes all the same is believed; what it throws once it was
-// told to end is no failure, except permanent_failure; and one that does not let itself be stopped keeps its place, which
-// is said in the log.
+// What it returns is the task's result. An exception is a failure, and the task is run again as its
+// retry_settings say; so is a result of more than max_result_bytes. The handler is stopped, as any
+// task of Weir, when the task is cancelled, when its timeout has passed, and when the service ends:
+// then it is run again later, without having spent an attempt. It has ended when its coroutine has:
+// one that completes all the same is believed; what it throws once it was told to end is no
+// failure, except permanent_failure; and one that does not let itself be stopped keeps its place,
+// which is said in the log.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -36,7 +37,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// A failure whose next attempt is to be no sooner: Retry-After. At most 100 days, and so for postponed.
+// A failure whose next attempt is to be no sooner: Retry-After. At most 100 days, and so for
+// postponed.
 class retry_later : public std::runtime_error {
 public:
     retry_later(const std::string& what, std::chrono::milliseconds least)
@@ -86,8 +88,9 @@ public:
     bool is_last_attempt() const noexcept { return attempt() >= task_.retry.max_attempts; }
     // When its timeout stops it.
     clock::time_point deadline() const noexcept { return deadline_; }
-    // How much is done, 0 to 1, and what is being done: seen in the API and the feed. Cheap: what comes too fast
-    // is written with the next. Of the message, 1000 bytes are kept. Throws invalid_argument if it is not a number.
+    // How much is done, 0 to 1, and what is being done: seen in the API and the feed. Cheap: what
+    // comes too fast is written with the next. Of the message, 1000 bytes are kept. Throws
+    // invalid_argument if it is not a number.
     void progress(double fraction, std::string_view message = {});
 
 private:
@@ -99,7 +102,8 @@ private:
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;
 
-// Throws permanent_failure or invalid_argument, which say why, for a payload that a handler would refuse anyway.
+// Throws permanent_failure or invalid_argument, which say why, for a payload that a handler would
+// refuse anyway.
 using payload_check = std::function<void(const boost::json::value& payload)>;
 
 }  // namespace weir::service

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// memory_store: tasks in memory, for tests. Keeps every rule of store.hpp as plainly as it can be written, and
-// forgets everything with the object. Services that come and go, on one loop after the other, may share one: so
-// a test sees what a crash leaves behind.
+// memory_store: tasks in memory, for tests. Keeps every rule of store.hpp as plainly as it can be
+// written, and forgets everything with the object. Services that come and go, on one loop after the
+// other, may share one: so a test sees what a crash leaves behind.
 //
 //     service::memory_store store;
 //     store.on_call([](service::store_call which) {

@@ -11,9 +11,9 @@
 
 namespace weir::service {
 
-// A queue is for what shares limits and a pause; what has many names (customers, say) is a flow key. Each claim looks
-// at all queues where something waits, so there are not many, and names that clients make up come to
-// an end.
+// A queue is for what shares limits and a pause; what has many names (customers, say) is a flow
+// key. Each claim looks at all queues where something waits, so there are not many, and names that
+// clients make up come to an end.
 inline constexpr std::size_t default_max_queues = 1000;
 
 // 0 is no limit. All hold over all nodes that share a store, and over crashes.
@@ -22,8 +22,8 @@ struct queue_limits {
     std::uint32_t max_running = 0;
     double rate = 0;          // begun a second
     std::uint32_t burst = 1;  // at once, with a rate
-    // Of each flow key. Keys take turns, so that one with a million tasks delays another's by one turn at most;
-    // tasks without a key are a key, too.
+    // Of each flow key. Keys take turns, so that one with a million tasks delays another's by one
+    // turn at most; tasks without a key are a key, too.
     std::uint32_t key_max_running = 0;
     double key_rate = 0;
     std::uint32_t key_burst = 1;

@@ -9,7 +9,8 @@
 
 namespace weir::service {
 
-// What happens to slots that passed while no service ran. A pause is no such time: slots in it are skipped.
+// What happens to slots that passed while no service ran. A pause is no such time: slots in it are
+// skipped.
 enum class missed_slots : unsigned char {
     run_latest,  // one task, for the latest of them
     skip,

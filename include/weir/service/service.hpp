@@ -6,12 +6,12 @@
 //     tasks.handle("greet", [](service::job& job) -> task<boost::json::value> { co_return "hello"; });
 //     co_await tasks.run();                                   // until stopped: then it drains
 //
-// Meanwhile, from other tasks of the loop: co_await tasks.submit(service::new_task("greet")). What HTTP clients see
-// is in api.hpp.
+// Meanwhile, from other tasks of the loop: co_await tasks.submit(service::new_task("greet")). What
+// HTTP clients see is in api.hpp.
 //
-// How a task goes: submit (durable when it returns) -> claimed in a batch with others -> its handler runs -> settled
-// in a batch. The store decides whose turn it is and what the limits allow; the service runs what it is
-// given, keeps its lease, and stops everything if it cannot.
+// How a task goes: submit (durable when it returns) -> claimed in a batch with others -> its
+// handler runs -> settled in a batch. The store decides whose turn it is and what the limits allow;
+// the service runs what it is given, keeps its lease, and stops everything if it cannot.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -73,19 +73,19 @@ public:
     service& operator=(const service&) = delete;
     ~service();
 
-    // Before run(). Throws invalid_argument if the kind is empty, too long, or known.
-    // What 'accepts' refuses is not submitted: who asks for it hears why, instead of a task that fails.
+    // Before run(). Throws invalid_argument if the kind is empty, too long, or known. What
+    // 'accepts' refuses is not submitted: who asks for it hears why, instead of a task that fails.
     service& handle(std::string kind, handler run, payload_check accepts = {});
     std::vector<std::string> kinds() const;
     // Throws what submit() would throw for it, whatever the store says.
     void check(const new_task& asked) const;
 
-    // Until stopped. Then it claims no more, waits for what runs up to the drain_limit, stops the rest
-    // and gives it back. Throws only what cannot be mended: a bad store at the start.
+    // Until stopped. Then it claims no more, waits for what runs up to the drain_limit, stops the
+    // rest and gives it back. Throws only what cannot be mended: a bad store at the start.
     task<> run();
 
-    // Each as the store has it, after checking, and so that what can run starts at once. Throw invalid_argument,
-    // store_unavailable; unknown_kind if there is no handler.
+    // Each as the store has it, after checking, and so that what can run starts at once. Throw
+    // invalid_argument, store_unavailable; unknown_kind if there is no handler.
     task<submit_result> submit(new_task asked);
     task<std::vector<submit_result>> submit(std::vector<new_task> asked);
     task<std::optional<task_detail>> find(task_id id);

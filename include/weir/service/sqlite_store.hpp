@@ -3,9 +3,10 @@
 //
 //     auto store = co_await service::open_sqlite_store("tasks.db");
 //
-// Calls that wait at the same time share a commit, and each returns when it is on disk. The file may be shared by
-// several processes of one machine. What is asked for the first time costs no more when a million tasks wait.
-// A disk that is full, a file that is locked, an I/O error: store_unavailable, until it is mended.
+// Calls that wait at the same time share a commit, and each returns when it is on disk. The file
+// may be shared by several processes of one machine. What is asked for the first time costs no more
+// when a million tasks wait. A disk that is full, a file that is locked, an I/O error:
+// store_unavailable, until it is mended.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -33,9 +34,9 @@ struct sqlite_store_options {
         true;  // false, for tests: the last tasks may be lost when the machine goes down
 };
 
-// Makes the file if it is not there, and brings one of an older version up to date. Throws store_unavailable that
-// says what is wrong: no database, not one of tasks, of a newer version, not to be opened. Its calls throw
-// the same when the file cannot be used.
+// Makes the file if it is not there, and brings one of an older version up to date. Throws
+// store_unavailable that says what is wrong: no database, not one of tasks, of a newer version, not
+// to be opened. Its calls throw the same when the file cannot be used.
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options = {});
 
 // What there is at a path, as far as a service would ask before it begins.
@@ -47,8 +48,8 @@ struct sqlite_file_facts {
     std::vector<std::pair<std::string, std::string>> schedules{};  // names and zones
 };
 
-// Looks, and changes nothing: makes no file, nor any beside it. Throws store_unavailable as open_sqlite_store() does,
-// also where the file or its folder could not be written.
+// Looks, and changes nothing: makes no file, nor any beside it. Throws store_unavailable as
+// open_sqlite_store() does, also where the file or its folder could not be written.
 task<sqlite_file_facts> look_at_sqlite_store(std::string path);
 
 }  // namespace weir::service

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// store: where tasks are kept, queues known and turns taken. All that must survive a crash, or be agreed on by
-// several nodes, is decided here, each call as one transaction that is durable when it returns (claims, heartbeats
-// and progress outlive the process, and the machine with the next call that is not one of these).
+// store: where tasks are kept, queues known and turns taken. All that must survive a crash, or be
+// agreed on by several nodes, is decided here, each call as one transaction that is durable when it
+// returns (claims, heartbeats and progress outlive the process, and the machine with the next call
+// that is not one of these).
 //
 // Rules that every store keeps, and that tests/service_store checks:
-// - Fences. Who runs a task names it by id, run and node; a write for a run that is over changes nothing and
-//   says so. So whoever was taken for dead and comes back does no harm.
-// - Leases belong to nodes, not to tasks: one heartbeat keeps all that a node runs. A node whose lease is
-//   over has lost its tasks for good; it learns that from its next heartbeat.
-// - Counts of queues and what runs per flow key are part of the same transactions: no crash leaks a slot.
-// - A call that throws store_unavailable has done nothing that lasts, or cannot say; it can be repeated, since
-//   submits with an idempotency key, and all fenced writes, do no harm twice.
+// - Fences. Who runs a task names it by id, run and node; a write for a run that is over changes
+//   nothing and says so. So whoever was taken for dead and comes back does no harm.
+// - Leases belong to nodes, not to tasks: one heartbeat keeps all that a node runs. A node whose
+//   lease is over has lost its tasks for good; it learns that from its next heartbeat.
+// - Counts of queues and what runs per flow key are part of the same transactions: no crash leaks a
+//   slot.
+// - A call that throws store_unavailable has done nothing that lasts, or cannot say; it can be
+//   repeated, since submits with an idempotency key, and all fenced writes, do no harm twice.
 //
 // Times come from the caller, so that tests decide them. A store belongs to one loop.
 #pragma once
@@ -33,9 +35,9 @@
 
 namespace weir::service {
 
-// The store cannot be used now: its disk is full, its file locked or read-only, its server away. what() says
-// which. The service answers 503 and tries again by itself. Stores throw something else where what was asked can never
-// be done, such as to keep what is too large for them.
+// The store cannot be used now: its disk is full, its file locked or read-only, its server away.
+// what() says which. The service answers 503 and tries again by itself. Stores throw something else
+// where what was asked can never be done, such as to keep what is too large for them.
 class store_unavailable : public db::error {
 public:
     explicit store_unavailable(const std::string& what,
@@ -49,7 +51,8 @@ public:
     using invalid_argument::invalid_argument;
 };
 
-// ---- submitting ----------------------------------------------------------------------------------------
+// ---- submitting
+// ----------------------------------------------------------------------------------------
 
 struct submit_result {
     enum class verdict : unsigned char {
@@ -63,7 +66,8 @@ struct submit_result {
     task_id id;
 };
 
-// ---- running -------------------------------------------------------------------------------------------
+// ---- running
+// -------------------------------------------------------------------------------------------
 
 struct node_record {
     node_record() = default;
@@ -101,8 +105,8 @@ struct settlement {
     settlement() = default;
 
     run_key key;
-    // completed, failed, cancelled; or pending: to be run again at due_at. Pending becomes cancelled if
-    // somebody has asked for that meanwhile.
+    // completed, failed, cancelled; or pending: to be run again at due_at. Pending becomes
+    // cancelled if somebody has asked for that meanwhile.
     task_state state = task_state::completed;
     timestamp due_at{};
     std::uint32_t failures = 0;          // as it is now
@@ -133,7 +137,8 @@ struct rescue_result {
     std::size_t cancelled = 0;  // were to end anyway
 };
 
-// ---- asking --------------------------------------------------------------------------------------------
+// ---- asking
+// --------------------------------------------------------------------------------------------
 
 struct task_filter {
     task_filter() = default;
@@ -235,10 +240,11 @@ public:
     // One result per task, in their order.
     virtual task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) = 0;
 
-    // Tasks for free workers, fair between flow keys, within all limits; they are running then. None for a node
-    // without a lease: nothing runs that nobody answers for.
+    // Tasks for free workers, fair between flow keys, within all limits; they are running then.
+    // None for a node without a lease: nothing runs that nobody answers for.
     virtual task<claimed> claim(claim_request asked) = 0;
-    // What it takes this node to run: where the answer of a claim was lost, its tasks are found here.
+    // What it takes this node to run: where the answer of a claim was lost, its tasks are found
+    // here.
     virtual task<std::vector<run_key>> running_on(std::string_view node) = 0;
     // One answer per settlement: false if the run is over for the store, and nothing was written.
     virtual task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
@@ -246,14 +252,14 @@ public:
     virtual task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                                  timestamp now) = 0;
 
-    // The first one registers the node. Prolongs its lease until expires_at, unless that is over, or another process
-    // has that id.
+    // The first one registers the node. Prolongs its lease until expires_at, unless that is over,
+    // or another process has that id.
     virtual task<heartbeat_answer> heartbeat(node_record node, timestamp now) = 0;
     virtual task<std::vector<node_record>> nodes() = 0;
     // Ends a node's lease now: it is known to be gone, or says goodbye.
     virtual task<> retire(std::string_view node) = 0;
-    // Takes the tasks of nodes whose lease is over: they may run again at once, or fail if they have crashed
-    // max_crashes times now. All of them, in steps of a bounded size.
+    // Takes the tasks of nodes whose lease is over: they may run again at once, or fail if they
+    // have crashed max_crashes times now. All of them, in steps of a bounded size.
     virtual task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) = 0;
 
     virtual task<std::optional<task_detail>> find(task_id id) = 0;
@@ -271,22 +277,22 @@ public:
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
 
-    // Makes or replaces it. The slot that it is at is kept if the times are the same as before and it was not paused:
-    // what falls into a pause is skipped.
+    // Makes or replaces it. The slot that it is at is kept if the times are the same as before and
+    // it was not paused: what falls into a pause is skipped.
     virtual task<> put_schedule(schedule asked, timestamp next_slot) = 0;
     virtual task<bool> remove_schedule(std::string_view name) = 0;
     virtual task<std::vector<schedule_record>> schedules() = 0;
-    // Moves the schedule from this slot to the next and makes its task, both or none. Nothing if the schedule is
-    // gone, paused, or not at this slot any more. It stays there if the queue is full. The task's run_at, where it has one,
-    // is the last_slot then: the latest of several that were missed. Without a task: the slot is skipped, and the
-    // answer has no id.
+    // Moves the schedule from this slot to the next and makes its task, both or none. Nothing if
+    // the schedule is gone, paused, or not at this slot any more. It stays there if the queue is
+    // full. The task's run_at, where it has one, is the last_slot then: the latest of several that
+    // were missed. Without a task: the slot is skipped, and the answer has no id.
     virtual task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                                     timestamp next_slot,
                                                     std::optional<new_task> fresh,
                                                     timestamp now) = 0;
 
-    // Removes what has been kept long enough, in one step of a bounded size: how many tasks. Also what they leave
-    // behind: flow keys, queues, and nodes that are gone.
+    // Removes what has been kept long enough, in one step of a bounded size: how many tasks. Also
+    // what they leave behind: flow keys, queues, and nodes that are gone.
     virtual task<std::size_t> purge(retention kept, timestamp now) = 0;
 
     // A small transaction: throws store_unavailable if it cannot be written. For /readyz.

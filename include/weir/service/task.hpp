@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the service knows about a task: what was asked for, and what became of it.
 //
-// The state is one of five; finer views say more: a pending task is 'scheduled' while its first run lies
-// ahead and 'retrying' after a failure, a running one is 'cancelling' once somebody asked for its end.
+// The state is one of five; finer views say more: a pending task is 'scheduled' while its first run
+// lies ahead and 'retrying' after a failure, a running one is 'cancelling' once somebody asked for
+// its end.
 #pragma once
 
 #include <weir/flow/task_record.hpp>
@@ -23,8 +24,9 @@ using weir::task_state;
 // Calendar time, as stores keep it.
 using timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
-// How often a task that fails is run, and when again: after the first failure `backoff`, then `factor` times
-// as long each time, `max_backoff` at most; of that, `jitter` (0 to 1) is left to chance.
+// How often a task that fails is run, and when again: after the first failure `backoff`, then
+// `factor` times as long each time, `max_backoff` at most; of that, `jitter` (0 to 1) is left to
+// chance.
 struct retry_settings {
     std::uint32_t max_attempts = 5;  // the first one counts; those cut short by a crash do not
     std::chrono::milliseconds backoff = std::chrono::seconds(1);
@@ -55,7 +57,8 @@ struct new_task {
     std::string flow_key;
 };
 
-// Throws invalid_argument that names the member, its value, and what would be right. Payloads are parsed.
+// Throws invalid_argument that names the member, its value, and what would be right. Payloads are
+// parsed.
 void check(const new_task& asked);
 
 // How a run ended that did not complete its task.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The number of a task. Later tasks have larger ones, near enough: the upper 42 bits are the milliseconds
-// of its creation, the rest tells those of one millisecond apart. Written with 13 letters and digits.
+// The number of a task. Later tasks have larger ones, near enough: the upper 42 bits are the
+// milliseconds of its creation, the rest tells those of one millisecond apart. Written with 13
+// letters and digits.
 #pragma once
 
 #include <compare>

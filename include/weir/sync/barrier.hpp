@@ -11,7 +11,7 @@
 // they throw invalid_state; those that were released have passed.
 #pragma once
 
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/wait_list.hpp>
 
 #include <cstddef>
 #include <stdexcept>

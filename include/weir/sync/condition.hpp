@@ -12,7 +12,7 @@
 // destroyed while fibers wait, they regain the lock and throw invalid_state.
 #pragma once
 
-#include <weir/detail/to_task.hpp>
+#include <weir/base/to_task.hpp>
 #include <weir/sync/mutex.hpp>
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 // destroyed unset while fibers wait, they throw invalid_state.
 #pragma once
 
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/wait_list.hpp>
 
 #include <utility>
 

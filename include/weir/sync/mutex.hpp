@@ -10,7 +10,7 @@
 // fibers wait, they throw invalid_state.
 #pragma once
 
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/wait_list.hpp>
 
 #include <optional>
 #include <utility>

@@ -9,7 +9,7 @@
 // one if need be. If it is destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/wait_list.hpp>
 
 #include <cstddef>
 #include <limits>

@@ -8,8 +8,9 @@
 //         }
 //     });
 //
-// Connects, runs the body, and closes as ws::serve does: with normal when the body returns, whatever it
-// throws or stops with otherwise. Gives what the body gives and throws what it throws, ws::closed included.
+// Connects, runs the body, and closes as ws::serve does: with normal when the body returns,
+// whatever it throws or stops with otherwise. Gives what the body gives and throws what it throws,
+// ws::closed included.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -69,7 +70,8 @@ task<established> shake_hands(const client_plan& plan, io::any_stream over);
 
 template <class T, class Body>
 task<T> run_client_for(client_plan plan, io::any_stream over, Body body) {
-    // The calls have names: some compilers destroy aggregates among their arguments twice otherwise.
+    // The calls have names: some compilers destroy aggregates among their arguments twice
+    // otherwise.
     if constexpr (std::is_void_v<T>) {
         task<> running = run_client(std::move(plan), std::move(over), to_handler(body));
         co_await std::move(running);
@@ -90,8 +92,8 @@ concept uses_connection = weir::detail::starts_task<Body&, connection&>;
 
 }  // namespace detail
 
-// Throws invalid_argument for a URL that is not ws:// or wss://, or bad options; what tcp::connect and
-// tls::connect throw; handshake_error when the server declines; timed_out.
+// Throws invalid_argument for a URL that is not ws:// or wss://, or bad options; what tcp::connect
+// and tls::connect throw; handshake_error when the server declines; timed_out.
 template <class Body>
     requires detail::uses_connection<std::remove_reference_t<Body>>
 auto with_connection(std::string_view url, Body&& body, const connect_options& options = {}) {
@@ -102,8 +104,8 @@ auto with_connection(std::string_view url, Body&& body, const connect_options& o
         detail::plan(url, options), io::any_stream(), std::forward<Body>(body));
 }
 
-// Over a stream that is connected already: through a proxy, a Unix socket, or simulated. For wss it must be
-// encrypted.
+// Over a stream that is connected already: through a proxy, a Unix socket, or simulated. For wss it
+// must be encrypted.
 template <class Body>
     requires detail::uses_connection<std::remove_reference_t<Body>>
 auto with_connection(io::any_stream over, std::string_view url, Body&& body,

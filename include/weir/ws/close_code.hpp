@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why a WebSocket connection ends (RFC 6455, section 7.4). Applications have 4000 to 4999 for themselves:
-// ws::close_code(4001).
+// Why a WebSocket connection ends (RFC 6455, section 7.4). Applications have 4000 to 4999 for
+// themselves: ws::close_code(4001).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ enum class close_code : std::uint16_t {
 constexpr unsigned number_of(close_code code) noexcept {
     return static_cast<unsigned>(code);
 }
-// May it stand in a close frame? 1005, 1006 and 1015 may not, nor may numbers that nobody has given a
-// meaning.
+// May it stand in a close frame? 1005, 1006 and 1015 may not, nor may numbers that nobody has given
+// a meaning.
 constexpr bool may_be_sent(close_code code) noexcept {
     const unsigned number = number_of(code);
     return (number >= 1000 && number <= 1014 && number != 1004 && number != 1005 &&

@@ -6,9 +6,9 @@
 //         each->post(tick);
 //     }
 //
-// Header and content lie in one block of memory, which copies share. Their number is counted without
-// atomics: a frame and its copies belong to one loop. To reach the clients of another, make another
-// frame there.
+// Header and content lie in one block of memory, which copies share. Their number is counted
+// without atomics: a frame and its copies belong to one loop. To reach the clients of another, make
+// another frame there.
 #pragma once
 
 #include <weir/io/buffer.hpp>

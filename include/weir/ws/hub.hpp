@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A broadcast hub: what is published to a topic goes to all its members, and those who were away get
-// what they missed.
+// A broadcast hub: what is published to a topic goes to all its members, and those who were away
+// get what they missed.
 //
 //     weir::ws::hub feed;
 //
@@ -12,18 +12,20 @@
 //     feed.publish("prices", [&](const weir::ws::position& at) { return to_json(at.number, price); });
 //
 // A message is made once; its members share the frame, and each has its own bounded outbox (see
-// ws::connection). So publishing never waits, and a member that is slow, closed or throws delays nobody.
-// One that is closed is taken off the list. The newest messages of each topic are kept, bounded in number,
-// bytes and age, for those who come back.
+// ws::connection). So publishing never waits, and a member that is slow, closed or throws delays
+// nobody. One that is closed is taken off the list. The newest messages of each topic are kept,
+// bounded in number, bytes and age, for those who come back.
 //
-// A topic exists while it has members or kept messages. When there are too many, those without members go,
-// the least recently used first.
+// A topic exists while it has members or kept messages. When there are too many, those without
+// members go, the least recently used first.
 //
-// Belongs to one loop. Anything may be called at any time, also while a message is being delivered: who
-// joins then has it replayed or not at all, who leaves gets nothing more, and what is published to the same
-// topic comes after it, for all. May go before its members, whose memberships have then ended.
+// Belongs to one loop. Anything may be called at any time, also while a message is being delivered:
+// who joins then has it replayed or not at all, who leaves gets nothing more, and what is published
+// to the same topic comes after it, for all. May go before its members, whose memberships have then
+// ended.
 //
-// Cost of publish: the frame, and for each member an indirect call and a post; no allocation besides.
+// Cost of publish: the frame, and for each member an indirect call and a post; no allocation
+// besides.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -49,8 +51,8 @@ struct topic;
 struct hub_options {
     std::size_t max_topics = 10'000;
     std::size_t max_topic_name = 256;  // bytes: names often come from clients
-    // What is kept for those who come back; of each topic, and of all. A message counts with 128 bytes
-    // besides its own. 0 messages: nothing is kept.
+    // What is kept for those who come back; of each topic, and of all. A message counts with 128
+    // bytes besides its own. 0 messages: nothing is kept.
     std::size_t keep_messages = 1000;
     std::size_t keep_bytes = 1 << 20;
     std::size_t keep_total_bytes = 64 << 20;
@@ -70,8 +72,8 @@ struct hub_stats {
     std::size_t kept_bytes = 0;
 };
 
-// A place in a topic, left when this is destroyed. Move-only. It refers to the connection, which must
-// outlive it: declare it after the connection, or inside its handler.
+// A place in a topic, left when this is destroyed. Move-only. It refers to the connection, which
+// must outlive it: declare it after the connection, or inside its handler.
 class [[nodiscard]] membership {
 public:
     membership() noexcept = default;
@@ -103,14 +105,15 @@ public:
     hub& operator=(const hub&) = delete;
     ~hub();
 
-    // From now on. Throws limit_exceeded when there are too many topics in use or the name is too long.
+    // From now on. Throws limit_exceeded when there are too many topics in use or the name is too
+    // long.
     template <subscriber To>
     membership join(To& to, std::string_view topic) {
         return join_now(detail::subscriber_ref(to), topic);
     }
-    // First what is kept and has come after `seen`, then live; no message twice, and none left out but
-    // those that caught_up() counts as missed. position() is before the first: all that is kept. What
-    // does not fit into the outbox counts as missed too, the older ones first.
+    // First what is kept and has come after `seen`, then live; no message twice, and none left out
+    // but those that caught_up() counts as missed. position() is before the first: all that is
+    // kept. What does not fit into the outbox counts as missed too, the older ones first.
     template <subscriber To>
     membership join(To& to, std::string_view topic, const position& seen) {
         return join_from(detail::subscriber_ref(to), topic, seen, nullptr, nullptr);
@@ -120,8 +123,8 @@ public:
     membership join(To& to, std::string_view topic, std::string_view token) {
         return join(to, topic, position_of(token));
     }
-    // And posts greet(const catch_up&), a text or a frame, before everything else: so the client knows
-    // what to expect. It may be called several times, until greeting and replay fit together.
+    // And posts greet(const catch_up&), a text or a frame, before everything else: so the client
+    // knows what to expect. It may be called several times, until greeting and replay fit together.
     template <subscriber To, class Greet>
         requires std::invocable<Greet&, const catch_up&>
     membership join(To& to, std::string_view topic, const position& seen, Greet&& greet) {
@@ -138,13 +141,15 @@ public:
         return join(to, topic, position_of(token), std::forward<Greet>(greet));
     }
 
-    // Gives it to all members and keeps it; its position. Throws invalid_argument for a text that is no
-    // UTF-8, limit_exceeded as join does; then nothing has happened, and the number is not used up.
+    // Gives it to all members and keeps it; its position. Throws invalid_argument for a text that
+    // is no UTF-8, limit_exceeded as join does; then nothing has happened, and the number is not
+    // used up.
     position publish(std::string_view topic, std::string_view text) {
         return publish(topic, frame::text(text));
     }
     position publish(std::string_view topic, const frame& message);
-    // The same with make(const position&), a text or a frame: for messages that contain their number.
+    // The same with make(const position&), a text or a frame: for messages that contain their
+    // number.
     template <class Make>
         requires std::invocable<Make&, const position&>
     position publish(std::string_view topic, Make&& make) {

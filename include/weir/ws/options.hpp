@@ -31,8 +31,8 @@ struct connection_options {
     std::size_t outbox_bytes = 1 << 20;
     std::size_t outbox_messages = 1024;
     overflow when_full = overflow::wait;
-    // A ping is sent so often; no sign of life for so long after it, and the connection is given up.
-    // Whatever comes is one, and so is room for what could not be written before. 0: no pings.
+    // A ping is sent so often; no sign of life for so long after it, and the connection is given
+    // up. Whatever comes is one, and so is room for what could not be written before. 0: no pings.
     clock::duration ping_interval = std::chrono::seconds(20);
     clock::duration ping_timeout = std::chrono::seconds(20);
     // The peer must take something of what is sent to it, 64 KiB at most, within this time.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A WebSocket connection over any stream, after the handshake: what ws::accept and ws::with_connection do
-// for HTTP, and what tests do over simulated networks.
+// A WebSocket connection over any stream, after the handshake: what ws::accept and
+// ws::with_connection do for HTTP, and what tests do over simulated networks.
 #pragma once
 
-#include <weir/detail/to_task.hpp>
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/to_task.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/io/any_stream.hpp>
 #include <weir/ws/connection.hpp>
 
@@ -42,9 +42,9 @@ handler_function to_handler(Handler&& handler) {
 
 }  // namespace detail
 
-// Runs handler(connection&) and closes: with normal when it returns, internal_error when it throws, and
-// going_away when it is stopped, each with the close handshake within close_timeout. Throws what the
-// handler throws, except ws::closed when the peer has gone. Nothing is left running.
+// Runs handler(connection&) and closes: with normal when it returns, internal_error when it throws,
+// and going_away when it is stopped, each with the close handshake within close_timeout. Throws
+// what the handler throws, except ws::closed when the peer has gone. Nothing is left running.
 template <class Handler>
     requires detail::handles_connection<std::remove_reference_t<Handler>>
 task<> serve(io::any_stream stream, Handler&& handler, const connection_options& options = {}) {

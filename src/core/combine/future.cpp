@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Waiters are linked in the order they came and are completed in it. Callbacks go through the ready queue,
-// never inline, and are moved out of the list before anything that might come back is run or destroyed.
+// Waiters are linked in the order they came and are completed in it. Callbacks go through the ready
+// queue, never inline, and are moved out of the list before anything that might come back is run or
+// destroyed.
 
 #include "core/loop/loop_state.hpp"
 
@@ -174,7 +175,8 @@ std::size_t future_base::remove_callback(callback_id id) noexcept {
     return removed.size();
 }
 
-// ---- waiting -------------------------------------------------------------------------------------
+// ---- waiting
+// -------------------------------------------------------------------------------------
 
 bool future_wait::ready() noexcept {
     if (on_->is_done()) {

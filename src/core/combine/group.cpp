@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a group ends. The body runs inside the boundary; when it has ended or was destroyed by a walk, the
-// boundary waits for the children, and then decides: errors first, then a stop that was on its way
-// outwards, then the body's own ending.
+// How a group ends. The body runs inside the boundary; when it has ended or was destroyed by a
+// walk, the boundary waits for the children, and then decides: errors first, then a stop that was
+// on its way outwards, then the body's own ending.
 
 #include "core/runtime/fiber_extras.hpp"
 
@@ -47,7 +47,8 @@ next_step group_boundary::advance(fiber& on) noexcept {
 }
 
 next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
-    // One that comes while the children are awaited after a failure has nothing to do with the failure.
+    // One that comes while the children are awaited after a failure has nothing to do with the
+    // failure.
     const bool had_failed =
         body_has_ended_ && (group_->errors != nullptr || add_body_error_ != nullptr);
     if (!body_has_ended_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A group knows its unfinished children only: one that ends is unlinked at once, its error is kept if
-// it failed, and the last one wakes the fiber that joins.
+// A group knows its unfinished children only: one that ends is unlinked at once, its error is kept
+// if it failed, and the last one wakes the fiber that joins.
 
 #include "core/runtime/fiber_extras.hpp"
 
@@ -24,8 +24,8 @@ void destroy_group(group_state* group) noexcept {
 
 namespace {
 
-// On a later turn: what was ready in the turn of the failure still runs, so that children which fail
-// together are all heard.
+// On a later turn: what was ready in the turn of the failure still runs, so that children which
+// fail together are all heard.
 void abort_soon(group_state& group) noexcept {
     struct release {
         void operator()(group_state* kept) const noexcept { release_group(kept); }

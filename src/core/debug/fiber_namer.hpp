@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names that are made only when somebody asks: who runs thousands of short-lived tasks names them all at no cost.
+// Names that are made only when somebody asks: who runs thousands of short-lived tasks names them
+// all at no cost.
 #pragma once
 
 #include <weir/detail/fiber.hpp>
@@ -8,7 +9,8 @@
 
 namespace weir::detail {
 
-// Asked, on the thread it was made on, before tasks there are listed or one without a name is named.
+// Asked, on the thread it was made on, before tasks there are listed or one without a name is
+// named.
 class fiber_namer {
 public:
     fiber_namer(const fiber_namer&) = delete;

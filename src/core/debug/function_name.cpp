@@ -5,7 +5,7 @@
 // goes: the return type, parameters wherever they stand, qualifiers, template bindings, and unnamed
 // namespaces.
 
-#include <weir/detail/loop_support.hpp>
+#include <weir/base/loop_support.hpp>
 
 namespace weir::detail {
 

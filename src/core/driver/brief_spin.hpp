@@ -10,10 +10,10 @@
 
 namespace weir::detail {
 
-// Going to sleep and being woken costs this thread and whoever wakes it several microseconds. In the
-// middle of a conversation the next message is often there sooner, and then it pays to wait for it
-// awake, for 20 microseconds at most. Where that fails it is tried again less and less often: once in
-// a thousand waits in the end, so that a loop with little to do uses no processor for it.
+// Going to sleep and being woken costs this thread and whoever wakes it several microseconds. In
+// the middle of a conversation the next message is often there sooner, and then it pays to wait for
+// it awake, for 20 microseconds at most. Where that fails it is tried again less and less often:
+// once in a thousand waits in the end, so that a loop with little to do uses no processor for it.
 class brief_spin {
 public:
     // Is it to be tried in this wait? To be asked once a wait.

@@ -2,7 +2,8 @@
 // How long a driver on the real clock waits.
 //
 // Under a storm of timers the waits are spaced: one that follows a timer's wake-up lasts at least
-// `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not delayed.
+// `quantum`, so that timers a few microseconds apart share a system call. A lone timer is not
+// delayed.
 #pragma once
 
 #include <weir/driver.hpp>

@@ -2,7 +2,7 @@
 // Turns the first SIGINT or SIGTERM during a run into the cancellation of the main task.
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/loop.hpp>
 
 #include <exception>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The end of a loop: tasks are cancelled and awaited, then generators closed, then the loop. At the
-// deadline shields break, and what that stops is named; what still does not end is named and leaked,
-// since destroying a live operation would be worse.
+// deadline shields break, and what that stops is named; what still does not end is named and
+// leaked, since destroying a live operation would be worse.
 
 #include "core/loop/loop_state.hpp"
 #include "core/runtime/fiber_extras.hpp"
@@ -114,7 +114,8 @@ void loop::end_all_tasks(bool cancelling) {
             const alarm limit(*this, until);
             await_tasks(cancelling || is_last_attempt, limit.has_rung());
         } catch (const deadlock&) {
-            // Only without an alarm, when the deadline is the end of time. The tasks are named below.
+            // Only without an alarm, when the deadline is the end of time. The tasks are named
+            // below.
         }
     }
     if (root_->child_count > 0) {
@@ -211,7 +212,8 @@ void loop::release_everything() noexcept {
         each = detail::inbox::after(lost);
         lost.get_lost();
     }
-    // Last, since what was dropped above may have queued something, such as the callbacks of a future.
+    // Last, since what was dropped above may have queued something, such as the callbacks of a
+    // future.
     while (ready_head_ != nullptr) {  // callbacks are dropped; fibers that never ended are leaked
         detail::ready_item& item = take(&ready_head_);
         if ((item.flags & detail::is_callback) != 0 && &item != &state_->stop_marker) {

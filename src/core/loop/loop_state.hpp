@@ -4,11 +4,11 @@
 
 #include "core/debug/explorer.hpp"
 
+#include <weir/base/loop_support.hpp>
+#include <weir/base/mail.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/detail/context.hpp>
 #include <weir/detail/idle.hpp>
-#include <weir/detail/loop_support.hpp>
-#include <weir/detail/mail.hpp>
-#include <weir/detail/timer_wheel.hpp>
 #include <weir/loop.hpp>
 
 #include <atomic>

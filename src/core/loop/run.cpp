@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a program that is one run ends: what the run threw becomes an exit code and a line on standard
-// error.
+// How a program that is one run ends: what the run threw becomes an exit code and a line on
+// standard error.
 
 #include "core/loop/loop_state.hpp"
 

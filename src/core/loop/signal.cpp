@@ -4,8 +4,8 @@
 // loop that gives a signal up waits for handlers that are under way on other threads, since they
 // hold its inbox.
 //
-// A run has SIGINT and SIGTERM in the same way, one loop of the process at a time, with one addition:
-// the handler itself ends the process at the second of them.
+// A run has SIGINT and SIGTERM in the same way, one loop of the process at a time, with one
+// addition: the handler itself ends the process at the second of them.
 
 #include "core/loop/interrupt_watch.hpp"
 #include "core/loop/loop_state.hpp"

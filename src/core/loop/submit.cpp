@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The submitting thread waits on a condition variable; the loop's thread sets the outcome when the task's
-// done-callback runs. A cancel goes the same way as the work did, by post, and so comes
+// The submitting thread waits on a condition variable; the loop's thread sets the outcome when the
+// task's done-callback runs. A cancel goes the same way as the work did, by post, and so comes
 // after it; on the loop's own thread it is done at once.
 
 #include <weir/submit.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Deferred clean-up runs on the fiber that ends the frame, under a boundary of its own that shields it.
-// The frame is either still there (its body has ended, its result waits to be fetched) or was destroyed
-// by a walk; an error goes into its result, or is thrown at the caller in its place.
+// Deferred clean-up runs on the fiber that ends the frame, under a boundary of its own that shields
+// it. The frame is either still there (its body has ended, its result waits to be fetched) or was
+// destroyed by a walk; an error goes into its result, or is thrown at the caller in its place.
 
 #include "core/loop/loop_state.hpp"
 

@@ -2,18 +2,18 @@
 // The life of a fiber: launched into a group, stepped by the loop, finished once.
 //
 // A step resumes the innermost coroutine and then keeps going as long as there is something to do
-// without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a stop
-// walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
+// without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a
+// stop walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
 
 #include "core/runtime/fiber_extras.hpp"
 
 #include <weir/awaitable.hpp>
+#include <weir/base/loop_support.hpp>
 #include <weir/detail/cleanup.hpp>
 #include <weir/detail/context.hpp>
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/detail/join.hpp>
-#include <weir/detail/loop_support.hpp>
 #include <weir/error.hpp>
 
 #include <cxxabi.h>

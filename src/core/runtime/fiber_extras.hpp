@@ -2,8 +2,8 @@
 // What few fibers have, kept out of the fiber block.
 #pragma once
 
+#include <weir/base/unique_function.hpp>
 #include <weir/detail/fiber.hpp>
-#include <weir/detail/unique_function.hpp>
 
 #include <cstdint>
 #include <exception>

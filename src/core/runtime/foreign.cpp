@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A foreign awaitable is awaited by a coroutine of our own that knows nothing of fibers. When that has
-// come to its end, the fiber is told: at once if it happened within start(), directly on the loop's
-// thread, through the mailbox from any other.
+// A foreign awaitable is awaited by a coroutine of our own that knows nothing of fibers. When that
+// has come to its end, the fiber is told: at once if it happened within start(), directly on the
+// loop's thread, through the mailbox from any other.
 
 #include <weir/foreign.hpp>
 

@@ -2,8 +2,8 @@
 // Two magazines per size class and thread (Bonwick's scheme): allocation and release touch the
 // loaded one; when it runs empty or full it is swapped with the spare, and only when both are empty
 // or full does the thread take the depot's lock, to move a whole magazine at once. Fresh blocks are
-// carved from chunks, which are never returned to the system: the pool keeps the high-water mark. A thread that
-// ends leaves its blocks and the rest of its chunk to the depot.
+// carved from chunks, which are never returned to the system: the pool keeps the high-water mark. A
+// thread that ends leaves its blocks and the rest of its chunk to the depot.
 
 #include <weir/detail/frame_pool.hpp>
 

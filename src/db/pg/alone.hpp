@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A session for one who speaks to libpq himself: several statements, or COPY. Not in pipeline mode, and
-// nobody else sends anything meanwhile.
+// A session for one who speaks to libpq himself: several statements, or COPY. Not in pipeline mode,
+// and nobody else sends anything meanwhile.
 //
 //     alone own = co_await alone::begin(session);
 //     own.send(PQsendQuery(own.connection(), sql));
 //     while (result_ptr each = co_await own.result()) { ... }
 //     own.give_back();
 //
-// If it goes without having been given back (a stop, an error), what runs is cancelled and the connection
-// dropped.
+// If it goes without having been given back (a stop, an error), what runs is cancelled and the
+// connection dropped.
 #pragma once
 
 #include "db/pg/session.hpp"
@@ -35,7 +35,8 @@ public:
     const session& of() const noexcept { return *session_; }
     // Throws connection_error unless it is 1, as PQsend... and PQput... give it.
     void check(int given) const;
-    // Until all that was written is in the kernel's hands; reads meanwhile, so that the server cannot block.
+    // Until all that was written is in the kernel's hands; reads meanwhile, so that the server
+    // cannot block.
     task<> flush();
     // The next result; null when the query has ended. Throws connection_error.
     task<result_ptr> result();

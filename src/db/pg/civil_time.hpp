@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Days and dates of the Gregorian calendar, over all years that PostgreSQL has (std::chrono::year ends at
-// 32767).
+// Days and dates of the Gregorian calendar, over all years that PostgreSQL has (std::chrono::year
+// ends at 32767).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct civil_date {
     std::int64_t day = 1;
 };
 
-// A year is taken from March on, so that the leap day is its last, and eras of 400 years, which all have the
-// same days.
+// A year is taken from March on, so that the leap day is its last, and eras of 400 years, which all
+// have the same days.
 inline constexpr std::int64_t days_per_era = 146'097;
 inline constexpr std::int64_t days_to_1970 = 719'468;  // from 0000-03-01
 

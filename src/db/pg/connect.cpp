@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// libpq connects by steps, and says after each what to wait for. It would look up names itself, and block
-// meanwhile: so each name is replaced by its addresses before, in 'hostaddr', while 'host' keeps the name,
-// against which certificates and the password file are checked.
+// libpq connects by steps, and says after each what to wait for. It would look up names itself, and
+// block meanwhile: so each name is replaced by its addresses before, in 'hostaddr', while 'host'
+// keeps the name, against which certificates and the password file are checked.
 //
-// libpq keeps the SQLSTATE of a refused connection to itself; in verbose messages it is there, so they are
-// asked for, and the code is taken out again.
+// libpq keeps the SQLSTATE of a refused connection to itself; in verbose messages it is there, so
+// they are asked for, and the code is taken out again.
 
 #include "db/pg/connect.hpp"
 

@@ -21,7 +21,8 @@ using connection_ptr = std::unique_ptr<pg_conn, finish_connection>;
 
 class endpoint {
 public:
-    // Throws invalid_argument if the text cannot be read; what it says then has nothing of the text in it.
+    // Throws invalid_argument if the text cannot be read; what it says then has nothing of the text
+    // in it.
     explicit endpoint(const connect_options& options);
 
     // Throws connection_error.

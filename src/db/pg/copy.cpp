@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// COPY over a session that is used alone. Rows are collected and handed to libpq a chunk at a time; its own
-// buffer never grows, since each chunk is waited for. While COPY comes out, nothing is read before it is
-// asked for, so the server waits for who is slow.
+// COPY over a session that is used alone. Rows are collected and handed to libpq a chunk at a time;
+// its own buffer never grows, since each chunk is waited for. While COPY comes out, nothing is read
+// before it is asked for, so the server waits for who is slow.
 
 #include "db/pg/alone.hpp"
 #include "db/pg/error.hpp"

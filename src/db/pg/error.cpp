@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Errors of the server, from its fields. Messages of class 22 (bad data) quote the value that was bad, which
-// may be secret: what() has "..." in its place.
+// Errors of the server, from its fields. Messages of class 22 (bad data) quote the value that was
+// bad, which may be secret: what() has "..." in its place.
 
 #include "db/pg/error.hpp"
 

@@ -14,8 +14,8 @@ namespace weir::pg::detail {
 
 error_fields fields_of(const pg_result* result);
 
-// Of a result that says that the query failed: a connection_error if it ends the connection (57P0x, 08xxx,
-// libpq's own), else an error.
+// Of a result that says that the query failed: a connection_error if it ends the connection (57P0x,
+// 08xxx, libpq's own), else an error.
 std::exception_ptr error_of(const pg_result* result, std::string_view query = {});
 
 // What libpq says about the connection, after the given words.

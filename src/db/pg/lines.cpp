@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A query goes to a line that has nothing to do; if there is none, another line is got from the pool, up to
-// the number that may be shared. Then it goes behind the others on the line with the fewest, unless every line
-// has as many as it may have, or works on one query for so long already that it would be bad luck to stand
-// behind it. What waits here, for a new line or for these, goes to the first one that is new, or has just
-// answered something.
+// A query goes to a line that has nothing to do; if there is none, another line is got from the
+// pool, up to the number that may be shared. Then it goes behind the others on the line with the
+// fewest, unless every line has as many as it may have, or works on one query for so long already
+// that it would be bad luck to stand behind it. What waits here, for a new line or for these, goes
+// to the first one that is new, or has just answered something.
 
 #include "db/pg/lines.hpp"
 
@@ -79,7 +79,8 @@ lines::~lines() {
     close();
 }
 
-// ---- queries -----------------------------------------------------------------------------------------
+// ---- queries
+// -----------------------------------------------------------------------------------------
 
 bool lines::enter(query_call& asked) noexcept {
     if (is_closed_ || is_draining_) {
@@ -134,7 +135,8 @@ std::exception_ptr lines::closed_error() const {
         connection_error("pg: the database is closed", db::retry_advice::no));
 }
 
-// ---- lines -------------------------------------------------------------------------------------------
+// ---- lines
+// -------------------------------------------------------------------------------------------
 
 void lines::grow() noexcept {
     const auto staying = static_cast<std::size_t>(std::count_if(
@@ -259,7 +261,8 @@ void lines::make_room() {
     }
 }
 
-// ---- the end -----------------------------------------------------------------------------------------
+// ---- the end
+// -----------------------------------------------------------------------------------------
 
 task<> lines::drain(std::shared_ptr<lines> own) {
     own->is_draining_ = true;

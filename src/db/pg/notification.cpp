@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A connection that only listens. libpq reads when the generator's body asks it to, so what nobody fetches
-// stays with the server. An empty query now and then shows that the server is there.
+// A connection that only listens. libpq reads when the generator's body asks it to, so what nobody
+// fetches stays with the server. An empty query now and then shows that the server is there.
 
 #include "db/pg/connect.hpp"
 #include "db/pg/error.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values as text that the server reads back to the same value: numbers in the fewest digits that say them
-// exactly, times in ISO form and UTC, elements of arrays in quotes.
+// Values as text that the server reads back to the same value: numbers in the fewest digits that
+// say them exactly, times in ISO form and UTC, elements of arrays in quotes.
 
 #include "db/pg/civil_time.hpp"
 

@@ -9,8 +9,8 @@
 
 namespace weir::pg::detail {
 
-// The arrays for PQsendQueryPrepared and its like; they refer to the parameters. Kept by who sends many
-// queries, since it keeps its memory.
+// The arrays for PQsendQueryPrepared and its like; they refer to the parameters. Kept by who sends
+// many queries, since it keeps its memory.
 class parameter_arrays {
 public:
     void assign(const std::vector<parameter>& all) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A query belongs to the frame that awaits it. The line it waits in, or the entry of what was sent, refers to
-// it; a stop undoes that, and nothing else.
+// A query belongs to the frame that awaits it. The line it waits in, or the entry of what was sent,
+// refers to it; a stop undoes that, and nothing else.
 
 #include "db/pg/error.hpp"
 #include "db/pg/session.hpp"

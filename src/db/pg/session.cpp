@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One task lives as long as the connection. Each of its turns reads what has come, hands the answers to who
-// waits for them, and sends what was asked meanwhile; then it sleeps until the socket is ready or somebody
-// asks. Those whom one turn has answered run before the next turn, so what they ask next goes out together.
+// One task lives as long as the connection. Each of its turns reads what has come, hands the
+// answers to who waits for them, and sends what was asked meanwhile; then it sleeps until the
+// socket is ready or somebody asks. Those whom one turn has answered run before the next turn, so
+// what they ask next goes out together.
 //
-// libpq is in pipeline mode, and each query has a sync of its own: it is a transaction of its own, and its
-// failure ends with it. Answers come in the order of sending; all results up to a sync belong to the oldest
-// entry. Only the sync says that it is done: a commit may fail after the rows have come.
+// libpq is in pipeline mode, and each query has a sync of its own: it is a transaction of its own,
+// and its failure ends with it. Answers come in the order of sending; all results up to a sync
+// belong to the oldest entry. Only the sync says that it is done: a commit may fail after the rows
+// have come.
 
 #include "db/pg/session.hpp"
 
@@ -38,10 +40,11 @@ session_settings::session_settings(const connect_options& options,
       on_notice(options.on_notice),
       counts(std::move(into)) {}
 
-// ---- waiting -----------------------------------------------------------------------------------------
+// ---- waiting
+// -----------------------------------------------------------------------------------------
 
-// Until the socket is ready or somebody asks. A watch stays armed when something else ends the wait, so that
-// a busy connection arms it once for each time that something has come.
+// Until the socket is ready or somebody asks. A watch stays armed when something else ends the
+// wait, so that a busy connection arms it once for each time that something has come.
 class session::next_turn final : public operation {
 public:
     explicit next_turn(session& of) noexcept : own_(of) {}
@@ -106,7 +109,8 @@ void session::wake() noexcept {
     }
 }
 
-// ---- its life ----------------------------------------------------------------------------------------
+// ---- its life
+// ----------------------------------------------------------------------------------------
 
 session::session(connection_ptr opened, session_settings settings)
     : settings_(std::move(settings)),
@@ -237,7 +241,8 @@ void session::end() noexcept {
     }
 }
 
-// ---- asking ------------------------------------------------------------------------------------------
+// ---- asking
+// ------------------------------------------------------------------------------------------
 
 bool session::enter(query_call& asked) noexcept {
     if (!is_open()) {
@@ -275,7 +280,8 @@ task<> session::quiet(std::shared_ptr<session> own) {
     }
 }
 
-// ---- alone -------------------------------------------------------------------------------------------
+// ---- alone
+// -------------------------------------------------------------------------------------------
 
 task<> session::begin_alone(std::shared_ptr<session> own) {
     co_await quiet(own);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Cancelling. The server works in order, so what runs is the oldest entry, and only if that is one whose task
-// was stopped is there something to cancel. It gets a moment to end by itself: a request costs the server a
-// process, and it may come too late and hit the next one.
+// Cancelling. The server works in order, so what runs is the oldest entry, and only if that is one
+// whose task was stopped is there something to cancel. It gets a moment to end by itself: a request
+// costs the server a process, and it may come too late and hit the next one.
 //
-// Nothing is sent from the moment of the request until it has ended and all that was sent before is answered:
-// so it can only hit entries that were there, and those are sent again. PQcancel returns when the server has
-// passed the request on as a signal, which is handled before it reads anything that is sent later. It blocks,
-// so it runs on a thread for that.
+// Nothing is sent from the moment of the request until it has ended and all that was sent before is
+// answered: so it can only hit entries that were there, and those are sent again. PQcancel returns
+// when the server has passed the request on as a signal, which is handled before it reads anything
+// that is sent later. It blocks, so it runs on a thread for that.
 
 #include "db/pg/session.hpp"
 
@@ -74,8 +74,8 @@ namespace {
 
 void ignore(void*, const PGresult*) {}
 
-// Until what runs has ended, or there is nothing more to be learnt. It cannot be said what comes next, so the
-// results are looked at one by one.
+// Until what runs has ended, or there is nothing more to be learnt. It cannot be said what comes
+// next, so the results are looked at one by one.
 task<> ended(PGconn* on) {
     for (int nothing = 0; nothing < 3;) {  // in a pipeline nothing stands between two results
         while (PQisBusy(on) != 0) {
@@ -102,8 +102,8 @@ task<> ended(PGconn* on) {
     }
 }
 
-// A server that works notices a closed connection only when it answers. A request may come before it has read
-// what it was sent, and has no effect then: so it is repeated.
+// A server that works notices a closed connection only when it answers. A request may come before
+// it has read what it was sent, and has no effect then: so it is repeated.
 task<> wind_down(connection_ptr on, clock::duration limit) {
     const clock::time_point end = weir::detail::after(now(), limit);
     const std::shared_ptr<pg_cancel> by(PQgetCancel(on.get()), &PQfreeCancel);
@@ -153,7 +153,8 @@ task<> session::ask_cancel(std::shared_ptr<session> own, std::shared_ptr<pg_canc
     co_await run_blocking(asks);
 }
 
-// Ends the cancelling, or begins another one: the request may have come between two queries and hit none.
+// Ends the cancelling, or begins another one: the request may have come between two queries and hit
+// none.
 void session::check_cancel() {
     if (cancelling_ != cancelling::under_way || is_asking_) {
         return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sending and receiving. libpq's PQpipelineSync pushes what was written so far into the socket, once for each
-// query; over TCP the kernel is told to hold it until the last, so that they leave as one.
+// Sending and receiving. libpq's PQpipelineSync pushes what was written so far into the socket,
+// once for each query; over TCP the kernel is told to hold it until the last, so that they leave as
+// one.
 
 #include "db/pg/error.hpp"
 #include "db/pg/session.hpp"
@@ -18,16 +19,17 @@
 
 namespace weir::pg::detail {
 
-// ---- sending -----------------------------------------------------------------------------------------
+// ---- sending
+// -----------------------------------------------------------------------------------------
 
 void session::cork(bool is_on) noexcept {
     const int value = is_on ? 1 : 0;
     setsockopt(descriptor_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
 }
 
-// More is taken only when all that was taken before is in the kernel's hands. While something is being
-// cancelled nothing more is taken, but the rest of it still goes out: the server waits for that, and cannot
-// cancel what it has not got.
+// More is taken only when all that was taken before is in the kernel's hands. While something is
+// being cancelled nothing more is taken, but the rest of it still goes out: the server waits for
+// that, and cannot cancel what it has not got.
 void session::send() {
     if (is_alone_) {
         return;
@@ -129,7 +131,8 @@ void session::send_query(query_call& next) {
     end_entry(is_written);
 }
 
-// ---- receiving ---------------------------------------------------------------------------------------
+// ---- receiving
+// ---------------------------------------------------------------------------------------
 
 void session::receive() {
     PGconn* const from = connection_.get();

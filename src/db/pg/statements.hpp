@@ -22,7 +22,8 @@ public:
         const char* name;  // valid until the next call
         bool is_new;       // to be prepared first
     };
-    // The statement of that text, made if there is none; the one that was not used for longest makes room.
+    // The statement of that text, made if there is none; the one that was not used for longest
+    // makes room.
     found use(const std::string& sql) {
         if (const auto at = by_text_.find(sql); at != by_text_.end()) {
             kept_.splice(kept_.begin(), kept_, at->second);

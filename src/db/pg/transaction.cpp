@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A transaction that is stopped only says so to its session: ROLLBACK is sent before anything that comes later
-// on the connection, and the task need not wait. After an error it does, so that locks are gone when the error
-// is seen.
+// A transaction that is stopped only says so to its session: ROLLBACK is sent before anything that
+// comes later on the connection, and the task need not wait. After an error it does, so that locks
+// are gone when the error is seen.
 
 #include "db/pg/session.hpp"
 
@@ -77,8 +77,8 @@ task<> transaction::begin(transaction_options how) {
     on_->depth = level_;
     is_open_ = true;
     detail::command_call begins(on_, std::move(sql), {}, false);
-    // If the server never sees it, there is nothing to undo: going back to a savepoint that is not there
-    // would spoil the whole.
+    // If the server never sees it, there is nothing to undo: going back to a savepoint that is not
+    // there would spoil the whole.
     struct unless_sent {
         transaction& of;
         const detail::command_call& begins;

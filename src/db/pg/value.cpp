@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The server's text forms, read back. Each reader first checks the type of the column, then that the text is
-// all of what it should be: what is odd is an error, never a guess.
+// The server's text forms, read back. Each reader first checks the type of the column, then that
+// the text is all of what it should be: what is odd is an error, never a guess.
 
 #include "db/pg/civil_time.hpp"
 #include "db/pg/types.hpp"

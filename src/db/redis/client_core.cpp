@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One task lives as long as the client: it waits for work, connects, and then reads and writes at the same
-// time until the connection is lost. The writer takes all commands that wait and sends them as one text;
-// answers come in the order of commands, so each goes to the oldest entry.
+// One task lives as long as the client: it waits for work, connects, and then reads and writes at
+// the same time until the connection is lost. The writer takes all commands that wait and sends
+// them as one text; answers come in the order of commands, so each goes to the oldest entry.
 
 #include "db/redis/client_core.hpp"
 
@@ -18,7 +18,8 @@
 
 namespace weir::redis::detail {
 
-// ---- calls -------------------------------------------------------------------------------------------
+// ---- calls
+// -------------------------------------------------------------------------------------------
 
 bool exchange_call::start() noexcept {
     return core_->enter(*this);
@@ -56,7 +57,8 @@ value command_call::resume() {
     return std::move(replies.front());
 }
 
-// ---- the line ----------------------------------------------------------------------------------------
+// ---- the line
+// ----------------------------------------------------------------------------------------
 
 client_core::client_core(const client_options& options)
     : at_(options),
@@ -135,7 +137,8 @@ client_stats client_core::stats() const noexcept {
     return now;
 }
 
-// ---- the task ----------------------------------------------------------------------------------------
+// ---- the task
+// ----------------------------------------------------------------------------------------
 
 task<> client_core::run(std::shared_ptr<client_core> own) {
     // However it ends, whoever waits is told.

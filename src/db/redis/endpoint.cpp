@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Connecting, by name or path, with TLS if wanted; then AUTH and SELECT, whose answers are waited for.
+// Connecting, by name or path, with TLS if wanted; then AUTH and SELECT, whose answers are waited
+// for.
 
 #include "db/redis/client_core.hpp"
 

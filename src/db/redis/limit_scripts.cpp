@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The scripts. Times are whole microseconds, which Lua's numbers hold exactly for the next 200 years.
+// The scripts. Times are whole microseconds, which Lua's numbers hold exactly for the next 200
+// years.
 //
-// A clock that was set back: what lies in the future then is taken to be of now. So nobody waits for the old
-// time to come again, and nothing is let through that the time which has really passed does not allow.
-// Refusals write nothing. A wait is exact: a microsecond earlier it would be refused again.
+// A clock that was set back: what lies in the future then is taken to be of now. So nobody waits
+// for the old time to come again, and nothing is let through that the time which has really passed
+// does not allow. Refusals write nothing. A wait is exact: a microsecond earlier it would be
+// refused again.
 
 #include "db/redis/limit_scripts.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two kinds of shared limits: what is sent to their scripts, and the local limiter that stands in.
+// The two kinds of shared limits: what is sent to their scripts, and the local limiter that stands
+// in.
 
 #include "db/redis/limit_scripts.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The reader asks us to make each object, and tells the list that it belongs to: it is put there at once. A
-// list does not grow while one of its elements is being filled, so what the reader remembers stays valid.
-// The size that a list announces is not believed: memory grows with what arrives.
+// The reader asks us to make each object, and tells the list that it belongs to: it is put there at
+// once. A list does not grow while one of its elements is being filled, so what the reader
+// remembers stays valid. The size that a list announces is not believed: memory grows with what
+// arrives.
 
 #include "db/redis/reply_reader.hpp"
 

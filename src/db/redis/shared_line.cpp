@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who comes, waits, leaves and is told; shared_line_task.cpp asks. Whoever comes while it is known that the
-// first has to wait asks nobody: it waits behind the others, or is told at once that it would be too long.
+// Who comes, waits, leaves and is told; shared_line_task.cpp asks. Whoever comes while it is known
+// that the first has to wait asks nobody: it waits behind the others, or is told at once that it
+// would be too long.
 
 #include <weir/db/redis/detail/shared_line.hpp>
 #include <weir/error.hpp>
@@ -81,7 +82,8 @@ void shared_line::check(double weight) const {
     throw invalid_argument(name_ + text);
 }
 
-// ---- who asks ----------------------------------------------------------------------------------------
+// ---- who asks
+// ----------------------------------------------------------------------------------------
 
 task<admission<shared_pass>> shared_line::admit(std::shared_ptr<shared_line> own, double weight,
                                                 bool may_wait) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// While somebody is in the line, one task asks about all of them at once; if the first has to wait it
-// sleeps as long as the answer said, or until the line in front has changed. What the answer grants to those
-// who have left meanwhile goes back with the next question.
+// While somebody is in the line, one task asks about all of them at once; if the first has to wait
+// it sleeps as long as the answer said, or until the line in front has changed. What the answer
+// grants to those who have left meanwhile goes back with the next question.
 //
-// A question without an answer is asked once more; then Redis counts as away: all in the line are answered
-// by the user's choice, and so is whoever comes, at once, while the task asks from time to time whether Redis
-// is there again. What was taken by a question whose answer was lost stays taken: the limit is kept, and
-// somebody waits longer. Refunds are sent once for the same reason.
+// A question without an answer is asked once more; then Redis counts as away: all in the line are
+// answered by the user's choice, and so is whoever comes, at once, while the task asks from time to
+// time whether Redis is there again. What was taken by a question whose answer was lost stays
+// taken: the limit is kept, and somebody waits longer. Refunds are sent once for the same reason.
 
 #include <weir/cancel.hpp>
 #include <weir/db/redis/detail/shared_line.hpp>

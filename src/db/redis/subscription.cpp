@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A subscription is a generator that owns a connection and reads from it when its reader asks for more: who
-// is slow lets the messages wait in the sockets, and in the end Redis drops the connection, which the reader is
-// told as for any other loss. In silence it sends a PING: an answer is due, unless the connection is dead.
+// A subscription is a generator that owns a connection and reads from it when its reader asks for
+// more: who is slow lets the messages wait in the sockets, and in the end Redis drops the
+// connection, which the reader is told as for any other loss. In silence it sends a PING: an answer
+// is due, unless the connection is dead.
 
 #include "db/redis/client_core.hpp"
 
@@ -54,7 +55,8 @@ public:
         unconfirmed_ = count;
         co_await timeout(at_.connect_timeout, confirm(subscribes));
     }
-    // The next message. Throws connection_error, io_error and their like when the connection is lost.
+    // The next message. Throws connection_error, io_error and their like when the connection is
+    // lost.
     task<message> next() {
         if (!early_.empty()) {
             message first = std::move(early_.front());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Opens, begins and ends transactions. A stop reaches SQLite through its progress handler, which asks a flag
-// every some thousand steps, and through the wait for a lock: so only the statement that is meant ends,
-// whatever this connection does next. Statements are in statements.cpp.
+// Opens, begins and ends transactions. A stop reaches SQLite through its progress handler, which
+// asks a flag every some thousand steps, and through the wait for a lock: so only the statement
+// that is meant ends, whatever this connection does next. Statements are in statements.cpp.
 
 #include "db/sqlite/connection.hpp"
 
@@ -22,8 +22,8 @@ int progress(void* flag) {
     return stop != nullptr && stop->load(std::memory_order_relaxed) ? 1 : 0;
 }
 
-// Callers must not end a transaction that others share. What was prepared is not asked about again: our
-// own statements have a text that nobody else's has.
+// Callers must not end a transaction that others share. What was prepared is not asked about again:
+// our own statements have a text that nobody else's has.
 int authorize(void* is_own, int action, const char*, const char*, const char*, const char*) {
     const bool is_refused = action == SQLITE_TRANSACTION && !*static_cast<const bool*>(is_own);
     return is_refused ? SQLITE_DENY : SQLITE_OK;
@@ -99,8 +99,8 @@ connection::connection(const std::string& path, const open_options& options, acc
     }
 }
 
-// Where another process does the same to a new file, SQLite fails at once, without a call of on_busy: it takes two who
-// both read and want to write for a deadlock. One of them gets there.
+// Where another process does the same to a new file, SQLite fails at once, without a call of
+// on_busy: it takes two who both read and want to write for a deadlock. One of them gets there.
 void connection::use_write_ahead_log() {
     busy_since_ = std::chrono::steady_clock::now();
     keeps_waiting_ = true;
@@ -145,8 +145,8 @@ std::exception_ptr connection::undone() {
         SQLITE_ABORT, "the transaction has been undone, by an error of an earlier statement"));
 }
 
-// SQLite would go on with a file that was deleted or moved away, and report as durable what nobody finds
-// again.
+// SQLite would go on with a file that was deleted or moved away, and report as durable what nobody
+// finds again.
 void connection::check_place() {
     int has_moved = 0;
     if (sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK &&
@@ -163,7 +163,8 @@ void connection::check_place() {
     }
 }
 
-// As long as somebody has the database open, SQLite keeps its log where it is, unless it is told to do without.
+// As long as somebody has the database open, SQLite keeps its log where it is, unless it is told to
+// do without.
 bool connection::is_log_in_place() {
     const auto is_the_same = [this] {
         struct stat found{};
@@ -220,8 +221,8 @@ void connection::own(std::string_view sql) {
     run(sql, {});
 }
 
-// Outside of transactions only. What is committed without a sync is in the log before all that follows, so the
-// next sync of the log makes it durable as well.
+// Outside of transactions only. What is committed without a sync is in the log before all that
+// follows, so the next sync of the log makes it durable as well.
 void connection::sync_commits(bool are_synced) {
     if (is_durable_ && are_synced != syncs_) {
         script(are_synced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");

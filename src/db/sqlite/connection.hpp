@@ -42,12 +42,15 @@ public:
     }
     // For who has waited for somebody else's lock since then: so long is left of the busy_timeout.
     void begin_writing(bool is_synced, std::chrono::steady_clock::time_point since);
-    // Whether commits wait for the disk, from the next transaction on; if the database is a durable one.
+    // Whether commits wait for the disk, from the next transaction on; if the database is a durable
+    // one.
     void sync_commits(bool are_synced);
-    // Moves all of the log into the file, and empties it. Throws if somebody reads from it all the while.
+    // Moves all of the log into the file, and empties it. Throws if somebody reads from it all the
+    // while.
     void empty_log();
     void begin_reading();
-    // Why nobody would find what was committed: the file or its log is not where it was. Null if all is well.
+    // Why nobody would find what was committed: the file or its log is not where it was. Null if
+    // all is well.
     std::exception_ptr lost() noexcept;
     void commit() { own("COMMIT -- weir"); }
     void roll_back() noexcept;  // if one is open
@@ -57,8 +60,8 @@ public:
     void allow_transactions(bool are_allowed) noexcept { is_own_ = are_allowed; }
     // Whether a transaction is open: SQLite ends one by itself after some errors.
     bool is_in_transaction() const noexcept;
-    // Callers' statements fail when the transaction has ended that they belong to: nothing else would
-    // undo what they do.
+    // Callers' statements fail when the transaction has ended that they belong to: nothing else
+    // would undo what they do.
     void expect_transaction(bool is_expected) noexcept { is_expected_ = is_expected; }
     static std::exception_ptr undone();
     // Statements fail with SQLITE_INTERRUPT as soon as the flag is set; null: none.

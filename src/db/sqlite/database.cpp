@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A database is two lanes. Opening and closing touch the disk, so they happen on a thread for blocking work.
+// A database is two lanes. Opening and closing touch the disk, so they happen on a thread for
+// blocking work.
 
 #include "db/sqlite/lane.hpp"
 
@@ -106,7 +107,8 @@ task<> database::close() {
     co_await run_blocking(wait);
 }
 
-// The destructor only says so: the writer undoes what was not committed before it does anything else.
+// The destructor only says so: the writer undoes what was not committed before it does anything
+// else.
 database::possession::possession(std::shared_ptr<detail::lane> writer)
     : writer_(std::move(writer)),
       own_(detail::owner::fresh()),

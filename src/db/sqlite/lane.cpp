@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One mutex, one line. While a transaction is open between awaits, the writer listens to its owner only, who
-// has a line of its own; who would wait for that transaction inside of it is told so. What the threads do with
-// the calls is in lane_work.cpp.
+// One mutex, one line. While a transaction is open between awaits, the writer listens to its owner
+// only, who has a line of its own; who would wait for that transaction inside of it is told so.
+// What the threads do with the calls is in lane_work.cpp.
 
 #include "db/sqlite/lane.hpp"
 
@@ -18,7 +18,8 @@
 
 namespace weir::sqlite::detail {
 
-// ---- calls -----------------------------------------------------------------------------------------
+// ---- calls
+// -----------------------------------------------------------------------------------------
 
 open_transactions& transactions_around() noexcept {
     static open_transactions all;
@@ -88,7 +89,8 @@ constexpr std::size_t most_in_batch = 100'000;
 
 }  // namespace
 
-// ---- the line --------------------------------------------------------------------------------------
+// ---- the line
+// --------------------------------------------------------------------------------------
 
 void lane::queue::push(call_base& added) noexcept {
     added.previous_ = last;

@@ -48,7 +48,8 @@ private:
     };
 
     void work(connection& on) noexcept;
-    // What to do next, taken out of the line; none: the holder's transaction ends. False: all is done.
+    // What to do next, taken out of the line; none: the holder's transaction ends. False: all is
+    // done.
     bool take(std::vector<call_base*>& batch);
     void take_alike(std::vector<call_base*>& batch);
     void expect(std::size_t taken) noexcept;
@@ -87,9 +88,10 @@ private:
     std::atomic<bool> stop_came_{false};  // for one of those that were taken
     bool is_begun_ = false;               // the holder's transaction; the writer's own affair
     std::uint64_t done_inside_ = 0;       // its calls
-    // The writer's own affair, too. Of the last commit: its calls and those that waited then, how long it took
-    // and when it ended. Of the batch: how many it is to have, and until when those that are missing are waited
-    // for; and for how many batches that is not tried, since it was in vain.
+    // The writer's own affair, too. Of the last commit: its calls and those that waited then, how
+    // long it took and when it ended. Of the batch: how many it is to have, and until when those
+    // that are missing are waited for; and for how many batches that is not tried, since it was in
+    // vain.
     std::size_t known_ = 0;
     bool syncs_ = true;          // the commit of the batch
     bool has_unsynced_ = false;  // commits since the last sync

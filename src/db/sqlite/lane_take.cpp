@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What is performed next. The writer takes all calls that can share a commit. Who was answered often comes back
-// at once with the next; if the writer committed without them, the two halves would take turns, and share
-// nothing. So it performs what is there and waits for the others, for no longer than a commit takes, and not
-// where that was in vain.
+// What is performed next. The writer takes all calls that can share a commit. Who was answered
+// often comes back at once with the next; if the writer committed without them, the two halves
+// would take turns, and share nothing. So it performs what is there and waits for the others, for
+// no longer than a commit takes, and not where that was in vain.
 
 #include "db/sqlite/lane.hpp"
 
@@ -96,7 +96,8 @@ bool lane::take(std::vector<call_base*>& batch) {
             }
             if (kind_ == access::write) {
                 take_alike(batch);
-                // Where others are expected, one commit with a sync costs less than two, one of them without.
+                // Where others are expected, one commit with a sync costs less than two, one of
+                // them without.
                 syncs_ =
                     known_ > batch.size() || std::ranges::any_of(batch, &call_base::is_synced_);
                 if (syncs_) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Writers take all calls that wait and perform them in one transaction, each behind a savepoint, so that one
-// that fails is undone alone; after the commit all are mailed to their loops. Some errors make SQLite undo
-// the whole transaction: then each call is performed again, alone, and only the one that is to blame fails.
+// Writers take all calls that wait and perform them in one transaction, each behind a savepoint, so
+// that one that fails is undone alone; after the commit all are mailed to their loops. Some errors
+// make SQLite undo the whole transaction: then each call is performed again, alone, and only the
+// one that is to blame fails.
 
 #include "db/sqlite/lane.hpp"
 
@@ -66,8 +67,8 @@ void lane::perform(connection& on, std::vector<call_base*>& batch) noexcept {
     }
 }
 
-// A statement of a transaction that is open between awaits, or of none. What it adds to the counts: all
-// when the transaction is committed.
+// A statement of a transaction that is open between awaits, or of none. What it adds to the counts:
+// all when the transaction is committed.
 database_stats lane::inside(connection& on, call_base& one) noexcept {
     if (is_begun_ && !on.is_in_transaction()) {
         one.fail(connection::undone());
@@ -145,8 +146,8 @@ void lane::let_stopped_go(std::vector<call_base*>& batch) noexcept {
     });
 }
 
-// A disk that has failed to sync may have lost what was committed before without one. Commits behind such a gap would
-// not be found again, so the log is emptied before it is used again.
+// A disk that has failed to sync may have lost what was committed before without one. Commits
+// behind such a gap would not be found again, so the log is emptied before it is used again.
 void lane::trust_log(connection& on) {
     if (distrusts_log_) {
         on.empty_log();

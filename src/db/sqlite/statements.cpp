@@ -182,7 +182,8 @@ void connection::each(std::string_view sql, std::span<const value> parameters,
     const use here(*this, sql);
     sqlite3_stmt* const statement = here.statement();
     bind(statement, sql, parameters);
-    // The first step may prepare anew, after a change of the schema: only then are the columns right.
+    // The first step may prepare anew, after a change of the schema: only then are the columns
+    // right.
     int step = sqlite3_step(statement);
     const int count = sqlite3_column_count(statement);
     std::vector<std::string> names;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The shell of the circuit breaker: what an outcome means, and who is told about changes.
 //
-// The decision does all the rest. There is nothing to wait for: a breaker lets in or refuses, at once.
+// The decision does all the rest. There is nothing to wait for: a breaker lets in or refuses, at
+// once.
 
 #include <weir/flow/circuit_breaker.hpp>
 

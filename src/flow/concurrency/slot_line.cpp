@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // How the line for slots moves.
 //
-// serve() is the only place that grants slots to those who wait. It runs whenever that could have become
-// possible: slots came back, the limit grew, or somebody who stood in the way left the line, cancelled or
-// out of time. So nobody ever waits for slots that are free.
+// serve() is the only place that grants slots to those who wait. It runs whenever that could have
+// become possible: slots came back, the limit grew, or somebody who stood in the way left the line,
+// cancelled or out of time. So nobody ever waits for slots that are free.
 
 #include <weir/flow/detail/slot_line.hpp>
 #include <weir/timeout.hpp>
 
 namespace weir::detail {
 
-// ---- one who waits -------------------------------------------------------------------------------
+// ---- one who waits
+// -------------------------------------------------------------------------------
 
 bool slot_wait::ready() noexcept {
     if (from_->take(weight_, level_)) {
@@ -94,7 +95,8 @@ void slot_wait::abandon() noexcept {
     }
 }
 
-// ---- the line ------------------------------------------------------------------------------------
+// ---- the line
+// ------------------------------------------------------------------------------------
 
 bool slot_line::is_behind_others(weir::priority level) const noexcept {
     const std::size_t first_ahead = static_cast<std::size_t>(level) + (newest_first_ ? 1 : 0);

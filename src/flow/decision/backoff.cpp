@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The delay before jitter is kept as a floating-point number of nanoseconds and multiplied from one
-// step to the next. It is compared with the maximum after every step, in such a way that infinity and
-// what is no number count as too much, so no exponent is large enough to get round the maximum. The
-// maximum is applied once more after jitter, to the number that is handed out.
+// step to the next. It is compared with the maximum after every step, in such a way that infinity
+// and what is no number count as too much, so no exponent is large enough to get round the maximum.
+// The maximum is applied once more after jitter, to the number that is handed out.
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

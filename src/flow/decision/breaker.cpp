@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The states of the circuit breaker, and what leads from one to another.
 //
-// Nothing happens by itself: each call that begins or ends, and each question, first lets the time pass
-// (pass_time), which makes the change that is due. Each change of state begins an era with a new
-// generation and a clean slate; only the end of the ramp goes on with the era, since calls let in during
-// the ramp are calls like any other. A change is announced last, when everything is in order, so that the
-// one who is told may act on the breaker at once.
+// Nothing happens by itself: each call that begins or ends, and each question, first lets the time
+// pass (pass_time), which makes the change that is due. Each change of state begins an era with a
+// new generation and a clean slate; only the end of the ramp goes on with the era, since calls let
+// in during the ramp are calls like any other. A change is announced last, when everything is in
+// order, so that the one who is told may act on the breaker at once.
 
 #include "flow/decision/breaker_rules.hpp"
 
@@ -74,8 +74,8 @@ breaker::token breaker::admit(clock::time_point now) noexcept {
             .place = is_tracked ? under_way_.add(now) : in_flight::none};
 }
 
-// Each call brings the share of the moment, and a whole one lets a call in: so the share of calls let in
-// is right over any number of calls, without chance.
+// Each call brings the share of the moment, and a whole one lets a call in: so the share of calls
+// let in is right over any number of calls, without chance.
 bool breaker::admit_share(clock::time_point now) noexcept {
     const double share =
         static_cast<double>((now - since_).count()) / static_cast<double>(rules_.ramp.count());
@@ -174,7 +174,8 @@ void breaker::count_trial(bool succeeded, clock::time_point now) noexcept {
     }
 }
 
-// ---- time ----------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------
 
 clock::time_point breaker::pass_time(clock::time_point now) noexcept {
     latest_ = now = std::max(now, latest_);
@@ -217,7 +218,8 @@ clock::duration breaker::open_time_left(clock::time_point now) noexcept {
     return state_ == circuit_state::open ? open_until_ - now : clock::duration::zero();
 }
 
-// ---- changes -------------------------------------------------------------------------------------
+// ---- changes
+// -------------------------------------------------------------------------------------
 
 clock::duration breaker::next_open_time() const noexcept {
     const clock::duration most = std::max(rules_.max_open_for, rules_.open_for);

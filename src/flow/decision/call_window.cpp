@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The rare paths of the window of calls.
 //
-// Slices are cut at whole multiples of their length since the clock's beginning, not at the first call,
-// so where a slice ends does not depend on the traffic.
+// Slices are cut at whole multiples of their length since the clock's beginning, not at the first
+// call, so where a slice ends does not depend on the traffic.
 
 #include <weir/flow/decision/call_window.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Rates become whole numbers here.
 //
-// A rate is read as the decimal number that the user wrote (0.3 and not the nearest binary fraction),
-// and a unit is chosen as small as the clock allows. Since at most one unit flows in each nanosecond,
-// every number of units is met exactly by some nanosecond: a bucket never fills past the point that a
-// waiter waits for, which is what keeps a bucket of one token from losing the rest of a nanosecond at
-// each grant.
+// A rate is read as the decimal number that the user wrote (0.3 and not the nearest binary
+// fraction), and a unit is chosen as small as the clock allows. Since at most one unit flows in
+// each nanosecond, every number of units is met exactly by some nanosecond: a bucket never fills
+// past the point that a waiter waits for, which is what keeps a bucket of one token from losing the
+// rest of a nanosecond at each grant.
 
 #include <weir/flow/bad_option.hpp>
 #include <weir/flow/decision/gcra_terms.hpp>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a window of calls does to the limit.
 //
-// With c calls at a time that the callee can serve, and the latency growing with what is beyond, the limit
-// settles where tolerance * c / limit = 1 - room / limit: a little above tolerance * c. So the callee is
-// busy all the time, and the latency stays within a factor a little above the tolerance.
+// With c calls at a time that the callee can serve, and the latency growing with what is beyond,
+// the limit settles where tolerance * c / limit = 1 - room / limit: a little above tolerance * c.
+// So the callee is busy all the time, and the latency stays within a factor a little above the
+// tolerance.
 
 #include <weir/flow/decision/gradient.hpp>
 

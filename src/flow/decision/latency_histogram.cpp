@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A percentile is found by counting through the buckets, shortest first. There are so few of them that
-// this takes a tenth of a microsecond.
+// A percentile is found by counting through the buckets, shortest first. There are so few of them
+// that this takes a tenth of a microsecond.
 
 #include <weir/flow/decision/latency_histogram.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rare parts of the budgets: checking options, and forgetting slots whose time is over. A budget
-// counts in millionths, so that additions never lose anything.
+// The rare parts of the budgets: checking options, and forgetting slots whose time is over. A
+// budget counts in millionths, so that additions never lose anything.
 
 #include <weir/flow/bad_option.hpp>
 #include <weir/flow/decision/retry_budget.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Publishing wakes readers through an event of each, which a reader clears when it has seen everything:
-// a level, not a pulse, so that nothing is missed between looking and waiting.
+// Publishing wakes readers through an event of each, which a reader clears when it has seen
+// everything: a level, not a pulse, so that nothing is missed between looking and waiting.
 
 #include <weir/flow/task_events.hpp>
 

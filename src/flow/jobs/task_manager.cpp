@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The life of a task. Each has one fiber that drives it from its start to its end, and does all its
-// writing to the store, so that the writes of one task never overtake each other. What others want of it
-// (cancel) they say in memory, where it takes effect at once: a task taken out of the queue cannot
-// start, whatever the store is doing. The body runs inside intercept(), so that a stop ends the body and
-// leaves the fiber to store how it ended; the store is called behind shields.
+// writing to the store, so that the writes of one task never overtake each other. What others want
+// of it (cancel) they say in memory, where it takes effect at once: a task taken out of the queue
+// cannot start, whatever the store is doing. The body runs inside intercept(), so that a stop ends
+// the body and leaves the fiber to store how it ended; the store is called behind shields.
 
 #include <weir/error.hpp>
 #include <weir/flow/task_manager.hpp>
@@ -77,7 +77,8 @@ task_manager_core::task_manager_core(const task_manager_options& options)
     quiet_.set();
 }
 
-// ---- in ------------------------------------------------------------------------------------------
+// ---- in
+// ------------------------------------------------------------------------------------------
 
 std::optional<refusal> task_manager_core::refuse(refusal_reason why) {
     ++counts_.refused;
@@ -169,7 +170,8 @@ task_body task_manager_core::body_for(const std::string& name, std::string paylo
     };
 }
 
-// ---- running -------------------------------------------------------------------------------------
+// ---- running
+// -------------------------------------------------------------------------------------
 
 void task_manager_core::start_more() {
     if (std::exchange(is_starting_, true)) {

@@ -12,7 +12,8 @@ namespace weir {
 unknown_task::unknown_task(std::string_view id)
     : std::runtime_error("there is no task '" + std::string(id) + "', or none any more") {}
 
-// ---- task_manager --------------------------------------------------------------------------------
+// ---- task_manager
+// --------------------------------------------------------------------------------
 
 task_manager::live_pointer task_manager::make(const task_options& how, detail::task_body body) {
     auto made = std::make_shared<detail::live_task>();
@@ -65,7 +66,8 @@ void task_manager::throw_other_type(const task_record& ended) {
                            "' is of another type than was asked for");
 }
 
-// ---- task_context --------------------------------------------------------------------------------
+// ---- task_context
+// --------------------------------------------------------------------------------
 
 task_context::task_context(detail::task_manager_core& manager,
                            std::shared_ptr<detail::live_task> of) noexcept

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How tasks are cancelled, and how a task manager ends. A request takes effect in memory at once: a task in
-// the queue is taken out of it, and so can never start; one that is being inserted or started is looked at
-// by its fiber when the store has answered; one that runs is stopped.
+// How tasks are cancelled, and how a task manager ends. A request takes effect in memory at once: a
+// task in the queue is taken out of it, and so can never start; one that is being inserted or
+// started is looked at by its fiber when the store has answered; one that runs is stopped.
 
 #include <weir/error.hpp>
 #include <weir/flow/task_manager.hpp>
@@ -10,7 +10,8 @@
 
 namespace weir::detail {
 
-// ---- cancel --------------------------------------------------------------------------------------
+// ---- cancel
+// --------------------------------------------------------------------------------------
 
 bool task_manager_core::cancel_live(const live_pointer& of, std::string_view reason) {
     if (of->phase >= task_phase::finishing) {
@@ -64,7 +65,8 @@ task<bool> task_manager_core::cancel(core_pointer self, std::string id, std::str
     co_return true;
 }
 
-// ---- out -----------------------------------------------------------------------------------------
+// ---- out
+// -----------------------------------------------------------------------------------------
 
 void task_manager_core::close(shutdown_mode mode) {
     const core_pointer alive = shared_from_this();

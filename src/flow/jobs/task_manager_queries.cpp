@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What one can ask a task manager: by id, in lists, as events, in numbers; and taking over what a store has
-// from an earlier process. Live tasks are answered from memory, which has what the store has and progress
-// that is on its way there; all others from the store.
+// What one can ask a task manager: by id, in lists, as events, in numbers; and taking over what a
+// store has from an earlier process. Live tasks are answered from memory, which has what the store
+// has and progress that is on its way there; all others from the store.
 
 #include <weir/error.hpp>
 #include <weir/flow/task_manager.hpp>
 
 namespace weir::detail {
 
-// ---- reading -------------------------------------------------------------------------------------
+// ---- reading
+// -------------------------------------------------------------------------------------
 
 task<std::optional<task_record>> task_manager_core::get(core_pointer self, std::string id) {
     self->sweep();
@@ -112,7 +113,8 @@ task_events task_manager_core::subscribe(std::optional<std::uint64_t> seen) {
     return task_events(feed_, seen.value_or(feed_->last()));
 }
 
-// ---- telling -------------------------------------------------------------------------------------
+// ---- telling
+// -------------------------------------------------------------------------------------
 
 void task_manager_core::publish(task_event_kind kind, const task_record& about) {
     task_event made;

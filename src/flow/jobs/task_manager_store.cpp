@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a task manager writes to its store and reads from it. A call that throws may have taken effect, so
-// before it is given up or repeated the store is asked: a record with this token and revision is ours.
-// Old records are removed by one fiber, by their token and revision, so that a late removal cannot hit a
-// newer task of the same id.
+// What a task manager writes to its store and reads from it. A call that throws may have taken
+// effect, so before it is given up or repeated the store is asked: a record with this token and
+// revision is ours. Old records are removed by one fiber, by their token and revision, so that a
+// late removal cannot hit a newer task of the same id.
 
 #include <weir/error.hpp>
 #include <weir/flow/task_manager.hpp>
@@ -13,7 +13,8 @@
 
 namespace weir::detail {
 
-// ---- writing -------------------------------------------------------------------------------------
+// ---- writing
+// -------------------------------------------------------------------------------------
 
 void task_manager_core::store_failed() noexcept {
     ++counts_.store_errors;
@@ -211,7 +212,8 @@ void task_manager_core::helped(const live_pointer& of) noexcept {
     update_quiet();
 }
 
-// ---- keeping and forgetting ----------------------------------------------------------------------
+// ---- keeping and forgetting
+// ----------------------------------------------------------------------
 
 bool task_manager_core::is_too_old(const task_record& finished) {
     return finished.finished_at.has_value() && wall_now() - *finished.finished_at >= keep_for_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A job holds one permit of a semaphore from when it is let in until it ends; there are as many permits
-// as workers and places in the queue. So whoever waits to submit waits in the semaphore's line, and a
-// place is never lost. A worker is not a task of its own: each job runs on a fiber made for it, at most
-// so many at a time, and a job that ends starts the next. That makes a job cancellable by itself and
-// leaves nothing for a failure to kill. When the pool closes, the permits stop being scarce: everybody
-// who waits gets through, and finds it closed.
+// A job holds one permit of a semaphore from when it is let in until it ends; there are as many
+// permits as workers and places in the queue. So whoever waits to submit waits in the semaphore's
+// line, and a place is never lost. A worker is not a task of its own: each job runs on a fiber made
+// for it, at most so many at a time, and a job that ends starts the next. That makes a job
+// cancellable by itself and leaves nothing for a failure to kill. When the pool closes, the permits
+// stop being scarce: everybody who waits gets through, and finds it closed.
 
 #include <weir/error.hpp>
 #include <weir/flow/worker_pool.hpp>
@@ -57,7 +57,8 @@ worker_pool_core::worker_pool_core(const worker_pool_options& options)
     counts_.workers = options.workers;
 }
 
-// ---- in ------------------------------------------------------------------------------------------
+// ---- in
+// ------------------------------------------------------------------------------------------
 
 std::optional<refusal> worker_pool_core::refuse(refusal_reason why) {
     ++counts_.refused;
@@ -149,7 +150,8 @@ void worker_pool_core::displace_oldest() {
     end_unstarted(oldest, &why);  // its permit goes to the newcomer
 }
 
-// ---- running -------------------------------------------------------------------------------------
+// ---- running
+// -------------------------------------------------------------------------------------
 
 void worker_pool_core::start_more() {
     if (std::exchange(is_starting_, true)) {
@@ -203,7 +205,8 @@ task<void> worker_pool_core::run_here(std::shared_ptr<worker_pool_core> self, jo
     (void)co_await scope.run(job.perform());
 }
 
-// ---- out -----------------------------------------------------------------------------------------
+// ---- out
+// -----------------------------------------------------------------------------------------
 
 bool worker_pool_core::cancel(job_record& job, std::string_view reason) {
     if (has_ended(job)) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // How the line in front of a limiter moves.
 //
-// The line is in the order of serving: who comes is put at its end, or with newest_first in front. serve()
-// is the only place that lets waiters through: it asks the decision for the first in line, until one is
-// told to wait, and arms the timer for that one. It runs when the timer fires, when there is a new first,
-// when something was given back, and when the rate has changed. Nobody is let through without the decision
-// having said so at that moment, so it does not matter how late a timer is or who else takes from a shared
-// decision meanwhile.
+// The line is in the order of serving: who comes is put at its end, or with newest_first in front.
+// serve() is the only place that lets waiters through: it asks the decision for the first in line,
+// until one is told to wait, and arms the timer for that one. It runs when the timer fires, when
+// there is a new first, when something was given back, and when the rate has changed. Nobody is let
+// through without the decision having said so at that moment, so it does not matter how late a
+// timer is or who else takes from a shared decision meanwhile.
 //
 // First come, first served: who enters the line will pass before it is too late, as far as can be
 // foreseen. Newest first, anybody may be overtaken without end; so the timer minds the oldest too.
@@ -67,8 +67,8 @@ bool limiter_line::must_refuse(limiter_waiter& asking, clock::time_point now,
     if (due <= asking.latest_ || due == clock::time_point::max()) {
         return false;
     }
-    // What max_wait makes too late may wait once the line is short enough; what the deadline around the
-    // caller makes too late passes when all ahead have.
+    // What max_wait makes too late may wait once the line is short enough; what the deadline around
+    // the caller makes too late passes when all ahead have.
     const clock::duration beyond = due - now - max_wait_;
     asking.why_ = {refusal_reason::wait_too_long,
                    beyond > clock::duration::zero() ? beyond : due - now};

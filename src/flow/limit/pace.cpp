@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks a rate and turns it into ticks, with long double: 64 bits of mantissa hold every product here.
+// Checks a rate and turns it into ticks, with long double: 64 bits of mantissa hold every product
+// here.
 
 #include "base/option_checks.hpp"
 

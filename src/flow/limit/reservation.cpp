@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A reservation is a waiter like any other, with no fiber behind it: the line serves it in its turn, and
-// it leaves the line as a stopped fiber would. One that was used before its turn owns itself until then.
+// A reservation is a waiter like any other, with no fiber behind it: the line serves it in its
+// turn, and it leaves the line as a stopped fiber would. One that was used before its turn owns
+// itself until then.
 
 #include <weir/error.hpp>
 #include <weir/flow/reservation.hpp>

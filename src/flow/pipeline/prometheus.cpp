@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The text format: for each metric its help, its type, then its samples. Sources write in any order, so
-// samples are collected per metric first. Label values and help texts may hold anything; what the
-// format reserves is escaped.
+// The text format: for each metric its help, its type, then its samples. Sources write in any
+// order, so samples are collected per metric first. Label values and help texts may hold anything;
+// what the format reserves is escaped.
 
 #include <weir/error.hpp>
 #include <weir/flow/prometheus.hpp>

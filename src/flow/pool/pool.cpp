@@ -2,10 +2,10 @@
 // How a pool serves those who ask.
 //
 // An object is idle, lent, or in the hands of one of the pool's own tasks, which connect, check,
-// reset or close it. Whoever asks and cannot be served at once waits in one line and does nothing else:
-// connects and checks are never run by the task that asks. So a task that is stopped or times out just
-// leaves the line; what was started for it goes on and serves the next one, and no path exists on
-// which an object or a place could get lost.
+// reset or close it. Whoever asks and cannot be served at once waits in one line and does nothing
+// else: connects and checks are never run by the task that asks. So a task that is stopped or times
+// out just leaves the line; what was started for it goes on and serves the next one, and no path
+// exists on which an object or a place could get lost.
 //
 // Everything that changes something ends in pump(), which restores three rules:
 //   1. nobody waits while an object is idle that nobody has been promised;
@@ -21,7 +21,8 @@
 
 namespace weir::detail {
 
-// ---- lending ---------------------------------------------------------------------------------------
+// ---- lending
+// ---------------------------------------------------------------------------------------
 
 pool_entry* pool_core::take_with_care(const std::source_location& where) noexcept {
     while (serves() && !is_draining_ && waiting_ == 0 && !idle_.empty()) {
@@ -210,7 +211,8 @@ void pool_core::note_change() noexcept {
     }
 }
 
-// ---- waiting ---------------------------------------------------------------------------------------
+// ---- waiting
+// ---------------------------------------------------------------------------------------
 
 bool pool_core::wait(pool_waiter& last) noexcept {
     bind();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What a pool does by itself, as time goes by.
 //
-// There is one timer, armed for the earliest thing that can fall due: the end of somebody's wait, an
-// idle timeout, a keep-alive, the end of a lifetime, a lease that is out for too long, the next
-// connect after a failure. When nothing can, none is armed. It may fire too early, because what it was
-// armed for has happened otherwise meanwhile; then it is armed anew.
+// There is one timer, armed for the earliest thing that can fall due: the end of somebody's wait,
+// an idle timeout, a keep-alive, the end of a lifetime, a lease that is out for too long, the next
+// connect after a failure. When nothing can, none is armed. It may fire too early, because what it
+// was armed for has happened otherwise meanwhile; then it is armed anew.
 
-#include <weir/detail/loop_support.hpp>
+#include <weir/base/loop_support.hpp>
 #include <weir/flow/detail/pool_work.hpp>
 #include <weir/loop.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A pool from outside: its options, its size, its end, and what it tells.
 //
-// The end has two steps. Draining: nobody new is let in, and what is lent is waited for. Closed: nothing
-// is lent, and whatever is idle, comes back, or was being connected is closed. A pool that is destroyed
-// without having been closed takes a third one: the user's functions are not called any more, since
-// what they refer to may go with the pool; objects just end with their destructors.
+// The end has two steps. Draining: nobody new is let in, and what is lent is waited for. Closed:
+// nothing is lent, and whatever is idle, comes back, or was being connected is closed. A pool that
+// is destroyed without having been closed takes a third one: the user's functions are not called
+// any more, since what they refer to may go with the pool; objects just end with their destructors.
 
 #include <weir/flow/bad_option.hpp>
 #include <weir/flow/detail/pool_work.hpp>
@@ -126,7 +126,8 @@ void pool_core::evict_all() noexcept {
     pump();
 }
 
-// ---- the end ---------------------------------------------------------------------------------------
+// ---- the end
+// ---------------------------------------------------------------------------------------
 
 bool pool_core::is_busy() const noexcept {
     for (const std::size_t each : busy_) {
@@ -219,7 +220,8 @@ void pool_core::orphan() noexcept {
     release();
 }
 
-// ---- telemetry -------------------------------------------------------------------------------------
+// ---- telemetry
+// -------------------------------------------------------------------------------------
 
 pool_stats pool_core::stats() const noexcept {
     pool_stats now = counted_;

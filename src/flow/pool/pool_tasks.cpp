@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The tasks that connect, check, reset and close a pool's objects, as the pool sees them.
 //
-// They are children of the loop's root group, so that the end of the loop stops and awaits them; the
-// pool keeps their handles to cancel them when it ends earlier. Each holds a pool_work, through which
-// it answers, and whose destructor answers if the task was stopped or never started: the count of
-// tasks and of objects is right on every path.
+// They are children of the loop's root group, so that the end of the loop stops and awaits them;
+// the pool keeps their handles to cancel them when it ends earlier. Each holds a pool_work, through
+// which it answers, and whose destructor answers if the task was stopped or never started: the
+// count of tasks and of objects is right on every path.
 
 #include <weir/error.hpp>
 #include <weir/flow/detail/pool_work.hpp>

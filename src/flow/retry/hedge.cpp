@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A hedged call is a race. The attempts are tasks; the caller sleeps until one of them ends or it is
-// time to start another. Each attempt leaves the race in the destructor of a local object, so it does not
-// matter whether it returned, threw or was stopped. When the race is over, the caller cancels who still
-// runs and waits for a while; whoever is not done then keeps only the race itself, which forgets the
-// caller, the policy and the budget.
+// A hedged call is a race. The attempts are tasks; the caller sleeps until one of them ends or it
+// is time to start another. Each attempt leaves the race in the destructor of a local object, so it
+// does not matter whether it returned, threw or was stopped. When the race is over, the caller
+// cancels who still runs and waits for a while; whoever is not done then keeps only the race
+// itself, which forgets the caller, the policy and the budget.
 
 #include <weir/flow/bad_option.hpp>
 #include <weir/flow/hedge.hpp>
@@ -91,7 +91,8 @@ void hedge_policy::write_metrics(metric_writer& to) const {
 
 namespace detail {
 
-// ---- waiting -------------------------------------------------------------------------------------
+// ---- waiting
+// -------------------------------------------------------------------------------------
 
 bool hedge_news::ready() noexcept {
     return race_.has_news_;
@@ -121,7 +122,8 @@ void hedge_news::fire() noexcept {
     complete();
 }
 
-// ---- the race ------------------------------------------------------------------------------------
+// ---- the race
+// ------------------------------------------------------------------------------------
 
 hedge_race::hedge_race(hedge_policy& policy, call_context& call)
     : policy_(&policy), hedges_left_(policy.options_.max_hedges) {

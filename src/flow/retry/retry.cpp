@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What happens after a failed attempt. The outcome decides whether it is one to retry and what delay it
-// asks for; decision::retry counts attempts and time and draws the delay; the budget has the last word.
-// Only then is anybody told, so that 'retry' is reported for attempts that are really made. Nothing of
-// this runs when the first attempt succeeds.
+// What happens after a failed attempt. The outcome decides whether it is one to retry and what
+// delay it asks for; decision::retry counts attempts and time and draws the delay; the budget has
+// the last word. Only then is anybody told, so that 'retry' is reported for attempts that are
+// really made. Nothing of this runs when the first attempt succeeds.
 
 #include <weir/flow/bad_option.hpp>
 #include <weir/flow/retry.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The budget tells its decision what it needs to know: the ratio counts beginnings, the tokens count
-// endings, the share of what is in flight counts both. Calls and extra attempts are counted as objects
-// that live as long as they do, so a stop leaves nothing behind.
+// The budget tells its decision what it needs to know: the ratio counts beginnings, the tokens
+// count endings, the share of what is in flight counts both. Calls and extra attempts are counted
+// as objects that live as long as they do, so a stop leaves nothing behind.
 
 #include <weir/flow/retry_budget.hpp>
 

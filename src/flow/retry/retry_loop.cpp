@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The visible loop is the same run of a policy that retry() makes; only who calls the attempts differs.
+// The visible loop is the same run of a policy that retry() makes; only who calls the attempts
+// differs.
 
 #include <weir/flow/retry_loop.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Callers wait in one line, in the order of asking, each inside its own frame. One timer, for the first
-// of them, is armed while something waits and may be sent. Whenever something changes (an item comes,
-// the timer fires, a batch ends, a flush), what is due is sent. A batch knows its callers; one that is
-// stopped takes itself out of the line, or out of its batch.
+// Callers wait in one line, in the order of asking, each inside its own frame. One timer, for the
+// first of them, is armed while something waits and may be sent. Whenever something changes (an
+// item comes, the timer fires, a batch ends, a flush), what is due is sent. A batch knows its
+// callers; one that is stopped takes itself out of the line, or out of its batch.
 
 #include <weir/error.hpp>
 #include <weir/flow/batcher.hpp>
@@ -12,7 +12,8 @@
 
 namespace weir::detail {
 
-// ---- a caller ------------------------------------------------------------------------------------
+// ---- a caller
+// ------------------------------------------------------------------------------------
 
 bool batch_operation::start() noexcept {
     state_ = core_->add(*this);
@@ -51,7 +52,8 @@ batch_wait batch_operation::checked_state() const {
     return state_;
 }
 
-// ---- a batch -------------------------------------------------------------------------------------
+// ---- a batch
+// -------------------------------------------------------------------------------------
 
 sent_batch::sent_batch(std::shared_ptr<batcher_core> of) noexcept : core_(std::move(of)) {
     ++core_->running_count_;
@@ -94,7 +96,8 @@ void sent_batch::answered(std::size_t index) noexcept {
     std::exchange(callers_[index], nullptr)->go_on(batch_wait::answered);
 }
 
-// ---- the batcher ---------------------------------------------------------------------------------
+// ---- the batcher
+// ---------------------------------------------------------------------------------
 
 batcher_core::batcher_core(const batcher_options& options)
     : options_(options), name_(options.name) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What debouncers and throttlers have in common whatever they call: their options and their numbers.
+// What debouncers and throttlers have in common whatever they call: their options and their
+// numbers.
 
 #include <weir/error.hpp>
 #include <weir/flow/debouncer.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A request in steps: a place among those to its host, the addresses of the host, a transfer; and again
-// if the answer is a redirect that is to be followed, so that each hop is looked up and checked as the
-// first was.
+// A request in steps: a place among those to its host, the addresses of the host, a transfer; and
+// again if the answer is a redirect that is to be followed, so that each hop is looked up and
+// checked as the first was.
 
 #include "http/client/client_core.hpp"
 #include "http/client/redirect.hpp"
@@ -79,8 +79,8 @@ void check_addresses(const client_core& core, const http::url& where,
     }
 }
 
-// libcurl would send what is given here, and the body as it is: a length that is not the body's makes another
-// request of the rest, on a connection that others use after it.
+// libcurl would send what is given here, and the body as it is: a length that is not the body's
+// makes another request of the rest, on a connection that others use after it.
 void check_framing(const client_request& wanted) {
     const headers& given = wanted.headers();
     const bool has_length = given.contains("Content-Length");
@@ -103,8 +103,8 @@ void check_framing(const client_request& wanted) {
     }
 }
 
-// The function that writes the body and the transfer run side by side. Who answers with an error, or ends
-// the connection, does not get the rest.
+// The function that writes the body and the transfer run side by side. Who answers with an error,
+// or ends the connection, does not get the rest.
 task<> send_stream(transfer& under_way, upload& sending) {
     auto both = [&](task_group& group) -> task<> {
         handle<void> writing = group.spawn(sending.run(under_way));

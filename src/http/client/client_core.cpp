@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Transfers are made when they are needed and used again: an easy handle with all its options set is
-// expensive. Those under way are in a list, so that they can be ended when the client or the loop goes.
-// A transfer that somebody holds keeps its client_core alive, though not its connections.
+// Transfers are made when they are needed and used again: an easy handle with all its options set
+// is expensive. Those under way are in a list, so that they can be ended when the client or the
+// loop goes. A transfer that somebody holds keeps its client_core alive, though not its
+// connections.
 
 #include "http/client/client_core.hpp"
 

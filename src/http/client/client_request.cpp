@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A user and a password in the URL become the header Authorization at once, so that no URL of a request
-// has them: neither the one in messages nor the one that libcurl is given.
+// A user and a password in the URL become the header Authorization at once, so that no URL of a
+// request has them: neither the one in messages nor the one that libcurl is given.
 
 #include "base/base64.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A response is a transfer whose head has come. Where the whole body is there and plain, text() hands over
-// the buffer that libcurl's callback filled.
+// A response is a transfer whose head has come. Where the whole body is there and plain, text()
+// hands over the buffer that libcurl's callback filled.
 
 #include "http/client/transfer.hpp"
 

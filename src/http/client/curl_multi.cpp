@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// libcurl says which sockets it wants to read or write (on_socket) and when to call it at the latest
-// (on_timer); it is given the sockets that are ready. A watch that fires only notes its socket and makes
-// the timer due: libcurl is called from the timer, and from the fibers that add and remove transfers,
-// never in the middle of the driver's work and never from its own callbacks.
+// libcurl says which sockets it wants to read or write (on_socket) and when to call it at the
+// latest (on_timer); it is given the sockets that are ready. A watch that fires only notes its
+// socket and makes the timer due: libcurl is called from the timer, and from the fibers that add
+// and remove transfers, never in the middle of the driver's work and never from its own callbacks.
 //
-// A request on a kept connection makes libcurl want its socket, and not want it again when the answer is
-// there. Watches are brought in line only when libcurl has returned: one that has fired is disarmed
-// already, so that such a request arms one watch and disarms none.
+// A request on a kept connection makes libcurl want its socket, and not want it again when the
+// answer is there. Watches are brought in line only when libcurl has returned: one that has fired
+// is disarmed already, so that such a request arms one watch and disarms none.
 
 #include "http/client/curl_multi.hpp"
 

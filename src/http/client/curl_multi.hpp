@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// libcurl's multi interface on our loop: its sockets are watched by the driver, its timeouts are a timer.
+// libcurl's multi interface on our loop: its sockets are watched by the driver, its timeouts are a
+// timer.
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/driver.hpp>
 #include <weir/loop.hpp>
 
@@ -15,9 +16,9 @@
 
 namespace weir::http::detail {
 
-// The owner configures the multi handle that it is given by opened(), adds and removes easy handles,
-// and is told of those that are done when libcurl has returned. Nothing here is to be called from
-// libcurl's callbacks but own_socket() and close_socket().
+// The owner configures the multi handle that it is given by opened(), adds and removes easy
+// handles, and is told of those that are done when libcurl has returned. Nothing here is to be
+// called from libcurl's callbacks but own_socket() and close_socket().
 class curl_multi : private weir::detail::timer {
 public:
     curl_multi(const curl_multi&) = delete;
@@ -31,8 +32,8 @@ protected:
     curl_multi() noexcept = default;
     ~curl_multi();
 
-    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another one
-    // than before and that is not closed.
+    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another
+    // one than before and that is not closed.
     void bind_to_loop();
     // The loop, and null when there is none.
     loop* home() const noexcept { return home_; }
@@ -52,8 +53,9 @@ protected:
     curl_socket_t own_socket(const curl_sockaddr& wanted) noexcept;
     static int close_socket(void* self, curl_socket_t fd) noexcept;
 
-    // For libcurl's callbacks too: can anything be read from the connection that has this port of ours?
-    // libcurl does not tell which descriptor it uses. If several have that port: from any of them.
+    // For libcurl's callbacks too: can anything be read from the connection that has this port of
+    // ours? libcurl does not tell which descriptor it uses. If several have that port: from any of
+    // them.
     bool is_readable(int local_port) noexcept;
 
     virtual void opened(CURLM* multi) noexcept = 0;

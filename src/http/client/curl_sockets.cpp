@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sockets that libcurl uses: it asks for each, and gives most of them back to be closed. Not all: an
-// attempt to connect that is given up is closed by libcurl without a word.
+// The sockets that libcurl uses: it asks for each, and gives most of them back to be closed. Not
+// all: an attempt to connect that is given up is closed by libcurl without a word.
 
 #include "http/client/curl_multi.hpp"
 
@@ -55,8 +55,8 @@ curl_socket_t curl_multi::own_socket(const curl_sockaddr& wanted) noexcept {
     return fd;
 }
 
-// An attempt to connect that is given up is closed by libcurl without a word, and its number may be used
-// again at once: by the next attempt, which libcurl then takes to be watched already.
+// An attempt to connect that is given up is closed by libcurl without a word, and its number may be
+// used again at once: by the next attempt, which libcurl then takes to be watched already.
 void curl_multi::forget_watches(watched_socket& of) noexcept {
     of.ready = 0;
     for (direction* each : {&of.reading, &of.writing}) {

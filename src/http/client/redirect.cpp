@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// As RFC 9110 section 15.4 and browsers have it: 303 always becomes a GET, 301 and 302 make a GET of a
-// POST, 307 and 308 keep method and body. What was meant for one origin does not go to another.
+// As RFC 9110 section 15.4 and browsers have it: 303 always becomes a GET, 301 and 302 make a GET
+// of a POST, 307 and 308 keep method and body. What was meant for one origin does not go to
+// another.
 
 #include "http/client/redirect.hpp"
 

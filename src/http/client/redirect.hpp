@@ -16,8 +16,8 @@ namespace weir::http::detail {
 inline constexpr std::array<std::string_view, 4> secrets_of_an_origin{
     "Authorization", "Cookie", "Proxy-Authorization", "Host"};
 
-// None: the answer is the caller's. Throws redirect_error if it must not be followed, though redirects
-// of its kind are.
+// None: the answer is the caller's. Throws redirect_error if it must not be followed, though
+// redirects of its kind are.
 std::optional<http::url> redirect_target(const transfer& answered, const client_request& wanted,
                                          redirects followed, const client_options& options);
 // Makes the request the one that the redirect asks for. The transfer that was redirected has ended.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The life of a transfer. libcurl's callbacks (transfer_callbacks.cpp) fill in the head and the body; here
-// is what begins and ends it. Three things end it: libcurl, one of its time limits, or its owner, and
-// whichever comes first takes the easy handle out of libcurl at once.
+// The life of a transfer. libcurl's callbacks (transfer_callbacks.cpp) fill in the head and the
+// body; here is what begins and ends it. Three things end it: libcurl, one of its time limits, or
+// its owner, and whichever comes first takes the easy handle out of libcurl at once.
 //
 // The time limits are one timer of the loop. It is set for the earliest of them and looks, when it
 // fires, whether bytes have come or gone since; so a byte costs a look at the clock and no timer.
@@ -99,8 +99,8 @@ void transfer::reset() noexcept {
         core_->remove(easy_);
         conclude();
     }
-    // Nothing of libcurl's may refer to it any more. If it was not connected, what libcurl knows about the
-    // host is uncertain.
+    // Nothing of libcurl's may refer to it any more. If it was not connected, what libcurl knows
+    // about the host is uncertain.
     if (!resolve_list_.empty()) {
         curl_easy_setopt(easy_, CURLOPT_RESOLVE, nullptr);
         resolve_list_.clear();
@@ -225,7 +225,8 @@ void transfer::upload_has_more() noexcept {
     }
 }
 
-// ---- time ----------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------
 
 void transfer::set_timer() noexcept {
     loop& home = *core_->home();
@@ -272,7 +273,8 @@ void transfer::fire() noexcept {
     }
 }
 
-// ---- waiting -------------------------------------------------------------------------------------
+// ---- waiting
+// -------------------------------------------------------------------------------------
 
 bool transfer_wait::ready() noexcept {
     return of_.has_ended_ || (what_ == until::head && of_.has_head_) ||

@@ -7,8 +7,8 @@
 #include "http/polite/host_table.hpp"
 
 #include <weir/awaitable.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/timer_wheel.hpp>
 #include <weir/http/client_error.hpp>
 #include <weir/http/client_request.hpp>
 #include <weir/http/client_response.hpp>
@@ -48,7 +48,8 @@ private:
 };
 
 // Lives in three ages: prepared, under way (libcurl has its easy handle), ended; and is then used
-// again. Only its owner, a client_response or the coroutine of send(), and the loop's timer call it.
+// again. Only its owner, a client_response or the coroutine of send(), and the loop's timer call
+// it.
 class transfer final : private weir::detail::timer {
 public:
     struct deadlines {
@@ -64,8 +65,8 @@ public:
 
     // Now it belongs to the client, and has the options that all its transfers share.
     void prepare(std::shared_ptr<client_core> core);
-    // What libcurl is to be told of the addresses of the host that it will connect to, which need not be
-    // the one in the URL. None: it is an address itself.
+    // What libcurl is to be told of the addresses of the host that it will connect to, which need
+    // not be the one in the URL. None: it is an address itself.
     void set_route(host_place host, const std::vector<io::address>& found);
     // On a connection of its own.
     void set_fresh() noexcept;
@@ -76,7 +77,8 @@ public:
     void start(client_request& wanted, const deadlines& limits, host_place place, upload* sending);
     // Ends it if it has not ended, and forgets it.
     void reset() noexcept;
-    // Ends it with an error, unless it has ended. If libcurl is at work, its callback does, right after.
+    // Ends it with an error, unless it has ended. If libcurl is at work, its callback does, right
+    // after.
     void abandon(std::exception_ptr why) noexcept;
     // The client goes.
     void client_closes() noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The reading of an answer's body. libcurl's callback appends to a buffer until there is enough in it;
-// the reader takes from it, through the decoder if the body is compressed, and has libcurl go on when
-// it is half empty.
+// The reading of an answer's body. libcurl's callback appends to a buffer until there is enough in
+// it; the reader takes from it, through the decoder if the body is compressed, and has libcurl go
+// on when it is half empty.
 
 #include "http/client/client_core.hpp"
 #include "http/client/transfer.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What libcurl calls. Nothing here throws into it, and nothing calls it back: what goes wrong is noted,
-// the transfer aborted by the return value, and the rest left to transfer::ended.
+// What libcurl calls. Nothing here throws into it, and nothing calls it back: what goes wrong is
+// noted, the transfer aborted by the return value, and the rest left to transfer::ended.
 
 #include "http/client/client_core.hpp"
 #include "http/client/transfer.hpp"
@@ -145,8 +145,8 @@ void transfer::head_is_complete() {
     wake();
 }
 
-// Where the body ends must be beyond doubt, or the next answer on the connection may be anybody's. libcurl
-// takes the last of several lengths.
+// Where the body ends must be beyond doubt, or the next answer on the connection may be anybody's.
+// libcurl takes the last of several lengths.
 void transfer::check_framing() const {
     std::optional<std::string_view> length;
     for (const auto& [name, value] : fields_) {
@@ -216,7 +216,8 @@ std::size_t transfer::on_read(char* into, std::size_t, std::size_t size, void* s
     return count;
 }
 
-// libcurl wants to send the body again, on another connection, since the one it took had been closed.
+// libcurl wants to send the body again, on another connection, since the one it took had been
+// closed.
 int transfer::on_seek(void*, curl_off_t, int) noexcept {
     return CURL_SEEKFUNC_CANTSEEK;
 }
@@ -253,9 +254,9 @@ void transfer::check_address(const io::address& where) const {
     }
 }
 
-// Before each time that the request is sent; a second time when libcurl begins anew, since the connection it
-// had taken from the pool turned out to be dead, or an answer (417) asks for it. An answer that is there
-// is the answer; and what must not be sent twice is not.
+// Before each time that the request is sent; a second time when libcurl begins anew, since the
+// connection it had taken from the pool turned out to be dead, or an answer (417) asks for it. An
+// answer that is there is the answer; and what must not be sent twice is not.
 int transfer::on_connected(void* self, char*, char*, int, int local_port) noexcept {
     auto& own = *static_cast<transfer*>(self);
     const bool is_first = !std::exchange(own.is_connected_, true);
@@ -281,9 +282,9 @@ bool transfer::may_begin_anew() const noexcept {
     return is_repeatable_ || sent == 0;
 }
 
-// Whether there is something to be read on a kept connection before anything was asked for: an end, a
-// reset, or an answer to nothing, which would be taken for ours. libcurl notices the first alone. On TLS
-// it may be anything.
+// Whether there is something to be read on a kept connection before anything was asked for: an end,
+// a reset, or an answer to nothing, which would be taken for ours. libcurl notices the first alone.
+// On TLS it may be anything.
 bool transfer::is_spoilt(int local_port) const noexcept {
     return !url_.is_secure() && core_->is_readable(local_port);
 }
@@ -299,8 +300,8 @@ void transfer::fail_closed() noexcept {
     }
 }
 
-// Before libcurl looks for the addresses of a host that it was not told of. For an address it has no need
-// to ask anybody; for a name it would start a thread: never.
+// Before libcurl looks for the addresses of a host that it was not told of. For an address it has
+// no need to ask anybody; for a name it would start a thread: never.
 int transfer::on_resolve(void*, void*, void* self) noexcept {
     return static_cast<transfer*>(self)->connects_to_address_ ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From libcurl's results to errors. Its own text is kept where it has one: it names addresses and reasons.
+// From libcurl's results to errors. Its own text is kept where it has one: it names addresses and
+// reasons.
 
 #include "http/client/client_core.hpp"
 #include "http/client/transfer.hpp"

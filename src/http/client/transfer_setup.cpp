@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From requests to libcurl's options. Options that belong to the client
-// are set once in the life of an easy handle; those of a request are set anew each time, all of them.
+// From requests to libcurl's options. Options that belong to the client are set once in the life of
+// an easy handle; those of a request are set anew each time, all of them.
 
 #include "http/client/client_core.hpp"
 #include "http/client/redirect.hpp"
@@ -138,8 +138,8 @@ void transfer::configure_tls() {
     set_text(CURLOPT_KEYPASSWD, settings.key_password);
 }
 
-// Given as a text, libcurl would take it apart for each request. It keeps the text of the last one, and
-// has to be told to forget it.
+// Given as a text, libcurl would take it apart for each request. It keeps the text of the last one,
+// and has to be told to forget it.
 void transfer::set_url(const http::url& wanted) {
     if (url_ == wanted) {
         return;
@@ -154,7 +154,8 @@ void transfer::set_url(const http::url& wanted) {
     url_ = wanted;
 }
 
-// Setting an option copies texts and costs as much as a small system call: what is set already stays.
+// Setting an option copies texts and costs as much as a small system call: what is set already
+// stays.
 void transfer::set_method(const client_request& wanted) {
     const http::method method = wanted.method();
     const bool has_text = !sent_.empty() || method == http::method::post ||
@@ -190,9 +191,9 @@ void transfer::set_method(const client_request& wanted) {
     }
 }
 
-// libcurl looks through the list for each name that it knows, and formats each entry byte by byte: fields
-// that it need not know go into one entry, as lines of it. Names and values are checked, so that a field
-// is one line and no more.
+// libcurl looks through the list for each name that it knows, and formats each entry byte by byte:
+// fields that it need not know go into one entry, as lines of it. Names and values are checked, so
+// that a field is one line and no more.
 void transfer::set_headers(const client_request& wanted) {
     const client_settings& settings = core_->settings();
     const bool is_plain =
@@ -255,8 +256,8 @@ void transfer::set_headers(const client_request& wanted) {
     }
 }
 
-// The limit is kept by our timer. libcurl has to know it to give the first of several addresses only a part
-// of the time.
+// The limit is kept by our timer. libcurl has to know it to give the first of several addresses
+// only a part of the time.
 void transfer::set_connect_limit() {
     const long limit = has_several_addresses_ ? milliseconds(limits_.connect) : 0;
     if (limit != connect_limit_) {

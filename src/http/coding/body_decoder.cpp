@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// zlib and brotli give as much as there is room for and keep the rest compressed, so that a body of a
-// thousand times its size on the wire costs no more memory than any other. (libcurl's own decoding,
-// when paused, holds all that the last piece from the socket unfolds to.)
+// zlib and brotli give as much as there is room for and keep the rest compressed, so that a body of
+// a thousand times its size on the wire costs no more memory than any other. (libcurl's own
+// decoding, when paused, holds all that the last piece from the socket unfolds to.)
 //
-// 'deflate' is zlib's format by the book and raw deflate with some servers: the first bytes tell. gzip
-// may have several members, one after the other; what follows the last and is no member is dropped, as
-// gzip does.
+// 'deflate' is zlib's format by the book and raw deflate with some servers: the first bytes tell.
+// gzip may have several members, one after the other; what follows the last and is no member is
+// dropped, as gzip does.
 
 #include "http/coding/body_decoder.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Undoes the Content-Encoding of a body, a piece at a time: what is not asked for is not decompressed.
+// Undoes the Content-Encoding of a body, a piece at a time: what is not asked for is not
+// decompressed.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -27,8 +28,8 @@ public:
 
 class body_decoder {
 public:
-    // From the header Content-Encoding. False if the body is to be left as it is: no coding, one that is
-    // not known, or several.
+    // From the header Content-Encoding. False if the body is to be left as it is: no coding, one
+    // that is not known, or several.
     bool begin(std::string_view codings, std::uint64_t limit);
     void reset() noexcept { coding_.reset(); }
     bool is_active() const noexcept { return coding_ != nullptr; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// zlib and brotli, called until they have taken all of the input and given all of the output that there
-// is. Windows are small enough for a server that compresses many streams at once.
+// zlib and brotli, called until they have taken all of the input and given all of the output that
+// there is. Windows are small enough for a server that compresses many streams at once.
 
 #include "http/coding/compressor.hpp"
 
@@ -73,8 +73,9 @@ public:
         if (state_ == nullptr) {
             throw std::bad_alloc();
         }
-        // A larger window takes twice the memory at the usual levels, and fifteen times at level 9, for
-        // some per cent of size at best. A hint of 1 MiB and more would make it choose larger tables.
+        // A larger window takes twice the memory at the usual levels, and fifteen times at level 9,
+        // for some per cent of size at best. A hint of 1 MiB and more would make it choose larger
+        // tables.
         constexpr std::uint32_t largest_window = 16;
         constexpr std::size_t largest_hint = std::size_t{512} << 10;
         std::uint32_t window = BROTLI_MIN_WINDOW_BITS;

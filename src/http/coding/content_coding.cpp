@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The header is read once; each coding remembers the last weight that was given to it, in thousandths.
+// The header is read once; each coding remembers the last weight that was given to it, in
+// thousandths.
 
 #include "http/coding/content_coding.hpp"
 

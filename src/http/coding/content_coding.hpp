@@ -19,9 +19,9 @@ struct coding_choice {
 };
 
 // The one that the client prefers; of several the first that is offered. Identity if the header is
-// empty or there is none: silence is no wish for compression. An element that is malformed counts as
-// not there. Identity, too, if the client refuses it and all that is offered: an answer that can perhaps
-// be read is better than none.
+// empty or there is none: silence is no wish for compression. An element that is malformed counts
+// as not there. Identity, too, if the client refuses it and all that is offered: an answer that can
+// perhaps be read is better than none.
 coding_choice choose_coding(std::string_view accept_encoding, std::span<const coding> offered);
 
 // Worth compressing, by its type: text, JSON, XML, scripts, uncompressed fonts and images.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assets are sorted by their paths once, and compressed where that helps; a request is a binary search, a
-// plan, and a view of what lies in the program.
+// Assets are sorted by their paths once, and compressed where that helps; a request is a binary
+// search, a plan, and a view of what lies in the program.
 
 #include "http/coding/compressor.hpp"
 #include "http/coding/content_coding.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The four conditions are asked in the order that the RFC gives, so that a tag always outranks a date.
+// The four conditions are asked in the order that the RFC gives, so that a tag always outranks a
+// date.
 
 #include "http/files/conditions.hpp"
 

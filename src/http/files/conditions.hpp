@@ -19,16 +19,17 @@ struct validators {
 
 enum class condition : unsigned char { holds, not_modified, failed };
 
-// If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since, in the order of section 13.2.2.
-// Dates that are none are ignored, as are those beside a tag. Tags behind a malformed one do not count.
+// If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since, in the order of section
+// 13.2.2. Dates that are none are ignored, as are those beside a tag. Tags behind a malformed one
+// do not count.
 condition check_conditions(method which, const headers& asked, const validators& there);
 
-// True if there is no If-Range, or it names what is there for certain: by a strong tag, or by the date
-// if that is a second old or more, since a file may change twice within one.
+// True if there is no If-Range, or it names what is there for certain: by a strong tag, or by the
+// date if that is a second old or more, since a file may change twice within one.
 bool range_applies(const headers& asked, const validators& there, std::chrono::sys_seconds now);
 
-// Is this tag, or '*', in the list? Weakly: W/ makes no difference; strongly: one with W/ is never the
-// same.
+// Is this tag, or '*', in the list? Weakly: W/ makes no difference; strongly: one with W/ is never
+// the same.
 enum class comparison : unsigned char { strong, weak };
 bool lists_etag(std::string_view list, std::string_view etag, comparison how) noexcept;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What files are, by the end of their names; sorted by it. Text is UTF-8: nothing else is written today.
+// What files are, by the end of their names; sorted by it. Text is UTF-8: nothing else is written
+// today.
 
 #include "http/files/representation.hpp"
 

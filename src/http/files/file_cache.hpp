@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contents of small files that were sent lately. A file is looked at each time before it is sent from
-// here: opening, reading and closing it is what is saved.
+// The contents of small files that were sent lately. A file is looked at each time before it is
+// sent from here: opening, reading and closing it is what is saved.
 #pragma once
 
 #include "http/files/open_beneath.hpp"
@@ -45,7 +45,8 @@ public:
             entries_.erase(gone);
         }
     }
-    // In place of those that have not been asked for longest. One that would take a quarter is not kept.
+    // In place of those that have not been asked for longest. One that would take a quarter is not
+    // kept.
     void keep(std::string path, const file_facts& facts, text content) {
         forget(path);
         entry made{std::move(path), facts, std::move(content)};

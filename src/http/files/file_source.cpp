@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the system has in memory is read at once; the rest by way of io::file, which waits elsewhere. When
-// all has been read, the file's dates and size tell whether it was one version.
+// What the system has in memory is read at once; the rest by way of io::file, which waits
+// elsewhere. When all has been read, the file's dates and size tell whether it was one version.
 
 #include "http/files/file_source.hpp"
 
@@ -45,8 +45,8 @@ std::string etag_of(const file_facts& facts, std::int64_t now) {
     return tag + '"';
 }
 
-// What was added behind does not matter, nor does the inode's date: a new version that took the name
-// left the old one as it was.
+// What was added behind does not matter, nor does the inode's date: a new version that took the
+// name left the old one as it was.
 bool file_source::still_holds() const {
     const file_facts now = facts_of(file_.fd(), file_.path());
     return now.size > facts_.size || (now.size == facts_.size && now.modified == facts_.modified);

@@ -31,8 +31,8 @@ public:
     // All of it at once; none if the file has changed meanwhile.
     task<std::optional<std::string>> read(const std::vector<body_piece>& pieces,
                                           std::uint64_t size) const;
-    // Piece by piece. Throws http::error if the file changes meanwhile, before the last byte is written:
-    // an answer of two versions must not look complete.
+    // Piece by piece. Throws http::error if the file changes meanwhile, before the last byte is
+    // written: an answer of two versions must not look complete.
     task<> send(body_writer& out, const std::vector<body_piece>& pieces,
                 std::size_t piece_size) const;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A request is a path, a descriptor, a plan, and then the bytes that the plan names. The path is looked
-// up, and the file read, on the loop if the kernel has all of it in memory, which it says without waiting;
-// else on a thread or by io_uring. Small files are kept in memory, and compared with what is there.
+// A request is a path, a descriptor, a plan, and then the bytes that the plan names. The path is
+// looked up, and the file read, on the loop if the kernel has all of it in memory, which it says
+// without waiting; else on a thread or by io_uring. Small files are kept in memory, and compared
+// with what is there.
 
 #include "http/coding/content_coding.hpp"
 #include "http/files/file_cache.hpp"

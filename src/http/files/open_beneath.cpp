@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A path is resolved by openat2(2), which does not leave the folder whatever is renamed meanwhile, to a
-// descriptor that cannot be read from (O_PATH). Only if that is a regular file is it opened again, by its
-// name in /proc: opening a named pipe would already disturb whoever waits at its other end.
+// A path is resolved by openat2(2), which does not leave the folder whatever is renamed meanwhile,
+// to a descriptor that cannot be read from (O_PATH). Only if that is a regular file is it opened
+// again, by its name in /proc: opening a named pipe would already disturb whoever waits at its
+// other end.
 //
-// Where there is no openat2, the path is walked: each segment is opened below the last, links are read
-// and taken apart by hand, and '..' in them goes back along the descriptors that were opened.
+// Where there is no openat2, the path is walked: each segment is opened below the last, links are
+// read and taken apart by hand, and '..' in them goes back along the descriptors that were opened.
 
 #include "http/files/open_beneath.hpp"
 

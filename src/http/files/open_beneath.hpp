@@ -50,8 +50,9 @@ struct found_file {
     file_facts facts;
 };
 
-// Blocks, unless `only_cached`: then the error is EAGAIN if a disk would have to be asked. Devices and
-// pipes are not opened, not even for a moment. `path` has neither '..' nor a slash at its front.
+// Blocks, unless `only_cached`: then the error is EAGAIN if a disk would have to be asked. Devices
+// and pipes are not opened, not even for a moment. `path` has neither '..' nor a slash at its
+// front.
 found_file open_beneath(const std::string& folder, const std::string& path, links follow,
                         bool only_cached) noexcept;
 // The same for systems without openat2(2): each segment is opened for itself.

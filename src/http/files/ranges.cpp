@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One pass over the header. A number too large for 64 bits counts as the largest: positions behind the
-// end are all the same.
+// One pass over the header. A number too large for 64 bits counts as the largest: positions behind
+// the end are all the same.
 
 #include "http/files/ranges.hpp"
 

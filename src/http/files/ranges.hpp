@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which bytes a Range header asks for (RFC 9110, section 14). No input and no output: for fuzzing too.
+// Which bytes a Range header asks for (RFC 9110, section 14). No input and no output: for fuzzing
+// too.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,12 @@ struct byte_range {
 
 enum class range_choice : unsigned char { whole, parts, unsatisfiable };
 
-// What to send of a representation of so many bytes. `chosen` gets the ranges in the order they were
-// asked for; those that begin behind the end are left out.
-// - whole: the header is not in bytes, is malformed, asks for more than `most` ranges, or for some byte
-//   twice. A server may ignore all these, and whoever sends them gets no more than the file.
+// What to send of a representation of so many bytes. `chosen` gets the ranges in the order they
+// were asked for; those that begin behind the end are left out.
+// - whole: the header is not in bytes, is malformed, asks for more than `most` ranges, or for some
+//   byte twice. A server may ignore all these, and whoever sends them gets no more than the file.
 // - unsatisfiable: well-formed, and nothing of it is there. An empty representation is sent whole:
-//   clients that put a Range into each request are not to fail for it.
+// clients that put a Range into each request are not to fail for it.
 range_choice choose_ranges(std::string_view header, std::uint64_t size, std::size_t most,
                            std::vector<byte_range>& chosen);
 

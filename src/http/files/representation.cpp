@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plan of an answer. A body in several parts is laid out in full here, so that its size is known
-// before its first byte is read.
+// The plan of an answer. A body in several parts is laid out in full here, so that its size is
+// known before its first byte is read.
 
 #include "http/files/representation.hpp"
 

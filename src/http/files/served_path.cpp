@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Segments are split before they are decoded, so that an escaped slash stays what it is: part of a name
-// that no file has.
+// Segments are split before they are decoded, so that an escaped slash stays what it is: part of a
+// name that no file has.
 
 #include "http/files/served_path.hpp"
 

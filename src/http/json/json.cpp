@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The whole body is read, within the limits, and parsed at once: a value that is half there is of no use.
+// The whole body is read, within the limits, and parsed at once: a value that is half there is of
+// no use.
 
 #include "http/json/json_builder.hpp"
 #include "http/json/json_text.hpp"
@@ -63,8 +64,8 @@ bool is_json_type(std::string_view content_type) {
            same_name(type->parameter("charset").value_or("utf-8"), "utf-8");
 }
 
-// The shortest digits that mean this number, with a point where it could be taken for an integer: '0.5', '30.0'.
-// Boost writes 5E-1.
+// The shortest digits that mean this number, with a point where it could be taken for an integer:
+// '0.5', '30.0'. Boost writes 5E-1.
 void append_double(std::string& to, double number) {
     if (!std::isfinite(number)) {
         to += "null";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds a value from the events of Boost.JSON's parser, which does not mind keys that are there twice,
-// nor numbers that are too large.
+// Builds a value from the events of Boost.JSON's parser, which does not mind keys that are there
+// twice, nor numbers that are too large.
 #pragma once
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -89,7 +89,8 @@ public:
         stack_.push_uint64(number);
         return true;
     }
-    // What Boost makes of the digits may be the neighbour of the nearest double: they are read again.
+    // What Boost makes of the digits may be the neighbour of the nearest double: they are read
+    // again.
     bool on_double(double number, text part, error_code& error) {
         if (!digits_.empty()) {
             digits_ += part;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dates are read from left to right by a cursor that remembers whether all has fitted so far. The calendar
-// is that of <chrono>, which knows neither locales nor time zones.
+// Dates are read from left to right by a cursor that remembers whether all has fitted so far. The
+// calendar is that of <chrono>, which knows neither locales nor time zones.
 
 #include <weir/http/date.hpp>
 

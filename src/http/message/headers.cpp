@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text and a list of where each field lies in it. What is removed leaves a hole in the text until the
-// next clear(): messages are short-lived.
+// Text and a list of where each field lies in it. What is removed leaves a hole in the text until
+// the next clear(): messages are short-lived.
 
 #include "base/ascii.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The members are kept as JSON and joined when the document is asked for. What was thrown is told apart
-// by its type, inside groups as well; what is not known says nothing but 500.
+// The members are kept as JSON and joined when the document is asked for. What was thrown is told
+// apart by its type, inside groups as well; what is not known says nothing but 500.
 
 #include "http/json/json_text.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A request shows what the parser found, and reads its body from the connection that it came from, or
-// from the text that a test gave it.
+// A request shows what the parser found, and reads its body from the connection that it came from,
+// or from the text that a test gave it.
 
 #include "base/ascii.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Retry-After, RFC 9110 section 10.2.3. Numbers too large to be counted are the longest time there is.
+// Retry-After, RFC 9110 section 10.2.3. Numbers too large to be counted are the longest time there
+// is.
 
 #include <weir/http/date.hpp>
 #include <weir/http/headers.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An entry is an object that writes its record when it is destroyed: with the middleware's frame, be it
-// that the answer is there or that it was stopped; or with the body of the answer, if that is a stream.
+// An entry is an object that writes its record when it is destroyed: with the middleware's frame,
+// be it that the answer is there or that it was stopped; or with the body of the answer, if that is
+// a stream.
 
 #include <weir/error.hpp>
 #include <weir/http/access_log.hpp>

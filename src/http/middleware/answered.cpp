@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An error is turned into its answer outside of the catch block, where it may be reported at leisure.
+// An error is turned into its answer outside of the catch block, where it may be reported at
+// leisure.
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>

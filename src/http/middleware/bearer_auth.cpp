@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A token is known by its SHA-256, mixed with random bytes: what is compared has one length, and nobody
-// can choose tokens whose digests begin alike.
+// A token is known by its SHA-256, mixed with random bytes: what is compared has one length, and
+// nobody can choose tokens whose digests begin alike.
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>

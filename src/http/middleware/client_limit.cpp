@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A keyed_limiter, by number for addresses and by text for keys of the user's own. How long it takes until
-// a whole burst is there again says how much of it is there now.
+// A keyed_limiter, by number for addresses and by text for keys of the user's own. How long it
+// takes until a whole burst is there again says how much of it is there now.
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The middleware looks at the answer, decides, and either compresses a text at once or puts a writer
-// between the handler's stream and the connection. Texts that would hold the loop up are made streams.
+// The middleware looks at the answer, decides, and either compresses a text at once or puts a
+// writer between the handler's stream and the connection. Texts that would hold the loop up are
+// made streams.
 
 #include "http/coding/body_decoder.hpp"
 #include "http/coding/compressor.hpp"

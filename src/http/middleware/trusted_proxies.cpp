@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lines of the header are read from the last to the first, each from its end. RFC 7239 has quoted strings,
-// which can only be read from the beginning: a line with a quote that does not end, or with anything else
-// that is wrong, has no entries that could be believed.
+// Lines of the header are read from the last to the first, each from its end. RFC 7239 has quoted
+// strings, which can only be read from the beginning: a line with a quote that does not end, or
+// with anything else that is wrong, has no entries that could be believed.
 
 #include "base/ascii.hpp"
 
@@ -44,8 +44,8 @@ std::string_view take_last(std::string_view& list) noexcept {
     return last;
 }
 
-// Reads a line of RFC 7239 from its beginning. What is after 'for=' in each element, as text; an element
-// that has none, or more than one, counts as unknown. None: the line makes no sense.
+// Reads a line of RFC 7239 from its beginning. What is after 'for=' in each element, as text; an
+// element that has none, or more than one, counts as unknown. None: the line makes no sense.
 class forwarded_reader {
 public:
     explicit forwarded_reader(std::string_view line) noexcept : rest_(line) {}

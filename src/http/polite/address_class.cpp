@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What kind of address one is, from a table of ranges in order of precedence: the first that fits
-// decides. An IPv4 address in IPv6 dress is undressed first, since that is what the system connects to.
+// decides. An IPv4 address in IPv6 dress is undressed first, since that is what the system connects
+// to.
 
 #include "http/polite/address_bytes.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A filter is a rule and a list of exceptions. The list is shared between copies and copied when one of
-// them changes it: filters are handed around often and changed at start-up.
+// A filter is a rule and a list of exceptions. The list is shared between copies and copied when
+// one of them changes it: filters are handed around often and changed at start-up.
 
 #include "base/quoted.hpp"
 #include "http/polite/address_bytes.hpp"

@@ -13,8 +13,8 @@
 
 namespace weir::http::detail {
 
-// Lets requests to one host through, at its rate, unless it has asked to be left alone or its circuit is
-// open: who would be refused in the end need not stand in line first.
+// Lets requests to one host through, at its rate, unless it has asked to be left alone or its
+// circuit is open: who would be refused in the end need not stand in line first.
 class host_gate {
 public:
     static constexpr policy_kind kind = policy_kind::rate_limiter;

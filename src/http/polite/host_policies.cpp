@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// For each host a pipeline: a gate that knows whether the host wants to be asked at all and how often, a
-// bulkhead, a breaker, a time limit for one attempt. Around it the loop of attempts, in sight, since
-// between two of them an answer has to be disposed of. All of it deals with a small summary of the
-// answer; the answer itself, whatever its type, stays with whoever sends.
+// For each host a pipeline: a gate that knows whether the host wants to be asked at all and how
+// often, a bulkhead, a breaker, a time limit for one attempt. Around it the loop of attempts, in
+// sight, since between two of them an answer has to be disposed of. All of it deals with a small
+// summary of the answer; the answer itself, whatever its type, stays with whoever sends.
 
 #include "http/polite/host_gate.hpp"
 

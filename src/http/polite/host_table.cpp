@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Waiting for a connection is done here and not in libcurl: its queue is not fair, and the time a request
-// spends there counts as connecting, so that whoever waited long enough failed as soon as it was its turn.
+// Waiting for a connection is done here and not in libcurl: its queue is not fair, and the time a
+// request spends there counts as connecting, so that whoever waited long enough failed as soon as
+// it was its turn.
 //
-// A host with room and waiters is in the list of such hosts; when the total allows one more request, the
-// first of them starts its first waiter and goes to the end of the list.
+// A host with room and waiters is in the list of such hosts; when the total allows one more
+// request, the first of them starts its first waiter and goes to the end of the list.
 //
-// libcurl keeps the addresses it was told in a cache of its own, for ever, and asks its blocking resolver
-// about hosts that it cannot find there. So a host's addresses are told again when they have changed,
-// and taken back when the host itself is forgotten, with the next request that tells anything.
+// libcurl keeps the addresses it was told in a cache of its own, for ever, and asks its blocking
+// resolver about hosts that it cannot find there. So a host's addresses are told again when they
+// have changed, and taken back when the host itself is forgotten, with the next request that tells
+// anything.
 
 #include "http/polite/host_table.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The hosts a client talks to: how many requests each has under way, who waits for one to end, and which
-// addresses libcurl has been told.
+// The hosts a client talks to: how many requests each has under way, who waits for one to end, and
+// which addresses libcurl has been told.
 #pragma once
 
 #include "http/client/curl_list.hpp"
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/wait_list.hpp>
 #include <weir/http/url.hpp>
 #include <weir/io/address.hpp>
 
@@ -106,8 +106,8 @@ private:
     bool is_entered_ = false;
 };
 
-// Until one more request to the host may run. First come, first served; cancelling gives the place up, or
-// passes it on.
+// Until one more request to the host may run. First come, first served; cancelling gives the place
+// up, or passes it on.
 class [[nodiscard]] admission final : public operation, private weir::detail::wait_link {
 public:
     explicit admission(host_place& place) noexcept : place_(place) {}

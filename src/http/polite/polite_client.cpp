@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each attempt sends a copy of the request, whose body refers to the one that is kept: texts are not
-// copied. A stream can be read once, so such a request has one attempt.
+// Each attempt sends a copy of the request, whose body refers to the one that is kept: texts are
+// not copied. A stream can be read once, so such a request has one attempt.
 
 #include <weir/http/polite_client.hpp>
 

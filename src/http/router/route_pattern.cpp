@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pattern is split at its slashes. Encoded paths are compared digit by digit, so that nothing has to be
-// decoded before it is known to be wanted.
+// A pattern is split at its slashes. Encoded paths are compared digit by digit, so that nothing has
+// to be decoded before it is known to be wanted.
 
 #include "http/router/route_pattern.hpp"
 

@@ -43,7 +43,8 @@ private:
 enum class path_form : std::uint8_t { plain, encoded, bad };
 path_form form_of(std::string_view path) noexcept;
 
-// Only of a path that is not bad. Less than, equal to or greater than 0: the decoded segment beside the text.
+// Only of a path that is not bad. Less than, equal to or greater than 0: the decoded segment beside
+// the text.
 int compare_decoded(std::string_view segment, std::string_view text) noexcept;
 std::string decode_path(std::string_view text);
 

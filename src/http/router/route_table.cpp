@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Routes are gathered in a list; the first request makes the tree of them, and puts the middleware before
-// each handler and before the router's own answers. From then on a request is one search of the tree and
-// one call.
+// Routes are gathered in a list; the first request makes the tree of them, and puts the middleware
+// before each handler and before the router's own answers. From then on a request is one search of
+// the tree and one call.
 
 #include "http/router/route_table.hpp"
 

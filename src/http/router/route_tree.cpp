@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Depth first, and the most specific child first: what is found first is the answer. No two ways lead to
-// the same node, so a search visits each once at most, however cunning the path is.
+// Depth first, and the most specific child first: what is found first is the answer. No two ways
+// lead to the same node, so a search visits each once at most, however cunning the path is.
 
 #include "http/router/route_tree.hpp"
 

@@ -76,7 +76,8 @@ public:
     // The path must not be bad. Looks at every node once at most.
     route_match find(std::string_view path, path_form form, method which,
                      std::string_view name) const;
-    // The methods with which the path is answered; all that there are for '*'. Sorted, no repetitions.
+    // The methods with which the path is answered; all that there are for '*'. Sorted, no
+    // repetitions.
     std::string allowed(std::string_view path, path_form form) const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A machine of a dozen states for the framing, and memcpy for the data. It is stricter than the grammar
-// where servers and proxies have disagreed: no blanks around a size, at most 16 digits, every line
-// ends with CR LF and has no other control characters, in extensions and trailers too.
+// A machine of a dozen states for the framing, and memcpy for the data. It is stricter than the
+// grammar where servers and proxies have disagreed: no blanks around a size, at most 16 digits,
+// every line ends with CR LF and has no other control characters, in extensions and trailers too.
 
 #include "http/server/chunk_decoder.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The body of a message with `Transfer-Encoding: chunked`, byte by byte: what comes in is framing and
-// data, what goes out is data. Keeps nothing of the input, so that a line without an end costs no memory.
+// The body of a message with `Transfer-Encoding: chunked`, byte by byte: what comes in is framing
+// and data, what goes out is data. Keeps nothing of the input, so that a line without an end costs
+// no memory.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -14,7 +15,8 @@ namespace weir::http::detail {
 
 struct chunk_limits {
     std::uint64_t body_bytes;
-    // All extensions of a body together: they carry nothing that anybody reads, and cost as much as data.
+    // All extensions of a body together: they carry nothing that anybody reads, and cost as much as
+    // data.
     std::size_t extension_bytes = 16384;
     std::size_t trailer_bytes = 16384;
     std::size_t trailer_count = 100;
@@ -28,13 +30,14 @@ struct body_progress {
 class chunk_decoder {
 public:
     void start(const chunk_limits& limits) noexcept;
-    // Takes as much of the input as there is room for the data in it; framing needs none, so that the
-    // end is seen as soon as it is there. Throws protocol_error: 400; 413 for too much data or too
-    // many extensions; 431 for too large trailers. What a chunk declares counts, not what has come.
+    // Takes as much of the input as there is room for the data in it; framing needs none, so that
+    // the end is seen as soon as it is there. Throws protocol_error: 400; 413 for too much data or
+    // too many extensions; 431 for too large trailers. What a chunk declares counts, not what has
+    // come.
     body_progress decode(std::string_view received, io::bytes into);
     bool is_done() const noexcept { return state_ == state::done; }
-    // For all of the body; only lowers what is allowed. Throws protocol_error (413) if the chunks that
-    // have begun are over it.
+    // For all of the body; only lowers what is allowed. Throws protocol_error (413) if the chunks
+    // that have begun are over it.
     void set_body_limit(std::uint64_t limit);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One connection: reads a request, has it answered, and again. One task does it all, so that nothing is
-// shared. The handler reads the body through the connection, which is the request's body_reader, and
-// writes a stream through it as well.
+// One connection: reads a request, has it answered, and again. One task does it all, so that
+// nothing is shared. The handler reads the body through the connection, which is the request's
+// body_reader, and writes a stream through it as well.
 #pragma once
 
 #include "http/server/incoming.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Beast calls head_reader with each part of a head; what it lets pass and we do not is refused on the
-// way, or at the end where it takes two headers to see it. Framing headers are judged from the text
-// and not by what Beast made of them.
+// Beast calls head_reader with each part of a head; what it lets pass and we do not is refused on
+// the way, or at the end where it takes two headers to see it. Framing headers are judged from the
+// text and not by what Beast made of them.
 
 #include "http/server/head_reader.hpp"
 

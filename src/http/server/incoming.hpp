@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reading side of a connection: heads, bodies, and what is to be thrown away; all within the limits.
+// The reading side of a connection: heads, bodies, and what is to be thrown away; all within the
+// limits.
 #pragma once
 
 #include "http/server/outgoing.hpp"
@@ -129,14 +130,14 @@ public:
         }
     }
 
-    // The answer begins: a client that waits for 100 Continue will not get it any more. It may send its
-    // body or not, so that this was its last request.
+    // The answer begins: a client that waits for 100 Continue will not get it any more. It may send
+    // its body or not, so that this was its last request.
     void deny_continue() noexcept {
         is_last_ = is_last_ || std::exchange(expects_continue_, false);
     }
 
-    // Whether there can be another request behind this one. Behind CONNECT there is none: for a proxy
-    // on the way, a success would make all that follows a tunnel.
+    // Whether there can be another request behind this one. Behind CONNECT there is none: for a
+    // proxy on the way, a success would make all that follows a tunnel.
     bool can_go_on() const noexcept {
         return !is_broken_ && !is_last_ && head_->keep_alive && head_->method != method::connect &&
                parser_.direct_bytes() <= most_to_skip;

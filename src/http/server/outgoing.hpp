@@ -123,7 +123,8 @@ private:
         throw timed_out("the client took longer for a part of its answer than the server waits");
     }
 
-    // A write that failed or was stopped may have sent a part: nobody would understand what follows it.
+    // A write that failed or was stopped may have sent a part: nobody would understand what follows
+    // it.
     void check_unbroken() const {
         if (has_failed_) {
             throw io_error(EPIPE, "send behind a part of an answer that was broken off");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A head is first looked for line by line, which finds its end, its size, the number of its headers,
-// lines that do not end with CR LF and folded ones. Only then, once and in one piece, does Beast's
-// parser take it apart. Beast knows the grammar of tokens, fields and lines; it accepts more than we
-// want to: lists of equal Content-Lengths, unknown transfer codings (ignored), any Host or none, any
-// byte from 0x80 in a target, folding (undone silently). head_reader, which gets its parts, refuses
-// these. Bodies are ours: lengths are counted, so that data can go past the parser; see chunk_decoder.
+// A head is first looked for line by line, which finds its end, its size, the number of its
+// headers, lines that do not end with CR LF and folded ones. Only then, once and in one piece, does
+// Beast's parser take it apart. Beast knows the grammar of tokens, fields and lines; it accepts
+// more than we want to: lists of equal Content-Lengths, unknown transfer codings (ignored), any
+// Host or none, any byte from 0x80 in a target, folding (undone silently). head_reader, which gets
+// its parts, refuses these. Bodies are ours: lengths are counted, so that data can go past the
+// parser; see chunk_decoder.
 
 #include "http/server/request_parser.hpp"
 

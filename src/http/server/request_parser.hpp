@@ -40,8 +40,8 @@ public:
     // come; call again with the same bytes and more behind them, which are all that is looked at
     // then. One empty line before the request line is skipped. Throws protocol_error: 400 for what
     // is malformed or ambiguous, 413 for a declared length over the limit, 414 for a request line
-    // and 431 for headers that are too large, 417, 501 and 505 for an expectation, a transfer coding
-    // and a version that we do not know.
+    // and 431 for headers that are too large, 417, 501 and 505 for an expectation, a transfer
+    // coding and a version that we do not know.
     //
     // A target in the absolute form, `http://host/path?query`, becomes `/path?query`: its authority
     // must be the same as Host. HTTP/1.0 without Host gets it as Host. CONNECT likewise.
@@ -52,13 +52,13 @@ public:
     body_progress parse_body(std::string_view received, io::bytes into);
     bool is_body_done() const noexcept { return is_chunked_ ? chunks_.is_done() : remaining_ == 0; }
 
-    // How many bytes may be read straight from the stream into the reader's memory, once all that was
-    // received before has gone through parse_body(); 0 for chunked bodies.
+    // How many bytes may be read straight from the stream into the reader's memory, once all that
+    // was received before has gone through parse_body(); 0 for chunked bodies.
     std::uint64_t direct_bytes() const noexcept { return is_chunked_ ? 0 : remaining_; }
     void took_directly(std::uint64_t count) noexcept { remaining_ -= count; }
 
-    // For this request: only lowers what is allowed. Throws protocol_error (413) if what was declared
-    // is over it already; of a body with a length, what is left of it.
+    // For this request: only lowers what is allowed. Throws protocol_error (413) if what was
+    // declared is over it already; of a body with a length, what is left of it.
     void set_body_limit(std::uint64_t limit);
 
     // For the next request of the connection.

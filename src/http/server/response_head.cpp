@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The status line, what the server itself says, and the handler's headers except those that are about
-// the connection. Values were checked when they were set. The date is made once a second.
+// The status line, what the server itself says, and the handler's headers except those that are
+// about the connection. Values were checked when they were set. The date is made once a second.
 
 #include "http/server/response_head.hpp"
 

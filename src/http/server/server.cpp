@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server is a tcp::serve whose handler speaks HTTP. The connection's code is compiled for plain sockets,
-// for TLS, and for streams of any other kind.
+// A server is a tcp::serve whose handler speaks HTTP. The connection's code is compiled for plain
+// sockets, for TLS, and for streams of any other kind.
 
 #include "http/server/connection.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stricter than RFC 3986, whose registered names may also have %-escapes, commas and the like: no host
-// that resolves has them, and those who split lists or unescape would see another host.
+// Stricter than RFC 3986, whose registered names may also have %-escapes, commas and the like: no
+// host that resolves has them, and those who split lists or unescape would see another host.
 
 #include "http/url/authority.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be done with a URL that has been read. Changing one writes the new text and reads it again:
-// there is one place that knows what a URL looks like.
+// What can be done with a URL that has been read. Changing one writes the new text and reads it
+// again: there is one place that knows what a URL looks like.
 
 #include "base/quoted.hpp"
 
@@ -133,8 +133,8 @@ std::ostream& operator<<(std::ostream& out, const url& shown) {
                << shown.part(shown.host_begin_ - 1u, shown.text_.size());
 }
 
-// Also for what is no URL, such as one whose password has a slash or an at sign in it: rather too much
-// is left out than too little.
+// Also for what is no URL, such as one whose password has a slash or an at sign in it: rather too
+// much is left out than too little.
 std::string without_password(std::string_view text) {
     const std::size_t slashes = text.find("//");
     const std::size_t begin = slashes == none ? 0 : slashes + 2;

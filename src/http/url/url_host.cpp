@@ -2,9 +2,9 @@
 // Hosts of URLs, in their one spelling.
 //
 // libcurl converts names in other scripts (IDNA 2008, by libidn2) according to the locale, which is
-// 'C' in most programs and would make it fail; so the conversion runs under 'C.UTF-8', in this thread
-// alone. It maps full-width and circled digits to plain ones, and some letters even to slashes: the
-// host is checked after it, not before.
+// 'C' in most programs and would make it fail; so the conversion runs under 'C.UTF-8', in this
+// thread alone. It maps full-width and circled digits to plain ones, and some letters even to
+// slashes: the host is checked after it, not before.
 
 #include "http/url/url_host.hpp"
 

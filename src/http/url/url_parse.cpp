@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text to URLs. libcurl takes the text apart; each part is then checked and written in its normal form,
-// and the whole is put together anew, so that reading it again gives the same.
+// Text to URLs. libcurl takes the text apart; each part is then checked and written in its normal
+// form, and the whole is put together anew, so that reading it again gives the same.
 
 #include "base/quoted.hpp"
 #include "http/message/parameters.hpp"

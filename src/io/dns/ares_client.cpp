@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// c-ares says which of its sockets it wants to read or write (on_socket_state), and is given those that are
-// ready (ares_process_fd). A watch that fires only marks its socket and makes the timer due: c-ares is
-// called from the timer alone, never in the middle of the driver's work. The same timer serves its
-// timeouts and the owner's.
+// c-ares says which of its sockets it wants to read or write (on_socket_state), and is given those
+// that are ready (ares_process_fd). A watch that fires only marks its socket and makes the timer
+// due: c-ares is called from the timer alone, never in the middle of the driver's work. The same
+// timer serves its timeouts and the owner's.
 //
-// What c-ares 1.18 is not asked to do: EDNS (with an old server only the first of two questions under
-// way is repeated without it), searching domains, and asking for both families at once (an answer for
-// one is dropped when that for the other is broken, and 'no data' wins over a failure).
+// What c-ares 1.18 is not asked to do: EDNS (with an old server only the first of two questions
+// under way is repeated without it), searching domains, and asking for both families at once (an
+// answer for one is dropped when that for the other is broken, and 'no data' wins over a failure).
 
 #include "io/dns/ares_client.hpp"
 
@@ -81,8 +81,8 @@ void ares_client::bind_to_loop() {
 
 void ares_client::ask(const std::string& name, int type, ares_callback callback, void* owner) {
     constexpr int internet = 1;
-    // An error that waits on a socket (nobody listens there) concerns all questions sent through it. Sending
-    // another one would take the error for its own, and leave the others to time out.
+    // An error that waits on a socket (nobody listens there) concerns all questions sent through
+    // it. Sending another one would take the error for its own, and leave the others to time out.
     for (auto& [fd, watched] : sockets_) {
         watched.reading.is_ready = true;
     }

@@ -4,7 +4,7 @@
 
 #include "io/dns/hosts_file.hpp"
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/driver.hpp>
 #include <weir/io/dns.hpp>
 #include <weir/loop.hpp>
@@ -17,9 +17,9 @@
 
 namespace weir::dns::detail {
 
-// c-ares calls back from whatever it is called for, also from the sending of a question, and must not be
-// closed from there. So callbacks only note what came, and the owner deals with it in settle(), when
-// c-ares has returned.
+// c-ares calls back from whatever it is called for, also from the sending of a question, and must
+// not be closed from there. So callbacks only note what came, and the owner deals with it in
+// settle(), when c-ares has returned.
 class ares_client : private weir::detail::timer {
 public:
     ares_client(const ares_client&) = delete;
@@ -28,12 +28,12 @@ public:
 protected:
     explicit ares_client(const resolver_options& options);
     ~ares_client();
-    // Calls all callbacks that are outstanding, and lets go of sockets and timer. For the destructor of the
-    // owner, which the callbacks lead to.
+    // Calls all callbacks that are outstanding, and lets go of sockets and timer. For the
+    // destructor of the owner, which the callbacks lead to.
     void shut_down() noexcept;
 
-    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another one than
-    // before and that is not closed.
+    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another
+    // one than before and that is not closed.
     void bind_to_loop();
     // Reads resolv.conf again if it has changed: true then. Only while no question is under way.
     bool refresh() noexcept;

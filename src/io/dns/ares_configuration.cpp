@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How c-ares is set up: once, and again when resolv.conf has changed, since it does not look for itself.
+// How c-ares is set up: once, and again when resolv.conf has changed, since it does not look for
+// itself.
 
 #include "io/dns/ares_client.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The awaited side of the resolver: an operation that is answered at once, or waits in the list of a
-// lookup that others may share.
+// The awaited side of the resolver: an operation that is answered at once, or waits in the list of
+// a lookup that others may share.
 
 #include "io/dns/host_name.hpp"
 #include "io/dns/resolver_core.hpp"

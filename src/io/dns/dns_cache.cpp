@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A list in the order of use and an index into it, whose keys are the names in the list's nodes, which
-// never move.
+// A list in the order of use and an index into it, whose keys are the names in the list's nodes,
+// which never move.
 
 #include "io/dns/dns_cache.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the resolver remembers: a bounded number of names, each for a time; the one asked for longest ago
-// makes room. The time is passed in.
+// What the resolver remembers: a bounded number of names, each for a time; the one asked for
+// longest ago makes room. The time is passed in.
 #pragma once
 
 #include <weir/clock.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One question to a name server: its answer is read by c-ares, which follows the aliases in it. An alias makes
-// the time to live shorter, never longer.
+// One question to a name server: its answer is read by c-ares, which follows the aliases in it. An
+// alias makes the time to live shorter, never longer.
 
 #include "io/dns/resolver_core.hpp"
 

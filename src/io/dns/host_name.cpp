@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A name is checked before it reaches c-ares, which reads a backslash as an escape and ends at a zero:
-// what is asked for on the wire is what the caller wrote, or nothing is asked.
+// A name is checked before it reaches c-ares, which reads a backslash as an escape and ends at a
+// zero: what is asked for on the wire is what the caller wrote, or nothing is asked.
 
 #include "io/dns/host_name.hpp"
 

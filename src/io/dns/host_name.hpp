@@ -9,13 +9,13 @@
 
 namespace weir::dns::detail {
 
-// The name in lower case, a final dot kept. Throws resolve_error naming it and what is wrong: empty,
-// too long (253 characters, 63 a label), a character that is none of a-z, 0-9, '-', '_' and '.', an empty
-// label, or a last label of digits alone, which makes it a mistyped address.
+// The name in lower case, a final dot kept. Throws resolve_error naming it and what is wrong:
+// empty, too long (253 characters, 63 a label), a character that is none of a-z, 0-9, '-', '_' and
+// '.', an empty label, or a last label of digits alone, which makes it a mistyped address.
 std::string check_host_name(std::string_view name);
 
-// Any text as it can be shown in a message: control characters and bytes beyond ASCII as \x.., and not
-// more than 100 characters of it.
+// Any text as it can be shown in a message: control characters and bytes beyond ASCII as \x.., and
+// not more than 100 characters of it.
 std::string shown(std::string_view text);
 
 // 'localhost' and whatever ends in '.localhost' is this machine (RFC 6761).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The file is small, local and nearly always in memory: reading it takes less than handing it to another
-// thread would. What it looks like is compared with what was read (time of change, size, inode).
+// The file is small, local and nearly always in memory: reading it takes less than handing it to
+// another thread would. What it looks like is compared with what was read (time of change, size,
+// inode).
 
 #include "io/dns/hosts_file.hpp"
 

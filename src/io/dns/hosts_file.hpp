@@ -15,8 +15,8 @@ namespace weir::dns::detail {
 
 using host_table = std::unordered_map<std::string, std::vector<io::address>>;
 
-// Lines of an address and names; '#' begins a comment. What cannot be read is passed over. The names are
-// in lower case; each has all its addresses, in the order of the file.
+// Lines of an address and names; '#' begins a comment. What cannot be read is passed over. The
+// names are in lower case; each has all its addresses, in the order of the file.
 host_table parse_hosts(std::string_view text);
 
 // What a file looks like from outside, so as to notice that it has changed.
@@ -32,8 +32,8 @@ struct file_version {
 // How often files are looked at, at most.
 constexpr clock::duration file_look_interval = std::chrono::milliseconds(200);
 
-// Read when it is first asked, and again when it has changed. A file that cannot be read, or has more
-// than a mebibyte, counts as empty.
+// Read when it is first asked, and again when it has changed. A file that cannot be read, or has
+// more than a mebibyte, counts as empty.
 class hosts_file {
 public:
     explicit hosts_file(std::string path) : path_(std::move(path)) {}

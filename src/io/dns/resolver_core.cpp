@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A lookup asks for IPv4 and IPv6 at once, as two questions, one candidate name after the other, and
-// concludes when both are answered: with addresses if either has some. What a failed question leaves open
-// is never remembered as 'no such host'. Callbacks of c-ares put the lookup on a list; settle() works it
-// off when c-ares has returned, and is the only place that wakes waiters, starts the next question or
-// destroys a lookup.
+// A lookup asks for IPv4 and IPv6 at once, as two questions, one candidate name after the other,
+// and concludes when both are answered: with addresses if either has some. What a failed question
+// leaves open is never remembered as 'no such host'. Callbacks of c-ares put the lookup on a list;
+// settle() works it off when c-ares has returned, and is the only place that wakes waiters, starts
+// the next question or destroys a lookup.
 
 #include "io/dns/resolver_core.hpp"
 

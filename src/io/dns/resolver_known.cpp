@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the resolver knows without asking a server: addresses, this machine, the hosts file, the cache. And
-// how what it learns is arranged and worded.
+// What the resolver knows without asking a server: addresses, this machine, the hosts file, the
+// cache. And how what it learns is arranged and worded.
 
 #include "io/dns/host_name.hpp"
 #include "io/dns/resolver_core.hpp"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// io_uring. Operations are collected in the submission ring while fibers run, and go to the kernel with
-// the system call that waits for completions: one call for many operations. The ring belongs to one
-// thread (single issuer) and completions are made ready in that call alone (deferred task running),
-// which is where its speed comes from. Kernels that lack either count as having no io_uring.
+// io_uring. Operations are collected in the submission ring while fibers run, and go to the kernel
+// with the system call that waits for completions: one call for many operations. The ring belongs
+// to one thread (single issuer) and completions are made ready in that call alone (deferred task
+// running), which is where its speed comes from. Kernels that lack either count as having no
+// io_uring.
 //
-// The low bits of user_data say what a completion is for: an operation, a watch of a descriptor that
-// somebody else reads, the eventfd that wakes the loop, or nothing (the answer to a cancellation, whose
-// effect shows in the operation's own completion).
+// The low bits of user_data say what a completion is for: an operation, a watch of a descriptor
+// that somebody else reads, the eventfd that wakes the loop, or nothing (the answer to a
+// cancellation, whose effect shows in the operation's own completion).
 
 #include <weir/io/detail/engine.hpp>
 
@@ -132,8 +133,8 @@ public:
     const char* name() const noexcept override { return "uring"; }
     bool has_sources() const noexcept override { return ring_.has_work(); }
     bool wakes_from_signals() const noexcept override { return true; }
-    // The ring's own descriptor does not tell of deferred work: an eventfd does, at a price that only
-    // guests pay.
+    // The ring's own descriptor does not tell of deferred work: an eventfd does, at a price that
+    // only guests pay.
     int fd() const noexcept override {
         if (guest_event_ < 0) {
             guest_event_ = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);  // 1: the first poll is due

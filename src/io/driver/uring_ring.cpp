@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ring is opened disabled, where the loop is made, and enabled by the thread that runs the loop:
-// that thread alone may use it from then on.
+// The ring is opened disabled, where the loop is made, and enabled by the thread that runs the
+// loop: that thread alone may use it from then on.
 
 #if WEIR_HAVE_IO_URING
 

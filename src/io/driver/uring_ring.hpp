@@ -37,11 +37,12 @@ public:
 
     // The next so many entries go to the kernel together.
     void make_room(unsigned count) noexcept;
-    // An entry to be filled; it goes to the kernel with the next enter(), or now if the ring is full.
+    // An entry to be filled; it goes to the kernel with the next enter(), or now if the ring is
+    // full.
     io_uring_sqe& next_entry() noexcept;
 
-    // Submits what is there and waits so many nanoseconds for a completion; -1 waits for ever, 0 makes
-    // no system call where there is nothing to do.
+    // Submits what is there and waits so many nanoseconds for a completion; -1 waits for ever, 0
+    // makes no system call where there is nothing to do.
     void enter(std::int64_t pause);
 
     // Has the kernel something that the next enter() will bring?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Closing ends the operations under way; the number is given back to the system when the last of them
-// has let go.
+// Closing ends the operations under way; the number is given back to the system when the last of
+// them has let go.
 
 #include <weir/error.hpp>
 #include <weir/io/detail/descriptor.hpp>
@@ -96,8 +96,8 @@ void descriptor::close() noexcept {
             each = next;
         }
     }
-    // The peer need not wait for the last operation. A listener has no peer, and may be that of other
-    // processes as well, which a shutdown would silence.
+    // The peer need not wait for the last operation. A listener has no peer, and may be that of
+    // other processes as well, which a shutdown would silence.
     if (is_live && is_used() && !listens(fd_)) {
         ::shutdown(fd_, SHUT_RDWR);
     }

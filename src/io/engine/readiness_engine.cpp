@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A descriptor is registered once, edge-triggered, and what is known of its state is kept beside it.
-// So a wait costs no system call: an operation that finds nothing is put into the descriptor's list,
-// and tried again when the driver reports a change. A read that got less than it had room for has
-// emptied the socket, and the next one waits without trying; Unix sockets are excepted, where the system
-// ends a read behind each message that descriptors came with.
+// A descriptor is registered once, edge-triggered, and what is known of its state is kept beside
+// it. So a wait costs no system call: an operation that finds nothing is put into the descriptor's
+// list, and tried again when the driver reports a change. A read that got less than it had room for
+// has emptied the socket, and the next one waits without trying; Unix sockets are excepted, where
+// the system ends a read behind each message that descriptors came with.
 
 #include "io/engine/readiness_engine.hpp"
 

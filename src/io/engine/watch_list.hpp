@@ -14,7 +14,8 @@
 
 namespace weir::io::detail {
 
-// A watch is one poll. It is used again after its completion, also when nobody waits for it any more.
+// A watch is one poll. It is used again after its completion, also when nobody waits for it any
+// more.
 struct watch_entry {
     fd_watch* watcher;  // null: forgotten
     int fd;
@@ -22,8 +23,8 @@ struct watch_entry {
     watch_entry* next_spare = nullptr;
 };
 
-// Owns them, so that none is lost whose completion nobody is there to see. Who watches again and again,
-// as a client of HTTP does, allocates nothing.
+// Owns them, so that none is lost whose completion nobody is there to see. Who watches again and
+// again, as a client of HTTP does, allocates nothing.
 class watch_list {
 public:
     watch_list() noexcept = default;
@@ -80,8 +81,8 @@ private:
     watch_entry* spare_ = nullptr;
 };
 
-// What epoll says at once, and a poll by io_uring would not: that the descriptor is bad, or of a kind
-// that is always ready. 0 if there is nothing to say.
+// What epoll says at once, and a poll by io_uring would not: that the descriptor is bad, or of a
+// kind that is always ready. 0 if there is nothing to say.
 inline int why_not_watchable(int fd) noexcept {
     struct stat about{};
     if (::fstat(fd, &about) != 0) {

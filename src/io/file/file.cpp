@@ -246,8 +246,9 @@ file::file(int fd, std::string name)
 task<file> file::open(std::string path, open_options options) {
     check(options);
     detail::check_path(path, "open");
-    // Else a named pipe would keep a thread until somebody opens its other end; io_uring does the same
-    // by itself. Regular files do not care, unless somebody has a lease of one, who is waited for.
+    // Else a named pipe would keep a thread until somebody opens its other end; io_uring does the
+    // same by itself. Regular files do not care, unless somebody has a lease of one, who is waited
+    // for.
     file_request asked{file_call::open, flags_of(options) | O_NONBLOCK, options.permissions};
     asked.path = path.c_str();
     int fd = co_await carry_out(asked);

@@ -24,8 +24,8 @@ enum class file_call : unsigned char {
     make_directory
 };
 
-// The arguments of a system call; which of them count depends on it. What they point to stays with the
-// task that asks.
+// The arguments of a system call; which of them count depends on it. What they point to stays with
+// the task that asks.
 struct file_request {
     file_call call;
     int flags = 0;               // of the call: O_..., AT_...
@@ -67,8 +67,8 @@ private:
 };
 
 // Through the loop's io_uring, or else on a thread of blocking_pool(). A stop takes effect when the
-// kernel or the thread has let go of what the request points to. The descriptor stays the caller's, and
-// belongs to no loop; without one it is the working directory, for calls that take a path.
+// kernel or the thread has let go of what the request points to. The descriptor stays the caller's,
+// and belongs to no loop; without one it is the working directory, for calls that take a path.
 task<int> carry_out(file_request asked, int fd);
 task<int> carry_out(file_request asked);
 

@@ -91,14 +91,15 @@ task<file_status> status_of(std::string path, int flags) {
     co_return made;
 }
 
-// A name beside the file that nobody else has: drawn, since processes in different containers may have
-// the same number, and share the directory.
+// A name beside the file that nobody else has: drawn, since processes in different containers may
+// have the same number, and share the directory.
 std::string name_beside(const std::string& path) {
     std::random_device random;
     return path + "." + std::to_string(random()) + std::to_string(random()) + ".new";
 }
 
-// Removed again unless it has got its final name. At once and on this thread: a stop is no time to wait.
+// Removed again unless it has got its final name. At once and on this thread: a stop is no time to
+// wait.
 class unfinished_file {
 public:
     explicit unfinished_file(const std::string& path) noexcept : path_(path) {}

@@ -71,7 +71,8 @@ address address::from(const sockaddr* raw, std::size_t size) noexcept {
     if (raw == nullptr || size < sizeof(sa_family_t)) {
         return made;
     }
-    // The size may be that of a larger structure. What is used of it is compared later, byte by byte.
+    // The size may be that of a larger structure. What is used of it is compared later, byte by
+    // byte.
     const bool is_v4 = raw->sa_family == AF_INET;
     const bool is_v6 = raw->sa_family == AF_INET6;
     const bool is_local = raw->sa_family == AF_UNIX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each address is judged once, then compared with the others by a row of numbers. IPv4 takes part as
-// ::ffff:a.b.c.d, as the policy table of RFC 6724 wants it.
+// Each address is judged once, then compared with the others by a row of numbers. IPv4 takes part
+// as ::ffff:a.b.c.d, as the policy table of RFC 6724 wants it.
 
 #include "io/net/address_order.hpp"
 

@@ -16,12 +16,12 @@ using source_finder = std::function<std::optional<address>(const address& destin
 std::optional<address> source_for(const address& destination) noexcept;
 
 // By RFC 6724: what can be reached first, then the matching scope and label, the precedence of the
-// kind of address (::1, IPv6, IPv4, tunnels, local IPv6), the smaller scope, the longer common prefix.
-// What is equal keeps its order.
+// kind of address (::1, IPv6, IPv4, tunnels, local IPv6), the smaller scope, the longer common
+// prefix. What is equal keeps its order.
 void sort_by_preference(std::vector<address>& addresses, const source_finder& source = source_for);
 
-// By RFC 8305: the families alternate, beginning with that of the first address (IPv6, where there is a
-// way there); each keeps its order.
+// By RFC 8305: the families alternate, beginning with that of the first address (IPv6, where there
+// is a way there); each keeps its order.
 void interleave_families(std::vector<address>& addresses);
 
 }  // namespace weir::io::detail

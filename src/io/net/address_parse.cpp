@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text to addresses. Strict: the old short and octal forms of IPv4 addresses mean different things to
-// different programs, and are refused.
+// Text to addresses. Strict: the old short and octal forms of IPv4 addresses mean different things
+// to different programs, and are refused.
 
 #include <weir/error.hpp>
 #include <weir/io/address.hpp>

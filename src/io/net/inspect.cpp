@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The folder is what guards the sockets: it must be a real folder, ours, and closed to everybody else.
+// The folder is what guards the sockets: it must be a real folder, ours, and closed to everybody
+// else.
 
 #include <weir/io/error.hpp>
 #include <weir/io/inspect.hpp>
@@ -50,8 +51,8 @@ std::string runtime_of(const std::string& process) {
     return {};
 }
 
-// A service may have another user, another runtime folder, and a /tmp of its own, as systemd gives them; its
-// files are seen through /proc then.
+// A service may have another user, another runtime folder, and a /tmp of its own, as systemd gives
+// them; its files are seen through /proc then.
 std::string find_socket(int pid) {
     const std::string process = "/proc/" + std::to_string(pid);
     struct stat found{};

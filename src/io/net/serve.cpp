@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One task accepts, as long as there is room; each connection is a child of the server's group. A stop
-// of the accepting task meets `finally` first, which drains while the group and its children still
-// live, and then the group, which stops what is left.
+// One task accepts, as long as there is room; each connection is a child of the server's group. A
+// stop of the accepting task meets `finally` first, which drains while the group and its children
+// still live, and then the group, which stops what is left.
 
 #include <weir/error.hpp>
 #include <weir/finally.hpp>

@@ -109,8 +109,8 @@ void socket::set_receive_buffer(int size) {
 
 namespace {
 
-// Where nobody listens, the system may choose the very port that is asked for as ours: the socket then
-// answers itself, and keeps a server from listening there.
+// Where nobody listens, the system may choose the very port that is asked for as ours: the socket
+// then answers itself, and keeps a server from listening there.
 bool is_connected_to_itself(const socket& connected, const address& to) {
     if (!to.is_ip()) {
         return false;

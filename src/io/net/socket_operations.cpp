@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The system calls of sockets, and the same as io_uring entries. Attempts never block and never raise
-// SIGPIPE.
+// The system calls of sockets, and the same as io_uring entries. Attempts never block and never
+// raise SIGPIPE.
 
 #include "io/driver/uring_entries.hpp"
 

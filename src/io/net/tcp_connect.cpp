@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A name becomes a list of addresses, the list a race (detail/happy_eyeballs.hpp); the errors of a lost race
-// become one. Its code is that of the best address that could be tried at all: that there is no way to IPv6
-// is the least of the reasons.
+// A name becomes a list of addresses, the list a race (detail/happy_eyeballs.hpp); the errors of a
+// lost race become one. Its code is that of the best address that could be tried at all: that there
+// is no way to IPv6 is the least of the reasons.
 
 #include "io/dns/host_name.hpp"
 #include "io/net/address_order.hpp"

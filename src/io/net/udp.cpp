@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A datagram is one message with one piece: recvmsg and sendmsg, since they tell of the sender and of
-// what was cut off, on both drivers.
+// A datagram is one message with one piece: recvmsg and sendmsg, since they tell of the sender and
+// of what was cut off, on both drivers.
 
 #include "io/driver/uring_entries.hpp"
 

@@ -26,8 +26,8 @@ private:
     int fd_ = -1;
 };
 
-// Shared by the process object and the tasks that wait for it. Whoever goes last without having seen
-// its end hands it to the reaper.
+// Shared by the process object and the tasks that wait for it. Whoever goes last without having
+// seen its end hands it to the reaper.
 class child_process {
 public:
     child_process(int pid, file_handle pidfd, std::string program, const process_options& how)

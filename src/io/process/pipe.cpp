@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Pipes are read and written with plain system calls; the driver is asked only when they would block.
-// A write to a pipe without readers raises SIGPIPE, for which system calls on pipes have no flag before
-// Linux 6.18: there the signal is held back for the time of the call and taken away afterwards.
+// Pipes are read and written with plain system calls; the driver is asked only when they would
+// block. A write to a pipe without readers raises SIGPIPE, for which system calls on pipes have no
+// flag before Linux 6.18: there the signal is held back for the time of the call and taken away
+// afterwards.
 
 #include "io/driver/uring_entries.hpp"
 

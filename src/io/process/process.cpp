@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A child is known by its pidfd, which becomes readable when the child has ended: waiting for it is
-// waiting for a descriptor. A wait beside another has a duplicate, since two tasks cannot wait for the
-// same one; the first does without, and works when there are no descriptors left.
-// The child is reaped by whoever notices the end first.
+// waiting for a descriptor. A wait beside another has a duplicate, since two tasks cannot wait for
+// the same one; the first does without, and works when there are no descriptors left. The child is
+// reaped by whoever notices the end first.
 
 #include "io/process/child_process.hpp"
 

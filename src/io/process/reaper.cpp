@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Children that were killed and that nobody waits for. Most are gone a moment later; a thread, there
-// while there are any, waits for their ends, so that no loop must and no zombie stays. A loop that closes
-// waits for it a little, to leave no descriptor behind.
+// Children that were killed and that nobody waits for. Most are gone a moment later; a thread,
+// there while there are any, waits for their ends, so that no loop must and no zombie stays. A loop
+// that closes waits for it a little, to leave no descriptor behind.
 
 #include "io/process/child_process.hpp"
 

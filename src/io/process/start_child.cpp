@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Starting a program: posix_spawn does between fork and exec what must be done there, without copying
-// the address space, and tells of a failed exec. Everything else happens before: the descriptors for the
-// child are duplicated to numbers above those they will have, so that no assignment overwrites the
-// source of another.
+// Starting a program: posix_spawn does between fork and exec what must be done there, without
+// copying the address space, and tells of a failed exec. Everything else happens before: the
+// descriptors for the child are duplicated to numbers above those they will have, so that no
+// assignment overwrites the source of another.
 
 #include "io/process/child_process.hpp"
 
@@ -126,7 +126,8 @@ public:
         sigset_t set;
         ::sigemptyset(&set);
         check(::posix_spawnattr_setsigmask(&attributes_, &set));
-        // All bits: sigfillset leaves out two that the C library keeps, and the child would ignore them.
+        // All bits: sigfillset leaves out two that the C library keeps, and the child would ignore
+        // them.
         std::memset(&set, 0xff, sizeof set);
         check(::posix_spawnattr_setsigdefault(&attributes_, &set));
         check(::posix_spawnattr_setpgroup(&attributes_, 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A reader's buffer has two usual sizes. It waits with the small one; a read that fills it shows that
-// there is traffic, and the next one gets the large one; a read that leaves room shows that the stream
-// has been emptied, and when all of it has been used the buffer is small again. Something longer than
-// the large size makes it double as bytes arrive.
+// A reader's buffer has two usual sizes. It waits with the small one; a read that fills it shows
+// that there is traffic, and the next one gets the large one; a read that leaves room shows that
+// the stream has been emptied, and when all of it has been used the buffer is small again.
+// Something longer than the large size makes it double as bytes arrive.
 
 #include <weir/detail/thread_state.hpp>
 #include <weir/error.hpp>

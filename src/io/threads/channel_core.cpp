@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One mutex guards the items and both lines of waiters. Answers are given under it; fibers are woken after
-// it: on their own loop directly, on others by mail. Until that mail has come a fiber stays where it is,
-// also when it is cancelled, so that its operation can be touched without the lock. Threads are notified
-// under the lock, since what they wait with is on their stack.
+// One mutex guards the items and both lines of waiters. Answers are given under it; fibers are
+// woken after it: on their own loop directly, on others by mail. Until that mail has come a fiber
+// stays where it is, also when it is cancelled, so that its operation can be touched without the
+// lock. Threads are notified under the lock, since what they wait with is on their stack.
 
 #include <weir/error.hpp>
 #include <weir/io/detail/channel_core.hpp>
@@ -38,7 +38,8 @@ void waiter_line::remove(channel_waiter& waiter) noexcept {
     --count;
 }
 
-// ---- a fiber that waits --------------------------------------------------------------------------
+// ---- a fiber that waits
+// --------------------------------------------------------------------------
 
 void channel_operation::enter_line() noexcept {
     auto& here = static_cast<loop&>(*this_thread.loop);
@@ -82,7 +83,8 @@ void channel_operation::give_back() noexcept {
     core_->pass_claim_on(side_, woken);
 }
 
-// ---- a thread that waits -------------------------------------------------------------------------
+// ---- a thread that waits
+// -------------------------------------------------------------------------
 
 namespace {
 
@@ -117,7 +119,8 @@ channel_waiter::answer channel_core::block(channel_side side) noexcept {
     return given;
 }
 
-// ---- the channel ---------------------------------------------------------------------------------
+// ---- the channel
+// ---------------------------------------------------------------------------------
 
 channel_core::channel_core(std::size_t capacity) : capacity_(capacity) {
     if (capacity == 0) {

@@ -28,8 +28,8 @@ std::size_t thread_pool::max_threads() const noexcept {
 
 namespace detail {
 
-// Never destroyed: a call whose task was abandoned at the end of run may still block, and must not keep
-// the process from ending. The threads that are in no call are joined then.
+// Never destroyed: a call whose task was abandoned at the end of run may still block, and must not
+// keep the process from ending. The threads that are in no call are joined then.
 struct blocking_threads {
     thread_pool& pool =
         *new thread_pool({.max_threads = 64, .queue_limit = 65'536, .name = "weir-blocking"});

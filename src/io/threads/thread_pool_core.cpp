@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One mutex, one queue. A call is queued by its loop and taken by a thread; whoever holds the lock knows
-// which of the two has it, so that a cancel either takes it out of the queue or comes too late. When it
-// has run, the thread mails it to its loop and does not touch it again: the frame it lives in may be gone.
+// One mutex, one queue. A call is queued by its loop and taken by a thread; whoever holds the lock
+// knows which of the two has it, so that a cancel either takes it out of the queue or comes too
+// late. When it has run, the thread mails it to its loop and does not touch it again: the frame it
+// lives in may be gone.
 //
-// Each idle thread sleeps on a condition variable of its own, and the one that fell asleep last is woken
-// first: under light load the others reach their idle time and end. A thread that ends joins the one that
-// ended before it, so that at most one is ever unjoined, and nobody waits for that but the destructor.
+// Each idle thread sleeps on a condition variable of its own, and the one that fell asleep last is
+// woken first: under light load the others reach their idle time and end. A thread that ends joins
+// the one that ended before it, so that at most one is ever unjoined, and nobody waits for that but
+// the destructor.
 
 #include "io/threads/thread_pool_core.hpp"
 
@@ -37,7 +39,8 @@ std::size_t checked_threads(const thread_pool_options& options) {
 
 }  // namespace
 
-// ---- the operations ------------------------------------------------------------------------------
+// ---- the operations
+// ------------------------------------------------------------------------------
 
 bool thread_call_base::start() noexcept {
     auto& home = static_cast<loop&>(waiter().home());
@@ -88,7 +91,8 @@ void thread_pool_end::arrive(loop& at) noexcept {
     complete();
 }
 
-// ---- the queue -----------------------------------------------------------------------------------
+// ---- the queue
+// -----------------------------------------------------------------------------------
 
 thread_pool_core::thread_pool_core(const thread_pool_options& options)
     : max_threads_(checked_threads(options)),
@@ -179,7 +183,8 @@ void thread_pool_core::send_back(thread_call_base& call) noexcept {
     send_mail(std::move(call.mail_), call);
 }
 
-// ---- the threads ---------------------------------------------------------------------------------
+// ---- the threads
+// ---------------------------------------------------------------------------------
 
 void thread_pool_core::start_worker() {
     if (unused_.empty()) {
@@ -274,7 +279,8 @@ void thread_pool_core::end_work(worker& self, locked& lock) noexcept {
     }
 }
 
-// ---- the end -------------------------------------------------------------------------------------
+// ---- the end
+// -------------------------------------------------------------------------------------
 
 void thread_pool_core::begin_close() noexcept {
     is_closing_ = true;

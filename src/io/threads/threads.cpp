@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Each thread makes a loop and runs its main task, wrapped in one that signs in and out. Signed in means:
-// the crew has the way to the loop, and can have the task cancelled there. Whoever fails or is cancelled
-// has all others cancelled, once. Signals need nothing of their own: they cancel the main task of the loop
-// that handles them, and the wrapper passes that on while the task is still cleaning up.
+// Each thread makes a loop and runs its main task, wrapped in one that signs in and out. Signed in
+// means: the crew has the way to the loop, and can have the task cancelled there. Whoever fails or
+// is cancelled has all others cancelled, once. Signals need nothing of their own: they cancel the
+// main task of the loop that handles them, and the wrapper passes that on while the task is still
+// cleaning up.
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -31,7 +32,8 @@ void check_thread_count(std::size_t count) {
     }
 }
 
-// ---- one of the threads --------------------------------------------------------------------------
+// ---- one of the threads
+// --------------------------------------------------------------------------
 
 class thread_crew::attendance {
 public:
@@ -120,7 +122,8 @@ void thread_crew::run_member(std::size_t index, loop_options options) noexcept {
     }
 }
 
-// ---- all of them ---------------------------------------------------------------------------------
+// ---- all of them
+// ---------------------------------------------------------------------------------
 
 thread_crew::thread_crew(std::size_t count, thread_body& body) : body_(body) {
     check_thread_count(count);
@@ -265,7 +268,8 @@ void thread_crew::mind_signals(loop_options options) noexcept {
     }
 }
 
-// ---- from a running loop -------------------------------------------------------------------------
+// ---- from a running loop
+// -------------------------------------------------------------------------
 
 bool crew_operation::start() noexcept {
     auto& home = static_cast<loop&>(waiter().home());

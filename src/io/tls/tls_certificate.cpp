@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // X.509 certificates of version 3, signed with SHA-256, with random serial numbers of 63 bits. The
-// extensions are those that OpenSSL, browsers and RFC 5280 ask for: what it is for, key identifiers,
-// and the hosts as alternative names.
+// extensions are those that OpenSSL, browsers and RFC 5280 ask for: what it is for, key
+// identifiers, and the hosts as alternative names.
 
 #include <io/detail/tls_openssl.hpp>
 

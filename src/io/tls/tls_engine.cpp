@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
-// OpenSSL works on a BIO of our own, whose two ends are buffers in the engine: what it wants to read
-// is what received() has brought, or 'try again'; what it writes is appended to the output and never
-// refused. So no call of OpenSSL waits, and only one reason to try again is left: it needs input.
+// OpenSSL works on a BIO of our own, whose two ends are buffers in the engine: what it wants to
+// read is what received() has brought, or 'try again'; what it writes is appended to the output and
+// never refused. So no call of OpenSSL waits, and only one reason to try again is left: it needs
+// input.
 //
 // How reading and writing at the same time work, in weir/io/tls.hpp, rests on these facts:
 //
 // - One loop runs one fiber at a time and no call in here suspends: an SSL object is never entered
-//   twice. Reader and writer meet only at the transport.
+// twice. Reader and writer meet only at the transport.
 // - Output leaves under one lock (`sending`), taken before anything is encrypted and held until all
-//   output is with the transport: records arrive in the order in which they were numbered. The
-//   transport sends from a second buffer that the output was swapped into, so that output that the
-//   reader causes meanwhile (an alert) does not move what is being sent; the writer sends it next.
+// output is with the transport: records arrive in the order in which they were numbered. The
+// transport sends from a second buffer that the output was swapped into, so that output that the
+// reader causes meanwhile (an alert) does not move what is being sent; the writer sends it next.
 // - Input enters under another (`receiving`), by whoever needs some. Mostly that is the reader. A
-//   writer needs input in one case: a message of the peer that belongs to the protocol, such as a
-//   session ticket, is spread over several records and has come in part; OpenSSL then writes nothing
-//   before the rest is there. It waits for the lock, sees that input came and tries again, or reads
-//   the transport itself where no reader does. Decrypted data stays in the engine for the next read.
+// writer needs input in one case: a message of the peer that belongs to the protocol, such as a
+// session ticket, is spread over several records and has come in part; OpenSSL then writes nothing
+// before the rest is there. It waits for the lock, sees that input came and tries again, or reads
+// the transport itself where no reader does. Decrypted data stays in the engine for the next read.
 // - The reader never waits for `sending` (it tries the lock: who holds it sends all), and
-//   nobody asks for `sending` while holding `receiving`: there is no circle.
-// - Reading may cause output: the answer to a key update, the alert that refuses a renegotiation. It is
-//   sent when the reader has used up its input, and what has not been sent is limited. A stop waits
-//   for it, a second at most: a stopped read is not to break the other direction.
+// nobody asks for `sending` while holding `receiving`: there is no circle.
+// - Reading may cause output: the answer to a key update, the alert that refuses a renegotiation.
+//   It is sent when the reader has used up its input, and what has not been sent is limited. A stop
+//   waits for it, a second at most: a stopped read is not to break the other direction.
 // - Nothing suspends between decrypting and returning, so a read that is stopped has lost nothing.
 //
-// A failure is remembered: each later call reports it again. Bytes decrypted before it are handed out
-// first.
+// A failure is remembered: each later call reports it again. Bytes decrypted before it are handed
+// out first.
 
 #include <io/detail/tls_state.hpp>
 
@@ -72,7 +73,8 @@ engine::~engine() {
     SSL_free(ssl_);
 }
 
-// ---- the four things to do ------------------------------------------------------------------------
+// ---- the four things to do
+// ------------------------------------------------------------------------
 
 step engine::handshake() {
     if (failure_ != nullptr) {
@@ -166,7 +168,8 @@ io::const_bytes engine::next_record(const unsent_parts& from) {
     return plain_;
 }
 
-// ---- bytes ----------------------------------------------------------------------------------------
+// ---- bytes
+// ----------------------------------------------------------------------------------------
 
 io::bytes engine::input_room() {
     if (input_begin_ == input_end_) {
@@ -203,7 +206,8 @@ void engine::received(std::size_t count) noexcept {
     input_end_ += count;
 }
 
-// ---- failures -------------------------------------------------------------------------------------
+// ---- failures
+// -------------------------------------------------------------------------------------
 
 step engine::take_answer(int returned) {
     switch (SSL_get_error(ssl_, returned)) {
@@ -266,7 +270,8 @@ std::string engine::attempt() const {
     return (is_established_ ? "TLS connection with " : "TLS handshake with ") + peer_;
 }
 
-// ---- what is known afterwards ---------------------------------------------------------------------
+// ---- what is known afterwards
+// ---------------------------------------------------------------------
 
 bool engine::was_resumed() const noexcept {
     return SSL_session_reused(ssl_) == 1;

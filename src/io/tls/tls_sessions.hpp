@@ -22,8 +22,8 @@ public:
     bool is_on() const noexcept { return most_hosts_ > 0; }
     std::size_t size() const;
     void put(const std::string& key, session_pointer fresh);
-    // The newest that can still be resumed, or null. A ticket of TLS 1.3 is used once: with two uses
-    // of one, whoever listens could tell that they are of the same client.
+    // The newest that can still be resumed, or null. A ticket of TLS 1.3 is used once: with two
+    // uses of one, whoever listens could tell that they are of the same client.
     session_pointer take(const std::string& key);
     void forget(const std::string& key);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a connection begins: the SSL object between the engine's buffers, the host that it expects, and
-// what OpenSSL asks us on the way. Callbacks find their engine in the SSL object; none lets an
+// How a connection begins: the SSL object between the engine's buffers, the host that it expects,
+// and what OpenSSL asks us on the way. Callbacks find their engine in the SSL object; none lets an
 // exception pass through C code.
 
 #include <io/detail/tls_state.hpp>
@@ -44,8 +44,8 @@ std::string plain_host(std::string_view given) {
     return std::string(host);
 }
 
-// The first host name in the hello, which has not been checked yet; empty if there is none, or if it
-// makes no sense, of which the library will tell.
+// The first host name in the hello, which has not been checked yet; empty if there is none, or if
+// it makes no sense, of which the library will tell.
 std::string_view host_in_hello(SSL* ssl) noexcept {
     const unsigned char* data = nullptr;
     std::size_t size = 0;
@@ -129,7 +129,8 @@ void engine::expect_host(const std::string& host, bool check) {
     }
 }
 
-// ---- callbacks ------------------------------------------------------------------------------------
+// ---- callbacks
+// ------------------------------------------------------------------------------------
 
 int engine_callbacks::read(BIO* bio, char* into, std::size_t size, std::size_t* count) {
     engine& self = *static_cast<engine*>(BIO_get_data(bio));
@@ -202,8 +203,8 @@ int engine_callbacks::session_made(SSL* ssl, SSL_SESSION* fresh) {
     return 0;  // it stays the library's
 }
 
-// Before anything of the hello is acted on: a session must not be resumed under the rules of another
-// host than the one asked for.
+// Before anything of the hello is acted on: a session must not be resumed under the rules of
+// another host than the one asked for.
 int engine_callbacks::hello_came(SSL* ssl, int* alert, void*) {
     engine& self = engine_of(ssl);
     const context::host_chooser& choose = self.context_.state().choose();

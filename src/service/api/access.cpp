@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// First what a browser says about where a request comes from, then who asks. A refusal says why: who meets one by
-// mistake, with a proxy or a name of his own, has to know which option is meant for him.
+// First what a browser says about where a request comes from, then who asks. A refusal says why:
+// who meets one by mistake, with a proxy or a name of his own, has to know which option is meant
+// for him.
 
 #include "base/base64.hpp"
 

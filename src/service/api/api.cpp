@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The routes. Each must be described in the OpenAPI document, and nothing else may be: a table that has come apart
-// is found when the router is made, in every test. Errors become answers here, in one place.
+// The routes. Each must be described in the OpenAPI document, and nothing else may be: a table that
+// has come apart is found when the router is made, in every test. Errors become answers here, in
+// one place.
 
 #include "service/api/api_core.hpp"
 #include "service/api/openapi.hpp"
@@ -137,7 +138,8 @@ constexpr std::string_view no_page =
     "build it again on a machine with npm.</p>"
     "<p>The API is described in <a href=\"/openapi.json\">/openapi.json</a>.</p></html>\n";
 
-// Files have routes of their own, so that a path that is not there stays a 404, and a wrong method a 405.
+// Files have routes of their own, so that a path that is not there stays a 404, and a wrong method
+// a 405.
 std::vector<std::string> add_page(http::router& to, std::span<const http::asset> page) {
     std::vector<std::string> open;
     const auto add = [&](std::string path, http::handler answer) {

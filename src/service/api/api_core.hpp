@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the handlers of the API share. They are its members, by subject: tasks, queues, schedules, health, events.
+// What the handlers of the API share. They are its members, by subject: tasks, queues, schedules,
+// health, events.
 #pragma once
 
 #include "service/api/feed.hpp"

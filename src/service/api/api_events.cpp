@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // GET /events: a WebSocket over which a client says what it wants to hear, and hears it.
 //
-// Each connection has two tasks: one listens to the client, the other wakes up each second and, if it is the first
-// to do so, publishes the queues to all. So the store is asked for them as long as anybody is there, and no longer.
+// Each connection has two tasks: one listens to the client, the other wakes up each second and, if
+// it is the first to do so, publishes the queues to all. So the store is asked for them as long as
+// anybody is there, and no longer.
 
 #include "base/quoted.hpp"
 #include "service/api/api_core.hpp"

@@ -128,7 +128,8 @@ api_core::answer api_core::show_metrics(http::request&) {
     co_return metrics_page(queues);
 }
 
-// No coroutine: in one, GCC 12 calls the pure virtual functions of the writer's base, which do not exist.
+// No coroutine: in one, GCC 12 calls the pure virtual functions of the writer's base, which do not
+// exist.
 response api_core::metrics_page(std::span<const queue_record> queues) {
     prometheus_writer page;
     tasks_.write_metrics(page);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Numbers a second: gathered while anything happens, whether somebody watches or not, and told to those who do.
+// Numbers a second: gathered while anything happens, whether somebody watches or not, and told to
+// those who do.
 //
-// A timer makes a sample each second. The first change after a silence starts it, and so does who subscribes; when two
-// seconds were without change and nobody is there, it stops: an idle service does not wake up.
+// A timer makes a sample each second. The first change after a silence starts it, and so does who
+// subscribes; when two seconds were without change and nobody is there, it stops: an idle service
+// does not wake up.
 
 #include "service/api/api_core.hpp"
 

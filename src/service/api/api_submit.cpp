@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// POST /tasks and /tasks/batch. A body is parsed once for its form; payloads are taken out of its text.
+// POST /tasks and /tasks/batch. A body is parsed once for its form; payloads are taken out of its
+// text.
 
 #include "service/api/api_submit.hpp"
 

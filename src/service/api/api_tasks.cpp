@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks over HTTP: finding, listing, cancelling, running again. Answers are written without values in between.
+// Tasks over HTTP: finding, listing, cancelling, running again. Answers are written without values
+// in between.
 
 #include "base/quoted.hpp"
 #include "service/api/api_core.hpp"

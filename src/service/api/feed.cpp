@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Events are gathered by topic; those that may speak do so at the end of the call that brought the events, the
-// others when one alarm for all rings. Topics live in the hub under a name that has a number in it: a topic that
-// has ended for us and begins anew is another one for the hub, so that no old position fits it by chance.
+// Events are gathered by topic; those that may speak do so at the end of the call that brought the
+// events, the others when one alarm for all rings. Topics live in the hub under a name that has a
+// number in it: a topic that has ended for us and begins anew is another one for the hub, so that
+// no old position fits it by chance.
 
 #include "service/api/feed.hpp"
 
@@ -134,7 +135,8 @@ void feed::measure(const task_event& event) noexcept {
         return;
     }
     if (event.view == task_view::running && event.at == event.started_at) {
-        // Its time may have come long before it was made: a slot that was missed, a date of last week.
+        // Its time may have come long before it was made: a slot that was missed, a date of last
+        // week.
         const timestamp made{std::chrono::milliseconds(event.id.milliseconds())};
         waits_.record(event.at - std::max(event.due_at, made));
     } else if (is_final(state_of(event.view))) {
@@ -263,7 +265,8 @@ void feed::forget(clock::time_point now, clock::duration linger) {
     }
 }
 
-// Where the client is before what follows: one that keeps the position of each message may be cut off between them.
+// Where the client is before what follows: one that keeps the position of each message may be cut
+// off between them.
 std::string feed::greeting(std::string_view name, const ws::catch_up& found) const {
     ws::position from = found.at;
     from.number -= found.replayed;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The live feed: what changes in the store, told to whoever has subscribed.
 //
-// Topics are 'all', 'queue:<name>', 'task:<id>', and two that are published each second: 'stats' and 'queues'.
-// A topic that is idle tells a change at once. One that is busy gathers: its next message comes an interval after
-// the last, with the newest state of each task, once; of tasks beyond a limit only the number is told. The more
-// members a topic has, the longer the interval, so that what goes out stays bounded and submits are not slowed by
-// who watches.
+// Topics are 'all', 'queue:<name>', 'task:<id>', and two that are published each second: 'stats'
+// and 'queues'. A topic that is idle tells a change at once. One that is busy gathers: its next
+// message comes an interval after the last, with the newest state of each task, once; of tasks
+// beyond a limit only the number is told. The more members a topic has, the longer the interval, so
+// that what goes out stays bounded and submits are not slowed by who watches.
 //
-// Nothing is gathered for topics that nobody is in. One that was left goes on for a while, for those who come back
-// with their position; then it ends, and a position of it is not known any more.
+// Nothing is gathered for topics that nobody is in. One that was left goes on for a while, for
+// those who come back with their position; then it ends, and a position of it is not known any
+// more.
 #pragma once
 
 #include "service/api/json_writer.hpp"
@@ -58,11 +59,12 @@ public:
     void changed(std::span<const task_event> events) noexcept override;
     void queue_changed(std::string_view queue) noexcept override;
 
-    // The name as there is one of it: ids in lower case. Throws http::problem (422) for what is no topic.
+    // The name as there is one of it: ids in lower case. Throws http::problem (422) for what is no
+    // topic.
     static std::string proper_name(std::string_view name);
 
-    // Joins a topic, with what came after `since`, if that is given, and a greeting before it. Throws http::problem:
-    // 422 for what is no topic, 429 when there are too many.
+    // Joins a topic, with what came after `since`, if that is given, and a greeting before it.
+    // Throws http::problem: 422 for what is no topic, 429 when there are too many.
     template <ws::subscriber To>
     ws::membership join(To& to, std::string_view name, const std::optional<std::string>& since) {
         topic& found = open(name);
@@ -78,8 +80,8 @@ public:
     }
 
     bool has_members(std::string_view name) const;
-    // A message that is not about tasks: type, topic, seq, position, and what `write` adds. Nothing happens if
-    // nobody has asked for the topic lately.
+    // A message that is not about tasks: type, topic, seq, position, and what `write` adds. Nothing
+    // happens if nobody has asked for the topic lately.
     void publish(std::string_view name, std::string_view type,
                  const std::function<void(json_writer&)>& write);
     // How often counts or queues have changed, and once more: so that it is never 0.

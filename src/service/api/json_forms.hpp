@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How tasks, queues and schedules look in JSON, both ways: the API, the feed and their tests have it from here.
+// How tasks, queues and schedules look in JSON, both ways: the API, the feed and their tests have
+// it from here.
 //
-// What is read comes from clients. Whatever does not fit is an http::problem (422) that names the member and says
-// what would be right; a member that is not known is refused, for it is a slip of the pen more often than not.
+// What is read comes from clients. Whatever does not fit is an http::problem (422) that names the
+// member and says what would be right; a member that is not known is refused, for it is a slip of
+// the pen more often than not.
 #pragma once
 
 #include "service/api/json_writer.hpp"
@@ -23,16 +25,19 @@
 
 namespace weir::service::detail {
 
-// ---- JSON as text ---------------------------------------------------------------------------------------
-// All of these take what has been parsed: they look for brackets and quotes only.
+// ---- JSON as text
+// --------------------------------------------------------------------------------------- All of
+// these take what has been parsed: they look for brackets and quotes only.
 
 // Without the blanks between its parts; texts and numbers stay as they were written.
 std::string compact_json(std::string_view json);
-// The value of an object's member, as it was written; empty if there is none, or its name is written with escapes.
+// The value of an object's member, as it was written; empty if there is none, or its name is
+// written with escapes.
 std::string_view raw_member(std::string_view object, std::string_view name) noexcept;
 std::vector<std::string_view> raw_elements(std::string_view array);
 
-// ---- reading --------------------------------------------------------------------------------------------
+// ---- reading
+// --------------------------------------------------------------------------------------------
 
 // As deep as payloads may be, and what is around them.
 inline constexpr std::size_t max_body_depth = 36;
@@ -45,12 +50,14 @@ schedule read_schedule(std::string name, const boost::json::value& asked, std::s
                        timestamp now);
 // The parameters of 'GET /tasks'. Names that are not known are refused.
 task_filter read_filter(std::string_view query, std::size_t max_limit);
-// A name in a path or a query; 422 unless it is UTF-8, of 1 to `longest` bytes, without control characters.
+// A name in a path or a query; 422 unless it is UTF-8, of 1 to `longest` bytes, without control
+// characters.
 std::string read_name(std::string_view what, std::string_view value, std::size_t longest = 100);
 // 404 for what can be none.
 task_id read_task_id(std::string_view text);
 
-// ---- writing --------------------------------------------------------------------------------------------
+// ---- writing
+// --------------------------------------------------------------------------------------------
 
 enum class task_part : unsigned char { summary, all };  // a summary has neither payload nor result
 // Members of an object that is open.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From JSON to what was asked for. Only forms are checked here, and what would not fit into a number; what values
-// make sense is said by check() of the things themselves.
+// From JSON to what was asked for. Only forms are checked here, and what would not fit into a
+// number; what values make sense is said by check() of the things themselves.
 
 #include "base/quoted.hpp"
 #include "service/api/json_forms.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON as text. It has been parsed, so brackets match and quotes close: one pass that knows texts from the rest
-// is enough.
+// JSON as text. It has been parsed, so brackets match and quotes close: one pass that knows texts
+// from the rest is enough.
 
 #include "service/api/json_forms.hpp"
 

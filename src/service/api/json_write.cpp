@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From records to JSON. Payloads and results are JSON in the store already, and are written as they are.
+// From records to JSON. Payloads and results are JSON in the store already, and are written as they
+// are.
 
 #include "service/api/json_forms.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a comma is due is seen from what was written last: after a bracket that opens, and after the colon of a
-// name, there is none.
+// Whether a comma is due is seen from what was written last: after a bracket that opens, and after
+// the colon of a name, there is none.
 
 #include "service/api/json_writer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes JSON into a text, member by member: what was stored as JSON goes in as it is, and nothing is copied
-// into values first.
+// Writes JSON into a text, member by member: what was stored as JSON goes in as it is, and nothing
+// is copied into values first.
 #pragma once
 
 #include <weir/service/task.hpp>
@@ -15,7 +15,8 @@ namespace weir::service::detail {
 
 // '2026-11-15T09:30:00.250000Z'.
 std::string to_rfc3339(timestamp at);
-// With 'Z' or an offset, and with or without a fraction of a second, from 1970 to 9999; none for anything else.
+// With 'Z' or an offset, and with or without a fraction of a second, from 1970 to 9999; none for
+// anything else.
 std::optional<timestamp> parse_rfc3339(std::string_view text) noexcept;
 
 class json_writer {

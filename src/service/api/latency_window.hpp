@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Times of the last while, for percentiles: buckets that grow by an eighth, from a microsecond to hours. Recording
-// costs some shifts and no memory; what is read is at most 12.5 % too large.
+// Times of the last while, for percentiles: buckets that grow by an eighth, from a microsecond to
+// hours. Recording costs some shifts and no memory; what is read is at most 12.5 % too large.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The paths of the description. api.cpp compares them with the routes; the tests hold every answer against the
-// schemas.
+// The paths of the description. api.cpp compares them with the routes; the tests hold every answer
+// against the schemas.
 
 #include "service/api/openapi.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A token bucket as one number that a store can keep: the time at which it is full again. In every interval of
-// length t at most burst + rate * t pass. In nanoseconds, since a thousand a second are not whole microseconds
-// apart for all rates.
+// A token bucket as one number that a store can keep: the time at which it is full again. In every
+// interval of length t at most burst + rate * t pass. In nanoseconds, since a thousand a second are
+// not whole microseconds apart for all rates.
 #pragma once
 
 #include <weir/service/task.hpp>
@@ -20,7 +20,8 @@ public:
     rate_bucket(double rate, std::uint32_t burst, std::int64_t full_at) noexcept
         : full_at_(full_at) {
         if (rate > 0) {
-            // Rounded up: never more than asked. A year apart is as good as never, and does not overflow.
+            // Rounded up: never more than asked. A year apart is as good as never, and does not
+            // overflow.
             constexpr double longest = 1e9 * 60 * 60 * 24 * 365;
             step_ = static_cast<std::int64_t>(std::ceil(std::min(1e9 / rate, longest)));
             const auto room = std::numeric_limits<std::int64_t>::max() / 4;
@@ -53,7 +54,8 @@ private:
     static std::int64_t nanoseconds(timestamp at) noexcept {
         return at.time_since_epoch().count() * 1000;
     }
-    // A clock that was set back, or limits that have changed, never make it wait longer than from empty.
+    // A clock that was set back, or limits that have changed, never make it wait longer than from
+    // empty.
     std::int64_t missing(timestamp now) const noexcept {
         return std::clamp<std::int64_t>(full_at_ - nanoseconds(now), 0, capacity_);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers are cut to what a chart can show: 300 samples are some ten kilobytes, and a few where little happens.
+// Numbers are cut to what a chart can show: 300 samples are some ten kilobytes, and a few where
+// little happens.
 
 #include "service/api/stats_history.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the last minutes, second by second, for who comes later. Of a fixed size, made at once.
+// The numbers of the last minutes, second by second, for who comes later. Of a fixed size, made at
+// once.
 //
-// Seconds in which nothing happens need not be there: where the numbers stop, and where they go on, there is a sample
-// of nothing, so that a line through all of them is right.
+// Seconds in which nothing happens need not be there: where the numbers stop, and where they go on,
+// there is a sample of nothing, so that a line through all of them is right.
 #pragma once
 
 #include "service/api/json_writer.hpp"

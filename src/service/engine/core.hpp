@@ -28,8 +28,8 @@ namespace weir::service {
 
 namespace detail {
 
-// A node's name and what goes on under it. A service that has lost its lease goes on with a new one, while what
-// it ran under the old one still comes to its end.
+// A node's name and what goes on under it. A service that has lost its lease goes on with a new
+// one, while what it ran under the old one still comes to its end.
 struct lease {
     explicit lease(std::uint64_t random) : name(random) {}
 

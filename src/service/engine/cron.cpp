@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Slots of a day are found on its local clock, and each becomes an instant by what the zone says about it: one,
-// none where the clock is set forward, two where it is set back. Days follow one another as instants do, so
-// the first slot after a time is the smallest of the first day that has one.
+// Slots of a day are found on its local clock, and each becomes an instant by what the zone says
+// about it: one, none where the clock is set forward, two where it is set back. Days follow one
+// another as instants do, so the first slot after a time is the smallest of the first day that has
+// one.
 
 #include <weir/error.hpp>
 #include <weir/service/cron.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The payload was checked when the task was submitted; one that is no JSON all the same fails for good.
+// The payload was checked when the task was submitted; one that is no JSON all the same fails for
+// good.
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A process number means something only on one machine, since one boot, in one name space (containers have
-// their own), so all three are part of the host. Of this process itself, which may have the number of one that
-// has crashed, the names in force are known.
+// A process number means something only on one machine, since one boot, in one name space
+// (containers have their own), so all three are part of the host. Of this process itself, which may
+// have the number of one that has crashed, the names in force are known.
 
 #include "service/engine/node_identity.hpp"
 
@@ -47,9 +47,9 @@ std::string hexadecimal(std::uint64_t number) {
 
 }  // namespace
 
-// The system says so, to everybody: what cannot be seen in /proc may still be there, as another user's process that is
-// hidden (hidepid). One that has ended and waits for its parent is only seen there:
-// 'pid (name) state ...'. The name may contain anything.
+// The system says so, to everybody: what cannot be seen in /proc may still be there, as another
+// user's process that is hidden (hidepid). One that has ended and waits for its parent is only seen
+// there: 'pid (name) state ...'. The name may contain anything.
 bool is_running(std::int64_t process, const std::string& processes) {
     if (process <= 0 || process > std::numeric_limits<pid_t>::max()) {
         return true;  // no process of ours: a live one must not be taken for dead, so its lease decides

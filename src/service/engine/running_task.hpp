@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A task that a service runs now: what was claimed, who has asked for its end, and what it has said about itself.
+// A task that a service runs now: what was claimed, who has asked for its end, and what it has said
+// about itself.
 #pragma once
 
 #include "service/store/kept_text.hpp"
@@ -36,8 +37,8 @@ class running_task final : public progress_listener {
 public:
     run_key key() const noexcept { return {record.id, record.run}; }
 
-    // The first cause counts, and a timeout is one, which only a cancel outdoes. What the handler makes of it is its
-    // business: it has ended when it has.
+    // The first cause counts, and a timeout is one, which only a cancel outdoes. What the handler
+    // makes of it is its business: it has ended when it has.
     void stop(stop_cause why) {
         const bool is_over = scope != nullptr && scope->expired();
         if (cause == stop_cause::none && (why == stop_cause::cancelled || !is_over)) {

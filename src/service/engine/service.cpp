@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What users of a service call: checks what is asked, asks the store, and wakes what has to act on it.
+// What users of a service call: checks what is asked, asks the store, and wakes what has to act on
+// it.
 
 #include "service/engine/core.hpp"
 
@@ -128,7 +129,8 @@ task<> service::run() {
     return core_->run();
 }
 
-// ---- tasks ---------------------------------------------------------------------------------------------
+// ---- tasks
+// ---------------------------------------------------------------------------------------------
 
 task<submit_result> service::submit(new_task asked) {
     std::vector<new_task> one;
@@ -208,7 +210,8 @@ task<std::size_t> service::redrive(task_filter filter) {
     co_return count;
 }
 
-// ---- queues and schedules ------------------------------------------------------------------------------
+// ---- queues and schedules
+// ------------------------------------------------------------------------------
 
 task<std::vector<queue_record>> service::queues() {
     return core_->ask(core_->kept.queues());
@@ -248,7 +251,8 @@ task<std::vector<schedule_record>> service::schedules() {
     return core_->ask(core_->kept.schedules());
 }
 
-// ---- itself --------------------------------------------------------------------------------------------
+// ---- itself
+// --------------------------------------------------------------------------------------------
 
 void service::observe(store_observer* by) noexcept {
     core_->kept.observe(by);

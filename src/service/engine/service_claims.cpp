@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Claiming. One call at a time, for all workers that are free: while it is under way, what ends makes room for
-// the next. It is asked when something may have changed (a submit, a settled task, time), and else now and
-// then, since other nodes submit too. When its answer is lost, tasks may run in the store's account that nobody
-// runs: so it is asked for those, and they are given back.
+// Claiming. One call at a time, for all workers that are free: while it is under way, what ends
+// makes room for the next. It is asked when something may have changed (a submit, a settled task,
+// time), and else now and then, since other nodes submit too. When its answer is lost, tasks may
+// run in the store's account that nobody runs: so it is asked for those, and they are given back.
 
 #include "service/engine/core.hpp"
 
@@ -122,7 +122,8 @@ void service::core::take(claimed&& got, lease& by, const task_group& in) {
     }
 }
 
-// One more crash, and it has failed: so such tasks run one at a time, that none has to pay for another.
+// One more crash, and it has failed: so such tasks run one at a time, that none has to pay for
+// another.
 bool service::core::has_last_chance(const task_record& task) const noexcept {
     return task.crashes > 0 && task.crashes + 1 >= options.max_crashes;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The lease. As long as its heartbeats are answered, a node's tasks are its own. When they are not, it stops
-// everything it runs a while before others may take it, and goes on under a new name; what was left under the old one
-// is given back, also what was claimed without an answer. Leases of others are looked at as well: what is left of a
-// node whose lease is over, or whose process was here and is gone, is rescued at once. All that is done beside the
-// heartbeats: slow answers there must not cost the lease.
+// The lease. As long as its heartbeats are answered, a node's tasks are its own. When they are not,
+// it stops everything it runs a while before others may take it, and goes on under a new name; what
+// was left under the old one is given back, also what was claimed without an answer. Leases of
+// others are looked at as well: what is left of a node whose lease is over, or whose process was
+// here and is gone, is rescued at once. All that is done beside the heartbeats: slow answers there
+// must not cost the lease.
 
 #include "service/engine/core.hpp"
 
@@ -127,7 +128,8 @@ task<> service::core::care_for_leases() {
     }
 }
 
-// Those under which nothing is left to do are forgotten, by the store as well: what comes late finds nothing.
+// Those under which nothing is left to do are forgotten, by the store as well: what comes late
+// finds nothing.
 task<> service::core::close_old_leases() {
     for (auto each = leases_.begin(); &*each != &current();) {
         if (each->is_unsure && &*each != claims_for_) {
@@ -142,8 +144,8 @@ task<> service::core::close_old_leases() {
     }
 }
 
-// What is its own must not be taken for crashed: tasks under a lease that is over, though nobody has noticed yet; and what
-// an old lease has to give back.
+// What is its own must not be taken for crashed: tasks under a lease that is over, though nobody
+// has noticed yet; and what an old lease has to give back.
 bool service::core::may_rescue() {
     const clock::duration heard_for = weir::now() - current().since;
     for (const lease& each : leases_) {
@@ -193,8 +195,8 @@ task<> service::core::look_after_others() {
     }
 }
 
-// So that others need not wait for its lease to end. When nothing else goes on: a heartbeat that comes after it would
-// register a node again.
+// So that others need not wait for its lease to end. When nothing else goes on: a heartbeat that
+// comes after it would register a node again.
 task<> service::core::say_goodbye() {
     cancel_scope limit(goodbye_limit);
     static_cast<void>(co_await limit.run(retire_all()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The life of a service. run() waits in the body of its group until it is stopped, and intercepts that stop: so
-// nothing else ends by itself. Then it claims no more and waits for what runs; what takes longer than it
-// may, or when a second stop comes, is stopped and given back. Only then do the loops end, the store is told that this
-// node is gone, and the stop goes on.
+// The life of a service. run() waits in the body of its group until it is stopped, and intercepts
+// that stop: so nothing else ends by itself. Then it claims no more and waits for what runs; what
+// takes longer than it may, or when a second stop comes, is stopped and given back. Only then do
+// the loops end, the store is told that this node is gone, and the stop goes on.
 
 #include "core/debug/fiber_namer.hpp"
 #include "service/engine/core.hpp"
@@ -18,7 +18,8 @@ namespace weir::service {
 
 using namespace std::chrono_literals;
 
-// What a run leaves behind, however it ends; and what its handlers are called where tasks are listed.
+// What a run leaves behind, however it ends; and what its handlers are called where tasks are
+// listed.
 class service::core::whole_run final : private weir::detail::fiber_namer {
 public:
     explicit whole_run(core& of) : of_(of) {
@@ -130,7 +131,8 @@ task<> service::core::wait_for(event& wake, clock::time_point until) {
     static_cast<void>(co_await limit.run(wake.wait()));
 }
 
-// ---- small things --------------------------------------------------------------------------------------
+// ---- small things
+// --------------------------------------------------------------------------------------
 
 timestamp service::core::now() const {
     if (options.wall_clock) {

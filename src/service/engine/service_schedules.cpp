@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Schedules, and what is removed in the end. A slot is fired by the store: the schedule moves on and the task is
-// made, both or none, and only from the slot that the service has seen; so several nodes fire it once, and a call
-// that fails is just made again.
+// Schedules, and what is removed in the end. A slot is fired by the store: the schedule moves on
+// and the task is made, both or none, and only from the slot that the service has seen; so several
+// nodes fire it once, and a call that fails is just made again.
 
 #include "service/engine/core.hpp"
 
@@ -59,7 +59,8 @@ task<> service::core::fire_due(clock::time_point& next) {
         } catch (const store_unavailable&) {
             throw;
         } catch (const std::exception& error) {
-            // A zone that this machine does not know, say: the others go on, and it is tried again at the next look.
+            // A zone that this machine does not know, say: the others go on, and it is tried again
+            // at the next look.
             log(log_level::error,
                 "the schedule '" + each.name + "' cannot be fired: " + error.what());
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Settling. One call at a time: what ends while it is under way goes with the next, so nothing waits for company,
-// and under load many share a transaction. What fails is repeated until it is answered: fences make that
-// harmless. What the store refuses is found by settling one by one, and is a failure then. Progress is told at most
-// ten times a second, the latest of each task.
+// Settling. One call at a time: what ends while it is under way goes with the next, so nothing
+// waits for company, and under load many share a transaction. What fails is repeated until it is
+// answered: fences make that harmless. What the store refuses is found by settling one by one, and
+// is a failure then. Progress is told at most ten times a second, the latest of each task.
 
 #include "service/engine/core.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One run of one task, and what its end means. The handler runs inside a scope that ends with its timeout; all who
-// want it to end stop that scope and wait, so a task is said to be cancelled when its handler has ended, and
-// not before. A handler that has its work done when the stop comes is believed.
+// One run of one task, and what its end means. The handler runs inside a scope that ends with its
+// timeout; all who want it to end stop that scope and wait, so a task is said to be cancelled when
+// its handler has ended, and not before. A handler that has its work done when the stop comes is
+// believed.
 
 #include "service/engine/core.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of states, and what a task may look like. Limits are those of what people type and databases index;
-// payloads are bounded by whoever reads them.
+// Names of states, and what a task may look like. Limits are those of what people type and
+// databases index; payloads are bounded by whoever reads them.
 
 #include "base/quoted.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Crockford's base 32: no letters that look like digits, and texts sort as the numbers do. 13 of them hold 65
-// bits, so the first one is '0' to '7'.
+// Crockford's base 32: no letters that look like digits, and texts sort as the numbers do. 13 of
+// them hold 65 bits, so the first one is '0' to '7'.
 
 #include <weir/service/task_id.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One attempt per run: the task's own retries are durable, so the client's are switched off. What the policies refuse
-// was not sent, and becomes a postponement.
+// One attempt per run: the task's own retries are durable, so the client's are switched off. What
+// the policies refuse was not sent, and becomes a postponement.
 
 #include "ws/utf8.hpp"
 
@@ -42,8 +42,8 @@ struct delivery_request {
     throw permanent_failure("http: " + what);
 }
 
-// They say where a request ends, whose it is, or what becomes of its connection, which other tasks share: who could
-// set them could speak for those.
+// They say where a request ends, whose it is, or what becomes of its connection, which other tasks
+// share: who could set them could speak for those.
 bool is_the_clients(std::string_view name) noexcept {
     constexpr std::array<std::string_view, 9> own = {"Connection", "Content-Length",    "Expect",
                                                      "Host",       "Keep-Alive",        "TE",
@@ -176,7 +176,8 @@ std::string shown(std::string_view text) {
     return std::string(text.substr(0, most)) + (text.size() > most ? "..." : "");
 }
 
-// Errors are seen by more people than payloads, and many a receiver takes its password from the query.
+// Errors are seen by more people than payloads, and many a receiver takes its password from the
+// query.
 class nameable {
 public:
     explicit nameable(const http::url& to) : whole_(to.text()), shown_(whole_) {
@@ -206,8 +207,9 @@ struct delivered {
     const http::headers& headers() const noexcept { return fields; }
 };
 
-// Tasks wait in the store, where it costs nothing, and not with a worker. How long an answer may take is a matter of
-// each request: the limit for all of them must not cut short those that ask for more.
+// Tasks wait in the store, where it costs nothing, and not with a worker. How long an answer may
+// take is a matter of each request: the limit for all of them must not cut short those that ask for
+// more.
 http::host_policies_options for_tasks(http::host_policies_options given) {
     given.max_attempts = 1;
     if (given.attempt_timeout > clock::duration::zero()) {  // else it is refused, as it should be

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The state machine of a connection, as TCP shows it to programs. Operations hang in their end while
-// they wait; whatever changes an end serves them at once, so that bytes go from the pipe straight into
-// the reader's buffer, and a stop that comes later finds them delivered.
+// The state machine of a connection, as TCP shows it to programs. Operations hang in their end
+// while they wait; whatever changes an end serves them at once, so that bytes go from the pipe
+// straight into the reader's buffer, and a stop that comes later finds them delivered.
 
 #include "testing/io/connection.hpp"
 

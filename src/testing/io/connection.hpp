@@ -4,7 +4,7 @@
 
 #include "testing/io/network_core.hpp"
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/io/buffer.hpp>
 #include <weir/loop.hpp>
 #include <weir/testing/io/simulated_stream.hpp>
@@ -18,8 +18,9 @@ namespace weir::testing::sim {
 // What an operation can fail with besides an errno.
 enum failure : int { already_closed = -1, closed_meanwhile = -2, already_used = -3 };
 
-// One way of a connection: bytes that travel, and bytes that have arrived and are not read yet. What
-// travels is cut into segments, each with the time of its arrival; one timer waits for the first.
+// One way of a connection: bytes that travel, and bytes that have arrived and are not read yet.
+// What travels is cut into segments, each with the time of its arrival; one timer waits for the
+// first.
 class pipe final : private weir::detail::timer {
 public:
     pipe(connection& of, int from_side) noexcept : of_(of), from_(from_side) {}

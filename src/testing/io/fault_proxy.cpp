@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A connection is a group of four tasks: for each direction one that reads pieces and notes when they are
-// due, and one that waits until then and passes them on. Between them is a queue with a bound, so that a
-// slow receiver slows its sender down through the proxy. A fault that ends the connection is an error in
-// one of the four; the group takes the others down, and then both sockets are reset.
+// A connection is a group of four tasks: for each direction one that reads pieces and notes when
+// they are due, and one that waits until then and passes them on. Between them is a queue with a
+// bound, so that a slow receiver slows its sender down through the proxy. A fault that ends the
+// connection is an error in one of the four; the group takes the others down, and then both sockets
+// are reset.
 
 #include "testing/io/random_source.hpp"
 

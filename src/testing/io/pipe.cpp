@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bytes lie in one string from the moment they are sent until they are read. Segments say how far the
-// front of what has arrived moves, and when; so that bytes cannot change or change places, whatever the
-// faults do to the times.
+// Bytes lie in one string from the moment they are sent until they are read. Segments say how far
+// the front of what has arrived moves, and when; so that bytes cannot change or change places,
+// whatever the faults do to the times.
 
 #include "testing/io/connection.hpp"
 

@@ -20,7 +20,8 @@ public:
         return mixed ^ (mixed >> 31);
     }
     std::uint64_t below(std::uint64_t end) noexcept { return end == 0 ? 0 : next() % end; }
-    // Draws only where there is something to decide, so that turning a fault off changes nothing else.
+    // Draws only where there is something to decide, so that turning a fault off changes nothing
+    // else.
     bool chance(double of) noexcept {
         return of > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < of;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A connect is a coroutine that plays the handshake: the request travels, finds a listener or not, and
-// the answer travels back. Links are looked up by the pair of hosts and live as long as the network's
-// core, which every connection keeps alive.
+// A connect is a coroutine that plays the handshake: the request travels, finds a listener or not,
+// and the answer travels back. Links are looked up by the pair of hosts and live as long as the
+// network's core, which every connection keeps alive.
 
 #include "testing/io/connection.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A million awaits of coroutines that are through at once, by symmetric transfer, without optimisation:
-// does the machine stack stay flat? Weir does not rely on it; see weir/detail/promise.hpp.
+// A million awaits of coroutines that are through at once, by symmetric transfer, without
+// optimisation: does the machine stack stay flat? Weir does not rely on it; see
+// weir/detail/promise.hpp.
 #include "trap.hpp"
 
 struct call {

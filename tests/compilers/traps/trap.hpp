@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the traps share: the smallest coroutine there is, an await that suspends, and objects that know
-// whether they were destroyed as often as they were made. A trap's main returns 0 where the compiler
-// does it right.
+// What the traps share: the smallest coroutine there is, an await that suspends, and objects that
+// know whether they were destroyed as often as they were made. A trap's main returns 0 where the
+// compiler does it right.
 #pragma once
 
 #include <coroutine>
@@ -48,7 +48,8 @@ struct coroutine {
     std::coroutine_handle<promise_type> handle;
 };
 
-// Suspends once, then gives the value. It has a constructor: as an aggregate it would be a trap itself.
+// Suspends once, then gives the value. It has a constructor: as an aggregate it would be a trap
+// itself.
 template <class T>
 struct pause {
     T value;

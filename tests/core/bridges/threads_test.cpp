@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Other threads: posts, submissions, foreign awaitables and stop tokens, in numbers and against each
-// other. To be run with the thread sanitizer too.
+// Other threads: posts, submissions, foreign awaitables and stop tokens, in numbers and against
+// each other. To be run with the thread sanitizer too.
 
 #include <weir/foreign.hpp>
 #include <weir/stop_token.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random trees of combinators with random delays, failures, cancellations and time limits, under random
-// schedules. Whatever happens: every child has ended when its combinator returns, values are in order
-// and complete, and each combinator ends in exactly one way.
+// Random trees of combinators with random delays, failures, cancellations and time limits, under
+// random schedules. Whatever happens: every child has ended when its combinator returns, values are
+// in order and complete, and each combinator ends in exactly one way.
 
 #include "support.hpp"
 

@@ -33,8 +33,8 @@ WEIR_TEST(Combinators, AWaitCanBeLimited) {
     EXPECT_TRUE(forever.cancelled());
 }
 
-// Debug mode reports tasks that were never awaited. Those that a stop or a time limit kept from being
-// awaited are no mistake.
+// Debug mode reports tasks that were never awaited. Those that a stop or a time limit kept from
+// being awaited are no mistake.
 weir::task<> outer_of(weir::task<std::string> inner) {
     (void)co_await std::move(inner);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// wait, as_completed and gather of handles: what they do to tasks that are not theirs, which is nothing.
+// wait, as_completed and gather of handles: what they do to tasks that are not theirs, which is
+// nothing.
 
 #include "support.hpp"
 

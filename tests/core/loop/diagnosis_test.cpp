@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The task tree, the names in it, and what debug mode reports. By itself, not united with others (tests/unite.cmake): the
-// namespace that makes is seen in the names.
+// The task tree, the names in it, and what debug mode reports. By itself, not united with others
+// (tests/unite.cmake): the namespace that makes is seen in the names.
 
 #include <support/loops.hpp>
 
-#include <weir/detail/loop_support.hpp>
+#include <weir/base/loop_support.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <source_location>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How loops end: with tasks that do not, drivers that fail, posts under way; and loops that are guests.
+// How loops end: with tasks that do not, drivers that fail, posts under way; and loops that are
+// guests.
 
 #include <support/loops.hpp>
 

@@ -2,9 +2,10 @@
 // How programs end by signals: child processes are asked to end, and what they print and return is
 // looked at.
 //
-// Not under the thread sanitizer: it holds a signal back until the next function that it intercepts,
-// and the system calls in which a loop sleeps are none of these, so that one that comes just before
-// the loop falls asleep is seen only when something else wakes it. These programs have one thread.
+// Not under the thread sanitizer: it holds a signal back until the next function that it
+// intercepts, and the system calls in which a loop sleeps are none of these, so that one that comes
+// just before the loop falls asleep is seen only when something else wakes it. These programs have
+// one thread.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)

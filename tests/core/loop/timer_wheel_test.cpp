@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The timer wheel against the obvious model: a sorted list.
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 
 #include <gtest/gtest.h>
 

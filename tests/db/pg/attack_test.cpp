@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Many queries at once, each with a mark that its answer must carry, under random stops, errors, transactions
-// and killed connections: nobody may ever get another's rows, and nothing may be left behind.
+// Many queries at once, each with a mark that its answer must carry, under random stops, errors,
+// transactions and killed connections: nobody may ever get another's rows, and nothing may be left
+// behind.
 
 #include "support.hpp"
 
@@ -224,8 +225,8 @@ TEST(pg_attack, a_loop_may_end_while_queries_run) {
     expect_descriptors(before);
 }
 
-// A part that is stopped before its savepoint was sent has none to go back to, nor has one that is stopped
-// when it was released: either way the rest is not spoilt.
+// A part that is stopped before its savepoint was sent has none to go back to, nor has one that is
+// stopped when it was released: either way the rest is not spoilt.
 WEIR_IO_TEST(pg_attack, a_part_that_is_stopped_at_its_ends_spoils_nothing) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
     co_await own.execute("CREATE TEMP TABLE parts(id int)");

@@ -12,7 +12,8 @@ using namespace weir;
 using namespace weir_test;
 using namespace std::chrono_literals;
 
-// ---- connecting --------------------------------------------------------------------------------------
+// ---- connecting
+// --------------------------------------------------------------------------------------
 
 WEIR_IO_TEST(pg_connect, takes_all_forms_of_urls) {
     const std::string port = std::to_string(pg_server().port());
@@ -92,7 +93,8 @@ WEIR_IO_TEST(pg_connect, says_why_not_without_secrets) {
     EXPECT_THROW(pg::database({.url = pg_url()}, {.pipeline = 0}), invalid_argument);
 }
 
-// ---- queries -----------------------------------------------------------------------------------------
+// ---- queries
+// -----------------------------------------------------------------------------------------
 
 WEIR_IO_TEST(pg_connection, answers_each_of_many_with_its_own) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
@@ -270,7 +272,8 @@ WEIR_IO_TEST(pg_connection, tells_notices_to_the_hook) {
     EXPECT_NE(said.find("no_such_table"), std::string::npos) << said;
 }
 
-// ---- databases ---------------------------------------------------------------------------------------
+// ---- databases
+// ---------------------------------------------------------------------------------------
 
 WEIR_IO_TEST(pg_database, shares_few_connections_among_many_queries) {
     pg::database shop({.url = pg_url()}, {.pool = {.max = 5}, .shared = 2});

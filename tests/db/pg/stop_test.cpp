@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stop at each moment of a query: the task goes on at once, the connection stays usable, and nobody else
-// notices.
+// A stop at each moment of a query: the task goes on at once, the connection stays usable, and
+// nobody else notices.
 
 #include "support.hpp"
 
@@ -152,7 +152,8 @@ WEIR_IO_TEST(pg_stop, a_script_drops_the_connection_and_is_cancelled) {
     EXPECT_EQ(running, 0);
 }
 
-// ---- transactions ------------------------------------------------------------------------------------
+// ---- transactions
+// ------------------------------------------------------------------------------------
 
 class pg_accounts {
 public:
@@ -217,7 +218,8 @@ WEIR_IO_TEST(pg_transaction, commits_and_undoes) {
     };
     WEIR_EXPECT_THROW(shop.transaction(blocked), timed_out);
 
-    // None of them left anything behind: not a value, a lock, nor a connection inside a transaction.
+    // None of them left anything behind: not a value, a lock, nor a connection inside a
+    // transaction.
     for (int i = 0; i < 6; ++i) {
         auto look = [&](pg::transaction& inside) -> task<int> {
             const int got =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server that is killed, frozen or shut down, and connections that are cut: clear errors, soon, and all is
-// well again when the server is back. No descriptor may be left behind.
+// A server that is killed, frozen or shut down, and connections that are cut: clear errors, soon,
+// and all is well again when the server is back. No descriptor may be left behind.
 
 #include "support.hpp"
 
@@ -8,7 +8,8 @@ namespace {
 
 using namespace pg_test;
 
-// Whether the database answers, within some tries: who was told that a connection is lost tries again.
+// Whether the database answers, within some tries: who was told that a connection is lost tries
+// again.
 task<bool> answers(pg::database& database, int tries = 100) {
     for (int attempt = 0; attempt < tries; ++attempt) {
         const std::string how = co_await outcome_of(database.query("SELECT 1"));
@@ -50,7 +51,8 @@ WEIR_IO_TEST(PgFaults, killed_and_restarted) {
         const std::string how_second = co_await timeout(5s, std::move(second));
         EXPECT_EQ(how_first, "lost, if harmless");
         EXPECT_EQ(how_second, "lost, if harmless");
-        // Nobody there: it is said at once, and nothing was done, once the connections that lay idle know.
+        // Nobody there: it is said at once, and nothing was done, once the connections that lay
+        // idle know.
         std::string away = "lost, if harmless";
         for (int idle = 0; idle <= 6 && away == "lost, if harmless"; ++idle) {
             away = co_await timeout(5s, outcome_of(database.query("SELECT 1")));
@@ -116,7 +118,8 @@ WEIR_IO_TEST(PgFaults, frozen) {
         const auto [one, two, three] =
             co_await gather(outcome_of(queries()), outcome_of(transacts()), outcome_of(queries()));
         for (const std::string& each : {one, two, three}) {
-            // Connecting takes its own time, of which a connection that was asked for before had more.
+            // Connecting takes its own time, of which a connection that was asked for before had
+            // more.
             EXPECT_TRUE(each == "late" || each == "lost, try again") << each;
         }
     }

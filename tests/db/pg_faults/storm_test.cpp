@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Thousands of queries that say who asked, while tasks are stopped, limits on time run out, connections are
-// cut and sessions are ended: every answer, also every error, must belong to its question, every transaction
-// be done wholly or not at all, and all must be well when the storm is over. With WEIR_STRESS it lasts longer.
+// Thousands of queries that say who asked, while tasks are stopped, limits on time run out,
+// connections are cut and sessions are ended: every answer, also every error, must belong to its
+// question, every transaction be done wholly or not at all, and all must be well when the storm is
+// over. With WEIR_STRESS it lasts longer.
 
 #include "support.hpp"
 
@@ -168,7 +169,8 @@ private:
         };
         co_await ending(tag, is_whole, database_.transaction(body));
     }
-    // Before the body has ended there is nothing to commit; then only a commit that was answered is sure.
+    // Before the body has ended there is nothing to commit; then only a commit that was answered is
+    // sure.
     task<> ending(std::int64_t tag, const bool& is_whole, task<> work) {
         struct at_the_end {
             storm& of;

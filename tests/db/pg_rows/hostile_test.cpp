@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hostile values and hostile SQL over a connection that many share: each is answered or refused by itself,
-// its neighbours in the pipeline do not notice, and no message tells the values.
+// Hostile values and hostile SQL over a connection that many share: each is answered or refused by
+// itself, its neighbours in the pipeline do not notice, and no message tells the values.
 
 #include <support/io.hpp>
 #include <support/peers/postgres.hpp>

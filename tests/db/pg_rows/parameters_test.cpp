@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whatever is given as a parameter comes back as it was, or is refused with a clear error: random values of
-// every type, and those that people attack with.
+// Whatever is given as a parameter comes back as it was, or is refused with a clear error: random
+// values of every type, and those that people attack with.
 
 #include "support.hpp"
 

@@ -356,7 +356,8 @@ WEIR_IO_TEST(PgCopy, on_one_connection_waits_for_its_turn) {
     EXPECT_EQ(all, 300);
 }
 
-// ---- LISTEN --------------------------------------------------------------------------------------------
+// ---- LISTEN
+// --------------------------------------------------------------------------------------------
 
 task<> notify(pg::database& database, std::string channel, std::string payload) {
     co_await database.execute("SELECT pg_notify($1, $2)", channel, payload);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Subscriptions against a real Redis: what is published, losses, silence, slow readers, stops. And TLS.
+// Subscriptions against a real Redis: what is published, losses, silence, slow readers, stops. And
+// TLS.
 
 #include <support/peers/redis.hpp>
 
@@ -125,8 +126,8 @@ WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
     co_await proxy.stop();
 }
 
-// Who reads slowly makes the messages wait elsewhere, until Redis has enough of it: in order and without a
-// gap up to then, which is told.
+// Who reads slowly makes the messages wait elsewhere, until Redis has enough of it: in order and
+// without a gap up to then, which is told.
 WEIR_IO_TEST(RedisSubscription, ASlowReaderKeepsNothing) {
     redis_server server({"--client-output-buffer-limit", "pubsub 1mb 1mb 0"});
     redis::client store({.port = server.port(), .reconnect_delay = 1ms});

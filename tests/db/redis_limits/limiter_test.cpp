@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract of shared limits, and what becomes of it when Redis is away: stopped, frozen, cut off in the
-// middle of a question, or made to forget its scripts and its keys.
+// The contract of shared limits, and what becomes of it when Redis is away: stopped, frozen, cut
+// off in the middle of a question, or made to forget its scripts and its keys.
 
 #include "support.hpp"
 

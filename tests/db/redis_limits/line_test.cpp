@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The line in front of a shared limit, on simulated time: order, questions, bounds, stops, and what becomes of
-// those who wait when nobody answers.
+// The line in front of a shared limit, on simulated time: order, questions, bounds, stops, and what
+// becomes of those who wait when nobody answers.
 
 #include "support.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A limit that processes share while they are killed at random and started again, and while Redis is: over
-// every interval the sum of what they let through stays within the bound. Each process writes its admissions to
-// a file, with the time at which Redis decided. WEIR_STRESS=1 does it for longer.
+// A limit that processes share while they are killed at random and started again, and while Redis
+// is: over every interval the sum of what they let through stays within the bound. Each process
+// writes its admissions to a file, with the time at which Redis decided. WEIR_STRESS=1 does it for
+// longer.
 
 #include "support.hpp"
 
@@ -208,8 +209,8 @@ TEST(SharedByProcesses, SlidingWindowKeepsItsBoundUnderKills) {
     kills_keep_the_bound(false);
 }
 
-// A Redis that is killed and comes back without what it knew: each time a full bucket, and no more. In an
-// interval with k restarts in it at most (k + 1) * burst + rate * t pass.
+// A Redis that is killed and comes back without what it knew: each time a full bucket, and no more.
+// In an interval with k restarts in it at most (k + 1) * burst + rate * t pass.
 TEST(SharedByProcesses, ARedisThatForgetsLetsOneBurstMorePass) {
     std::mt19937_64 random(3);
     redis_test::redis_server server;
@@ -231,8 +232,8 @@ TEST(SharedByProcesses, ARedisThatForgetsLetsOneBurstMorePass) {
     EXPECT_EQ(seen.alone, 0u);
 }
 
-// And with a limit of each process alone meanwhile: a tenth of it, for each of the three. Who is killed has a
-// full one again.
+// And with a limit of each process alone meanwhile: a tenth of it, for each of the three. Who is
+// killed has a full one again.
 TEST(SharedByProcesses, WithoutRedisEachKeepsToItsShare) {
     redis_test::redis_server server;
     server.stop();

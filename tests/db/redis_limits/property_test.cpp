@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared limits have the properties of the local ones: the scripts alone, at times of the test's choice; the
-// line in front of them, on simulated time; and both together, against a real Redis.
+// Shared limits have the properties of the local ones: the scripts alone, at times of the test's
+// choice; the line in front of them, on simulated time; and both together, against a real Redis.
 
 #include "support.hpp"
 
@@ -146,7 +146,8 @@ TEST(SharedScript, KeysGoAway) {
     EXPECT_EQ(window->expires_in(), -2);
 }
 
-// A clock that is set back by an hour: nobody waits for an hour, and nothing is let through a second time.
+// A clock that is set back by an hour: nobody waits for an hour, and nothing is let through a
+// second time.
 TEST(SharedScript, AClockThatIsSetBackNeitherBlocksNorMints) {
     const auto bucket = bucket_alone(connection(), 10, 5);
     const auto window = window_alone(connection(), 5);
@@ -198,8 +199,9 @@ TEST(SharedLine, SlidingWindowIsItsModel) {
     });
 }
 
-// Three processes, a network that is slow and loses questions and answers, tasks that are stopped: what is
-// taken stays within the bound, and whoever is let through was let through by somebody who took it.
+// Three processes, a network that is slow and loses questions and answers, tasks that are stopped:
+// what is taken stays within the bound, and whoever is let through was let through by somebody who
+// took it.
 TEST(SharedLine, KeepsTheBoundOverABadNetwork) {
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
         std::mt19937_64 random(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of shared limits share: the scripts alone, at times of the test's choice, and a decision that
-// is asked over a simulated network which may be slow and may lose answers.
+// What the tests of shared limits share: the scripts alone, at times of the test's choice, and a
+// decision that is asked over a simulated network which may be slow and may lose answers.
 #pragma once
 
 #include "db/redis/limit_scripts.hpp"

@@ -35,7 +35,8 @@ WEIR_IO_TEST(SqliteAttack, WritersShareCommits) {
     EXPECT_LT(database.stats().commits - commits_before, 400U);
 }
 
-// A model beside the database: what was reported as done is there, what was reported as failed is not.
+// A model beside the database: what was reported as done is there, what was reported as failed is
+// not.
 WEIR_IO_TEST(SqliteAttack, NeighboursThatFailOrStopDoNoHarm) {
     const place at;
     sqlite::database database = co_await open_with_table(at, {.sync = sqlite::durability::off});

@@ -243,7 +243,8 @@ WEIR_IO_TEST(Sqlite, StatementsMayBeUsedInsideEachOther) {
     EXPECT_EQ(seen, "124653");
 }
 
-// Some errors undo the whole transaction. Whoever goes on regardless has done nothing, and is told so.
+// Some errors undo the whole transaction. Whoever goes on regardless has done nothing, and is told
+// so.
 WEIR_IO_TEST(Sqlite, AnErrorThatIsIgnoredDoesNotEndTheTransaction) {
     const place at;
     sqlite::database database = co_await open_with_table(at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is outside goes wrong: the disk is full or broken, other processes hold the lock, the file is
-// deleted, replaced, damaged or not to be written. Calls fail with words that say so, their neighbours do not,
-// and the database goes on when the cause is gone.
+// What is outside goes wrong: the disk is full or broken, other processes hold the lock, the file
+// is deleted, replaced, damaged or not to be written. Calls fail with words that say so, their
+// neighbours do not, and the database goes on when the cause is gone.
 
 #include "faulty_disk.hpp"
 #include "support.hpp"
@@ -165,8 +165,8 @@ WEIR_IO_TEST(SqliteFaults, AFileThatMayNotGrow) {
     co_await fill_and_free(at.path(), [&] { limit.free(); }, SQLITE_IOERR);
 }
 
-// A file system of 3 MiB, of which a file holds one; where none may be mounted, SQLite is told that the
-// disk has so many pages.
+// A file system of 3 MiB, of which a file holds one; where none may be mounted, SQLite is told that
+// the disk has so many pages.
 WEIR_IO_TEST(SqliteFaults, AFullDisk) {
     const place at;
     const std::string small = (at.folder / "small").string();
@@ -290,8 +290,8 @@ WEIR_IO_TEST(SqliteFaults, ADatabaseThatAnotherHasForItselfCannotBeOpened) {
     co_await database.execute("INSERT INTO notes VALUES (1, 'x')");
 }
 
-// Its journal is to be changed while another process writes, as when several start at once on a new file: SQLite fails
-// there without asking who waits.
+// Its journal is to be changed while another process writes, as when several start at once on a new
+// file: SQLite fails there without asking who waits.
 WEIR_IO_TEST(SqliteFaults, ANewFileThatAnotherWritesIsWaitedFor) {
     weir_test::need("/usr/bin/python3", "python3");
     const place at;
@@ -434,8 +434,8 @@ WEIR_IO_TEST(SqliteFaults, SomeWritesDoNotWaitForTheDisk) {
     co_await database.transaction(nothing);
     EXPECT_GT(disk.syncs(), before);
 
-    // A sync that fails may have lost what was not synced before: it is brought into the file from memory,
-    // and nothing follows it in the log.
+    // A sync that fails may have lost what was not synced before: it is brought into the file from
+    // memory, and nothing follows it in the log.
     disk.fail_sync();
     const auto failed = co_await weir::settle(database.write(fails));
     const auto error = error_of(failed.error());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A disk that fails when it is told to: SQLite's own, with a hand on every write. It keeps nothing safe
-// from power cuts, so that tests do not wait for a real disk.
+// A disk that fails when it is told to: SQLite's own, with a hand on every write. It keeps nothing
+// safe from power cuts, so that tests do not wait for a real disk.
 #pragma once
 
 #include <sqlite3.h>
@@ -30,8 +30,8 @@ public:
         sqlite3_vfs_register(real_, 1);
     }
 
-    // The one of that number from now on, counted from 0, of all writes, truncations and syncs fails with
-    // that code; with -1 none does.
+    // The one of that number from now on, counted from 0, of all writes, truncations and syncs
+    // fails with that code; with -1 none does.
     void fail(int which, int code) {
         code_ = code;
         left_ = which;

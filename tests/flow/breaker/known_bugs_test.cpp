@@ -6,7 +6,8 @@
 namespace flow_breaker {
 namespace {
 
-// ---- the half-open state lets everybody through while the first trial runs ------------------------
+// ---- the half-open state lets everybody through while the first trial runs
+// ------------------------
 
 WEIR_TEST(KnownBugs, polly_216_only_the_permitted_trials_pass) {
     circuit_breaker breaker({.open_for = 1s});
@@ -77,7 +78,8 @@ WEIR_TEST(KnownBugs, resilience4j_1432_never_more_trials_under_way_than_permitte
     EXPECT_EQ(breaker.state(), circuit_state::closed);
 }
 
-// ---- late results ---------------------------------------------------------------------------------
+// ---- late results
+// ---------------------------------------------------------------------------------
 
 WEIR_TEST(KnownBugs, polly_217_results_of_the_closed_era_do_not_decide_the_trial) {
     circuit_breaker breaker({.consecutive_failures = 2, .open_for = 1s});
@@ -99,7 +101,8 @@ WEIR_TEST(KnownBugs, polly_217_results_of_the_closed_era_do_not_decide_the_trial
     EXPECT_EQ(breaker.state(), circuit_state::closed);
 }
 
-// ---- the trial's slot is never returned -----------------------------------------------------------
+// ---- the trial's slot is never returned
+// -----------------------------------------------------------
 
 WEIR_TEST(KnownBugs, resilience4j_544_an_ignored_error_returns_the_trial_slot) {
     circuit_breaker breaker({.open_for = 1s, .ignores = [](const weir::outcome_view& ended) {
@@ -173,7 +176,8 @@ WEIR_TEST(KnownBugs, a_cancelled_trial_returns_its_slot) {
     EXPECT_EQ(breaker.state(), circuit_state::closed);
 }
 
-// ---- what is nobody's failure ---------------------------------------------------------------------
+// ---- what is nobody's failure
+// ---------------------------------------------------------------------
 
 WEIR_TEST(KnownBugs, brpc_3532_the_callers_cancellation_does_not_trip_it) {
     circuit_breaker breaker({.consecutive_failures = 1, .failure_rate = 0.1, .minimum_calls = 1});

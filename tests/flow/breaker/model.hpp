@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A circuit breaker written to be obvious: it remembers everything and looks through all of it each time.
-// The real one is compared with it.
+// A circuit breaker written to be obvious: it remembers everything and looks through all of it each
+// time. The real one is compared with it.
 #pragma once
 
 #include <weir/flow/circuit_state.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How not to write a circuit breaker: the one of many tutorials, each of its mistakes to be switched on.
+// How not to write a circuit breaker: the one of many tutorials, each of its mistakes to be
+// switched on.
 #pragma once
 
 #include <weir/flow/decision/breaker.hpp>
@@ -15,8 +16,8 @@ struct mistakes {
     bool counts_stopped_calls = false;   // as failures
 };
 
-// Five failures in a row, open for a while, trial calls. The interface of the real one, so that the same
-// property can be asked of both.
+// Five failures in a row, open for a while, trial calls. The interface of the real one, so that the
+// same property can be asked of both.
 class naive_breaker {
 public:
     using token = weir::decision::breaker::token;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The decision of the breaker against a plain model: after any sequence of calls that begin, end and are
-// stopped, of times that pass or jump back, and of things done by hand, both say the same.
+// The decision of the breaker against a plain model: after any sequence of calls that begin, end
+// and are stopped, of times that pass or jump back, and of things done by hand, both say the same.
 
 #include "model.hpp"
 #include "naive_breaker.hpp"
@@ -185,7 +185,8 @@ TEST(BreakerProperty, TheModelVisitsEveryState) {
     }
 }
 
-// ---- how not to ----------------------------------------------------------------------------------
+// ---- how not to
+// ----------------------------------------------------------------------------------
 
 circuit_breaker_options simple_rules(unsigned seed) {
     return {.consecutive_failures = 1 + seed % 5,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The breaker under random schedules, failures, cancellations and timeouts: never more trials under way
-// than permitted, and no slot is ever lost.
+// The breaker under random schedules, failures, cancellations and timeouts: never more trials under
+// way than permitted, and no slot is ever lost.
 
 #include "support.hpp"
 

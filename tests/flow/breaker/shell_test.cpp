@@ -196,7 +196,8 @@ WEIR_TEST(BreakerShell, AStopMadeAnExceptionInsideIsStillAStop) {
     EXPECT_EQ(breaker.stats().stopped, 1u);
 }
 
-// ---- who is told ----------------------------------------------------------------------------------
+// ---- who is told
+// ----------------------------------------------------------------------------------
 
 class recorder final : public weir::observer {
 public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Adaptive limits: against a server of known capacity, in simulated time, the limit settles near what the
-// server can do at a time, and the latency stays bounded. And the contract of the shell.
+// Adaptive limits: against a server of known capacity, in simulated time, the limit settles near
+// what the server can do at a time, and the latency stays bounded. And the contract of the shell.
 
 #include "naive_limit.hpp"
 #include "support.hpp"
@@ -60,8 +60,8 @@ task<> load(adaptive_limit& limit, server& callee, double per_second, weir::cloc
     });
 }
 
-// Where the limit settles in theory: tolerance * capacity + sqrt(limit). On a small server the room that
-// is kept for trying more weighs more.
+// Where the limit settles in theory: tolerance * capacity + sqrt(limit). On a small server the room
+// that is kept for trying more weighs more.
 double settled_limit(double capacity) {
     double limit = capacity;
     for (int i = 0; i < 100; ++i) {
@@ -124,10 +124,11 @@ WEIR_TEST(AdaptiveSimulation, GradientFollowsAServerThatBecomesSlower) {
     EXPECT_LE(callee.slowest(), 500ms);
 }
 
-// ---- growth --------------------------------------------------------------------------------------
+// ---- growth
+// --------------------------------------------------------------------------------------
 
-// The limit after so many calls to a server whose latency grows with what is asked of it at a time. What
-// grows beyond what makes sense is a violation.
+// The limit after so many calls to a server whose latency grows with what is asked of it at a time.
+// What grows beyond what makes sense is a violation.
 template <class Algorithm>
 std::optional<std::string> growth(Algorithm& tried, double capacity, double demand, int rounds) {
     weir::clock::time_point now(1s);
@@ -238,7 +239,8 @@ TEST(AdaptiveLimit, OneOverloadIsOneDecrease) {
     EXPECT_EQ(tried.limit(), 25u);
 }
 
-// ---- the shell -----------------------------------------------------------------------------------
+// ---- the shell
+// -----------------------------------------------------------------------------------
 
 WEIR_TEST(AdaptiveLimit, WhatIsTooMuchIsRefusedAtOnce) {
     adaptive_limit limit({.initial = 2});

@@ -132,7 +132,8 @@ WEIR_TEST(Bulkhead, ALargeRequestIsNotStarved) {
     EXPECT_EQ(order, "abLsss");
 }
 
-// ---- priorities ----------------------------------------------------------------------------------
+// ---- priorities
+// ----------------------------------------------------------------------------------
 
 WEIR_TEST(Bulkhead, TheMoreImportantGoFirst) {
     weir::testing::in_ordinary_order();
@@ -224,7 +225,8 @@ WEIR_TEST(Bulkhead, ImportanceMayComeFromTheTask) {
     EXPECT_EQ(order, "hn");
 }
 
-// ---- resizing, destruction, policies -------------------------------------------------------------
+// ---- resizing, destruction, policies
+// -------------------------------------------------------------
 
 WEIR_TEST(Bulkhead, Resizing) {
     weir::testing::in_ordinary_order();

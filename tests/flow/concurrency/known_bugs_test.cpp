@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bugs that semaphores, bulkheads and queues of other libraries had, each with the number of its report.
+// Bugs that semaphores, bulkheads and queues of other libraries had, each with the number of its
+// report.
 
 #include "support.hpp"
 

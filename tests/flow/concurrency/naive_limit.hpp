@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How not to adapt a limit. A gradient whose idea of a good latency is a long average: under a lasting
-// overload the average becomes the queueing latency, which then is good, and the limit grows without end.
-// And an increase that does not ask whether the limit is in use.
+// How not to adapt a limit. A gradient whose idea of a good latency is a long average: under a
+// lasting overload the average becomes the queueing latency, which then is good, and the limit
+// grows without end. And an increase that does not ask whether the limit is in use.
 #pragma once
 
 #include <weir/flow/decision/limit_sample.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// After any sequence of asking, cancelling, giving back and resizing, those hold places who should, in the
-// order in which they should. And under any schedule, no place is lost or given twice.
+// After any sequence of asking, cancelling, giving back and resizing, those hold places who should,
+// in the order in which they should. And under any schedule, no place is lost or given twice.
 
 #include "naive_line.hpp"
 #include "support.hpp"
@@ -140,7 +140,8 @@ WEIR_TEST(BulkheadProperty, ThoseHoldPlacesWhoShould) {
     }
 }
 
-// ---- how not to ----------------------------------------------------------------------------------
+// ---- how not to
+// ----------------------------------------------------------------------------------
 
 std::optional<std::string> violation_with(const line_mistakes& made) {
     for (unsigned seed = 0; seed < 2000; ++seed) {
@@ -190,7 +191,8 @@ TEST(HowNotTo, OnePlaceIsGivenBackForMany) {
     EXPECT_TRUE(violation_with({.forgets_the_weight = true}));
 }
 
-// ---- schedules -----------------------------------------------------------------------------------
+// ---- schedules
+// -----------------------------------------------------------------------------------
 
 TEST(BulkheadProperty, PlacesAreConservedUnderAnySchedule) {
     expect_always([]() -> task<> {

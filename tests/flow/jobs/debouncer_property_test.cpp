@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The decisions against a plain model on random traces; the shells under random traffic; what others got
-// wrong.
+// The decisions against a plain model on random traces; the shells under random traffic; what
+// others got wrong.
 
 #include "naive_debouncer.hpp"
 #include "support.hpp"
@@ -16,7 +16,8 @@ constexpr clock::time_point at(int millisecond) {
     return clock::time_point(std::chrono::milliseconds(millisecond));
 }
 
-// ---- the decisions -------------------------------------------------------------------------------
+// ---- the decisions
+// -------------------------------------------------------------------------------
 
 struct history {
     std::vector<int> calls;          // when
@@ -163,7 +164,8 @@ TEST(ThrottleProperty, TheDecisionEqualsThePlainModel) {
     }
 }
 
-// ---- the shells ----------------------------------------------------------------------------------
+// ---- the shells
+// ----------------------------------------------------------------------------------
 
 // Calls numbered upwards; each is to be answered by a run with its own number or a later one.
 template <class Coalescer>
@@ -271,7 +273,8 @@ TEST(ThrottleProperty, RandomCalls) {
     });
 }
 
-// ---- the rules, and one that breaks them ---------------------------------------------------------
+// ---- the rules, and one that breaks them
+// ---------------------------------------------------------
 
 class real_debouncer {
 public:
@@ -314,10 +317,11 @@ WEIR_TEST(DebouncerHowNotTo, ARunningBodyIsLeftAlone) {
     EXPECT_TRUE(found.has_value());
 }
 
-// ---- known bugs ----------------------------------------------------------------------------------
+// ---- known bugs
+// ----------------------------------------------------------------------------------
 
-// leading, trailing and a maximum wait together: the keystroke after the one that max_wait let through
-// was never reported.
+// leading, trailing and a maximum wait together: the keystroke after the one that max_wait let
+// through was never reported.
 WEIR_TEST(KnownBugs, lodash_1934_the_last_event_is_not_lost) {
     std::vector<int> seen;
     weir::debouncer input({.delay = 100ms, .max_wait = 200ms, .leading = true},

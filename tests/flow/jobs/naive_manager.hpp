@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How not to write a task manager: cancelling only changes a flag that the worker does not look at, a
-// second task of one id overwrites the first, nothing is ever forgotten, and the end is no end.
+// How not to write a task manager: cancelling only changes a flag that the worker does not look at,
+// a second task of one id overwrites the first, nothing is ever forgotten, and the end is no end.
 #pragma once
 
 #include "support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Worker pools and debouncers whose jobs and arguments come back to them when they are destroyed, and that
-// outlive a loop.
+// Worker pools and debouncers whose jobs and arguments come back to them when they are destroyed,
+// and that outlive a loop.
 
 #include <weir/flow/debouncer.hpp>
 #include <weir/flow/worker_pool.hpp>

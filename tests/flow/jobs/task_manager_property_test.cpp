@@ -17,7 +17,8 @@ using weir::task_context;
 using weir::task_event_kind;
 using weir::task_manager;
 
-// ---- random lives --------------------------------------------------------------------------------
+// ---- random lives
+// --------------------------------------------------------------------------------
 
 // What happened to one submission, as its body and its submitter saw it.
 struct submission {
@@ -111,7 +112,8 @@ struct world {
         }
     }
 
-    // Each accepted task has one story, in order, with one end, which is what its body and the store say.
+    // Each accepted task has one story, in order, with one end, which is what its body and the
+    // store say.
     task<> check() {
         std::map<std::string, std::string> stories;
         while (auto event = co_await events.next()) {
@@ -197,9 +199,11 @@ TEST(TaskManagerProperty, RandomLivesOverAStoreThatIsSlowAndFails) {
     expect_always([] { return random_lives(3, true); }, 700);
 }
 
-// ---- races ---------------------------------------------------------------------------------------
+// ---- races
+// ---------------------------------------------------------------------------------------
 
-// A cancel after 0, 1, 2... turns of the loop, while the task is inserted, queued, started, run, stored.
+// A cancel after 0, 1, 2... turns of the loop, while the task is inserted, queued, started, run,
+// stored.
 TEST(TaskManagerProperty, CancelRacesStartAndCompletion) {
     for (int steps = 0; steps < 40; ++steps) {
         expect_always(
@@ -271,7 +275,8 @@ TEST(TaskManagerProperty, OneIdAtOnce) {
     });
 }
 
-// A finished task is removed while its id is submitted anew, over a store that fails: the new one stays.
+// A finished task is removed while its id is submitted anew, over a store that fails: the new one
+// stays.
 TEST(TaskManagerProperty, RemovalNeverHitsANewerTask) {
     expect_always(
         []() -> task<> {
@@ -298,7 +303,8 @@ TEST(TaskManagerProperty, RemovalNeverHitsANewerTask) {
         300);
 }
 
-// ---- a store that is gone ------------------------------------------------------------------------
+// ---- a store that is gone
+// ------------------------------------------------------------------------
 
 WEIR_TEST(TaskManagerProperty, AStoreThatStaysAwayStopsNothingElse) {
     dice random(9);
@@ -318,7 +324,8 @@ WEIR_TEST(TaskManagerProperty, AStoreThatStaysAwayStopsNothingElse) {
     EXPECT_GE(manager.stats().store_errors, 3u);
 }
 
-// Loses its store after the insertion: what cannot be recorded is not run, and the end is known from memory.
+// Loses its store after the insertion: what cannot be recorded is not run, and the end is known
+// from memory.
 class store_that_dies final : public weir::task_store {
 public:
     task<bool> insert(const task_record& fresh) override { return inner.insert(fresh); }
@@ -373,7 +380,8 @@ WEIR_TEST(TaskManagerProperty, AnEndThatCannotBeStoredIsKnownInMemory) {
     EXPECT_EQ(manager.stats().unsaved, 1u);
 }
 
-// ---- the rules, for any manager, and one that breaks them ----------------------------------------
+// ---- the rules, for any manager, and one that breaks them
+// ----------------------------------------
 
 class real_manager {
 public:
@@ -482,7 +490,8 @@ MANAGER_RULE(a_duplicate_changes_nothing)
 MANAGER_RULE(finished_tasks_are_bounded)
 MANAGER_RULE(nothing_is_accepted_after_the_end)
 
-// ---- known bugs ----------------------------------------------------------------------------------
+// ---- known bugs
+// ----------------------------------------------------------------------------------
 
 // A cancel was answered with success though nothing came of it.
 WEIR_TEST(KnownBugs, river_1245_a_cancel_that_is_reported_was_done) {

@@ -463,7 +463,8 @@ WEIR_TEST(TaskManager, ASubmitterThatIsCancelledHasSubmitted) {
     co_await manager.shutdown();
 }
 
-// ---- handlers by name, and a store that outlives the manager --------------------------------------
+// ---- handlers by name, and a store that outlives the manager
+// --------------------------------------
 
 WEIR_TEST(TaskManager, HandlersByName) {
     task_manager manager;
@@ -512,7 +513,8 @@ WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
     co_await manager.shutdown();
 }
 
-// ---- options and numbers -------------------------------------------------------------------------
+// ---- options and numbers
+// -------------------------------------------------------------------------
 
 TEST(TaskManager, BadOptionsAreRefused) {
     const auto with = [](weir::task_manager_options options) { task_manager made(options); };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stores for the tests: slow ones, failing ones, and one that checks what is asked of it. And executors.
+// Stores for the tests: slow ones, failing ones, and one that checks what is asked of it. And
+// executors.
 #pragma once
 
 #include "support.hpp"
@@ -16,8 +17,8 @@ namespace flow_tests {
 using weir::task_record;
 using weir::task_state;
 
-// Takes its time, fails now and then, before or after having done what was asked; and keeps watch: each
-// task goes through its states in order, and never leaves a final one.
+// Takes its time, fails now and then, before or after having done what was asked; and keeps watch:
+// each task goes through its states in order, and never leaves a final one.
 class trying_store final : public weir::task_store {
 public:
     explicit trying_store(dice& random, int fails_one_in = 0, bool is_slow = true)

@@ -17,7 +17,8 @@ using weir::shutdown_mode;
 using weir::when_queue_full;
 using weir::worker_pool;
 
-// ---- random traffic ------------------------------------------------------------------------------
+// ---- random traffic
+// ------------------------------------------------------------------------------
 
 struct traffic {
     explicit traffic(const weir::worker_pool_options& options) : options(options), pool(options) {}
@@ -151,7 +152,8 @@ TEST(WorkerPoolProperty, RandomTraffic) {
     expect_always(random_traffic, 2000);
 }
 
-// ---- races ---------------------------------------------------------------------------------------
+// ---- races
+// ---------------------------------------------------------------------------------------
 
 // A cancel at the moment at which the job ends, or is started.
 TEST(WorkerPoolProperty, CancelRacesStartAndCompletion) {
@@ -245,7 +247,8 @@ TEST(WorkerPoolProperty, OneIdWhileWaiting) {
     });
 }
 
-// ---- the rules, for any pool, and one that breaks them -------------------------------------------
+// ---- the rules, for any pool, and one that breaks them
+// -------------------------------------------
 
 class real_pool {
 public:
@@ -412,10 +415,11 @@ POOL_RULE(a_duplicate_changes_nothing)
 POOL_RULE(memory_is_bounded)
 POOL_RULE(survives_a_failure)
 
-// ---- known bugs ----------------------------------------------------------------------------------
+// ---- known bugs
+// ----------------------------------------------------------------------------------
 
-// A job that fails by itself while the pool drains: its result was taken for that of an interrupted one
-// and dropped, and whoever waited waited for ever.
+// A job that fails by itself while the pool drains: its result was taken for that of an interrupted
+// one and dropped, and whoever waited waited for ever.
 WEIR_TEST(KnownBugs, kestra_17129_a_failure_during_the_drain_is_delivered) {
     worker_pool pool({.workers = 2});
     auto fail = [](std::chrono::milliseconds after) -> task<int> {

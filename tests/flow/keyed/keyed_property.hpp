@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a limiter per key must do, as a function that finds what is wrong: on random traffic it decides
-// like one plain token bucket for each key in a map that never forgets, tells exactly how long to wait,
-// keeps at most so many keys, and is full only when so many keys really limit.
+// What a limiter per key must do, as a function that finds what is wrong: on random traffic it
+// decides like one plain token bucket for each key in a map that never forgets, tells exactly how
+// long to wait, keeps at most so many keys, and is full only when so many keys really limit.
 #pragma once
 
 #include <weir/flow/decision/keyed_gcra.hpp>

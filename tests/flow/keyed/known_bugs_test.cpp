@@ -18,8 +18,8 @@ using weir::task;
 using weir::testing::advance;
 using weir::testing::settle_all;
 
-// Every new address costs memory for ever. Ours keeps about as many as limit at a time, and never more
-// than it may.
+// Every new address costs memory for ever. Ours keeps about as many as limit at a time, and never
+// more than it may.
 WEIR_TEST(KnownBugs, governor_171_unbounded_keys) {
     weir::testing::once_is_enough();
     constexpr int visitors = 300'000;

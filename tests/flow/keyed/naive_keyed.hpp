@@ -62,7 +62,8 @@ private:
     std::list<int> order_;
 };
 
-// Bounded, but a key keeps its place for ever: honest clients are locked out by those who came first.
+// Bounded, but a key keeps its place for ever: honest clients are locked out by those who came
+// first.
 class never_forgets : public unbounded {
 public:
     explicit never_forgets(const traffic& how) : unbounded(how), max_keys_(how.max_keys) {}

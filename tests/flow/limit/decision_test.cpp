@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The decisions alone, under random traces: bounds, exact waits, no drift, refunds, old time stamps and
-// changes of the rate.
+// The decisions alone, under random traces: bounds, exact waits, no drift, refunds, old time stamps
+// and changes of the rate.
 
 #include "naive_limiters.hpp"
 #include "support.hpp"
@@ -174,8 +174,8 @@ TEST(LimiterDecision, OldTimeStampsNeverLetMorePass) {
     }
 }
 
-// After any refunds the bucket holds at most what it would hold if what was given back had never been taken;
-// and exactly that, if it was given back at once.
+// After any refunds the bucket holds at most what it would hold if what was given back had never
+// been taken; and exactly that, if it was given back at once.
 TEST(LimiterDecision, RefundsNeverMint) {
     for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
         std::mt19937_64 random(seed);

@@ -260,8 +260,8 @@ WEIR_TEST(KnownBugs, upstash_39_a_limit_of_one_passes_one) {
     }
 }
 
-// A burst, and what flows in after it, exceed the limit within one window. That is what a bucket is; the
-// window is for those who need it strict.
+// A burst, and what flows in after it, exceed the limit within one window. That is what a bucket
+// is; the window is for those who need it strict.
 template <class Limiter>
 task<std::vector<grant>> burst_after_idle(Limiter& limiter) {
     std::vector<grant> grants;
@@ -293,8 +293,8 @@ WEIR_TEST(KnownBugs, aiolimiter_298_at_most_the_limit_in_any_period) {
     EXPECT_EQ(exceeds_window(grants, 4, 2s), std::nullopt);
 }
 
-// The first in line needed more than there was; it was cancelled, and those behind it, who did not, were
-// left to wait.
+// The first in line needed more than there was; it was cancelled, and those behind it, who did not,
+// were left to wait.
 WEIR_TEST(KnownBugs, golang_37852_followers_that_fit_go_when_the_first_is_cancelled) {
     token_bucket bucket({.rate = 0.001, .burst = 10});
     EXPECT_TRUE(bucket.try_acquire(7));

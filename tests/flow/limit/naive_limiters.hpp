@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How not to write a rate limiter: each of these looks right and has one defect that is found in the
-// wild. The properties of support.hpp must catch every one of them.
+// How not to write a rate limiter: each of these looks right and has one defect that is found in
+// the wild. The properties of support.hpp must catch every one of them.
 #pragma once
 
 #include <weir/weir.hpp>
@@ -14,8 +14,8 @@ using weir::task;
 using time_point = weir::clock::time_point;
 using seconds = std::chrono::duration<double>;
 
-// Computes how long to wait, sleeps once, asks again, and goes on whatever the answer is. Of many who
-// wait at the same time, all wait equally long.
+// Computes how long to wait, sleeps once, asks again, and goes on whatever the answer is. Of many
+// who wait at the same time, all wait equally long.
 class sleeps_once_bucket {
 public:
     sleeps_once_bucket(double rate, double burst) : rate_(rate), burst_(burst), tokens_(burst) {}
@@ -94,7 +94,8 @@ private:
     std::deque<time_point> times_;
 };
 
-// Believes every time stamp: an old one turns the clock back, and the time until now flows in again.
+// Believes every time stamp: an old one turns the clock back, and the time until now flows in
+// again.
 class rewinding_decision {
 public:
     rewinding_decision(double rate, double burst) : rate_(rate), burst_(burst), tokens_(burst) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Limiters in unusual company: changed while somebody is on its way, told of things twice or from afar, with
-// extreme figures.
+// Limiters in unusual company: changed while somebody is on its way, told of things twice or from
+// afar, with extreme figures.
 
 #include <weir/flow/fixed_window.hpp>
 #include <weir/flow/leaky_bucket.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The line under random use, cancellation and timeouts, in hundreds of schedules: no token is lost, none is
-// used twice, and nobody waits for ever (a lost wake-up is a deadlock, which simulated time detects).
+// The line under random use, cancellation and timeouts, in hundreds of schedules: no token is lost,
+// none is used twice, and nobody waits for ever (a lost wake-up is a deadlock, which simulated time
+// detects).
 
 #include "support.hpp"
 #include "sync/support.hpp"
@@ -166,7 +167,8 @@ TEST(LimiterSchedules, OneTurnAtATimeWithAPauseBetween) {
     });
 }
 
-// A stop at every suspension of a waiter: before it waits, while it waits, and when it has been let through.
+// A stop at every suspension of a waiter: before it waits, while it waits, and when it has been let
+// through.
 TEST(LimiterSchedules, DestroyedAtAnyPoint) {
     expect_always([]() -> task<> {
         dice random;

@@ -22,8 +22,8 @@ TEST(LimiterThreads, TheStateIsLockFree) {
     EXPECT_TRUE(std::atomic<std::int64_t>::is_always_lock_free);
 }
 
-// Both threads ask with a clock of their own that the other's may be ahead of. In the end exactly the
-// burst and what flowed in have passed.
+// Both threads ask with a clock of their own that the other's may be ahead of. In the end exactly
+// the burst and what flowed in have passed.
 TEST(LimiterThreads, TwoThreadsGetWhatOneWould) {
     constexpr int steps = 50'000;
     gcra bucket({.rate = 1e6, .burst = 100});
@@ -78,8 +78,8 @@ TEST(LimiterThreads, RefundsAreNotLost) {
     EXPECT_DOUBLE_EQ(bucket.available(start), 100);
 }
 
-// While the rate changes all the time, nobody ever decides by half of the old terms and half of the new:
-// at one moment, no change can bring more than was there.
+// While the rate changes all the time, nobody ever decides by half of the old terms and half of the
+// new: at one moment, no change can bring more than was there.
 TEST(LimiterThreads, ChangesOfTheRateAreWhole) {
     for (int round = 0; round < 50; ++round) {
         gcra bucket({.rate = 1, .burst = 1000});

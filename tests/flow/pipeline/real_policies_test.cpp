@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pipelines of the library's own policies: what each sees of the others, and what a stop leaves behind.
+// Pipelines of the library's own policies: what each sees of the others, and what a stop leaves
+// behind.
 
 #include <weir/flow/bulkhead.hpp>
 #include <weir/flow/circuit_breaker.hpp>

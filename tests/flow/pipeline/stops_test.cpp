@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stops at every moment of calls that do everything a task can do, inside every stack of layers: nothing
-// is held afterwards, nothing is counted twice, and nothing begins anew.
+// Stops at every moment of calls that do everything a task can do, inside every stack of layers:
+// nothing is held afterwards, nothing is counted twice, and nothing begins anew.
 
 #include <weir/flow/bulkhead.hpp>
 #include <weir/flow/circuit_breaker.hpp>

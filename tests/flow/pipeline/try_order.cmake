@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Compiles SOURCE with CASE defined. It must fail and say SAYS; where SAYS is empty, it must compile.
+# Compiles SOURCE with CASE defined. It must fail and say SAYS; where SAYS is empty, it must
+# compile.
 
 execute_process(
     COMMAND "${COMPILER}" -std=c++20 -fsyntax-only "-D${CASE}" "-I${INCLUDE}" "${SOURCE}"

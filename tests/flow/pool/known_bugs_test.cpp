@@ -191,7 +191,8 @@ TEST(KnownBugs, hikaricp_1909_barging_does_not_starve_who_waits) {
     });
 }
 
-// Everybody who waits while there is room gets a connect of its own, whatever became of earlier ones.
+// Everybody who waits while there is room gets a connect of its own, whatever became of earlier
+// ones.
 TEST(KnownBugs, hikaricp_452_lost_signal_to_the_connector) {
     expect_always([]() -> task<> {
         server at;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What must hold for any pool, whatever its users do. Each check gives the violation it found, or an
-// empty text, so that it can be turned on pools that are known to be wrong.
+// What must hold for any pool, whatever its users do. Each check gives the violation it found, or
+// an empty text, so that it can be turned on pools that are known to be wrong.
 //
 // A pool here is a class made from a server and a maximum, with a coroutine acquire() that gives a
-// lease_type: *, ->, invalidate() and release(); disturb(dice), which shakes its settings, calm(), which
-// ends that, and a coroutine finish().
+// lease_type: *, ->, invalidate() and release(); disturb(dice), which shakes its settings, calm(),
+// which ends that, and a coroutine finish().
 #pragma once
 
 #include "support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Budgets on random traces against plain sums, and around real retries; the latency histogram against
-// sorting.
+// Budgets on random traces against plain sums, and around real retries; the latency histogram
+// against sorting.
 
 #include "naive_budget.hpp"
 #include "support.hpp"
@@ -131,7 +131,8 @@ TEST(RetryBudget, TokensAllowRetriesAboveHalf) {
     }
 }
 
-// As many extra attempts as the share of the calls allows, or the minimum; random comings and goings.
+// As many extra attempts as the share of the calls allows, or the minimum; random comings and
+// goings.
 TEST(RetryBudget, TheShareInFlightIsNeverExceeded) {
     for (unsigned seed = 0; seed < 500; ++seed) {
         std::mt19937 random(seed);
@@ -236,7 +237,8 @@ TEST(RetryBudget, BadOptionsAreNamed) {
     EXPECT_THROW(weir::retry_budget({.share = -0.1}), weir::invalid_argument);
 }
 
-// ---- the histogram -------------------------------------------------------------------------------
+// ---- the histogram
+// -------------------------------------------------------------------------------
 
 TEST(LatencyHistogram, PercentilesAreExactToAnEighth) {
     for (unsigned seed = 0; seed < 200; ++seed) {

@@ -10,7 +10,8 @@ namespace {
 
 using namespace retry_tests;
 
-// Attempts, cancellations and timeouts in any order: nothing is left running, nothing is counted twice.
+// Attempts, cancellations and timeouts in any order: nothing is left running, nothing is counted
+// twice.
 TEST(HedgeSchedules, NothingIsLeftBehind) {
     expect_always(
         []() -> task<> {

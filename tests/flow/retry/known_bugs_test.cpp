@@ -98,8 +98,8 @@ TEST(KnownBugs, failsafe_234_an_outer_timeout_leaves_no_inner_retries_running) {
         50);
 }
 
-// The timeout stopped an attempt, the retry saw that as one more failure, and the caller got an error of
-// the attempts instead of the timeout.
+// The timeout stopped an attempt, the retry saw that as one more failure, and the caller got an
+// error of the attempts instead of the timeout.
 WEIR_TEST(KnownBugs, polly_2278_the_timeout_surfaces_and_not_the_inner_error) {
     flaky work(1000, 300ms);
     weir::retry_policy policy({.max_attempts = 1000, .backoff = weir::constant_backoff(100ms)});

@@ -8,7 +8,8 @@
 
 namespace retry_tests {
 
-// Counts from the beginning of each window anew: around the turn, twice the reserve is spent at once.
+// Counts from the beginning of each window anew: around the turn, twice the reserve is spent at
+// once.
 class naive_fixed_window {
 public:
     explicit naive_fixed_window(const weir::ratio_budget& options) : options_(options) {}

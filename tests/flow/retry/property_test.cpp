@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Retry under random options and random failures: attempts exact, delays within bounds, no time lost and
-// none overdrawn. The same check finds the mistakes of the loops in naive_retry.hpp.
+// Retry under random options and random failures: attempts exact, delays within bounds, no time
+// lost and none overdrawn. The same check finds the mistakes of the loops in naive_retry.hpp.
 
 #include "naive_retry.hpp"
 #include "trial.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How retrying ends: what comes out, who is told, cancellation, the switch for tests, and bad options.
+// How retrying ends: what comes out, who is told, cancellation, the switch for tests, and bad
+// options.
 
 #include "support.hpp"
 
@@ -109,7 +110,8 @@ WEIR_TEST(RetryEndings, EverybodyIsTold) {
         << page.text();
 }
 
-// ---- cancellation --------------------------------------------------------------------------------
+// ---- cancellation
+// --------------------------------------------------------------------------------
 
 WEIR_TEST(RetryCancellation, IsNeverRetriedNorCounted) {
     int asked = 0;
@@ -165,7 +167,8 @@ TEST(RetryCancellation, AStopEndsItAtEveryPoint) {
     }
 }
 
-// ---- in tests ------------------------------------------------------------------------------------
+// ---- in tests
+// ------------------------------------------------------------------------------------
 
 WEIR_TEST(RetryOverride, SwitchesWaitingOff) {
     const weir::retry_override quick(weir::retry_mode::without_waiting);
@@ -211,7 +214,8 @@ WEIR_TEST(RetrySeeds, JitterDiffersFromCallToCallAndNotFromRunToRun) {
     EXPECT_EQ(twice[0], twice[1]);
 }
 
-// ---- bad options ---------------------------------------------------------------------------------
+// ---- bad options
+// ---------------------------------------------------------------------------------
 
 void expect_refused(const weir::retry_options& options, std::string_view text) {
     try {

@@ -103,7 +103,8 @@ WEIR_TEST(RetryPredicates, RefusalsAreRetriedIfTimeHeals) {
     EXPECT_EQ(calls, 1);
 }
 
-// ---- delays --------------------------------------------------------------------------------------
+// ---- delays
+// --------------------------------------------------------------------------------------
 
 WEIR_TEST(RetryDelays, WhatTheOutcomeAsksForIsTheLeast) {
     delays waits;
@@ -148,7 +149,8 @@ WEIR_TEST(RetryDelays, WhoAsksForTooMuchIsNotRetried) {
     EXPECT_EQ(weir::now(), begin);
 }
 
-// ---- time ----------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------
 
 WEIR_TEST(RetryTime, ADelayThatWouldPassTheLimitIsNotBegun) {
     flaky work(100);

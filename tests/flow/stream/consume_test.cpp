@@ -213,7 +213,8 @@ WEIR_TEST(Consume, MoveOnlyItems) {
     EXPECT_EQ(sum, 3);
 }
 
-// ---- with producers ------------------------------------------------------------------------------
+// ---- with producers
+// ------------------------------------------------------------------------------
 
 task<> produce_numbers(weir::queue<int>& to, dice& random, int first, int count, int fails_at) {
     for (int number = 0; number < count; ++number) {
@@ -290,7 +291,8 @@ WEIR_TEST(ProduceAndConsume, WhatEndsTheConsumersStopsTheProducers) {
     EXPECT_TRUE(numbers.is_closed());
 }
 
-// Stopped anywhere: each item that was put is processed, failed, interrupted, or still in the queue.
+// Stopped anywhere: each item that was put is processed, failed, interrupted, or still in the
+// queue.
 WEIR_TEST(ProduceAndConsume, AStopAddsUp) {
     for (std::uint64_t trace = 0; trace < 300; ++trace) {
         dice random(trace);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Properties of map_concurrent on random sources, calls, limits and consumers: every item once, in
-// order, never more than the limit in flight, never further read ahead; and however it ends, nothing
-// is left. The naive versions have none of these.
+// order, never more than the limit in flight, never further read ahead; and however it ends,
+// nothing is left. The naive versions have none of these.
 
 #include "naive_map.hpp"
 

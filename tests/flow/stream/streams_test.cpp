@@ -21,7 +21,8 @@ generator<int> every(weir::clock::duration interval, std::vector<int> numbers) {
     }
 }
 
-// ---- buffer --------------------------------------------------------------------------------------
+// ---- buffer
+// --------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, BufferReadsAheadSoFar) {
     probe watched;
@@ -68,7 +69,8 @@ WEIR_TEST(Streams, BufferGivesTheErrorAfterTheItems) {
     EXPECT_EQ(watched.sources_open, 0);
 }
 
-// ---- merge ---------------------------------------------------------------------------------------
+// ---- merge
+// ---------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, MergeGivesItemsAsTheyCome) {
     auto merged = weir::merge(every(300ms, {1, 2, 3}), every(200ms, {10, 20}), every(10s, {100}));
@@ -181,7 +183,8 @@ WEIR_TEST(Streams, MergeLosesNothingOnRandomTraces) {
     }
 }
 
-// ---- chunk_within --------------------------------------------------------------------------------
+// ---- chunk_within
+// --------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, ChunksAreGivenWhenFullOrWhenTheirTimeIsUp) {
     auto uneven = []() -> generator<int> {
@@ -276,7 +279,8 @@ WEIR_TEST(Streams, AStopAmidAChunkLeavesNothing) {
     }
 }
 
-// ---- throttle ------------------------------------------------------------------------------------
+// ---- throttle
+// ------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, ThrottleSpacesItems) {
     const auto begin = weir::now();
@@ -321,7 +325,8 @@ WEIR_TEST(Streams, ThrottleAsksALimiterForEachItem) {
     EXPECT_FALSE(one.locked());
 }
 
-// ---- zip -----------------------------------------------------------------------------------------
+// ---- zip
+// -----------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, ZipEndsWithTheShortest) {
     probe watched;
@@ -334,7 +339,8 @@ WEIR_TEST(Streams, ZipEndsWithTheShortest) {
     EXPECT_EQ(watched.sources_open, 0);
 }
 
-// ---- bad arguments -------------------------------------------------------------------------------
+// ---- bad arguments
+// -------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, BadArgumentsAreNamed) {
     EXPECT_THROW((void)weir::buffer(weir::range(3), 0), weir::invalid_argument);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of streams share: random traffic, and a probe that watches what a mapping does to its
-// source and its calls.
+// What the tests of streams share: random traffic, and a probe that watches what a mapping does to
+// its source and its calls.
 #pragma once
 
 #include "support/schedules.hpp"

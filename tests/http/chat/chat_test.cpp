@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chat example in Chromium, with a second person on a WebSocket of ours, and a network between that fails.
+// The chat example in Chromium, with a second person on a WebSocket of ours, and a network between
+// that fails.
 #include "support/io.hpp"
 #include "support/peers.hpp"
 

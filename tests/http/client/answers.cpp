@@ -452,7 +452,8 @@ WEIR_IO_TEST(HttpClientAnswers, ABodyThatTurnsBadWhileItIsAwaited) {
     co_await server.stop();
 }
 
-// Neither memory nor time without bounds: fields behind the body, and lines folded ten thousand times.
+// Neither memory nor time without bounds: fields behind the body, and lines folded ten thousand
+// times.
 WEIR_IO_TEST(HttpClientAnswers, TrailersAndFoldedLinesHaveLimits) {
     scripted_server script;
     tiny_server server(script.handler());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bodies as streams, both ways, and what is sent again when a kept connection turns out to have ended.
+// Bodies as streams, both ways, and what is sent again when a kept connection turns out to have
+// ended.
 
 #include "tiny_server.hpp"
 #include <support/io.hpp>
@@ -222,8 +223,8 @@ WEIR_IO_TEST(HttpClientNetwork, ContinueIsWaitedForWhenAsked) {
     co_await server.stop();
 }
 
-// A kept connection may be closed in the moment in which it is used again. What can be repeated without harm
-// is, on another connection; a POST is not.
+// A kept connection may be closed in the moment in which it is used again. What can be repeated
+// without harm is, on another connection; a POST is not.
 WEIR_IO_TEST(HttpClientNetwork, NothingIsSentTwiceUnlessItMayBe) {
     std::vector<std::string> seen_requests;
     tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The client against a server that answers whatever a test wants: what is sent, what is given, redirects,
-// limits, and what is refused.
+// The client against a server that answers whatever a test wants: what is sent, what is given,
+// redirects, limits, and what is refused.
 
 #include "tiny_server.hpp"
 #include <support/io.hpp>

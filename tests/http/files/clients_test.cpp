@@ -202,8 +202,8 @@ WEIR_IO_TEST(Clients, CurlAndCompression) {
     co_await own.end();
 }
 
-// What a handler flushes is there before it goes on, in every coding: Node waits for the first event
-// before it asks for the second.
+// What a handler flushes is there before it goes on, in every coding: Node waits for the first
+// event before it asks for the second.
 weir::task<> node_reads_events() {
     weir::event more;
     http::router routes;

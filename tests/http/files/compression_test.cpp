@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compression: what is compressed and what is not, that nothing gets lost on the way, and that nobody
-// who sends compressed bodies can do harm with them.
+// Compression: what is compressed and what is not, that nothing gets lost on the way, and that
+// nobody who sends compressed bodies can do harm with them.
 
 #include "serving.hpp"
 
@@ -284,8 +284,8 @@ WEIR_TEST(Compression, NotModifiedSaysWhatTheCacheHas) {
     EXPECT_EQ(resumed["Content-Encoding"], "gzip");
 }
 
-// Random bodies in random pieces with random flushes come out as they went in; and what was flushed can
-// be read at once.
+// Random bodies in random pieces with random flushes come out as they went in; and what was flushed
+// can be read at once.
 WEIR_TEST(Compression, StreamsInPiecesWithFlushes) {
     weir::testing::once_is_enough();
     std::mt19937 random(11);
@@ -460,7 +460,8 @@ WEIR_TEST(Compression, StoppedAnywhere) {
     }
 }
 
-// ---- requests ------------------------------------------------------------------------------------
+// ---- requests
+// ------------------------------------------------------------------------------------
 
 weir::task<http::response> echo(http::request& asked) {
     const bool is_encoded = asked.headers().contains("Content-Encoding");

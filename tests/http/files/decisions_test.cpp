@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is decided without reading anything: ranges, conditions, codings, paths; against tables and plain
-// models.
+// What is decided without reading anything: ranges, conditions, codings, paths; against tables and
+// plain models.
 
 #include "http/coding/content_coding.hpp"
 #include "http/files/conditions.hpp"
@@ -29,7 +29,8 @@ using http::detail::comparison;
 using http::detail::condition;
 using http::detail::range_choice;
 
-// ---- ranges --------------------------------------------------------------------------------------
+// ---- ranges
+// --------------------------------------------------------------------------------------
 
 std::string show(std::string_view header, std::uint64_t size, std::size_t most = 4) {
     std::vector<byte_range> chosen;
@@ -210,7 +211,8 @@ TEST(Ranges, LikeThePlainModel) {
     EXPECT_GT(parts, 1000);  // the generator finds what it is to find
 }
 
-// ---- conditions ----------------------------------------------------------------------------------
+// ---- conditions
+// ----------------------------------------------------------------------------------
 
 constexpr auto second = std::chrono::seconds(1);
 const auto changed = std::chrono::sys_seconds(std::chrono::seconds(1'700'000'000));
@@ -311,7 +313,8 @@ TEST(Conditions, IfRange) {
     EXPECT_FALSE(applies({{"If-Range", before_change}}, "\"a\"", 9 * second));
 }
 
-// ---- codings -------------------------------------------------------------------------------------
+// ---- codings
+// -------------------------------------------------------------------------------------
 
 TEST(Codings, Table) {
     struct row {
@@ -393,7 +396,8 @@ TEST(Codings, WhatIsWorthIt) {
     }
 }
 
-// ---- paths ---------------------------------------------------------------------------------------
+// ---- paths
+// ---------------------------------------------------------------------------------------
 
 std::string served(std::string_view sent, bool hides_dots = true) {
     const auto found = http::detail::served_path_of(sent, hides_dots);

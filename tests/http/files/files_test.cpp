@@ -146,7 +146,8 @@ WEIR_IO_TEST(Files, ConditionsAndStrongTags) {
         co_await ask(app, "/docs/plain.css", fields("Range", "bytes=4-8", "If-Range", "\"x\""));
     EXPECT_EQ(old.code, 200u);
 
-    // Another content of the same size and date has another tag: the inode's date cannot be set back.
+    // Another content of the same size and date has another tag: the inode's date cannot be set
+    // back.
     const place here;
     http::handler young = http::files(here.root);
     const seen before = co_await ask(young, "/a.txt");

@@ -77,8 +77,8 @@ WEIR_IO_TEST(Files, SymbolicLinks) {
     EXPECT_EQ(fresh.body, "next");
 }
 
-// Thousands of paths, built of everything that ever led out of a folder somewhere. Both ways of opening
-// are asked, and must agree.
+// Thousands of paths, built of everything that ever led out of a folder somewhere. Both ways of
+// opening are asked, and must agree.
 WEIR_IO_TEST(Files, NoPathLeadsOut) {
     const place here;
     http::handler app = http::files(here.root);
@@ -174,7 +174,8 @@ WEIR_IO_TEST(Files, NoPathLeadsOut) {
     EXPECT_GT(found, 20);
 }
 
-// A folder that is exchanged for a link to the outside, over and over, while its files are asked for.
+// A folder that is exchanged for a link to the outside, over and over, while its files are asked
+// for.
 WEIR_IO_TEST(Files, NoRaceLeadsOut) {
     const place here;
     write_file(here.root / "sub" / "secret.txt", "public");

@@ -25,8 +25,8 @@ inline void write_file(const fs::path& name, std::string_view content) {
     std::ofstream(name, std::ios::binary) << content;
 }
 
-// Until the next change of the file will have another date: the kernel dates inodes by a clock that ticks
-// every few milliseconds.
+// Until the next change of the file will have another date: the kernel dates inodes by a clock that
+// ticks every few milliseconds.
 inline void let_it_age(const fs::path& name) {
     struct stat found{};
     ASSERT_EQ(::stat(name.c_str(), &found), 0);

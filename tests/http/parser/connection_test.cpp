@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server over a network that cuts as it likes answers the requests that the parser sees in the same bytes,
-// in their order, and nothing else.
+// A server over a network that cuts as it likes answers the requests that the parser sees in the
+// same bytes, in their order, and nothing else.
 
 #include "http/server/conversation.hpp"
 #include "parse.hpp"

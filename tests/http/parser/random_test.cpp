@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random valid requests, several on one connection, written in random ways and cut at random places:
-// what is read is what was meant.
+// Random valid requests, several on one connection, written in random ways and cut at random
+// places: what is read is what was meant.
 
 #include "parse.hpp"
 #include "random_requests.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is accepted and what becomes of it; limits, met exactly and exceeded by one; input without an end.
+// What is accepted and what becomes of it; limits, met exactly and exceeded by one; input without
+// an end.
 
 #include "parse.hpp"
 

@@ -43,7 +43,8 @@ task<std::string> asks_with(http::handler& app, std::string_view name, std::stri
         std::string(answer.header("WWW-Authenticate"));
 }
 
-// ---- who may ask ---------------------------------------------------------------------------------
+// ---- who may ask
+// ---------------------------------------------------------------------------------
 
 WEIR_TEST(BearerAuth, LetsInThoseItKnows) {
     http::bearer_auth auth;
@@ -151,7 +152,8 @@ TEST(BearerAuth, NeverShowsATokenInErrors) {
     EXPECT_THROW(http::require_scope(""), invalid_argument);
 }
 
-// ---- how often -----------------------------------------------------------------------------------
+// ---- how often
+// -----------------------------------------------------------------------------------
 
 task<response> asks_from(http::handler& app, std::string_view host) {
     request asked(method::get, "/");
@@ -267,7 +269,8 @@ TEST(ClientLimit, RefusesBadOptions) {
                  invalid_argument);
 }
 
-// ---- who is behind a proxy -----------------------------------------------------------------------
+// ---- who is behind a proxy
+// -----------------------------------------------------------------------
 
 TEST(TrustedProxies, BelieveOnlyWhatProxiesWrote) {
     const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Router and middleware inside a server on real sockets, with curl as the client, and nginx as a proxy
-// before it.
+// Router and middleware inside a server on real sockets, with curl as the client, and nginx as a
+// proxy before it.
 
 #include <support/io.hpp>
 #include <support/peers.hpp>

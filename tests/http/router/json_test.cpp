@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON in and out: what is taken, what is refused and with which words; errors as problem+json, and headers.
+// JSON in and out: what is taken, what is refused and with which words; errors as problem+json, and
+// headers.
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -294,7 +295,8 @@ TEST(Json, AnyTextIsReadOrRefused) {
     EXPECT_GT(taken, 1500);
 }
 
-// ---- problems ------------------------------------------------------------------------------------
+// ---- problems
+// ------------------------------------------------------------------------------------
 
 template <class Error>
 http::response answer_to(const Error& error) {
@@ -412,7 +414,8 @@ TEST(Problem, RetryAfterIsInWholeSeconds) {
     EXPECT_EQ(http::to_retry_after(clock::duration::max()), "31536000");
 }
 
-// ---- headers, of which all answers are made ------------------------------------------------------
+// ---- headers, of which all answers are made
+// ------------------------------------------------------
 
 TEST(Headers, MayBeGivenTheirOwnText) {
     http::headers fields;

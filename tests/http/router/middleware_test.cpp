@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Middleware without a server: records of requests that no client can forge, limits of size and time, pages
-// of others, ids; and all of it stopped at any moment.
+// Middleware without a server: records of requests that no client can forge, limits of size and
+// time, pages of others, ids; and all of it stopped at any moment.
 
 #include <support/schedules.hpp>
 
@@ -47,7 +47,8 @@ http::handler throws_gone() {
     return [](request&) -> response { throw http::problem(status::gone, "gone"); };
 }
 
-// ---- records -------------------------------------------------------------------------------------
+// ---- records
+// -------------------------------------------------------------------------------------
 
 std::string brief(const access_record& record) {
     return std::string(record.method) + " " + std::string(record.target) + " " +
@@ -215,7 +216,8 @@ WEIR_TEST(AccessLog, SinksMayFail) {
     EXPECT_EQ(answer.body().text(), "fine");
 }
 
-// ---- how much and how long -----------------------------------------------------------------------
+// ---- how much and how long
+// -----------------------------------------------------------------------
 
 WEIR_TEST(BodyLimit, RefusesWhatIsTooLong) {
     http::handler app = http::with(http::body_limit(4), [](request& asked) -> task<response> {
@@ -289,7 +291,8 @@ WEIR_TEST(Deadline, IsNotMistakenForOthers) {
     EXPECT_THROW(http::deadline(1s, status::ok), invalid_argument);
 }
 
-// ---- pages of others -----------------------------------------------------------------------------
+// ---- pages of others
+// -----------------------------------------------------------------------------
 
 task<response> asks_as(http::handler& app, method which, std::string_view origin,
                        std::string_view wants = {}, std::string_view wants_headers = {}) {
@@ -394,7 +397,8 @@ TEST(Cors, RefusesWhatWouldBeWrong) {
     EXPECT_THROW(http::cors().allow_origins_if({}), invalid_argument);
 }
 
-// ---- ids -----------------------------------------------------------------------------------------
+// ---- ids
+// -----------------------------------------------------------------------------------------
 
 WEIR_TEST(RequestIds, AreTakenOverOrMade) {
     std::string seen;
@@ -433,7 +437,8 @@ WEIR_TEST(RequestIds, AreTakenOverOrMade) {
     EXPECT_EQ(answer.header("X-Request-Id").size(), 32u);
 }
 
-// ---- failures ------------------------------------------------------------------------------------
+// ---- failures
+// ------------------------------------------------------------------------------------
 
 WEIR_TEST(Answered, UnknownErrorsAreReported) {
     weir::testing::expect_report(report_kind::suppressed_error, "GET /x failed: a secret");
@@ -445,10 +450,11 @@ WEIR_TEST(Answered, UnknownErrorsAreReported) {
     EXPECT_EQ(answer.body().text().find("secret"), std::string_view::npos);
 }
 
-// ---- all together --------------------------------------------------------------------------------
+// ---- all together
+// --------------------------------------------------------------------------------
 
-// Requests through all middleware at once, stopped at any moment, or too late by themselves: each is recorded
-// once, and what was begun has ended.
+// Requests through all middleware at once, stopped at any moment, or too late by themselves: each
+// is recorded once, and what was begun has ended.
 TEST(Middleware, StoppedAnywhere) {
     int stopped = 0;
     int late = 0;

@@ -330,7 +330,8 @@ TEST(Router, RefusesBadPatternsByName) {
     app.get("/one/new", says(""));  // nothing of the other is left behind
 }
 
-// ---- against a plain matcher ---------------------------------------------------------------------
+// ---- against a plain matcher
+// ---------------------------------------------------------------------
 
 std::vector<std::string> split(std::string_view path) {
     std::vector<std::string> parts;

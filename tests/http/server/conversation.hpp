@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A client that says what it likes, byte by byte, and a server at the other end of a simulated connection.
+// A client that says what it likes, byte by byte, and a server at the other end of a simulated
+// connection.
 #pragma once
 
 #include <weir/http/server.hpp>
@@ -165,8 +166,8 @@ public:
     answer_reader answers;
 };
 
-// What the server answers to these bytes, up to the end of the connection, if the client sends nothing more
-// and waits.
+// What the server answers to these bytes, up to the end of the connection, if the client sends
+// nothing more and waits.
 inline weir::task<std::string> everything_said_to(std::string bytes, http::handler app,
                                                   http::server_options options = {}) {
     conversation with(std::move(app), options);

@@ -16,7 +16,8 @@ http::response says_ok(http::request&) {
     return http::response::text("ok");
 }
 
-// A handler that gives up a write, and writes on: the part that went out already would go out again.
+// A handler that gives up a write, and writes on: the part that went out already would go out
+// again.
 WEIR_TEST(Server, NothingFollowsAWriteThatWasStopped) {
     for (const bool minds : {true, false}) {
         bool was_refused = false;

@@ -17,7 +17,8 @@ weir::task<http::response> echoes(http::request& asked) {
     co_return http::response::text(std::move(body));
 }
 
-// Bytes, and the status that they are refused with. After each the connection ends, whatever follows.
+// Bytes, and the status that they are refused with. After each the connection ends, whatever
+// follows.
 struct attack {
     const char* name;
     std::string bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The server on real sockets: curl and wrk as clients, TLS, huge bodies, hooks, a drain, several loops.
+// The server on real sockets: curl and wrk as clients, TLS, huge bodies, hooks, a drain, several
+// loops.
 
 #include <support/io.hpp>
 #include <support/peers.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random clients over random networks, stopped, reset and drained at random moments: every answer that
-// comes whole is the right one, and nothing is left behind.
+// Random clients over random networks, stopped, reset and drained at random moments: every answer
+// that comes whole is the right one, and nothing is left behind.
 
 #include "conversation.hpp"
 #include <support/schedules.hpp>

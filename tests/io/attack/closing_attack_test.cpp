@@ -83,8 +83,8 @@ WEIR_IO_TEST(ClosingAttack, ClosingEndsWhateverIsUnderWay) {
     co_await expect_no_damage(dice(0));
 }
 
-// An operation that was made, and closed before its task came to start it: its share of the turn was
-// used up.
+// An operation that was made, and closed before its task came to start it: its share of the turn
+// was used up.
 WEIR_IO_TEST(ClosingAttack, ClosedBeforeItBegan) {
     both_ends ends = unix_pair();
     std::array<char, 10> buffer;

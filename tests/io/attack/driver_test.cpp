@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the io_uring driver must do as the epoll driver does, and what happens where it cannot be had.
+// What the io_uring driver must do as the epoll driver does, and what happens where it cannot be
+// had.
 
 #include "attack.hpp"
 

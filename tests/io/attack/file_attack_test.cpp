@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// File operations stopped at random: the kernel, or the thread, has let go of the buffer when the task
-// goes, and no descriptor is lost.
+// File operations stopped at random: the kernel, or the thread, has let go of the buffer when the
+// task goes, and no descriptor is lost.
 
 #include "attack.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams whose operations are stopped at random: no byte is lost or doubled, no connection is lost, and
-// the kernel touches no buffer after its task has gone.
+// Streams whose operations are stopped at random: no byte is lost or doubled, no connection is
+// lost, and the kernel touches no buffer after its task has gone.
 
 #include "attack.hpp"
 

@@ -78,8 +78,8 @@ WEIR_IO_TEST(Hostile, DestroyedWhileAsking) {
     co_await with_server(silence, body);
 }
 
-// Answers changed in a few places, cut, doubled or made up. Whatever they are, each question ends, with
-// addresses or a resolve_error.
+// Answers changed in a few places, cut, doubled or made up. Whatever they are, each question ends,
+// with addresses or a resolve_error.
 WEIR_IO_TEST(Hostile, MutatedAnswers) {
     std::mt19937 random(2024);
     auto handler = [&](const dns_question& asked) -> std::vector<packet> {
@@ -152,8 +152,8 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
     co_await with_server(handler, body);
 }
 
-// Askers come, share, time out and are cancelled at random, the server answers sometimes and late, the
-// cache is small, resolvers are destroyed in the middle of it. Everybody is answered, once.
+// Askers come, share, time out and are cancelled at random, the server answers sometimes and late,
+// the cache is small, resolvers are destroyed in the middle of it. Everybody is answered, once.
 WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
     std::mt19937 random(99);
     auto handler = [&](const dns_question& asked) -> std::vector<packet> {
@@ -216,7 +216,8 @@ WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
 }
 
 // No descriptor is left for a socket: an error at once, and all is well when there are some again.
-// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they cannot.
+// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they
+// cannot.
 #if !defined(__SANITIZE_ADDRESS__)
 WEIR_IO_TEST(Hostile, OutOfDescriptors) {
     auto body = [](fake_server& server) -> weir::task<> {

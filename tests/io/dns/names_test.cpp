@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What needs no server: names, the hosts file, the cache, the order of addresses; in simulated time.
+// What needs no server: names, the hosts file, the cache, the order of addresses; in simulated
+// time.
 
 #include "io/dns/dns_cache.hpp"
 #include "io/dns/host_name.hpp"

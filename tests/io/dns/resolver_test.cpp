@@ -363,7 +363,8 @@ WEIR_IO_TEST(Resolver, ThoseWhoAskForTheSameShareOneQuestion) {
     co_await with_server(slow, body);
 }
 
-// A box that swallows questions for IPv6: IPv4 is not held up for long, and what comes late is kept.
+// A box that swallows questions for IPv6: IPv4 is not held up for long, and what comes late is
+// kept.
 WEIR_IO_TEST(Resolver, DoesNotWaitLongForTheOtherFamily) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         std::vector<packet> made = answer_all(asked);

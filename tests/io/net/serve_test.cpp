@@ -184,7 +184,8 @@ WEIR_IO_TEST(Serve, TheDrainDeadlineCutsOff) {
     EXPECT_EQ(stats.active, 0u);
 }
 
-// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they cannot.
+// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they
+// cannot.
 #if !defined(__SANITIZE_ADDRESS__)
 WEIR_IO_TEST(Serve, OutOfDescriptors) {
     weir::io::listener door = weir::io::listen(address::loopback(0));

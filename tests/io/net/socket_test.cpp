@@ -237,8 +237,8 @@ WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
     EXPECT_EQ(ended, 3);
 }
 
-// A read that gives less than it had room for has not always emptied the socket: the system ends one
-// where descriptors were attached to a message, and at urgent data.
+// A read that gives less than it had room for has not always emptied the socket: the system ends
+// one where descriptors were attached to a message, and at urgent data.
 WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
     std::array<char, 100> got;
     int ends[2];

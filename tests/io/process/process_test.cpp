@@ -230,7 +230,8 @@ WEIR_IO_TEST(Process, CancellingAWaitEndsTheChild) {
     co_await until_no_children();
 }
 
-// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they cannot.
+// Not with the sanitizers of memory: they open pipes to look at it, and see errors where they
+// cannot.
 #if !defined(__SANITIZE_ADDRESS__)
 WEIR_IO_TEST(Process, WaitsAndEndsWithoutADescriptorLeft) {
     weir::process child({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// buffered_reader against a plain model: the whole text in a string, and a position. Random texts in
-// random chunks, random calls with random delimiters and limits, cut short by timeouts and cancellations
-// at random moments. A call that was cut short must have changed nothing; one that answers must answer
-// as the model does.
+// buffered_reader against a plain model: the whole text in a string, and a position. Random texts
+// in random chunks, random calls with random delimiters and limits, cut short by timeouts and
+// cancellations at random moments. A call that was cut short must have changed nothing; one that
+// answers must answer as the model does.
 
 #include "support.hpp"
 
@@ -224,7 +224,8 @@ private:
                 break;
             }
             case 6: {
-                // Cut short or not, these bytes are gone, unless the call was stopped before it began.
+                // Cut short or not, these bytes are gone, unless the call was stopped before it
+                // began.
                 bool began = false;
                 auto call = [&]() -> task<std::optional<std::string_view>> {
                     began = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// buffered_reader and buffered_writer: what each call promises, what they cost in memory, and what they
-// do with misuse and hostile input. That nothing is ever lost is attacked in buffered_property_test.cpp.
+// buffered_reader and buffered_writer: what each call promises, what they cost in memory, and what
+// they do with misuse and hostile input. That nothing is ever lost is attacked in
+// buffered_property_test.cpp.
 
 #include "support.hpp"
 #include "support/loops.hpp"
@@ -83,7 +84,8 @@ task<std::string> line_of(auto& reader, std::size_t limit = 100) {
     co_return line.has_value() ? std::string(*line) : "(end)";
 }
 
-// ---- reader --------------------------------------------------------------------------------------
+// ---- reader
+// --------------------------------------------------------------------------------------
 
 WEIR_TEST(BufferedReader, LinesInAnyChunks) {
     for (const std::vector<std::string>& chunks :
@@ -162,8 +164,8 @@ WEIR_TEST(BufferedReader, LimitsAreNamedAndExact) {
     EXPECT_EQ(empty, "");
 }
 
-// A peer that never ends its line gets no more memory than the limit is worth, and one that announces a
-// huge message none before it sends it.
+// A peer that never ends its line gets no more memory than the limit is worth, and one that
+// announces a huge message none before it sends it.
 WEIR_TEST(BufferedReader, MemoryFollowsWhatArrives) {
     simulated_network net;
     auto [near, far] = net.pair();
@@ -283,7 +285,8 @@ WEIR_TEST(BufferedReader, CanBeMovedBetweenCalls) {
     }
 }
 
-// ---- writer --------------------------------------------------------------------------------------
+// ---- writer
+// --------------------------------------------------------------------------------------
 
 WEIR_TEST(BufferedWriter, GathersAndPassesOn) {
     recording_sink sink;

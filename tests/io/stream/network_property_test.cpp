@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Properties of simulated connections under random networks, schedules and cancellations: bytes arrive in
-// order, unchanged, none twice and none missing unless the connection was reset; every byte sent is read
-// or counted as lost; the same seed gives the same run.
+// Properties of simulated connections under random networks, schedules and cancellations: bytes
+// arrive in order, unchanged, none twice and none missing unless the connection was reset; every
+// byte sent is read or counted as lost; the same seed gives the same run.
 
 #include "support.hpp"
 #include "support/loops.hpp"
@@ -12,7 +12,8 @@ namespace {
 
 using namespace stream_tests;
 
-// ---- one connection, both directions, readers and writers that are cancelled ----------------------------
+// ---- one connection, both directions, readers and writers that are cancelled
+// ----------------------------
 
 class duplex {
 public:
@@ -104,7 +105,8 @@ private:
             note_reset(way, error);
         }
     }
-    // Awaits the work, one time in so many under a cancellation or a timeout. True: it was cut short.
+    // Awaits the work, one time in so many under a cancellation or a timeout. True: it was cut
+    // short.
     template <class Work>
     task<bool> cut_at_random(Work work, std::size_t rarity) {
         const std::size_t how = random_.below(2 * rarity);
@@ -165,7 +167,8 @@ TEST(SimulatedNetworkProperty, BytesArriveInOrderOrTheConnectionIsReset) {
     EXPECT_FALSE(found.failed) << found.text();
 }
 
-// ---- a service and its clients --------------------------------------------------------------------------
+// ---- a service and its clients
+// --------------------------------------------------------------------------
 
 task<> echo(simulated_stream peer) {
     std::array<char, 100> buffer{};

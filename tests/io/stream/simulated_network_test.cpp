@@ -30,7 +30,8 @@ task<> write_all(simulated_stream& to, std::string data) {
     co_await to.write(data);
 }
 
-// ---- connecting ----------------------------------------------------------------------------------
+// ---- connecting
+// ----------------------------------------------------------------------------------
 
 WEIR_TEST(SimulatedNetwork, ConnectsAndAccepts) {
     simulated_network net({.link = {.latency = 10ms}});
@@ -103,7 +104,8 @@ WEIR_TEST(SimulatedNetwork, AFullBacklogMakesConnectsWait) {
     EXPECT_EQ(error, ECONNRESET);
 }
 
-// ---- time ----------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------
 
 WEIR_TEST(SimulatedNetwork, LatencyAndBandwidthAreExact) {
     simulated_network net({.link = {.latency = 10ms, .bandwidth = 1000, .segment = 100}});
@@ -159,7 +161,8 @@ WEIR_TEST(SimulatedNetwork, AWriteWaitsUntilThePeerReads) {
     EXPECT_EQ(net.stats().bytes_read, 6001u);
 }
 
-// ---- endings -------------------------------------------------------------------------------------
+// ---- endings
+// -------------------------------------------------------------------------------------
 
 WEIR_TEST(SimulatedStream, HalfCloseEndsOneDirection) {
     simulated_network net({.link = {.latency = 5ms}});
@@ -211,7 +214,8 @@ WEIR_TEST(SimulatedStream, OneReaderAndOneWriterAtATime) {
     co_await writing;
 }
 
-// What catches those who close without having read everything: the peer may lose what was sent to it.
+// What catches those who close without having read everything: the peer may lose what was sent to
+// it.
 WEIR_TEST(SimulatedStream, ClosingWithUnreadBytesResets) {
     simulated_network net({.link = {.latency = 5ms}});
     auto [near, far] = net.pair();
@@ -277,7 +281,8 @@ WEIR_TEST(SimulatedStream, ResetsReachBothEnds) {
     EXPECT_EQ(net.stats().resets, 3u);
 }
 
-// ---- partitions ----------------------------------------------------------------------------------
+// ---- partitions
+// ----------------------------------------------------------------------------------
 
 WEIR_TEST(SimulatedNetwork, APartitionHoldsEverythingUntilItHeals) {
     simulated_network net({.link = {.latency = 10ms}});
@@ -323,7 +328,8 @@ WEIR_TEST(SimulatedNetwork, SentBytesAreGivenUpInTheEnd) {
     EXPECT_EQ(error, ECONNRESET);
 }
 
-// ---- lifetimes -----------------------------------------------------------------------------------
+// ---- lifetimes
+// -----------------------------------------------------------------------------------
 
 WEIR_TEST(SimulatedNetwork, MayGoBeforeItsStreams) {
     simulated_stream near;

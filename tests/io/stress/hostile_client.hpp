@@ -20,9 +20,9 @@ struct client_plan {
 };
 
 // Connects in waves. Of each wave some connections talk and check the echo, others leave at once,
-// reset before or in the middle of an answer, close their half and read to the end, flood the server
-// without ever reading, or say nothing at all. After each wave a fresh connection has to be served:
-// the server is not stuck. Ends with 0, or says on stderr what went wrong and ends with 1.
+// reset before or in the middle of an answer, close their half and read to the end, flood the
+// server without ever reading, or say nothing at all. After each wave a fresh connection has to be
+// served: the server is not stuck. Ends with 0, or says on stderr what went wrong and ends with 1.
 pid_t start_client(const client_plan& plan);
 
 }  // namespace stress

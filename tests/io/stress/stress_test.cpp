@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A server against thousands of clients that come and go in waves and reset at random: it leaks
-// nothing, stalls for nobody, and is alone again in the end. With WEIR_STRESS set, 9,000 connections
-// at a time and many waves.
+// nothing, stalls for nobody, and is alone again in the end. With WEIR_STRESS set, 9,000
+// connections at a time and many waves.
 
 #include "hostile_client.hpp"
 #include "support/io.hpp"
@@ -124,8 +124,8 @@ weir::task<> waves() {
     EXPECT_EQ(stats.failed, 0U);
     EXPECT_EQ(stats.accept_errors, 0U);
     EXPECT_EQ(weir_test::open_descriptors(), descriptors);
-    // What the first part needed is kept for reuse; the others need no more. A hundred bytes lost per
-    // connection would show.
+    // What the first part needed is kept for reuse; the others need no more. A hundred bytes lost
+    // per connection would show.
 #if WEIR_RECYCLES_FRAMES
     const long bearable = 512 + static_cast<long>(plan.connections * plan.waves) / 10;
     EXPECT_LE(resident[2] - resident[1], bearable) << "KiB, after " << resident[1];

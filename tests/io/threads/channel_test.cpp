@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// channel: order, bounds, the end, cancellation of those who wait, and what waking another loop costs.
+// channel: order, bounds, the end, cancellation of those who wait, and what waking another loop
+// costs.
 
 #include "support.hpp"
 #include "support/loops.hpp"
@@ -157,8 +158,8 @@ WEIR_TEST(Channel, AStoppedSenderPassesItsPlaceOn) {
     EXPECT_EQ(last, 3);
 }
 
-// One of two receivers has a claim on the last item of a closed channel, and is stopped: the other, who
-// would have got the end, gets the item.
+// One of two receivers has a claim on the last item of a closed channel, and is stopped: the other,
+// who would have got the end, gets the item.
 WEIR_TEST(Channel, TheEndWaitsForClaims) {
     channel<int> numbers(2);
     auto first = weir::spawn([&]() -> task<> { (void)co_await numbers.receive(); });
@@ -195,8 +196,8 @@ WEIR_TEST(Channel, IsAStream) {
     co_await sender;
 }
 
-// Random senders and receivers on one loop, stopped at random, under whatever schedule is asked for.
-// Every item that was sent arrives exactly once, each sender's in order.
+// Random senders and receivers on one loop, stopped at random, under whatever schedule is asked
+// for. Every item that was sent arrives exactly once, each sender's in order.
 WEIR_TEST(Channel, RandomCancelsOnOneLoop) {
     dice random(11);
     for (int round = 0; round < 30; ++round) {
@@ -250,7 +251,8 @@ WEIR_TEST(Channel, RandomCancelsOnOneLoop) {
     }
 }
 
-// ---- threads ----------------------------------------------------------------------------------------
+// ---- threads
+// ----------------------------------------------------------------------------------------
 
 TEST(Channel, PlainThreadsBlock) {
     channel<int> numbers(2);
@@ -355,8 +357,9 @@ TEST(Channel, WakingALoopCostsOneCallAndNoneWhileItIsAwake) {
     EXPECT_EQ(received, 501);
 }
 
-// Many loops and threads on both sides; senders and receivers on loops are stopped and started again at
-// random. Every item whose send returned arrives once; what a stopped sender kept does not.
+// Many loops and threads on both sides; senders and receivers on loops are stopped and started
+// again at random. Every item whose send returned arrives once; what a stopped sender kept does
+// not.
 TEST(Channel, ManyLoopsThreadsAndRandomCancels) {
     constexpr int loop_pairs = 2;
     constexpr int thread_pairs = 1;

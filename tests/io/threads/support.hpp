@@ -56,7 +56,8 @@ bool soon(Condition holds) {
     return true;
 }
 
-// Counts how many there are, and fails the test when one dies on another thread than it was made on.
+// Counts how many there are, and fails the test when one dies on another thread than it was made
+// on.
 class homing {
 public:
     explicit homing(std::atomic<int>& alive) : alive_(&alive) { ++alive; }

@@ -353,7 +353,8 @@ TEST(ThreadPool, OutlivesALoopThatGaveUpOnACall) {
     EXPECT_TRUE(soon([&] { return pool.stats().completed == 1; }));
 }
 
-// ---- map ------------------------------------------------------------------------------------------
+// ---- map
+// ------------------------------------------------------------------------------------------
 
 WEIR_TEST(ParallelMap, KeepsTheOrder) {
     thread_pool pool({.max_threads = 3});
@@ -452,7 +453,8 @@ WEIR_TEST(ParallelMap, AStopEndsItBetweenItems) {
     EXPECT_EQ(pool.stats().running, 0u);
 }
 
-// ---- together with the rest -------------------------------------------------------------------------
+// ---- together with the rest
+// -------------------------------------------------------------------------
 
 WEIR_TEST(ThreadPool, IsAnExecutorForTheTaskManager) {
     thread_pool pool({.max_threads = 2});
@@ -469,8 +471,8 @@ WEIR_TEST(ThreadPool, IsAnExecutorForTheTaskManager) {
     co_await manager.shutdown();
 }
 
-// Several loops use one pool; callers are cancelled at random moments. Whatever happens, a function runs
-// at most once, and what it holds dies on its loop's thread.
+// Several loops use one pool; callers are cancelled at random moments. Whatever happens, a function
+// runs at most once, and what it holds dies on its loop's thread.
 TEST(ThreadPool, ManyLoopsAndRandomCancels) {
     constexpr int loops = 3;
     constexpr int calls_each = 1500;

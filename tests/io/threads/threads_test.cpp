@@ -295,8 +295,8 @@ WEIR_TEST(OnThreads, AStopReachesAllOfThem) {
     EXPECT_EQ(ended, 3);
 }
 
-// Loops that fail, end, cancel themselves or are cancelled from outside at random moments, while they pass
-// items to each other: all end, whatever comes first, and what is thrown fits.
+// Loops that fail, end, cancel themselves or are cancelled from outside at random moments, while
+// they pass items to each other: all end, whatever comes first, and what is thrown fits.
 TEST(RunOnThreads, RandomEnds) {
     for (unsigned round = 0; round < 120; ++round) {
         weir::channel<int> items(2);

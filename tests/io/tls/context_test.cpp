@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a context is made of: options that make no sense, files that cannot be used; and the sessions
-// that it keeps.
+// What a context is made of: options that make no sense, files that cannot be used; and the
+// sessions that it keeps.
 
 #include "support.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Peers that send garbage, change bytes on the way, drip, flood, or use the corners of the protocol.
-// Whatever they do, both ends come to an end, with an error or with exactly what was sent. Simulated
-// time finds what would wait for ever, and the address sanitizer what is lost.
+// Peers that send garbage, change bytes on the way, drip, flood, or use the corners of the
+// protocol. Whatever they do, both ends come to an end, with an error or with exactly what was
+// sent. Simulated time finds what would wait for ever, and the address sanitizer what is lost.
 
 #include "raw_peer.hpp"
 #include "support.hpp"
@@ -192,7 +192,8 @@ WEIR_TEST(TlsHostile, FloodsAreCutOff) {
     }
 }
 
-// ---- corners of the protocol ----------------------------------------------------------------------
+// ---- corners of the protocol
+// ----------------------------------------------------------------------
 
 // Key updates that ask for an answer: it comes, however many there were.
 WEIR_TEST(TlsHostile, AnswersKeyUpdates) {
@@ -253,8 +254,8 @@ WEIR_TEST(TlsHostile, RefusesToRenegotiate) {
     }
 }
 
-// A write was stopped in the middle of a record: an answer behind it would be garbage to the peer, who
-// would end a connection that is still good for reading.
+// A write was stopped in the middle of a record: an answer behind it would be garbage to the peer,
+// who would end a connection that is still good for reading.
 WEIR_TEST(TlsHostile, AnswersNothingBehindHalfARecord) {
     constexpr std::size_t capacity = 1000;
     two_ends ends = connected({}, {.capacity = capacity});
@@ -280,8 +281,8 @@ WEIR_TEST(TlsHostile, AnswersNothingBehindHalfARecord) {
     WEIR_EXPECT_THROW(reading, weir::io_error);
 }
 
-// A session from a host that lets everybody in does not open one that asks for certificates, and each
-// host is spoken to under its own rules.
+// A session from a host that lets everybody in does not open one that asks for certificates, and
+// each host is spoken to under its own rules.
 WEIR_TEST(TlsHostile, SessionsDoNotCarryOverToOtherHosts) {
     const tls::certificate second = ids().authority.issue({.names = "second.example"});
     const tls::context strict =

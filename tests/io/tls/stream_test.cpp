@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract of a byte stream, over transports that cut everything into pieces; ends and cut-offs;
-// stops at any point.
+// The contract of a byte stream, over transports that cut everything into pieces; ends and
+// cut-offs; stops at any point.
 
 #include "support.hpp"
 #include "support/schedules.hpp"
@@ -207,7 +207,8 @@ WEIR_TEST(TlsStream, CloseEndsWhatOthersDo) {
     }
 }
 
-// ---- stops ----------------------------------------------------------------------------------------
+// ---- stops
+// ----------------------------------------------------------------------------------------
 
 // A reader that gives up again and again gets every byte all the same.
 TEST(TlsStream, AStoppedReadLosesNothing) {

@@ -39,7 +39,8 @@ struct pipe {
     }
 };
 
-// How a transport behaves: at most so many bytes in a piece, drawn anew each time; so many on the way.
+// How a transport behaves: at most so many bytes in a piece, drawn anew each time; so many on the
+// way.
 struct manner {
     std::size_t most_read = 1 << 20;
     std::size_t most_written = 1 << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The API over real sockets, with a SQLite file: as curl sees it, and Python's JSON Schema, which judges the
-// description.
+// The API over real sockets, with a SQLite file: as curl sees it, and Python's JSON Schema, which
+// judges the description.
 
 #include "support/io.hpp"
 #include "support/peers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GET /events over a simulated network: what subscribers hear, how they come back, and what those can do who do
-// not listen.
+// GET /events over a simulated network: what subscribers hear, how they come back, and what those
+// can do who do not listen.
 
 #include "support.hpp"
 
@@ -94,7 +94,8 @@ new_task sleeper(int seconds, std::string queue = "default") {
 
 }  // namespace
 
-// Who opens a page sees the last minutes, though nobody watched; a service where nothing happens is left in peace.
+// Who opens a page sees the last minutes, though nobody watched; a service where nothing happens is
+// left in peace.
 WEIR_TEST(ServiceEvents, NumbersAreGatheredBeforeAnybodyWatches) {
     simulated_network net({.link = {.latency = 5ms}});
     served server(net);
@@ -305,8 +306,8 @@ WEIR_TEST(ServiceEvents, StrangersAreTurnedAway) {
     co_await server.stop();
 }
 
-// Many watch and some have frozen: submits take no longer, the others hear everything, and what waits for the frozen
-// is bounded.
+// Many watch and some have frozen: submits take no longer, the others hear everything, and what
+// waits for the frozen is bounded.
 WEIR_TEST(ServiceEvents, FrozenClientsDelayNobody) {
     simulated_network net({.link = {.latency = 1ms}});
     served server(net);
@@ -352,7 +353,8 @@ WEIR_TEST(ServiceEvents, FrozenClientsDelayNobody) {
     co_await server.stop();
 }
 
-// Whenever it is stopped, with clients that come, listen and go: nothing is left, and nothing is used that is gone.
+// Whenever it is stopped, with clients that come, listen and go: nothing is left, and nothing is
+// used that is gone.
 WEIR_TEST(ServiceEvents, AStopAtAnyMomentLeavesNothing) {
     for (int moment = 0; moment < 24; ++moment) {
         simulated_network net({.link = {.latency = 3ms}});

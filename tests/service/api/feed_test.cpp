@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The feed: topics, gathering under load, what those get who come back, and that nothing grows without bounds.
+// The feed: topics, gathering under load, what those get who come back, and that nothing grows
+// without bounds.
 
 #include "service/api/feed.hpp"
 
@@ -224,7 +225,8 @@ WEIR_TEST(ServiceFeed, WhoComesBackGetsWhatWasMissed) {
         tell(live, {event(4, task_view::pending)});
         EXPECT_EQ(again.heard.back().at("seq"), 4);
     }
-    // Nobody for long: the topic ends, and its positions are not known any more, though it is there again.
+    // Nobody for long: the topic ends, and its positions are not known any more, though it is there
+    // again.
     for (int i = 0; i < 30; ++i) {
         co_await weir::sleep(10s);
         tell(live, {event(5 + i, task_view::pending)});
@@ -273,8 +275,8 @@ WEIR_TEST(ServiceFeed, TopicsNobodyIsInCostNothing) {
     EXPECT_FALSE(live.has_members("stats"));
 }
 
-// Any order of changes, joins and leaves: who is there all the time has, in the end, the newest state of all tasks
-// that were shown, in messages without a gap.
+// Any order of changes, joins and leaves: who is there all the time has, in the end, the newest
+// state of all tasks that were shown, in messages without a gap.
 WEIR_TEST(ServiceFeed, TheLastStateIsTold) {
     for (unsigned seed = 0; seed < 30; ++seed) {
         std::mt19937 random(seed);

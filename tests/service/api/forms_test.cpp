@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks, queues and filters as JSON, both ways; times, ids, payloads; and whatever a client may send instead.
+// Tasks, queues and filters as JSON, both ways; times, ids, payloads; and whatever a client may
+// send instead.
 
 #include "service/api/json_forms.hpp"
 #include "service/api/latency_window.hpp"
@@ -52,7 +53,8 @@ std::string written(const task_record& task, task_part how = task_part::all) {
     return text;
 }
 
-// ---- random things ---------------------------------------------------------------------------------------
+// ---- random things
+// ---------------------------------------------------------------------------------------
 
 class dice {
 public:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Requests that are right, changed at random: members that are missing, of another type, too large, twice, of bytes that
-// are no text. Whatever comes, the answer is none of the 500s and as described; what is refused says why; what is taken
-// is what the description allows, and is there in the end.
+// Requests that are right, changed at random: members that are missing, of another type, too large,
+// twice, of bytes that are no text. Whatever comes, the answer is none of the 500s and as
+// described; what is refused says why; what is taken is what the description allows, and is there
+// in the end.
 
 #include "support.hpp"
 

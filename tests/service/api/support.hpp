@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A service with its API, in memory and simulated time; every answer is held against the description.
+// A service with its API, in memory and simulated time; every answer is held against the
+// description.
 #pragma once
 
 #include <weir/http/answered.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The service under load, while its process is killed at any moment, frozen past its lease, or asked to end. What
-// was acknowledged is run to its end; nothing is lost, nothing completes twice, and nothing is repeated without need.
+// The service under load, while its process is killed at any moment, frozen past its lease, or
+// asked to end. What was acknowledged is run to its end; nothing is lost, nothing completes twice,
+// and nothing is repeated without need.
 
 #include "support.hpp"
 
@@ -108,9 +109,10 @@ TEST(ServiceCrash, ATaskThatKillsItsProcessFailsInTheEnd) {
     weir::run(poison());
 }
 
-// Two on one database. One of them is stopped for longer than its lease: the other takes over, and what the first
-// one does when it wakes up counts for nothing. Stopped inside of a transaction it keeps the other one out instead;
-// on a slow machine that can be so in every round, hence more of them until a task was taken over.
+// Two on one database. One of them is stopped for longer than its lease: the other takes over, and
+// what the first one does when it wakes up counts for nothing. Stopped inside of a transaction it
+// keeps the other one out instead; on a slow machine that can be so in every round, hence more of
+// them until a task was taken over.
 task<> freeze_again_and_again(int rounds) {
     const place at;
     const std::vector<std::string> settings{"max_crashes=1000", "lease=800", "busy=1000"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processes that serve one database, clients that submit to them, and what must be true in the end, whatever was
-// done to the processes: held against the ledger that their handlers keep.
+// Processes that serve one database, clients that submit to them, and what must be true in the end,
+// whatever was done to the processes: held against the ledger that their handlers keep.
 #pragma once
 
 #include <service_store/stores.hpp>
@@ -94,8 +94,9 @@ private:
     std::string url_;
 };
 
-// Clients, each with one request under way. Half of them name their tasks by a key and repeat a submit until it is
-// answered; the others give up what they have no answer to, which may then have been made or not.
+// Clients, each with one request under way. Half of them name their tasks by a key and repeat a
+// submit until it is answered; the others give up what they have no answer to, which may then have
+// been made or not.
 class clients {
 public:
     explicit clients(int longest_ms, unsigned seed = 1) : random_(seed), longest_(longest_ms) {}
@@ -311,7 +312,8 @@ inline void check(const contents& kept, const book& ledger,
             EXPECT_LE(line.run, task.run);
             if (line.what == "begin") {
                 EXPECT_FALSE(begun.contains(line.run)) << "begun twice";
-                // Who was frozen just before it began does so when others have run the task already.
+                // Who was frozen just before it began does so when others have run the task
+                // already.
                 EXPECT_TRUE(begun.empty() || wanted.is_frozen || begun.rbegin()->first < line.run)
                     << "begun too late";
                 EXPECT_TRUE(begun.empty() || wanted.is_frozen || wanted.may_stop ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Trouble that leaves the process alive: a disk that takes nothing any more, and many dashboards of which some do not
-// read.
+// Trouble that leaves the process alive: a disk that takes nothing any more, and many dashboards of
+// which some do not read.
 
 #include "support.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cron slots: what is parsed and refused, and that no slot is missed or doubled when clocks are set.
+// Cron slots: what is parsed and refused, and that no slot is missed or doubled when clocks are
+// set.
 
 #include <weir/error.hpp>
 #include <weir/service/cron.hpp>
@@ -134,7 +135,8 @@ TEST(Cron, AgreesWithAWalkOverEveryMinute) {
         const timestamp end = begin + 48h;
         const bool is_time_of_day = minute[0] != '*' && hour[0] != '*';
 
-        // In UTC the same pattern has no changes: so local minutes can be asked there whether they match.
+        // In UTC the same pattern has no changes: so local minutes can be asked there whether they
+        // match.
         std::set<timestamp> in_utc;
         for (timestamp each = begin - 36h; each < end + 24h; in_utc.insert(each)) {
             each = times.next_after(each, "UTC");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The end of a service, and schedules: what runs is waited for, stopped and given back; slots are neither missed nor
-// fired twice.
+// The end of a service, and schedules: what runs is waited for, stopped and given back; slots are
+// neither missed nor fired twice.
 
 #include "process.hpp"
 
@@ -133,8 +133,8 @@ WEIR_TEST(ServiceDrains, AStoreThatIsAwayHoldsItUpForAShortTimeOnly) {
     }
 }
 
-// Stopped at every moment, once or twice, and run again: each task is completed once, no attempt was spent on the
-// way, none counts as crashed, and the store knows that the node is gone.
+// Stopped at every moment, once or twice, and run again: each task is completed once, no attempt
+// was spent on the way, none counts as crashed, and the store knows that the node is gone.
 task<> stopped_at(int moment, bool twice) {
     memory_store store(200us);
     std::map<task_id, int> completions;
@@ -193,7 +193,8 @@ WEIR_TEST(ServiceDrains, AtEveryMoment) {
     }
 }
 
-// The goodbye is said again where it fails, and where the node may be known though nobody has confirmed it.
+// The goodbye is said again where it fails, and where the node may be known though nobody has
+// confirmed it.
 WEIR_TEST(ServiceDrains, TheGoodbyeReachesTheStore) {
     for (const store_fault how : {store_fault::fails, store_fault::hangs, store_fault::fails_after,
                                   store_fault::hangs_after}) {
@@ -215,7 +216,8 @@ WEIR_TEST(ServiceDrains, TheGoodbyeReachesTheStore) {
     }
 }
 
-// ---- schedules -----------------------------------------------------------------------------------------
+// ---- schedules
+// -----------------------------------------------------------------------------------------
 
 schedule every_minute(missed_slots missed = missed_slots::run_latest) {
     schedule made;
@@ -364,7 +366,8 @@ WEIR_TEST(ServiceFires, AFaultNeitherLosesNorDoublesASlot) {
     }
 }
 
-// The zones of another machine, or of a later year: what cannot be worked out concerns its own schedule only.
+// The zones of another machine, or of a later year: what cannot be worked out concerns its own
+// schedule only.
 WEIR_TEST(ServiceFires, OneThatCannotBeWorkedOutHoldsUpNoOther) {
     memory_store store;
     std::vector<timestamp> slots;

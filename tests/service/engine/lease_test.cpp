@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several nodes on one store, that crash, freeze and come back: the failures of other task queues, one by one.
-// A crash is a process whose calls do not reach the store any more.
+// Several nodes on one store, that crash, freeze and come back: the failures of other task queues,
+// one by one. A crash is a process whose calls do not reach the store any more.
 
 #include "process.hpp"
 
@@ -44,8 +44,8 @@ public:
     bool is_dead = false;
 };
 
-// Failure 5: a crash spends the only attempt. Failure 4: a restarted node reuses its name, and orphans are never
-// rescued. Failure 11: a concurrency slot leaked by a crash.
+// Failure 5: a crash spends the only attempt. Failure 4: a restarted node reuses its name, and
+// orphans are never rescued. Failure 11: a concurrency slot leaked by a crash.
 WEIR_TEST(ServiceLease, ACrashCostsNoAttemptAndLeaksNoSlot) {
     memory_store store;
     queue_limits one;
@@ -290,8 +290,8 @@ WEIR_TEST(ServiceLease, WhoLivesKeepsItsTasks) {
     co_await second.running->end();
 }
 
-// Failures 1, 2 and 8: a node that cannot heartbeat stops what it runs before others may begin it, and when it
-// comes back, neither its results nor its errors touch what others have done.
+// Failures 1, 2 and 8: a node that cannot heartbeat stops what it runs before others may begin it,
+// and when it comes back, neither its results nor its errors touch what others have done.
 WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
     memory_store store;
     std::set<task_id> active;
@@ -344,8 +344,8 @@ WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
     co_await first.running->end();
 }
 
-// The same at every moment of freezing, for as long as the lease and longer: never twice at a time, in the end all
-// done, each once in the store.
+// The same at every moment of freezing, for as long as the lease and longer: never twice at a time,
+// in the end all done, each once in the store.
 WEIR_TEST(ServiceLease, FrozenAtEveryMoment) {
     weir::testing::once_is_enough();
     for (int moment = 0; moment < 60; ++moment) {

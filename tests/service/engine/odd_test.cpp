@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handlers that do odd things, and results that cannot be kept: each is a failure like any other, with words that say
-// which, and concerns no other task.
+// Handlers that do odd things, and results that cannot be kept: each is a failure like any other,
+// with words that say which, and concerns no other task.
 
 #include "process.hpp"
 #include "ws/utf8.hpp"
@@ -39,7 +39,8 @@ task<> waits_for_ever() {
     co_await sleep_forever();
 }
 
-// ---- results that cannot be kept -----------------------------------------------------------------------
+// ---- results that cannot be kept
+// -----------------------------------------------------------------------
 
 WEIR_TEST(ServiceOdd, AResultThatIsTooLongIsAFailure) {
     memory_store store;
@@ -92,7 +93,8 @@ public:
     task_id hated;
 };
 
-// Ten that end at the same time, with one whose result the store refuses; gives how many calls that took.
+// Ten that end at the same time, with one whose result the store refuses; gives how many calls that
+// took.
 task<int> one_poisonous_result(int away_at) {
     memory_store store;
     picky_store picky(store);
@@ -165,7 +167,8 @@ WEIR_TEST(ServiceOdd, OneThatCannotBeSettledAtAllHoldsUpNoOther) {
     co_await running.end();
 }
 
-// ---- what handlers throw -------------------------------------------------------------------------------
+// ---- what handlers throw
+// -------------------------------------------------------------------------------
 
 WEIR_TEST(ServiceOdd, WhateverIsThrownIsKeptInWords) {
     memory_store store;
@@ -278,7 +281,8 @@ WEIR_TEST(ServiceOdd, AHandlerThatStopsItselfHasFailed) {
     co_await running.end();
 }
 
-// ---- and when they are told to end ---------------------------------------------------------------------
+// ---- and when they are told to end
+// ---------------------------------------------------------------------
 
 WEIR_TEST(ServiceOdd, AHandlerThatHasItsWorkDoneIsBelieved) {
     memory_store store;
@@ -368,7 +372,8 @@ WEIR_TEST(ServiceOdd, ATimeoutIsNotUndoneByADrain) {
     EXPECT_EQ(second.state, task_state::cancelled);
 }
 
-// Nothing can end it by force: it holds its place, others go on, it is said once, and the end waits for it.
+// Nothing can end it by force: it holds its place, others go on, it is said once, and the end waits
+// for it.
 WEIR_TEST(ServiceOdd, AHandlerThatIgnoresItsEndIsSaidAndWaitedFor) {
     memory_store store;
     service_options options;

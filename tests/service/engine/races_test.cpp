@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What comes at the same time: cancels, timeouts, lost leases, drains and completions, at every moment and at random.
+// What comes at the same time: cancels, timeouts, lost leases, drains and completions, at every
+// moment and at random.
 
 #include "process.hpp"
 
@@ -11,8 +12,8 @@
 namespace weir::service::testing {
 namespace {
 
-// A cancel at every moment of a task's life: it ends as cancelled if its handler did not complete, and the handler
-// never runs on after that.
+// A cancel at every moment of a task's life: it ends as cancelled if its handler did not complete,
+// and the handler never runs on after that.
 WEIR_TEST(ServiceRaces, CancelAtEveryMoment) {
     for (int moment = 0; moment < 40; ++moment) {
         memory_store store(100us);
@@ -102,8 +103,8 @@ WEIR_TEST(ServiceRaces, WhatIsDueLaterStartsInTimeWheneverSubmitted) {
     }
 }
 
-// A process that was frozen while it looked after others, and wakes up when its own lease is over: what it has to give
-// back is not rescued as crashed, by itself.
+// A process that was frozen while it looked after others, and wakes up when its own lease is over:
+// what it has to give back is not rescued as crashed, by itself.
 WEIR_TEST(ServiceRaces, WhoWakesUpDoesNotRescueItself) {
     for (int moment = 0; moment < 60; ++moment) {
         memory_store store(1ms);
@@ -128,7 +129,8 @@ WEIR_TEST(ServiceRaces, WhoWakesUpDoesNotRescueItself) {
     }
 }
 
-// ---- everything at once --------------------------------------------------------------------------------
+// ---- everything at once
+// --------------------------------------------------------------------------------
 
 constexpr service_options quick{.workers = 5,
                                 .lease = 3s,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How tasks go when nothing is wrong with the store: run, fail, try again, time out, be cancelled, tell progress.
+// How tasks go when nothing is wrong with the store: run, fail, try again, time out, be cancelled,
+// tell progress.
 
 #include "support.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A store that fails, hangs, or loses its answers, at any call: nothing is lost, nothing is done twice, and the
-// service goes on by itself. Handlers keep a ledger of what they did, and the store must agree with it.
+// A store that fails, hangs, or loses its answers, at any call: nothing is lost, nothing is done
+// twice, and the service goes on by itself. Handlers keep a ledger of what they did, and the store
+// must agree with it.
 
 #include "support.hpp"
 
@@ -136,8 +137,9 @@ WEIR_TEST(ServiceTrouble, EachCallHangsOnceThoughItWasDone) {
     co_await every_call(store_fault::hangs_after);
 }
 
-// Many calls go wrong, in any way, for a minute: also so many that leases are lost. Where there is one node, what it began
-// is given back, and what it did not begin as well: nothing counts as crashed.
+// Many calls go wrong, in any way, for a minute: also so many that leases are lost. Where there is
+// one node, what it began is given back, and what it did not begin as well: nothing counts as
+// crashed.
 task<> many_faults(unsigned one_in, clock::duration lease) {
     memory_store store(1ms);
     service tasks(store,
@@ -211,7 +213,8 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayIsSaidOnceAndWaitedFor) {
     co_await running.end();
 }
 
-// Longer than the lease: what ran was stopped, given back as soon as it could be, and no crash was counted.
+// Longer than the lease: what ran was stopped, given back as soon as it could be, and no crash was
+// counted.
 WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
     for (const store_fault how : {store_fault::fails, store_fault::hangs}) {
         memory_store store;
@@ -244,8 +247,8 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
     }
 }
 
-// A claim without an answer, and then nothing until the lease is over: its tasks were never begun, so nothing of them
-// has crashed, however often.
+// A claim without an answer, and then nothing until the lease is over: its tasks were never begun,
+// so nothing of them has crashed, however often.
 WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsNoCrash) {
     for (const store_fault how : {store_fault::fails_after, store_fault::hangs_after}) {
         memory_store store;
@@ -315,7 +318,8 @@ WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsGivenBackAtTheEnd) {
     EXPECT_TRUE(nodes.empty());
 }
 
-// A handler that does not end when it is told to, and others take its task: not this process, as long as it runs here.
+// A handler that does not end when it is told to, and others take its task: not this process, as
+// long as it runs here.
 WEIR_TEST(ServiceTrouble, WhatDoesNotEndIsNotRunTwiceAtATime) {
     memory_store store;
     service tasks(store);

@@ -335,7 +335,8 @@ WEIR_IO_TEST(HttpDelivery, RefusesWhatCannotBeDelivered) {
         const std::string said = co_await ended(task, run);
         EXPECT_EQ(said.substr(0, 9), "for good:") << bad << " -> " << said;
     }
-    // Whoever says where a request ends could put another one behind it, on a connection that others use.
+    // Whoever says where a request ends could put another one behind it, on a connection that
+    // others use.
     for (const char* name : {"Content-Length", "transfer-encoding", "Host", "Connection", "TE",
                              "Upgrade", "Expect", "Trailer", "Keep-Alive", "Proxy-Authorization"}) {
         const auto task = task_with(R"({"url": "http://127.0.0.1/", "body": "x", "headers": {")" +

@@ -128,7 +128,8 @@ TEST(Options, ListsAreWrittenInEachPlace) {
     EXPECT_TRUE(has(name(call(more, {"WEIR_NAME=c ; d"})), "e; f"));
 }
 
-// A file of secrets, by flag or variable; the secret itself; a file that the configuration names; systemd's.
+// A file of secrets, by flag or variable; the secret itself; a file that the configuration names;
+// systemd's.
 TEST(Options, SecretsComeFromFilesToo) {
     const temporary_folder folder;
     const std::string by_flag = folder.write("flag", "token-number-one-of-four\n");
@@ -161,7 +162,8 @@ TEST(Options, SecretsComeFromFilesToo) {
     EXPECT_FALSE(has(wrong.err, "whsec_nothing")) << wrong.err;
 }
 
-// What serving would refuse, checking does; it says what, where it was said, and what would be right.
+// What serving would refuse, checking does; it says what, where it was said, and what would be
+// right.
 TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     const temporary_folder folder;
     const std::string database = folder / "tasks.db";
@@ -244,7 +246,8 @@ TEST(Options, MistakesInTheFileAreFoundWithTheirLine) {
     const said none = call({"serve", "--check"}, {"WEIR_CONFIG=" + (folder / "none").string()});
     EXPECT_EQ(none.code, 2);
     EXPECT_TRUE(has(none.err, "No such file")) << none.err;
-    // Line ends and a mark at the beginning, as Windows writes them; the file before the command, and after it.
+    // Line ends and a mark at the beginning, as Windows writes them; the file before the command,
+    // and after it.
     const std::string path = folder.write(
         "weir.toml", "\xef\xbb\xbf[serve]\r\nworkers = 7 # few\r\nlisten=127.0.0.1:0\r\n");
     const std::string database = folder / "tasks.db";

@@ -282,7 +282,8 @@ WEIR_STORE_TEST(Store, ProgressIsSeen) {
     EXPECT_EQ(read.message, "");
 }
 
-// ---- leases and fences: what peers get wrong ---------------------------------------------------------------
+// ---- leases and fences: what peers get wrong
+// ---------------------------------------------------------------
 
 WEIR_STORE_TEST(Store, WhoHasNoLeaseGetsNothing) {
     co_await at.submit_many(3);
@@ -395,7 +396,8 @@ WEIR_STORE_TEST(Store, ATaskThatKillsItsProcessFailsInTheEnd) {
     EXPECT_EQ(again.tasks.at(0).crashes, 0U);
 }
 
-// Many, of several nodes, with some that are to end among them: all are found, however they are ordered.
+// Many, of several nodes, with some that are to end among them: all are found, however they are
+// ordered.
 WEIR_STORE_TEST(Store, ARescueFindsAll) {
     const std::vector<task_id> ids = co_await at.submit_many(1500);
     for (const char* const node : {"a", "b", "c"}) {

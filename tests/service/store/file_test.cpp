@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nodes that cannot be seen, files of older versions, and files that are moved, deleted or replaced while they are open.
+// Nodes that cannot be seen, files of older versions, and files that are moved, deleted or replaced
+// while they are open.
 
 #include "service/engine/node_identity.hpp"
 #include "service/store/sqlite/sqlite_schema.hpp"
@@ -39,9 +40,11 @@ task<std::unique_ptr<store>> open_quickly(std::string path) {
     co_return opened;
 }
 
-// ---- nodes ---------------------------------------------------------------------------------------------
+// ---- nodes
+// ---------------------------------------------------------------------------------------------
 
-// Another user's process may be hidden from /proc (hidepid): then it is not there, and alive all the same.
+// Another user's process may be hidden from /proc (hidepid): then it is not there, and alive all
+// the same.
 TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
     const weir_test::temporary_folder hidden;
     const std::string nothing = hidden.path().string();
@@ -71,7 +74,8 @@ TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
     EXPECT_FALSE(detail::is_gone(other));
 }
 
-// ---- versions ------------------------------------------------------------------------------------------
+// ---- versions
+// ------------------------------------------------------------------------------------------
 
 task<> make_version_1(std::string path) {
     sqlite::database file = co_await sqlite::open(path);
@@ -128,7 +132,8 @@ WEIR_IO_TEST(StoreFile, AFileOfVersion1LosesNothing) {
     EXPECT_EQ(queues.at(2).limits.max_running, 4U);  // mail
     EXPECT_TRUE(queues.at(2).is_paused);
 
-    // And it works on: what is due is claimed, what the dead one ran is rescued, what failed is retried.
+    // And it works on: what is due is claimed, what the dead one ran is rescued, what failed is
+    // retried.
     const timestamp now = start();
     co_await kept->heartbeat(bench::node("new", now + 1h), now);
     const heartbeat_answer late = co_await kept->heartbeat(bench::node("died", now + 1h), now);
@@ -161,7 +166,8 @@ WEIR_IO_TEST(StoreFile, AFileOfVersion1LosesNothing) {
     EXPECT_EQ(version, std::ssize(detail::schema_steps()));
 }
 
-// A step that fails half-way: what it did before is undone, and the version before is there as it was.
+// A step that fails half-way: what it did before is undone, and the version before is there as it
+// was.
 WEIR_IO_TEST(StoreFile, AStepThatFailsLeavesTheVersionBefore) {
     const place at;
     co_await make_version_1(at.path());
@@ -227,7 +233,8 @@ WEIR_IO_TEST(StoreFile, SeveralMayBringAFileUpToDate) {
     }
 }
 
-// ---- places --------------------------------------------------------------------------------------------
+// ---- places
+// --------------------------------------------------------------------------------------------
 
 // Empty if it was made.
 task<std::string> refusal_of_submit(store& by) {

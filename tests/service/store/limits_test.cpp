@@ -51,8 +51,8 @@ WEIR_STORE_TEST(StoreLimits, QueuesTakeTurns) {
     EXPECT_EQ(rest.tasks.size(), 48U);
 }
 
-// Random keys that come and go, with and without limits. Whoever waits and could run sees at most one task of each
-// other key before its own.
+// Random keys that come and go, with and without limits. Whoever waits and could run sees at most
+// one task of each other key before its own.
 WEIR_STORE_TEST(StoreLimits, NobodyIsPassedTwice) {
     std::mt19937 random(11);
     struct key_state {
@@ -212,7 +212,8 @@ WEIR_STORE_TEST(StoreLimits, APausedQueueRests) {
     EXPECT_TRUE(read.is_paused);
 }
 
-// At random times: in no interval begin more than burst + rate * t, and at next_at one may, not before.
+// At random times: in no interval begin more than burst + rate * t, and at next_at one may, not
+// before.
 WEIR_STORE_TEST(StoreLimits, RatesAreExact) {
     std::mt19937 random(5);
     co_await at.beat("a", 24h);

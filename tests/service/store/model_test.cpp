@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A plain model beside the store, and random operations on both: after each one all counts must be the same, and in
-// the end every task.
+// A plain model beside the store, and random operations on both: after each one all counts must be
+// the same, and in the end every task.
 
 #include "stores.hpp"
 

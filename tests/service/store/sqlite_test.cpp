@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be wrong with a file: it is none of ours, too new, locked, read-only, on a disk that is full or fails. And
-// several stores on one file, and calls that are stopped at any moment.
+// What can be wrong with a file: it is none of ours, too new, locked, read-only, on a disk that is
+// full or fails. And several stores on one file, and calls that are stopped at any moment.
 
 #include "stores.hpp"
 #include <db_sqlite/faulty_disk.hpp>

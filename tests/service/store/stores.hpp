@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every store must do, whichever it is: tests with WEIR_STORE_TEST run on all stores that are listed here. Times
-// are made up, so nothing waits. At the end of each, what the store counts must be what it has.
+// What every store must do, whichever it is: tests with WEIR_STORE_TEST run on all stores that are
+// listed here. Times are made up, so nothing waits. At the end of each, what the store counts must
+// be what it has.
 #pragma once
 
 #include <support/peers/program.hpp>

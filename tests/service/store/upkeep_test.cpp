@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What goes when nobody needs it any more: queues, flow keys, nodes. And what stays: all that still says something.
+// What goes when nobody needs it any more: queues, flow keys, nodes. And what stays: all that still
+// says something.
 
 #include "stores.hpp"
 
@@ -213,7 +214,8 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesAreLimitedInNumber) {
     EXPECT_EQ(fired->what, submit_result::verdict::made);
 }
 
-// Many that failed: the newest are found without going through all of them, and purges go on in steps.
+// Many that failed: the newest are found without going through all of them, and purges go on in
+// steps.
 WEIR_STORE_TEST(StoreUpkeep, ManyThatFailedAreListedAndPurged) {
     constexpr std::size_t many = 2'600;
     co_await at.beat("a", 365 * day);

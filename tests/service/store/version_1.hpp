@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file as version 1 of the tables has left it, with tasks in all states. Never to be changed: there are such files.
+// A file as version 1 of the tables has left it, with tasks in all states. Never to be changed:
+// there are such files.
 #pragma once
 
 namespace store_test {
@@ -119,8 +120,8 @@ CREATE TABLE schedules(
     last_task INTEGER) WITHOUT ROWID;
 )sql";
 
-// Times are microseconds; 1778846400000000 is noon of the 15th of May 2026, two days before the tests' own time.
-// Node 1 has said goodbye, 2 died, 3 is alive for an hour after that noon.
+// Times are microseconds; 1778846400000000 is noon of the 15th of May 2026, two days before the
+// tests' own time. Node 1 has said goodbye, 2 died, 3 is alive for an hour after that noon.
 inline constexpr const char* version_1_tasks = R"sql(
 INSERT INTO nodes(number, id, host, pid, started_at, expires_at, is_gone) VALUES
     (1, 'left', 'here', 7, 0, 0, 1),

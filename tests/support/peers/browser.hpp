@@ -5,8 +5,9 @@
 //     co_await page.open("http://127.0.0.1:8080/");
 //     const std::string title = co_await page.evaluate("document.title");
 //
-// The pipe and not the command line's --dump-dom: a page that talks to a WebSocket is never finished,
-// and here a script says itself what it waits for. One page a browser; start-up takes about half a second.
+// The pipe and not the command line's --dump-dom: a page that talks to a WebSocket is never
+// finished, and here a script says itself what it waits for. One page a browser; start-up takes
+// about half a second.
 #pragma once
 
 #include "program.hpp"
@@ -62,8 +63,8 @@ public:
         }
     }
 
-    // The value of a script, awaited if it is a promise: a string as it is, anything else as JSON. Throws what
-    // the script throws, and when its promise takes longer than 15 s.
+    // The value of a script, awaited if it is a promise: a string as it is, anything else as JSON.
+    // Throws what the script throws, and when its promise takes longer than 15 s.
     weir::task<std::string> evaluate(std::string script) {
         boost::json::object what{{"expression", std::move(script)},
                                  {"awaitPromise", true},

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A PostgreSQL of the test's own, in a folder that goes away with it, on a free port of the loopback
-// interface and a socket in the folder.
+// A PostgreSQL of the test's own, in a folder that goes away with it, on a free port of the
+// loopback interface and a socket in the folder.
 //
 //     weir_test::postgres server;                            // takes a second: one for many tests
 //     server.url();                                          // postgresql://weir@127.0.0.1:PORT/postgres
 //     server.kill(), server.start();                         // as a crash, and back on the same port
 //
-// It refuses to run as root, so root's tests run it as another user. Everybody on the machine may log in as
-// the superuser `weir`, without a password.
+// It refuses to run as root, so root's tests run it as another user. Everybody on the machine may
+// log in as the superuser `weir`, without a password.
 #pragma once
 
 #include "nginx.hpp"
@@ -62,7 +62,8 @@ public:
     postgres& operator=(const postgres&) = delete;
     ~postgres() { kill(); }
 
-    // Again on the same port, with what it had. The kernel may still be clearing away those that were killed.
+    // Again on the same port, with what it had. The kernel may still be clearing away those that
+    // were killed.
     void start() {
         for (int attempt = 1;; ++attempt) {
             try {
@@ -188,8 +189,8 @@ private:
             throw std::runtime_error("initdb said: " + initdb.out() + initdb.err());
         }
     }
-    // initdb takes a second, and every test may be a program of its own: the first one keeps what it made
-    // beside the program.
+    // initdb takes a second, and every test may be a program of its own: the first one keeps what
+    // it made beside the program.
     void copy_or_initdb() {
         namespace fs = std::filesystem;
         const fs::path program_file = fs::read_symlink("/proc/self/exe");

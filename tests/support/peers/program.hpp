@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Other people's programs, run by tests. A program that is not installed skips the test, or fails it
-// where the environment has CI set: there everything must be.
+// Other people's programs, run by tests. A program that is not installed skips the test, or fails
+// it where the environment has CI set: there everything must be.
 #pragma once
 
 #include <weir/io/process.hpp>
@@ -31,8 +31,9 @@ extern char** environ;
 
 namespace weir_test {
 
-// Skips or fails the running test unless the file exists, which the Debian package brings. It leaves the test
-// by the exception with which GoogleTest's own assertions do, so it works in coroutines too.
+// Skips or fails the running test unless the file exists, which the Debian package brings. It
+// leaves the test by the exception with which GoogleTest's own assertions do, so it works in
+// coroutines too.
 inline void need(const std::filesystem::path& file, std::string_view package) {
     if (std::filesystem::exists(file)) {
         return;
@@ -98,8 +99,9 @@ inline std::vector<std::string> mortal(std::vector<std::string> command) {
     return words;
 }
 
-// A program that runs as long as the object, in a folder and a process group of its own. It needs no loop,
-// and blocks for as long as starting takes. What it prints is kept in files, so it never waits for a reader.
+// A program that runs as long as the object, in a folder and a process group of its own. It needs
+// no loop, and blocks for as long as starting takes. What it prints is kept in files, so it never
+// waits for a reader.
 class running_program {
 public:
     running_program(const temporary_folder& folder, std::vector<std::string> command,

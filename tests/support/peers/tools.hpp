@@ -10,8 +10,8 @@
 //     const auto answer = co_await weir_test::curl({"-i", url});     // status.code(), out, err
 //     const auto ran = co_await weir_test::node("require('ws'); ...", {"ws://..."});
 //
-// Arguments are process.argv[2]... and sys.argv[1]... as usual. Node finds Debian's packages (`ws`), and
-// scripts must work with version 18; Python is Debian's (`websockets`).
+// Arguments are process.argv[2]... and sys.argv[1]... as usual. Node finds Debian's packages
+// (`ws`), and scripts must work with version 18; Python is Debian's (`websockets`).
 #pragma once
 
 #include "program.hpp"

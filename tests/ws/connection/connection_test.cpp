@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Connections over simulated networks: between two of ours, and with peers that are slow, silent or gone.
+// Connections over simulated networks: between two of ours, and with peers that are slow, silent or
+// gone.
 
 #include "support.hpp"
 #include "support/schedules.hpp"
@@ -266,7 +267,8 @@ WEIR_TEST(Ws, PeersThatAnswerStay) {
     co_await server;
 }
 
-// Anything that comes is an answer: here a long message that takes a minute, with the pong behind it.
+// Anything that comes is an answer: here a long message that takes a minute, with the pong behind
+// it.
 WEIR_TEST(Ws, ALongMessageIsALifeSign) {
     simulated_network net({.link = {.latency = 10ms, .bandwidth = 1000}});
     auto [near, far] = net.pair();

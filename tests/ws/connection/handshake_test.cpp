@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a connection begins: requests that a server takes and refuses, answers that a client believes and does
-// not, and the two of them together.
+// How a connection begins: requests that a server takes and refuses, answers that a client believes
+// and does not, and the two of them together.
 
 #include "support.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// With others: Node's ws and Python's websockets as clients and as servers, and two of ours over real
-// sockets and TLS.
+// With others: Node's ws and Python's websockets as clients and as servers, and two of ours over
+// real sockets and TLS.
 
 #include "support.hpp"
 #include "support/io.hpp"

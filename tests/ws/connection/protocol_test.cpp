@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a server makes of frames, good and bad, in the categories of the Autobahn test suite. Every case is
-// sent whole, and again byte by byte.
+// What a server makes of frames, good and bad, in the categories of the Autobahn test suite. Every
+// case is sent whole, and again byte by byte.
 
 #include "support.hpp"
 #include "support/schedules.hpp"
@@ -341,8 +341,8 @@ TEST(WsProtocol, GarbageIsHarmless) {
     }
 }
 
-// Against a decoder that is written differently: all sequences of up to three bytes of interest, and random
-// ones of four.
+// Against a decoder that is written differently: all sequences of up to three bytes of interest,
+// and random ones of four.
 bool plainly_utf8(std::string_view given) {
     for (std::size_t at = 0; at < given.size();) {
         const auto byte = [&](std::size_t offset) {

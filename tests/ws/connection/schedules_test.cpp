@@ -101,7 +101,8 @@ WEIR_TEST(WsOutbox, ClosesThoseThatDoNotKeepUp) {
                        {.outbox_messages = 10, .when_full = overflow::close});
 }
 
-// Those who wait are served in the order of asking, whatever the sizes; try_send does not jump the queue.
+// Those who wait are served in the order of asking, whatever the sizes; try_send does not jump the
+// queue.
 WEIR_TEST(WsOutbox, SendersWaitInLine) {
     stuck at;
     std::vector<int> order;
@@ -142,7 +143,8 @@ WEIR_TEST(WsOutbox, SendersWaitInLine) {
     }
 }
 
-// All that waits goes in few writes, from shared memory; a message larger than the outbox passes alone.
+// All that waits goes in few writes, from shared memory; a message larger than the outbox passes
+// alone.
 WEIR_TEST(WsOutbox, WritesMuchAtOnce) {
     simulated_network net;
     auto [near, far] = net.pair();
@@ -237,8 +239,8 @@ std::string random_text(dice& random) {
     return text;
 }
 
-// Both sides send at random and check what comes, until one of them closes; then each has what the other
-// had sent before.
+// Both sides send at random and check what comes, until one of them closes; then each has what the
+// other had sent before.
 WEIR_TEST(WsProperty, TalksAreWhatTheyWere) {
     dice random;
     simulated_network net(
@@ -302,8 +304,8 @@ WEIR_TEST(WsProperty, TalksAreWhatTheyWere) {
     EXPECT_EQ(net.stats().open, 0u);
 }
 
-// Anything may be stopped at any point, and the network may break: nothing is left behind, and whoever is
-// not stopped comes to an end.
+// Anything may be stopped at any point, and the network may break: nothing is left behind, and
+// whoever is not stopped comes to an end.
 TEST(WsProperty, StopsAnywhere) {
     auto body = []() -> task<> {
         dice random;

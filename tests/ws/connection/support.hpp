@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of WebSocket share: connections over simulated streams, and a peer that writes frames by
-// hand, good and bad.
+// What the tests of WebSocket share: connections over simulated streams, and a peer that writes
+// frames by hand, good and bad.
 #pragma once
 
 #include <weir/io/any_stream.hpp>

@@ -30,7 +30,8 @@ auto numbered(std::string word) {
 
 }  // namespace
 
-// ---- the contract --------------------------------------------------------------------------------
+// ---- the contract
+// --------------------------------------------------------------------------------
 
 WEIR_TEST(Hub, PublishesToTheMembersOfATopic) {
     ws::hub hub;
@@ -223,7 +224,8 @@ WEIR_TEST(Hub, GreetsBeforeTheReplayAndFitsItIntoTheOutbox) {
     co_return;
 }
 
-// ---- while a message is delivered ----------------------------------------------------------------
+// ---- while a message is delivered
+// ----------------------------------------------------------------
 
 WEIR_TEST(Hub, ChangesDuringADelivery) {
     ws::hub hub;
@@ -425,7 +427,8 @@ WEIR_TEST(Hub, AMessageThatCannotBeMadeTakesNoNumber) {
     co_return;
 }
 
-// ---- bounded -------------------------------------------------------------------------------------
+// ---- bounded
+// -------------------------------------------------------------------------------------
 
 WEIR_TEST(Hub, MemoryIsBounded) {
     ws::hub hub({.max_topics = 100,

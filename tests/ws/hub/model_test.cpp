@@ -37,8 +37,8 @@ struct model_client {
 
 }  // namespace
 
-// Clients come, go and come back with what they have seen, at random. Each must see every message of its
-// topics in order, once, or hear exactly how many are gone.
+// Clients come, go and come back with what they have seen, at random. Each must see every message
+// of its topics in order, once, or hear exactly how many are gone.
 WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
     weir::testing::once_is_enough();
     for (unsigned seed = 1; seed <= 60; ++seed) {
@@ -50,7 +50,8 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
         const std::size_t keep = 1 + pick(12);
         ws::hub hub({.max_topics = 3 + pick(4), .keep_messages = keep, .keep_for = 20s});
         std::vector<model_client> clients(6);
-        // Of each topic: its epoch, how many there were, and when those that may be kept were published.
+        // Of each topic: its epoch, how many there were, and when those that may be kept were
+        // published.
         struct life {
             std::uint64_t epoch = 0;
             std::uint64_t last = 0;

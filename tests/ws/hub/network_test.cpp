@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hub with WebSocket connections over a simulated network: clients that come back, clients that do not
-// read, and stops at any time.
+// The hub with WebSocket connections over a simulated network: clients that come back, clients that
+// do not read, and stops at any time.
 #include <weir/io/error.hpp>
 #include <weir/testing/io/simulated_network.hpp>
 #include <weir/testing/testing.hpp>
@@ -33,7 +33,8 @@ std::vector<std::string> split(std::string_view text) {
     return words;
 }
 
-// A feed: each client says which topic it wants and what it has seen of it, is told what it gets, and gets it.
+// A feed: each client says which topic it wants and what it has seen of it, is told what it gets,
+// and gets it.
 //     > TOPIC TOKEN     < hello REPLAYED MISSED KNOWN EPOCH NUMBER     < m NUMBER ...
 class feed {
 public:
@@ -268,8 +269,8 @@ WEIR_TEST(HubNetwork, ClientsThatComeBackSeeEachMessageOnceOrAreTold) {
     }
 }
 
-// A client that does not read, and never will: the others get everything at once, and what is held for it is
-// bounded.
+// A client that does not read, and never will: the others get everything at once, and what is held
+// for it is bounded.
 WEIR_TEST(HubNetwork, OneThatNeverReadsDelaysNobody) {
     const ws::overflow policies[] = {ws::overflow::drop_oldest, ws::overflow::close};
     for (const ws::overflow policy : policies) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hub behind the HTTP server on real sockets, with other people's clients: Node's ws and Python's websockets.
+// The hub behind the HTTP server on real sockets, with other people's clients: Node's ws and
+// Python's websockets.
 #include "support/peers.hpp"
 
 #include "support/io.hpp"
@@ -19,8 +20,9 @@ namespace ws = weir::ws;
 
 namespace {
 
-// Each client checks that numbers come one after another, leaves when it has seen half of them, comes back with
-// the token of the last, and ends at the last. One client takes what comes and never reads it.
+// Each client checks that numbers come one after another, leaves when it has seen half of them,
+// comes back with the token of the last, and ends at the last. One client takes what comes and
+// never reads it.
 constexpr const char* node_clients = R"(
 const WebSocket = require('ws');
 const [url, clients, messages] = [process.argv[2], +process.argv[3], +process.argv[4]];

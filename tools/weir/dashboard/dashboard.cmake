@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Builds the page with npm when CMake runs, again where a source of it is newer, and makes it part of the program.
-# Anything that is missing (npm, the network for its first download) costs the page, not the program.
+# Builds the page with npm when CMake runs, again where a source of it is newer, and makes it part
+# of the program. Anything that is missing (npm, the network for its first download) costs the page,
+# not the program.
 
 option(WEIR_DASHBOARD "Build the dashboard into the program, where there is npm" ON)
 if(NOT WEIR_DASHBOARD)

@@ -10,9 +10,9 @@
 //     while (auto chunk = co_await text.next()) { co_await file.write(*chunk); }
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/db/pg/parameter.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/generator.hpp>
 #include <weir/task.hpp>
 
@@ -38,8 +38,8 @@ public:
     copy_writer& operator=(copy_writer&&) = delete;
     ~copy_writer();
 
-    // co_await row(values...): one row, in the format that COPY has unless told otherwise. Values as for
-    // queries; throws mapping_error for text with a NUL in it.
+    // co_await row(values...): one row, in the format that COPY has unless told otherwise. Values
+    // as for queries; throws mapping_error for text with a NUL in it.
     template <class... Values>
         requires(sizeof...(Values) > 0 && (std::constructible_from<parameter, Values> && ...))
     task<> row(Values&&... values) {
@@ -80,8 +80,9 @@ private:
 
 namespace detail {
 
-// COPY ... FROM STDIN of what the body writes; how many rows. If the body throws, all are undone and its
-// error is passed on; if it is stopped, the connection is dropped, and they are undone, too.
+// COPY ... FROM STDIN of what the body writes; how many rows. If the body throws, all are undone
+// and its error is passed on; if it is stopped, the connection is dropped, and they are undone,
+// too.
 template <class Body>
 task<std::uint64_t> copy_in(std::shared_ptr<session> on, std::string sql, Body body) {
     copy_writer out = co_await copy_writer::begin(std::move(on), std::move(sql));
@@ -103,8 +104,8 @@ task<std::uint64_t> copy_in(std::shared_ptr<session> on, std::string sql, Body b
     std::rethrow_exception(failure);
 }
 
-// COPY ... TO STDOUT, in chunks of whole rows, 64 KiB or a little more. The connection is taken until the
-// end; a generator that is dropped half-way drops it.
+// COPY ... TO STDOUT, in chunks of whole rows, 64 KiB or a little more. The connection is taken
+// until the end; a generator that is dropped half-way drops it.
 generator<std::string> copy_out(std::shared_ptr<session> on, std::string sql);
 
 }  // namespace detail

@@ -6,12 +6,13 @@
 //     co_await shop.execute("UPDATE users SET name = $1 WHERE id = $2", name, 7);
 //     co_await shop.transaction([&](pg::transaction& inside) -> task<> { ... });
 //
-// Connects when asked first. Single queries that wait at the same time go out together on few connections;
-// each is a transaction of its own, and its failure or stop leaves the others alone. Transactions have a
-// connection to themselves.
+// Connects when asked first. Single queries that wait at the same time go out together on few
+// connections; each is a transaction of its own, and its failure or stop leaves the others alone.
+// Transactions have a connection to themselves.
 //
-// If a connection is lost, queries that were sent on it fail with connection_error (advice: if_harmless),
-// and those that were not go to another. Stopping: as with connection. Belongs to one loop.
+// If a connection is lost, queries that were sent on it fail with connection_error (advice:
+// if_harmless), and those that were not go to another. Stopping: as with connection. Belongs to one
+// loop.
 #pragma once
 
 #include <weir/db/pg/connection.hpp>
@@ -60,9 +61,9 @@ public:
     // Queries under way fail; connections that are lent stay with who has them.
     ~database();
 
-    // co_await query(sql, parameters...): the rows. Parameters are $1, $2, ... in the SQL, which is one
-    // statement. Throws pg::error, connection_error if there is no connection or it was lost, and
-    // weir::refused if none of the pool is free in time.
+    // co_await query(sql, parameters...): the rows. Parameters are $1, $2, ... in the SQL, which is
+    // one statement. Throws pg::error, connection_error if there is no connection or it was lost,
+    // and weir::refused if none of the pool is free in time.
     template <class... Parameters>
     detail::rows_call query(std::string sql, Parameters&&... parameters) {
         return {target(), std::move(sql),
@@ -96,13 +97,13 @@ public:
     generator<notification> listen(std::string channel, listen_options how = {});
     generator<notification> listen(std::vector<std::string> channels, listen_options how = {});
 
-    // co_await acquire(): a connection to oneself, until the lease goes. It is lent again when nothing is
-    // under way on it and no transaction open, else dropped. What was set on it (SET, LISTEN, advisory
-    // locks, temporary tables) stays.
+    // co_await acquire(): a connection to oneself, until the lease goes. It is lent again when
+    // nothing is under way on it and no transaction open, else dropped. What was set on it (SET,
+    // LISTEN, advisory locks, temporary tables) stays.
     task<lease<connection>> acquire();
 
-    // Waits until what was asked is answered and all leases are back, up to the limit: then queries fail, and
-    // leases are reported. Later calls fail.
+    // Waits until what was asked is answered and all leases are back, up to the limit: then queries
+    // fail, and leases are reported. Later calls fail.
     task<> close(clock::duration limit = std::chrono::seconds(30));
     database_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;

@@ -10,8 +10,8 @@
 
 namespace weir::pg {
 
-// What the server tells about an error; what it does not tell is empty. Its message and detail may hold values
-// that were sent: 'Key (id)=(5) already exists.'
+// What the server tells about an error; what it does not tell is empty. Its message and detail may
+// hold values that were sent: 'Key (id)=(5) already exists.'
 struct error_fields {
     std::string sqlstate = {};  // "23505", as listed in appendix A of PostgreSQL's manual
     std::string severity = {};  // "ERROR", "FATAL", "PANIC"
@@ -24,12 +24,12 @@ struct error_fields {
     std::string constraint = {};  // "users_email_key"
 };
 
-// The server has refused a query, or there is none. what() is its message with the SQLSTATE; values in the
-// message are left out there, so that it may go to a log.
+// The server has refused a query, or there is none. what() is its message with the SQLSTATE; values
+// in the message are left out there, so that it may go to a log.
 //
 // advice(): yes for what was undone and may go well now (serialization failure, deadlock, lock not
-// available, resources exhausted, the server going down or coming up), if_harmless where nobody knows
-// whether it was done, no for all others.
+// available, resources exhausted, the server going down or coming up), if_harmless where nobody
+// knows whether it was done, no for all others.
 class error : public db::error {
 public:
     // The query, if given, is named in what(): its beginning.
@@ -50,8 +50,8 @@ private:
     std::shared_ptr<const error_fields> fields_;  // an exception is copied without throwing
 };
 
-// There is no connection, or it was lost. A query that was sent already may have been done: advice() is
-// if_harmless then.
+// There is no connection, or it was lost. A query that was sent already may have been done:
+// advice() is if_harmless then.
 class connection_error : public error {
 public:
     using error::error;

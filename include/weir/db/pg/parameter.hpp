@@ -90,12 +90,12 @@ void write_as_element(std::string& to, const std::optional<T>& element) {
 
 }  // namespace detail
 
-// Null, bool, integers, double and float, text, bytes (blob), points in time, std::optional of those, and
-// std::vector of those as an array. It owns what it holds.
+// Null, bool, integers, double and float, text, bytes (blob), points in time, std::optional of
+// those, and std::vector of those as an array. It owns what it holds.
 //
-// The server finds out the type from the query: `$1::int` where it cannot. Text goes as it is and must be
-// UTF-8 without NUL. A point in time is rounded down to microseconds, and its type's min() and max() are
-// -infinity and infinity.
+// The server finds out the type from the query: `$1::int` where it cannot. Text goes as it is and
+// must be UTF-8 without NUL. A point in time is rounded down to microseconds, and its type's min()
+// and max() are -infinity and infinity.
 class parameter {
 public:
     parameter() noexcept = default;  // null
@@ -166,8 +166,8 @@ private:
 
 namespace detail {
 
-// Throws mapping_error for what cannot be sent: text with a NUL, which would be cut there; more than 65535
-// of them; about 1 GiB, which would cost the connection.
+// Throws mapping_error for what cannot be sent: text with a NUL, which would be cut there; more
+// than 65535 of them; about 1 GiB, which would cost the connection.
 inline constexpr std::size_t most_parameter_bytes = 0x3fff'0000;
 void check(const std::vector<parameter>& all, std::size_t most_bytes = most_parameter_bytes);
 

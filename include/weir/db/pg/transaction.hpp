@@ -7,10 +7,10 @@
 //     });                                                     // committed; undone on error and on stop
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/db/pg/copy.hpp>
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/error.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>
 
@@ -35,8 +35,8 @@ struct transaction_options {
     pg::isolation isolation = isolation::server_default;
     bool read_only = false;
     bool deferrable = false;  // with serializable and read_only: waits until it cannot fail
-    // How often the body may run: it is called again when the server undid the transaction because of
-    // another one (serialization failure, deadlock).
+    // How often the body may run: it is called again when the server undid the transaction because
+    // of another one (serialization failure, deadlock).
     unsigned attempts = 1;
 };
 
@@ -47,8 +47,8 @@ public:
     // After a stop: the connection undoes it behind the task.
     ~transaction();
 
-    // As those of connection. A query that is stopped while it runs, or that fails, spoils the transaction:
-    // all further ones fail (SQLSTATE 25P02), and so does the commit.
+    // As those of connection. A query that is stopped while it runs, or that fails, spoils the
+    // transaction: all further ones fail (SQLSTATE 25P02), and so does the commit.
     template <class... Parameters>
     detail::rows_call query(std::string sql, Parameters&&... parameters) {
         return {target(), std::move(sql),
@@ -71,8 +71,8 @@ public:
         return detail::copy_out(on_, std::move(sql));
     }
 
-    // co_await nested(body): a part that can fail without the rest (a savepoint); what body(transaction&)
-    // gives. One at a time.
+    // co_await nested(body): a part that can fail without the rest (a savepoint); what
+    // body(transaction&) gives. One at a time.
     template <class Body>
     auto nested(Body&& body) -> std::invoke_result_t<Body&, transaction&>;
 

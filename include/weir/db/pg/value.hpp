@@ -41,14 +41,13 @@ inline constexpr bool is_time<std::chrono::sys_time<Duration>> = true;
 
 // It refers to the rows that it comes from.
 //
-// Read as            from the column types
-// bool               boolean
-// integers           smallint, integer, bigint, oid: what does not fit is an error
-// double, float      real, double precision, numeric, and the integers
-// std::string        text, varchar, char, json, uuid, enums, numeric and all others that have no type of
+// Read as            from the column types bool               boolean integers           smallint,
+// integer, bigint, oid: what does not fit is an error double, float      real, double precision,
+// numeric, and the integers std::string        text, varchar, char, json, uuid, enums, numeric and
+// all others that have no type of
 //                    their own here, in the server's text form; string_view likewise, while the rows live
-// blob               bytea
-// sys_time<...>      timestamptz, timestamp and date (both taken as UTC), rounded down to the unit; infinity
+// blob               bytea sys_time<...>      timestamptz, timestamp and date (both taken as UTC),
+// rounded down to the unit; infinity
 //                    is max(), -infinity is min(). system_clock::time_point is one of them
 // std::vector<T>     an array of one dimension
 // std::optional<T>   null, or as T

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A client of Redis. Tasks share one connection: their commands go out together and the answers find their
-// way back, so that many small commands cost few system calls.
+// A client of Redis. Tasks share one connection: their commands go out together and the answers
+// find their way back, so that many small commands cost few system calls.
 //
 //     redis::client store({.host = "127.0.0.1"});
 //     co_await store.command("SET", "key", text, "EX", 60);
 //     const redis::value count = co_await store.command("INCR", "visits");
 //
-// Connects with the first command, and again after the connection was lost. Commands that were on their way
-// then fail with connection_error: nobody knows whether they were done. Those that had not been sent wait for
-// the new connection.
+// Connects with the first command, and again after the connection was lost. Commands that were on
+// their way then fail with connection_error: nobody knows whether they were done. Those that had
+// not been sent wait for the new connection.
 //
-// Cancelling: a command that was not sent is withdrawn; one that was sent may be done all the same, and its
-// answer is dropped. Belongs to one loop. For commands that block (BLPOP) use a client of their own,
-// since all behind them wait.
+// Cancelling: a command that was not sent is withdrawn; one that was sent may be done all the same,
+// and its answer is dropped. Belongs to one loop. For commands that block (BLPOP) use a client of
+// their own, since all behind them wait.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -169,8 +169,8 @@ public:
     ~client();
 
     // co_await command("SET", key, text): the answer. Words are texts, with any bytes in them, and
-    // numbers. Throws reply_error, connection_error; invalid_argument for commands that change how Redis
-    // answers (SUBSCRIBE, MONITOR, HELLO, CLIENT REPLY and their like).
+    // numbers. Throws reply_error, connection_error; invalid_argument for commands that change how
+    // Redis answers (SUBSCRIBE, MONITOR, HELLO, CLIENT REPLY and their like).
     template <class... Words>
     detail::command_call command(const Words&... words) {
         std::string encoded;
@@ -187,11 +187,12 @@ public:
 
     // auto news = store.subscribe({"orders"}); while (auto each = co_await news.next()) { ... }
     //
-    // The messages of channels, and of all channels that fit a pattern ('orders.*'), on a connection of its own,
-    // which the first next() makes; it does not need the client any more. A connection that is lost, or silent
-    // (no answer to a PING), is made again, without end; then comes a message with missed = true. Nothing
-    // is read while nobody asks for the next one. Throws invalid_argument if there is nothing to listen to;
-    // next() throws connection_error if the first connection fails, reply_error if Redis refuses.
+    // The messages of channels, and of all channels that fit a pattern ('orders.*'), on a
+    // connection of its own, which the first next() makes; it does not need the client any more. A
+    // connection that is lost, or silent (no answer to a PING), is made again, without end; then
+    // comes a message with missed = true. Nothing is read while nobody asks for the next one.
+    // Throws invalid_argument if there is nothing to listen to; next() throws connection_error if
+    // the first connection fails, reply_error if Redis refuses.
     generator<message> subscribe(std::vector<std::string> channels,
                                  std::vector<std::string> patterns = {});
 

@@ -9,7 +9,8 @@
 
 namespace weir::redis {
 
-// Redis refused the command. what() is what it said: 'WRONGTYPE Operation against a key holding ...'.
+// Redis refused the command. what() is what it said: 'WRONGTYPE Operation against a key holding
+// ...'.
 class reply_error : public db::error {
 public:
     explicit reply_error(const std::string& words);
@@ -20,8 +21,8 @@ private:
     std::string kind_;
 };
 
-// There is no connection, or it was lost. A command that was sent already may have been done: advice() is
-// if_harmless then, and yes if it was not sent.
+// There is no connection, or it was lost. A command that was sent already may have been done:
+// advice() is if_harmless then, and yes if it was not sent.
 class connection_error : public db::error {
 public:
     using db::error::error;

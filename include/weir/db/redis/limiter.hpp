@@ -7,21 +7,24 @@
 //     co_await calls.acquire();                         // waits for its turn
 //     const auto in = co_await calls.try_acquire();     // admission: a pass, or why not and until when
 //
-// The state is in Redis, under one key, and goes away by itself when it says nothing any more. Each decision
-// is one script, by the clock of Redis: over every interval, all processes together stay within the bound of
-// the local limiter of that name. Names and meaning are those of flow/limiter.hpp. What differs:
+// The state is in Redis, under one key, and goes away by itself when it says nothing any more. Each
+// decision is one script, by the clock of Redis: over every interval, all processes together stay
+// within the bound of the local limiter of that name. Names and meaning are those of
+// flow/limiter.hpp. What differs:
 //
 // - Asking takes a round trip, so try_acquire() and retry_after() are awaited.
-// - The tasks of a process are let through in the order of asking, and one question at a time is about all
-//   of them; who has to wait is asked for again when Redis said so, not before. Between processes there is no
-//   order: who asks for much may be overtaken by those elsewhere who ask for little.
-// - A task that is stopped gives back what it took. What was taken when the answer was lost is not given back.
+// - The tasks of a process are let through in the order of asking, and one question at a time is
+//   about all of them; who has to wait is asked for again when Redis said so, not before. Between
+//   processes there is no order: who asks for much may be overtaken by those elsewhere who ask for
+//   little.
+// - A task that is stopped gives back what it took. What was taken when the answer was lost is not
+//   given back.
 // - No reservations, no other order than the oldest first.
 //
-// Redis away: it did not answer within `timeout`. From then on callers are answered at once, by the user's
-// choice (when_away), and Redis is asked again each `probe_every`. A Redis that comes back without
-// what it knew begins anew: each such loss lets at most one more burst (or one more window's limit) pass. So
-// does an eviction of the key: give limits a Redis that evicts nothing.
+// Redis away: it did not answer within `timeout`. From then on callers are answered at once, by the
+// user's choice (when_away), and Redis is asked again each `probe_every`. A Redis that comes back
+// without what it knew begins anew: each such loss lets at most one more burst (or one more
+// window's limit) pass. So does an eviction of the key: give limits a Redis that evicts nothing.
 #pragma once
 
 #include <weir/db/redis/client.hpp>
@@ -44,9 +47,9 @@ public:
     limiter(const limiter&) = delete;
     limiter& operator=(const limiter&) = delete;
 
-    // co_await try_acquire(): admission<pass>, after one question. Refused without one while others of this
-    // process wait. Throws invalid_argument, as all that take a weight do, if it is not a positive
-    // number, or more than can ever pass at once.
+    // co_await try_acquire(): admission<pass>, after one question. Refused without one while others
+    // of this process wait. Throws invalid_argument, as all that take a weight do, if it is not a
+    // positive number, or more than can ever pass at once.
     task<admission<pass>> try_acquire(double weight = 1) {
         line_->check(weight);
         return detail::shared_line::admit(line_, weight, false);
@@ -74,8 +77,8 @@ public:
         line_->check(weight);
         return settle_behind(line_, weir::detail::held_t<Work>(std::forward<Work>(work)), weight);
     }
-    // co_await retry_after(): how long a request that comes now would wait, if no other process came.
-    // Throws if Redis does not answer.
+    // co_await retry_after(): how long a request that comes now would wait, if no other process
+    // came. Throws if Redis does not answer.
     task<clock::duration> retry_after(double weight = 1) {
         return detail::shared_line::look(line_, weight);
     }

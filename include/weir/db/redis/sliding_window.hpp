@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// redis::sliding_window: in any window of time, wherever it begins, at most so many, for all who use the same
-// key.
+// redis::sliding_window: in any window of time, wherever it begins, at most so many, for all who
+// use the same key.
 //
-// Exact to the microsecond of the clock of Redis, which keeps some 30 bytes for each grant within a window.
-// weir::sliding_window across processes. See limiter.hpp for what differs, and for what happens when Redis is
-// away.
+// Exact to the microsecond of the clock of Redis, which keeps some 30 bytes for each grant within a
+// window. weir::sliding_window across processes. See limiter.hpp for what differs, and for what
+// happens when Redis is away.
 #pragma once
 
 #include <weir/db/redis/limiter.hpp>
@@ -39,8 +39,8 @@ public:
     // The client must outlive it. Throws invalid_argument for options that make no sense.
     sliding_window(client& at, const sliding_window_options& options);
 
-    // From the next question on; those who wait are asked for anew. The other processes have to be told by
-    // the user. A longer window does not bring back what has left the shorter one.
+    // From the next question on; those who wait are asked for anew. The other processes have to be
+    // told by the user. A longer window does not bring back what has left the shorter one.
     void set_rate(const limits& changed);
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// redis::token_bucket: so many each second on average, a burst at once, for all who use the same key.
+// redis::token_bucket: so many each second on average, a burst at once, for all who use the same
+// key.
 //
-// By the clock of Redis at most burst + rate * t pass in every interval of length t: weir::token_bucket across
-// processes. See limiter.hpp for what differs, and for what happens when Redis is away.
+// By the clock of Redis at most burst + rate * t pass in every interval of length t:
+// weir::token_bucket across processes. See limiter.hpp for what differs, and for what happens when
+// Redis is away.
 #pragma once
 
 #include <weir/db/redis/limiter.hpp>
@@ -38,8 +40,8 @@ public:
     // The client must outlive it. Throws invalid_argument for options that make no sense.
     token_bucket(client& at, const token_bucket_options& options);
 
-    // From the next question on; those who wait are asked for anew. The other processes have to be told by
-    // the user; until then, each decides by what it was told. What the bucket holds stays.
+    // From the next question on; those who wait are asked for anew. The other processes have to be
+    // told by the user; until then, each decides by what it was told. What the bucket holds stays.
     void set_rate(const limits& changed);
 };
 

@@ -32,8 +32,8 @@ public:
     bool is_error() const noexcept { return std::holds_alternative<complaint>(held_); }
     bool is_list() const noexcept { return std::holds_alternative<list>(held_); }
 
-    // Throw mapping_error, which says what it is instead. A text of digits is a number, too, since Redis
-    // keeps numbers as texts.
+    // Throw mapping_error, which says what it is instead. A text of digits is a number, too, since
+    // Redis keeps numbers as texts.
     std::int64_t number() const;
     const std::string& text() const&;
     std::string text() &&;

@@ -10,20 +10,21 @@
 //         co_await inside.execute("UPDATE accounts SET balance = ? WHERE id = ?", ..., 1);
 //     });                                                     // committed; undone on error and on stop
 //
-// Writes that wait at the same time share a commit, and each goes on only when it is on disk: 16 tasks
-// that insert reach many times what one commit for each allows. One that fails is undone alone.
+// Writes that wait at the same time share a commit, and each goes on only when it is on disk: 16
+// tasks that insert reach many times what one commit for each allows. One that fails is undone
+// alone.
 //
-// Stopping: a call that has not begun is withdrawn. One that runs, or waits for another process's lock, is
-// interrupted, and undone; but if it was just being committed, it stays done. May be used from several
-// loops.
+// Stopping: a call that has not begun is withdrawn. One that runs, or waits for another process's
+// lock, is interrupted, and undone; but if it was just being committed, it stays done. May be used
+// from several loops.
 #pragma once
 
+#include <weir/base/to_task.hpp>
 #include <weir/clock.hpp>
 #include <weir/db/sqlite/detail/lane.hpp>
 #include <weir/db/sqlite/error.hpp>
 #include <weir/db/sqlite/rows.hpp>
 #include <weir/db/sqlite/session.hpp>
-#include <weir/detail/to_task.hpp>
 #include <weir/task.hpp>
 
 #include <chrono>
@@ -113,8 +114,8 @@ class database {
 public:
     database(database&&) noexcept;
     database& operator=(database&&) noexcept;
-    // Blocks until the calls that run have ended; those that wait fail. co_await close() before, where
-    // that matters.
+    // Blocks until the calls that run have ended; those that wait fail. co_await close() before,
+    // where that matters.
     ~database();
 
     // co_await execute(sql, parameters...): what was changed, when it is durable.
@@ -131,18 +132,18 @@ public:
                                   all = detail::to_values(std::forward<Parameters>(parameters)...)](
                                      session& on) { return on.fetch(sql, all); });
     }
-    // co_await write(fn): fn(session&) on the writer's thread, as a transaction of its own, and what it
-    // gives when that is durable. Undone if it throws. It may be called again if a call beside it
-    // spoils their commit: it must do nothing but use the session.
+    // co_await write(fn): fn(session&) on the writer's thread, as a transaction of its own, and
+    // what it gives when that is durable. Undone if it throws. It may be called again if a call
+    // beside it spoils their commit: it must do nothing but use the session.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>
     auto write(Function&& function) {
         WEIR_CHECK_CALLABLE(Function);
         return call_of(writer(), std::forward<Function>(function));
     }
-    // co_await write_unsynced(fn): the same, but it does not wait for the disk. It outlives the program; when the
-    // machine goes down it may be lost, unless a write() came after it, which makes all before it
-    // durable.
+    // co_await write_unsynced(fn): the same, but it does not wait for the disk. It outlives the
+    // program; when the machine goes down it may be lost, unless a write() came after it, which
+    // makes all before it durable.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>
     auto write_unsynced(Function&& function) {
@@ -150,14 +151,16 @@ public:
         return detail::call<std::decay_t<Function>>(writer(), std::forward<Function>(function),
                                                     detail::owner(), false);
     }
-    // co_await read(fn): the same on a reader's thread. All of it sees the same state of the database.
+    // co_await read(fn): the same on a reader's thread. All of it sees the same state of the
+    // database.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>
     auto read(Function&& function) {
         WEIR_CHECK_CALLABLE(Function);
         return call_of(reader(), std::forward<Function>(function));
     }
-    // co_await execute_alone(sql): outside of any transaction, which some statements want: VACUUM, ATTACH.
+    // co_await execute_alone(sql): outside of any transaction, which some statements want: VACUUM,
+    // ATTACH.
     auto execute_alone(std::string sql) {
         return detail::call<script_call>(writer(), script_call{std::move(sql)},
                                          detail::owner::nobody());
@@ -167,10 +170,10 @@ public:
         return detail::call<script_call>(writer(), script_call{std::move(sql)});
     }
 
-    // co_await transaction(body): what body(transaction&), a task, gives. Committed when it has ended,
-    // undone when it throws or is stopped. What body does, and the tasks that it starts while it runs, must
-    // write through the transaction it is given: the database itself would wait for body to end, so
-    // it throws invalid_state.
+    // co_await transaction(body): what body(transaction&), a task, gives. Committed when it has
+    // ended, undone when it throws or is stopped. What body does, and the tasks that it starts
+    // while it runs, must write through the transaction it is given: the database itself would wait
+    // for body to end, so it throws invalid_state.
     template <class Body>
     auto transaction(Body&& body) -> std::invoke_result_t<Body&, sqlite::transaction&> {
         WEIR_CHECK_CALLABLE(Body);
@@ -235,8 +238,8 @@ private:
     std::unique_ptr<state> state_;
 };
 
-// A path, ':memory:', or '' for one in a temporary file that nobody else sees. Throws error if it cannot be
-// opened or is no database, invalid_argument for options that make no sense.
+// A path, ':memory:', or '' for one in a temporary file that nobody else sees. Throws error if it
+// cannot be opened or is no database, invalid_argument for options that make no sense.
 task<database> open(std::string path, open_options options = {});
 
 }  // namespace weir::sqlite

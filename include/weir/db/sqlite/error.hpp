@@ -8,8 +8,8 @@
 
 namespace weir::sqlite {
 
-// code() is SQLite's extended result code: 2067 is SQLITE_CONSTRAINT_UNIQUE. The message has SQLite's own
-// words and the SQL, without its parameters.
+// code() is SQLite's extended result code: 2067 is SQLITE_CONSTRAINT_UNIQUE. The message has
+// SQLite's own words and the SQL, without its parameters.
 class error : public db::error {
 public:
     error(int code, const std::string& what);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A connection as functions see it that run on a thread of the database: no awaits there, and no waiting
-// between two statements.
+// A connection as functions see it that run on a thread of the database: no awaits there, and no
+// waiting between two statements.
 #pragma once
 
 #include <weir/db/sqlite/rows.hpp>
@@ -40,8 +40,8 @@ class session {
 public:
     explicit session(detail::connection& on) noexcept : on_(&on) {}
 
-    // One statement each; parameters are '?', '?1' or ':name' in their order. Statements are prepared
-    // once and kept.
+    // One statement each; parameters are '?', '?1' or ':name' in their order. Statements are
+    // prepared once and kept.
     template <class... Parameters>
     changed execute(std::string_view sql, Parameters&&... parameters) {
         return run(sql, detail::to_values(std::forward<Parameters>(parameters)...));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// aimd: additive increase, multiplicative decrease. The limit grows by one for each limit's worth of
-// good calls, and shrinks by a factor when calls are dropped or too slow.
+// aimd: additive increase, multiplicative decrease. The limit grows by one for each limit's worth
+// of good calls, and shrinks by a factor when calls are dropped or too slow.
 //
-// It does not grow while less than half of it is in use, since nothing is learned about what more would do.
-// One overload is one decrease: calls that began before the last decrease say nothing about the limit
-// after it. Never leaves its bounds.
+// It does not grow while less than half of it is in use, since nothing is learned about what more
+// would do. One overload is one decrease: calls that began before the last decrease say nothing
+// about the limit after it. Never leaves its bounds.
 #pragma once
 
 #include <weir/flow/decision/limit_sample.hpp>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The decision of a circuit breaker: may this call be made? Time is passed in; nothing waits.
 //
-// A call that is let in gets a token, and is to be ended (or stopped) with it once. The token carries the
-// generation of the state that let it in: results that come when the state has changed are not counted.
-// Time stamps older than the latest one seen count as that one. Not for several threads at once.
+// A call that is let in gets a token, and is to be ended (or stopped) with it once. The token
+// carries the generation of the state that let it in: results that come when the state has changed
+// are not counted. Time stamps older than the latest one seen count as that one. Not for several
+// threads at once.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -60,8 +61,8 @@ public:
     // observer: those are the shell's.
     explicit breaker(const circuit_breaker_options& rules);
 
-    // Where this is false, begin() does not look at the time, nor end() after a success: no need to read
-    // a clock for them.
+    // Where this is false, begin() does not look at the time, nor end() after a success: no need to
+    // read a clock for them.
     bool needs_time() const noexcept { return needs_time_; }
 
     admission<token> begin(clock::time_point now) noexcept {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// call_window: how the calls of late have ended; the last so many, or those of the last so much time.
+// call_window: how the calls of late have ended; the last so many, or those of the last so much
+// time.
 //
-// By count, a ring of one byte a call. By time, a ring of buckets, each for a fixed slice of time: what
-// is counted is the current slice and the full ones before it, so the window ends up to one slice
-// early. Adding is O(1), but for the buckets that fall out after a pause.
+// By count, a ring of one byte a call. By time, a ring of buckets, each for a fixed slice of time:
+// what is counted is the current slice and the full ones before it, so the window ends up to one
+// slice early. Adding is O(1), but for the buckets that fall out after a pause.
 #pragma once
 
 #include <weir/clock.hpp>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which calls of a burst lead to a run, and when: the decisions behind debouncer and throttler.
 //
-// Both are told of each call and of each run that starts, and answer whether the call is covered by the
-// latest run already, and when the calls that are not are due. Values; time is passed in; no waiting.
+// Both are told of each call and of each run that starts, and answer whether the call is covered by
+// the latest run already, and when the calls that are not are due. Values; time is passed in; no
+// waiting.
 #pragma once
 
 #include <weir/clock.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Windows one after the other, each with its limit: the cheapest to understand, and the loosest. Around
-// the border of two windows up to twice the limit passes in one window's time.
+// Windows one after the other, each with its limit: the cheapest to understand, and the loosest.
+// Around the border of two windows up to twice the limit passes in one window's time.
 //
 // The first window begins with the first request. For one thread; locked.hpp shares it.
 #pragma once

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A token bucket (the generic cell rate algorithm): so many tokens each period, at most a burst at once.
+// A token bucket (the generic cell rate algorithm): so many tokens each period, at most a burst at
+// once.
 //
-// In every interval of length t at most burst + rate * t pass, to the nanosecond of the clock, and under
-// demand no less. The whole state is one atomic number, so any number of threads may decide with one
-// bucket, without locks: try_take is a load, a multiplication and a compare-exchange; a refusal writes
-// nothing. A time stamp older than others that were seen gets what the bucket held then, or less: it
-// never brings tokens.
+// In every interval of length t at most burst + rate * t pass, to the nanosecond of the clock, and
+// under demand no less. The whole state is one atomic number, so any number of threads may decide
+// with one bucket, without locks: try_take is a load, a multiplication and a compare-exchange; a
+// refusal writes nothing. A time stamp older than others that were seen gets what the bucket held
+// then, or less: it never brings tokens.
 //
-// Weights may be fractions. They are rounded up to a unit, of which about one flows in each nanosecond
-// (gcra_terms.hpp).
+// Weights may be fractions. They are rounded up to a unit, of which about one flows in each
+// nanosecond (gcra_terms.hpp).
 #pragma once
 
 #include <weir/flow/decision/gcra_terms.hpp>
@@ -79,8 +80,8 @@ public:
         }
     }
 
-    // From now on. The bucket holds what it held, or what fits; it does not fill up at once. The other
-    // threads wait for the few instructions this takes.
+    // From now on. The bucket holds what it held, or what fits; it does not fill up at once. The
+    // other threads wait for the few instructions this takes.
     void set_rate(clock::time_point now, const limits& given) {
         gcra_terms fresh(given);
         units full_at = changing;
@@ -185,7 +186,8 @@ private:
         }
 #endif
     }
-    // Acquire and release, so that whoever sees one of the new terms also sees that the state changed.
+    // Acquire and release, so that whoever sees one of the new terms also sees that the state
+    // changed.
     gcra_terms load() const noexcept {
         gcra_terms terms;
         terms.origin_ = origin_.load(std::memory_order_acquire);
@@ -212,8 +214,8 @@ private:
     std::atomic<units> one_{1};
     std::atomic<units> capacity_{0};
     std::atomic<std::uint32_t> version_{0};  // of the terms; odd while they change
-    // Away from the terms, which stay in the cache of every thread. By distance and not by alignment:
-    // coroutine frames, where limiters live, are aligned to 16.
+    // Away from the terms, which stay in the cache of every thread. By distance and not by
+    // alignment: coroutine frames, where limiters live, are aligned to 16.
     [[maybe_unused]] std::byte apart_[64];
     std::atomic<units> full_at_{gcra_terms::never_used};
 };

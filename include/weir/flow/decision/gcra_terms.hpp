@@ -2,11 +2,12 @@
 // The arithmetic of a token bucket, in whole numbers.
 //
 // Tokens are counted in *units*, of which the clock brings at most one each nanosecond. A token is
-// 1, 2 or 5 times a power of ten of them, as many as the rate allows, so decimal fractions of a token
-// are whole numbers too. The time is a number of units (of what would have flowed in since the
-// beginning); the state of a bucket is the one number `full_at`: the time, in units, at which it will be
-// full again. Whatever is taken moves that on. Nothing is added up in fractions, so nothing drifts:
-// after any number of grants the n-th comes at the nanosecond at which n tokens have flowed in.
+// 1, 2 or 5 times a power of ten of them, as many as the rate allows, so decimal fractions of a
+// token are whole numbers too. The time is a number of units (of what would have flowed in since
+// the beginning); the state of a bucket is the one number `full_at`: the time, in units, at which
+// it will be full again. Whatever is taken moves that on. Nothing is added up in fractions, so
+// nothing drifts: after any number of grants the n-th comes at the nanosecond at which n tokens
+// have flowed in.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -32,13 +33,13 @@ public:
     static constexpr units unaffordable = std::numeric_limits<units>::max() / 4;
 
     gcra_terms() noexcept = default;
-    // Throws invalid_argument: a rate or burst that is not a positive number, more than a token each
-    // nanosecond, or a bucket that takes more than nine years to fill.
+    // Throws invalid_argument: a rate or burst that is not a positive number, more than a token
+    // each nanosecond, or a bucket that takes more than nine years to fill.
     explicit gcra_terms(const gcra_limits& limits);
 
     units units_at(clock::time_point now) const noexcept { return units_of(nanoseconds(now)); }
-    // The same, for a decision about a bucket in that state. What has flowed in of a unit that is not
-    // complete is lost to a bucket that is full, and not to one that is just getting full.
+    // The same, for a decision about a bucket in that state. What has flowed in of a unit that is
+    // not complete is lost to a bucket that is full, and not to one that is just getting full.
     units units_for(units full_at, clock::time_point now) const noexcept {
         const wide product = static_cast<wide>(nanoseconds(now) - origin_) * speed_;
         const units complete = first_ + static_cast<units>(product >> speed_bits);
@@ -48,7 +49,8 @@ public:
         constexpr wide all_but_one = (static_cast<wide>(1) << speed_bits) - 1;
         return first_ + static_cast<units>((product + all_but_one) >> speed_bits);
     }
-    // What a weight costs, rounded up; unaffordable if it is not a positive number or above all bounds.
+    // What a weight costs, rounded up; unaffordable if it is not a positive number or above all
+    // bounds.
     units cost(double weight) const noexcept {
         if (weight == 1) [[likely]] {
             return one_;
@@ -85,8 +87,8 @@ public:
         return clock::time_point(clock::duration(origin_));
     }
 
-    // The state after a take at that time (of units_for). It may pass if that is no further ahead than the
-    // capacity.
+    // The state after a take at that time (of units_for). It may pass if that is no further ahead
+    // than the capacity.
     static units after(units full_at, units at, units cost) noexcept {
         return std::max(full_at, at) + cost;
     }
@@ -99,8 +101,9 @@ public:
         return std::max<units>(0, cost - refilled);
     }
 
-    // These terms from now on, for a bucket that was filled under others until now: it holds as many
-    // tokens as before, or as fit. Gives the new state, which is later than any the old terms had.
+    // These terms from now on, for a bucket that was filled under others until now: it holds as
+    // many tokens as before, or as fit. Gives the new state, which is later than any the old terms
+    // had.
     units take_over(const gcra_terms& old, units full_at, clock::time_point now) noexcept;
 
 private:

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// gradient: finds the limit from latencies. As long as calls take about as long as they do without a queue,
-// the limit grows; when they take longer, calls queue up at the callee, and it shrinks in proportion.
+// gradient: finds the limit from latencies. As long as calls take about as long as they do without
+// a queue, the limit grows; when they take longer, calls queue up at the callee, and it shrinks in
+// proportion.
 //
-// How long calls take without a queue is measured, from time to time: for a few calls the limit is halved, and
-// halved again as long as that makes calls faster, so that the queue drains. An average over a longer time would not do: under a mild, lasting overload it
-// learns that queueing is normal, and the limit grows without end.
+// How long calls take without a queue is measured, from time to time: for a few calls the limit is
+// halved, and halved again as long as that makes calls faster, so that the queue drains. An average
+// over a longer time would not do: under a mild, lasting overload it learns that queueing is
+// normal, and the limit grows without end.
 //
-// Decides once per window, by the calls that both began and ended in it: what began earlier tells about an
-// earlier limit, and acting on it again would overshoot. Nothing is learned from a window in which less than
-// half of the limit was in use. A drop shrinks the limit at once, and one overload is one decrease: calls
-// that began before the last one say nothing about the limit after it. Never leaves its bounds.
+// Decides once per window, by the calls that both began and ended in it: what began earlier tells
+// about an earlier limit, and acting on it again would overshoot. Nothing is learned from a window
+// in which less than half of the limit was in use. A drop shrinks the limit at once, and one
+// overload is one decrease: calls that began before the last one say nothing about the limit after
+// it. Never leaves its bounds.
 #pragma once
 
 #include <weir/flow/decision/limit_sample.hpp>

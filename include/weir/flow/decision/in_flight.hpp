@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// in_flight: the calls under way, in the order in which they began, and how many of them have been for
-// too long. All O(1), amortised; allocates when there are more at a time than ever before.
+// in_flight: the calls under way, in the order in which they began, and how many of them have been
+// for too long. All O(1), amortised; allocates when there are more at a time than ever before.
 #pragma once
 
 #include <weir/clock.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The decision of keyed_limiter: a token bucket for each key, in bounded memory.
 //
-// A key whose bucket is full again is as good as one that was never seen, so it may be forgotten; one
-// that still limits never is. If max_keys keys limit at the same time, a new key finds the table full.
-// Time that goes backwards counts as standing still.
+// A key whose bucket is full again is as good as one that was never seen, so it may be forgotten;
+// one that still limits never is. If max_keys keys limit at the same time, a new key finds the
+// table full. Time that goes backwards counts as standing still.
 #pragma once
 
 #include <weir/flow/decision/pace.hpp>

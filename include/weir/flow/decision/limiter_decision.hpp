@@ -21,15 +21,19 @@ struct verdict {
     static constexpr clock::duration unforeseen = clock::duration::max() - clock::duration(1);
 
     bool granted = false;
-    // If it was not: how long until it would be, if nobody else came. refusal::never if it never will.
+    // If it was not: how long until it would be, if nobody else came. refusal::never if it never
+    // will.
     clock::duration wait{};
 };
 
-// try_take      takes the weight if it may pass now; takes nothing otherwise. A time older than one that
+// try_take      takes the weight if it may pass now; takes nothing otherwise. A time older than one
+// that
 //               was seen never lets more pass
-// plan          what would happen to a line of waiters: grant(weight) says when each next one passes,
+// plan          what would happen to a line of waiters: grant(weight) says when each next one
+// passes,
 //               the end of time if that cannot be foreseen. Valid until the decision is used again
-// give_back     undoes a take that was not used after all. Never brings back more than the take still
+// give_back     undoes a take that was not used after all. Never brings back more than the take
+// still
 //               costs: what has been refilled since is not refilled again
 // set_rate      from now on; what has been taken stays taken, so that no burst comes of it
 // capacity      a weight above it never passes

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A rate in the form in which a decision for one of a million keys needs it: two numbers of 64 bits,
-// shared by all keys of one class, while each key has just one more of its own.
+// A rate in the form in which a decision for one of a million keys needs it: two numbers of 64
+// bits, shared by all keys of one class, while each key has just one more of its own.
 //
 // That number is the time at which the key's bucket would be full again if nothing more were taken
-// (GCRA's theoretical arrival time). Taking moves it by the tokens' worth of time; a request passes if
-// it stays within a burst's worth of now. Times are counted in sixteenths of a nanosecond, and what a
-// token is worth is rounded up to that: never more than the rate is let through, and of a rate of
-// r per second at most a part of r / 16'000'000'000 less.
+// (GCRA's theoretical arrival time). Taking moves it by the tokens' worth of time; a request passes
+// if it stays within a burst's worth of now. Times are counted in sixteenths of a nanosecond, and
+// what a token is worth is rounded up to that: never more than the rate is let through, and of a
+// rate of r per second at most a part of r / 16'000'000'000 less.
 #pragma once
 
 #include <weir/clock.hpp>

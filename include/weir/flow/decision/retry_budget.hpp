@@ -10,8 +10,9 @@
 
 namespace weir {
 
-// A share of the calls of late, plus a reserve for quiet times: of what happened in the last `window`,
-// counted in tenths of it, extra attempts are at most ratio * calls + reserve_per_second * window.
+// A share of the calls of late, plus a reserve for quiet times: of what happened in the last
+// `window`, counted in tenths of it, extra attempts are at most ratio * calls + reserve_per_second
+// * window.
 struct ratio_budget {
     double ratio = 0.2;
     double reserve_per_second = 10;
@@ -33,8 +34,8 @@ struct in_flight_budget {
 
 namespace decision {
 
-// The window is cut into slots. One that is older than the window is forgotten with all that it had,
-// calls as well as spending: in any `slots` successive ones, spent <= earned + reserve.
+// The window is cut into slots. One that is older than the window is forgotten with all that it
+// had, calls as well as spending: in any `slots` successive ones, spent <= earned + reserve.
 class ratio_budget {
 public:
     static constexpr std::size_t slots = 10;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The window that slides over two counters: constant memory, nearly the strict window.
 //
-// Time is cut into stretches of the window's length. The window that ends now covers all of this stretch
-// so far, and the end of the one before; of that one's count the same part is taken to lie in the window,
-// as if it had been spread evenly. If it was not, more than the limit may pass in some window: up to
-// twice as much, when all of the one stretch comes at its end. With strict = true the stretch before
-// counts in full until it is over: then no window has more than the limit, and under steady demand only
-// half of the limit passes. Where both matter, use the log (sliding_log.hpp).
-// For one thread; locked.hpp shares it.
+// Time is cut into stretches of the window's length. The window that ends now covers all of this
+// stretch so far, and the end of the one before; of that one's count the same part is taken to lie
+// in the window, as if it had been spread evenly. If it was not, more than the limit may pass in
+// some window: up to twice as much, when all of the one stretch comes at its end. With strict =
+// true the stretch before counts in full until it is over: then no window has more than the limit,
+// and under steady demand only half of the limit passes. Where both matter, use the log
+// (sliding_log.hpp). For one thread; locked.hpp shares it.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -58,8 +58,8 @@ public:
             before_ = std::max<millionths>(0, before_ - back);
         }
     }
-    // If the window changes, a stretch begins now, and what counted until now counts as that of the one
-    // before.
+    // If the window changes, a stretch begins now, and what counted until now counts as that of the
+    // one before.
     void set_rate(clock::time_point now, const limits& given) {
         check(given);
         limit_ = in_millionths(given.limit);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The strict window: in every interval of the window's length, wherever it begins, at most the limit.
+// The strict window: in every interval of the window's length, wherever it begins, at most the
+// limit.
 //
-// It remembers when each grant was made, for as long as the window lasts: 16 bytes a grant (those of the
-// same nanosecond count as one). Under demand it is exact: a grant passes at the nanosecond at which
-// an older one leaves the window. For one thread; locked.hpp shares it.
+// It remembers when each grant was made, for as long as the window lasts: 16 bytes a grant (those
+// of the same nanosecond count as one). Under demand it is exact: a grant passes at the nanosecond
+// at which an older one leaves the window. For one thread; locked.hpp shares it.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -19,8 +20,8 @@ class sliding_log {
 public:
     using limits = window_limits;
 
-    // Throws invalid_argument. Allocates room for as many grants as the limit, up to 4096, and more as
-    // they come.
+    // Throws invalid_argument. Allocates room for as many grants as the limit, up to 4096, and more
+    // as they come.
     explicit sliding_log(const limits& given);
 
     verdict try_take(clock::time_point now, double weight = 1) noexcept {

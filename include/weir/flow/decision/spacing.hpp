@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One at a time, with a pause between: a leaky bucket. The pause is measured from when the one before was
-// let through, or from when it ended; then the next waits for that end, however long it takes.
+// One at a time, with a pause between: a leaky bucket. The pause is measured from when the one
+// before was let through, or from when it ended; then the next waits for that end, however long it
+// takes.
 //
 // A weight stretches the pause after it. For one thread; locked.hpp shares it.
 #pragma once

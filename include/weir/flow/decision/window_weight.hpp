@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How windows count: in millionths, so that sums of fractions are exact; and what they are limited by.
+// How windows count: in millionths, so that sums of fractions are exact; and what they are limited
+// by.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -32,8 +33,8 @@ constexpr millionths in_millionths(double weight) noexcept {
     return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
 }
 
-// Throws invalid_argument unless the limit is a positive number up to a billion, and the window a time
-// between a nanosecond and nine years.
+// Throws invalid_argument unless the limit is a positive number up to a billion, and the window a
+// time between a nanosecond and nine years.
 void check_window(std::string_view who, const window_limits& limits);
 
 }  // namespace weir::decision

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a batcher knows that does not depend on its items: who waits, when to send, what is on its way.
+// What a batcher knows that does not depend on its items: who waits, when to send, what is on its
+// way.
 #pragma once
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/timer_wheel.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/timer_wheel.hpp>
+#include <weir/base/wait_list.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/handle.hpp>
 #include <weir/loop.hpp>
@@ -88,8 +89,8 @@ private:
     batch_wait state_ = batch_wait::fresh;
 };
 
-// A batch on its way, and who waits for it. Keeps the batcher's state alive. If it ends without having
-// answered, the callers are told.
+// A batch on its way, and who waits for it. Keeps the batcher's state alive. If it ends without
+// having answered, the callers are told.
 class sent_batch {
 public:
     explicit sent_batch(std::shared_ptr<batcher_core> of) noexcept;

@@ -18,9 +18,9 @@
 
 namespace weir {
 
-// The result of a call: that of the run which covers it, shared with other callers. Awaiting it gives a
-// reference to the value, or throws the run's error; weir::cancelled if the call was dropped. Cancelling
-// the waiter leaves the run alone.
+// The result of a call: that of the run which covers it, shared with other callers. Awaiting it
+// gives a reference to the value, or throws the run's error; weir::cancelled if the call was
+// dropped. Cancelling the waiter leaves the run alone.
 template <class T>
 class call_result : public detail::awaited_here {
 public:

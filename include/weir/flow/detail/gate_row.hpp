@@ -28,8 +28,8 @@ public:
     gate_row& operator=(const gate_row&) = delete;
     ~gate_row() { give_back<count>(); }
 
-    // Goes through as many as let it in; true if these are all. Otherwise refusal() is of the one that
-    // did not.
+    // Goes through as many as let it in; true if these are all. Otherwise refusal() is of the one
+    // that did not.
     bool enter() noexcept { return enter_from<0>(); }
     bool has_entered() const noexcept { return entered_ == count; }
     const weir::refusal& refusal() const noexcept { return refusal_; }

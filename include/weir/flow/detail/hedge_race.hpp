@@ -2,7 +2,7 @@
 // The attempts of one hedged call: who runs, who has won, and when the next one starts.
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/flow/call.hpp>
 #include <weir/flow/hedge_options.hpp>
 #include <weir/spawn.hpp>
@@ -40,7 +40,8 @@ private:
     hedge_race& race_;
 };
 
-// Shared by the caller and the attempts, some of which may outlive the caller: then policy_ is null.
+// Shared by the caller and the attempts, some of which may outlive the caller: then policy_ is
+// null.
 class hedge_race {
 public:
     hedge_race(hedge_policy& policy, call_context& call);

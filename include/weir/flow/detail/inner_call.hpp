@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What is further in, as the child of a boundary.
 //
-// Layers of policies are boundaries that hold one another: a call that passes through five of them is one
-// object in the frame of whoever awaits it, and the only frame made on the way is that of the user's own
-// task. A layer that has to wait starts a coroutine for that.
+// Layers of policies are boundaries that hold one another: a call that passes through five of them
+// is one object in the frame of whoever awaits it, and the only frame made on the way is that of
+// the user's own task. A layer that has to wait starts a coroutine for that.
 #pragma once
 
-#include <weir/detail/child_call.hpp>
+#include <weir/base/child_call.hpp>
 #include <weir/flow/call.hpp>
 
 #include <type_traits>
@@ -66,7 +66,8 @@ public:
     outcome<T> await_resume() { return this->work_.take(); }
 };
 
-// co_await settle_next(next, call): always an outcome, also where the next policy is a coroutine and throws.
+// co_await settle_next(next, call): always an outcome, also where the next policy is a coroutine
+// and throws.
 template <class Next>
 auto settle_next(Next& next, call_context& call) {
     using value = typename Next::value_type;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Those who wait for one key of a keyed_limiter. A line exists only while somebody is in it; it has one
-// timer, armed for the first who waits. Nothing is taken for anybody before his turn has come, so one
-// who leaves the line has nothing to give back.
+// Those who wait for one key of a keyed_limiter. A line exists only while somebody is in it; it has
+// one timer, armed for the first who waits. Nothing is taken for anybody before his turn has come,
+// so one who leaves the line has nothing to give back.
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/timer_wheel.hpp>
+#include <weir/base/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/decision/keyed_gcra.hpp>
 #include <weir/flow/limiter.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The way through a pipeline. Each stage is a `next`: called with the context, it gives something to await
-// that ends as an outcome. Gates that stand side by side are one stage.
+// The way through a pipeline. Each stage is a `next`: called with the context, it gives something
+// to await that ends as an outcome. Gates that stand side by side are one stage.
 //
-// Stages are bases of one another, from the innermost outwards, and share what they need, the policies and
-// the call at the end: a way is two words, however long, and is copied as such.
+// Stages are bases of one another, from the innermost outwards, and share what they need, the
+// policies and the call at the end: a way is two words, however long, and is copied as such.
 #pragma once
 
 #include <weir/flow/detail/gate_row.hpp>

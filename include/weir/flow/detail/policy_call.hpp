@@ -10,7 +10,8 @@
 
 namespace weir::detail {
 
-// As the `next` of a policy whose calls may go on after it has answered: each of them keeps the callable.
+// As the `next` of a policy whose calls may go on after it has answered: each of them keeps the
+// callable.
 template <class Fn>
 class owned_innermost {
 public:
@@ -27,13 +28,13 @@ private:
     std::shared_ptr<Fn> fn_;
 };
 
-// Policies whose calls may go on after they have answered (a hedge's losers) need the callable to live
-// as long as the last of them.
+// Policies whose calls may go on after they have answered (a hedge's losers) need the callable to
+// live as long as the last of them.
 template <class Policy>
 concept outlives_call = requires { requires Policy::outlives_call; };
 
-// What is innermost around a callable that is held as Held: owned, if need be; copied then, if it has a
-// name.
+// What is innermost around a callable that is held as Held: owned, if need be; copied then, if it
+// has a name.
 template <bool IsOwned, class Held>
 auto innermost_of(std::remove_reference_t<Held>& fn) {
     if constexpr (IsOwned) {

@@ -3,8 +3,8 @@
 // lent, and what has to be done next. src/flow/pool.cpp says how it works.
 #pragma once
 
-#include <weir/detail/loop_support.hpp>
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/loop_support.hpp>
+#include <weir/base/timer_wheel.hpp>
 #include <weir/flow/decision/random.hpp>
 #include <weir/flow/detail/pool_entry.hpp>
 #include <weir/flow/pool_options.hpp>
@@ -64,14 +64,16 @@ public:
     // It leaves the pool: a lent one, about to be destroyed.
     void forget(pool_entry& detached) noexcept;
 
-    // ---- waiting ---------------------------------------------------------------------------------
+    // ---- waiting
+    // ---------------------------------------------------------------------------------
     bool wait(pool_waiter& last) noexcept;  // false: refused at once
     void leave(pool_waiter& gone) noexcept;
     void take_over(pool_waiter& granted) noexcept;  // its task goes on with what it was granted
     void abandon(pool_waiter& gone) noexcept;
     refusal why_not() noexcept;  // for try_acquire
 
-    // ---- tasks of the pool, as they end ----------------------------------------------------------
+    // ---- tasks of the pool, as they end
+    // ----------------------------------------------------------
     void connected(pool_entry& fresh) noexcept;
     void connect_failed(std::exception_ptr error) noexcept;
     // Inside a handler: passes the error on to whoever wants to know of all.
@@ -81,7 +83,8 @@ public:
     void was_closed(pool_entry& entry) noexcept;
     void stopped(pool_job job, pool_entry* entry) noexcept;  // whoever stopped it
 
-    // ---- management ------------------------------------------------------------------------------
+    // ---- management
+    // ------------------------------------------------------------------------------
     void resize(std::size_t max);
     void suspend() noexcept;
     void resume() noexcept;
@@ -120,7 +123,8 @@ protected:
     virtual void start_close(pool_entry& entry) noexcept = 0;
     virtual check_result check_now(pool_entry& entry) noexcept = 0;
     virtual void destroy(pool_entry& entry) noexcept = 0;
-    // Starts a task of the pool. Where that fails, the task is destroyed, and its pool_work says so.
+    // Starts a task of the pool. Where that fails, the task is destroyed, and its pool_work says
+    // so.
     void launch(pool_job job, task<> work) noexcept;
 
     const clock::duration connect_timeout_;

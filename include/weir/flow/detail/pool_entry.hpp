@@ -2,8 +2,8 @@
 // One object of a pool, with what the pool knows about it.
 #pragma once
 
+#include <weir/base/wait_list.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/wait_list.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The part of a pool that knows the type of its objects: the user's functions, and the tasks that call
-// them.
+// The part of a pool that knows the type of its objects: the user's functions, and the tasks that
+// call them.
 #pragma once
 
-#include <weir/detail/unique_function.hpp>
+#include <weir/base/unique_function.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/detail/pool_work.hpp>
 #include <weir/timeout.hpp>
@@ -66,8 +66,9 @@ private:
 
 namespace weir {
 
-// What a pool does with its objects. Each is a coroutine, or a plain function: then it must not block.
-// They are called, and awaited, by the pool's own tasks; what they refer to must outlive the pool.
+// What a pool does with its objects. Each is a coroutine, or a plain function: then it must not
+// block. They are called, and awaited, by the pool's own tasks; what they refer to must outlive the
+// pool.
 template <class T>
 struct pool_functions {
     detail::pool_function<T()> connect;       // makes one

@@ -69,8 +69,8 @@ private:
     pool_job job_;
 };
 
-// Waits for an object. acquire() and admit() differ in what they make of a refusal. Keeps the state of
-// the pool alive: the pool may be destroyed before the operation starts.
+// Waits for an object. acquire() and admit() differ in what they make of a refusal. Keeps the state
+// of the pool alive: the pool may be destroyed before the operation starts.
 class pool_waiter : public listed_operation {
 public:
     bool ready() noexcept override {

@@ -2,7 +2,7 @@
 // Streams that are read by tasks of their own, into one line of items.
 #pragma once
 
-#include <weir/detail/crew.hpp>
+#include <weir/base/crew.hpp>
 #include <weir/flow/stream_source.hpp>
 #include <weir/loop.hpp>
 #include <weir/sync/semaphore.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The attempts of one call. The first one, most often the only one, needs no frame; the others are made by
-// a coroutine.
+// The attempts of one call. The first one, most often the only one, needs no frame; the others are
+// made by a coroutine.
 #pragma once
 
 #include <weir/flow/detail/inner_call.hpp>

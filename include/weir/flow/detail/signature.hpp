@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a callable takes and gives, where it has one answer: functions and lambdas that are not generic.
+// What a callable takes and gives, where it has one answer: functions and lambdas that are not
+// generic.
 #pragma once
 
-#include <weir/detail/to_task.hpp>
+#include <weir/base/to_task.hpp>
 
 #include <functional>
 #include <type_traits>
@@ -10,7 +11,8 @@
 
 namespace weir::detail {
 
-// What awaiting the result of a call gives: task<T> and other awaitables give T, plain values themselves.
+// What awaiting the result of a call gives: task<T> and other awaitables give T, plain values
+// themselves.
 template <class Returned>
 struct invoked_value {
     using type = Returned;

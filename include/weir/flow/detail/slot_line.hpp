@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// So many slots, and a line of those who wait for some: what bulkhead and adaptive_limit are made of.
+// So many slots, and a line of those who wait for some: what bulkhead and adaptive_limit are made
+// of.
 //
-// Slots are free, held, or granted to an operation whose fiber has not run yet; they go from held to
-// granted directly, so nobody who comes later can take them. There is a line for each priority. Whoever
-// is first in the highest one goes next, and nobody overtakes: a request for many slots is not starved by
-// requests for few. All O(1).
+// Slots are free, held, or granted to an operation whose fiber has not run yet; they go from held
+// to granted directly, so nobody who comes later can take them. There is a line for each priority.
+// Whoever is first in the highest one goes next, and nobody overtakes: a request for many slots is
+// not starved by requests for few. All O(1).
 #pragma once
 
-#include <weir/detail/timer_wheel.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/base/timer_wheel.hpp>
+#include <weir/base/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/priority.hpp>
 #include <weir/flow/serve.hpp>
@@ -110,8 +111,9 @@ public:
             serve();
         }
     }
-    // What holds more than a new limit allows goes on; those who wait for more than that are refused. Some
-    // of the slots may be reserved for those of high priority; one is always left for the others.
+    // What holds more than a new limit allows goes on; those who wait for more than that are
+    // refused. Some of the slots may be reserved for those of high priority; one is always left for
+    // the others.
     void set_limit(std::size_t limit, std::size_t reserved) noexcept;
     std::size_t reserved() const noexcept { return limit_ - for_all_; }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Whether the caller was stopped meanwhile.
 //
-// A stop normally passes by itself. But clean-up that throws replaces it with its error, and code that
-// catches it may answer with another: then a policy gets an ordinary outcome of a call that nobody wants
-// any more. It is passed on, and nothing is tried again or put in its place.
+// A stop normally passes by itself. But clean-up that throws replaces it with its error, and code
+// that catches it may answer with another: then a policy gets an ordinary outcome of a call that
+// nobody wants any more. It is passed on, and nothing is tried again or put in its place.
 #pragma once
 
 #include <weir/detail/fiber.hpp>
@@ -13,8 +13,8 @@ namespace weir::detail {
 class stop_memory {
 public:
     stop_memory() noexcept : before_(stops()) {}
-    // Has a stop of the running task, or of a scope that it was in already, been delivered since? One that
-    // a shield holds off has not.
+    // Has a stop of the running task, or of a scope that it was in already, been delivered since?
+    // One that a shield holds off has not.
     bool was_stopped() const noexcept { return stops() > before_; }
 
 private:

@@ -57,7 +57,8 @@ struct body_of_task {
     task<T> work;
 };
 
-// ---- coroutines ----------------------------------------------------------------------------------
+// ---- coroutines
+// ----------------------------------------------------------------------------------
 
 template <class Callable, class... Args>
 inline constexpr bool takes_context = std::invocable<Callable&, task_context&, Args...>;
@@ -84,7 +85,8 @@ task<task_value> await_body(Callable callable, std::tuple<Args...> args, task_co
     }
 }
 
-// ---- functions that block ------------------------------------------------------------------------
+// ---- functions that block
+// ------------------------------------------------------------------------
 
 // Shared with the thread that runs it: the loop may have to give up waiting at its end.
 template <class Callable, class... Args>

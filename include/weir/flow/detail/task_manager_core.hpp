@@ -40,8 +40,8 @@ struct task_manager_options {
     // A call of the store that fails is made again so often, after a delay that doubles.
     unsigned store_attempts = 5;
     clock::duration store_retry = std::chrono::milliseconds(100);
-    // What the time in records is; default: the time of day when the manager was first used, moved on by
-    // the loop's clock; in simulated time the beginning of 1970.
+    // What the time in records is; default: the time of day when the manager was first used, moved
+    // on by the loop's clock; in simulated time the beginning of 1970.
     hook<wall_time()> wall_clock{};
     weir::observer* observer = nullptr;  // "failed", "refused", "store_error", "shut_down"
 };
@@ -137,8 +137,8 @@ private:
         live_pointer driven_;
         bool takes_a_slot_;
     };
-    // In the frame of the fiber that inserts a task, from before it starts: unless the task is accepted,
-    // it becomes unknown again.
+    // In the frame of the fiber that inserts a task, from before it starts: unless the task is
+    // accepted, it becomes unknown again.
     class entering {
     public:
         entering(core_pointer manager, live_pointer fresh);

@@ -3,11 +3,12 @@
 // from then on it is as good as absent, and its slot may be taken over by another key.
 //
 // Open addressing with linear probing, in pages of a few hundred slots; the highest bits of a hash
-// choose the page through a directory, the lowest the slot. So
-//  - a lookup touches the directory, which stays in the cache, and one or two lines of a page;
-//  - eviction costs nothing: a new key takes the first slot of its probe path whose time has come. The
+// choose the page through a directory, the lowest the slot. So - a lookup touches the directory,
+// which stays in the cache, and one or two lines of a page; - eviction costs nothing: a new key
+// takes the first slot of its probe path whose time has come. The
 //    slot stays occupied, so that no path is ever broken and there are no tombstones;
-//  - the table grows and shrinks page by page: a page that is full is cleared of what has passed, then
+// - the table grows and shrinks page by page: a page that is full is cleared of what has passed,
+// then
 //    made larger, then split in two. No operation moves more than one page, and the load stays above
 //    one half, unless keys expire faster than tidy() comes round.
 #pragma once

@@ -36,7 +36,8 @@ struct worker_pool_options {
     std::size_t workers = 4;  // jobs that run at a time
     std::size_t queue = 100;  // jobs that wait for a worker; 0: none, they go to a free one only
     weir::when_queue_full when_full = weir::when_queue_full::wait;
-    // Finished jobs can be asked for by id so long, and so many of them. Handles keep theirs anyway.
+    // Finished jobs can be asked for by id so long, and so many of them. Handles keep theirs
+    // anyway.
     clock::duration keep_results = std::chrono::minutes(5);
     std::size_t most_results = 1000;
     weir::observer* observer = nullptr;  // "failed", "refused", "displaced", "shut_down"

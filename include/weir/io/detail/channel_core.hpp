@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What channels have in common: who waits, and who was promised what.
 //
-// Whoever waits is served in the order of asking. A receiver that is woken has a claim on one item, which
-// stays in the channel until it comes for it; a sender that is woken has a claim on one place. So whoever
-// waits knows that there is nothing for newcomers, and who is stopped before it comes gives its claim to
-// the next: no item and no wake-up is lost.
+// Whoever waits is served in the order of asking. A receiver that is woken has a claim on one item,
+// which stays in the channel until it comes for it; a sender that is woken has a claim on one
+// place. So whoever waits knows that there is nothing for newcomers, and who is stopped before it
+// comes gives its claim to the next: no item and no wake-up is lost.
 #pragma once
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/mail.hpp>
+#include <weir/base/mail.hpp>
 
 #include <condition_variable>
 #include <cstddef>

@@ -25,10 +25,10 @@ private:
     io_operation* tail_ = nullptr;
 };
 
-// The descriptor stays open until the last operation on it has let go: close() only asks for that. So
-// its number cannot become another file's while the kernel still works with it. The object is counted
-// by its owner and by every operation, since one may be closed before it has begun: made, and awaited
-// after its task has given way to others.
+// The descriptor stays open until the last operation on it has let go: close() only asks for that.
+// So its number cannot become another file's while the kernel still works with it. The object is
+// counted by its owner and by every operation, since one may be closed before it has begun: made,
+// and awaited after its task has given way to others.
 class descriptor final : private fd_source {
 public:
     explicit descriptor(int owned, bool is_nonblocking = false) noexcept
@@ -89,8 +89,8 @@ struct descriptor_closer {
 };
 using owned_descriptor = std::unique_ptr<descriptor, descriptor_closer>;
 
-// Gives the number up and leaves the owner closed. Throws invalid_state, with what it is in the message,
-// if it was closed before or operations are under way.
+// Gives the number up and leaves the owner closed. Throws invalid_state, with what it is in the
+// message, if it was closed before or operations are under way.
 int release(owned_descriptor& own, const char* what);
 
 }  // namespace weir::io::detail

@@ -2,8 +2,8 @@
 // How a loop carries out operations on descriptors: there are two ways, both behind this class.
 //
 // readiness_engine tries the system call, and when it would block, tries again when the driver says
-// that the descriptor has changed. ring_engine hands the operation to io_uring, and hears when it is
-// done. An operation knows both forms of itself: attempt() and prepare().
+// that the descriptor has changed. ring_engine hands the operation to io_uring, and hears when it
+// is done. An operation knows both forms of itself: attempt() and prepare().
 #pragma once
 
 #include <weir/driver.hpp>

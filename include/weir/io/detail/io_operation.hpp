@@ -13,9 +13,10 @@ struct io_uring_sqe;
 
 namespace weir::io::detail {
 
-// Derived classes say how it is tried now, how it is handed to io_uring, and what a result means. The
-// buffers that they point to are in use until the operation is finished or a cancel() said true. What
-// has been taken from the kernel is delivered even if a stop has come meanwhile: it would be lost.
+// Derived classes say how it is tried now, how it is handed to io_uring, and what a result means.
+// The buffers that they point to are in use until the operation is finished or a cancel() said
+// true. What has been taken from the kernel is delivered even if a stop has come meanwhile: it
+// would be lost.
 class io_operation : public operation {
 public:
     // A null descriptor: what was asked is closed, which is the error that it gives.

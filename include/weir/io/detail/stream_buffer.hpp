@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory under buffered_reader and buffered_writer: small while little happens, gone or large as
-// traffic asks.
+// The memory under buffered_reader and buffered_writer: small while little happens, gone or large
+// as traffic asks.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -19,8 +19,9 @@ struct buffer_options {
     std::size_t capacity = 16 << 10;
     // What a reader that has nothing keeps while it waits, and a writer that has been flushed: a
     // connection that is idle takes this much. As large as the capacity: the buffer is never given
-    // back. 0: none at all, for streams that can wait without one (those with readable(), as sockets
-    // have); that costs an operation more for each wait, and 256 bytes where it cannot be done.
+    // back. 0: none at all, for streams that can wait without one (those with readable(), as
+    // sockets have); that costs an operation more for each wait, and 256 bytes where it cannot be
+    // done.
     std::size_t idle_capacity = 1 << 10;
 };
 
@@ -98,8 +99,8 @@ public:
         begin_ += count;
         return taken;
     }
-    // The next so many bytes are dropped, also those that have not come yet. Gives how many that are,
-    // with what was left to be skipped before.
+    // The next so many bytes are dropped, also those that have not come yet. Gives how many that
+    // are, with what was left to be skipped before.
     std::uint64_t skip(std::uint64_t count) noexcept;
     std::uint64_t to_skip() const noexcept { return to_skip_; }
     // Skips no more; gives how many of the last so many were dropped.

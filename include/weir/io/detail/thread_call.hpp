@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A call that waits for a thread of a pool, runs there, and comes back. It lives in the frame that awaits
-// it, and is itself what the pool queues and what is mailed to the loop: no call allocates.
+// A call that waits for a thread of a pool, runs there, and comes back. It lives in the frame that
+// awaits it, and is itself what the pool queues and what is mailed to the loop: no call allocates.
 #pragma once
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/mail.hpp>
-#include <weir/detail/result.hpp>
+#include <weir/base/mail.hpp>
+#include <weir/base/result.hpp>
 #include <weir/spawn.hpp>
 
 #include <concepts>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
-#include <weir/detail/mail.hpp>
-#include <weir/detail/to_task.hpp>
+#include <weir/base/mail.hpp>
+#include <weir/base/to_task.hpp>
 #include <weir/loop.hpp>
 #include <weir/spawn.hpp>
 

@@ -183,8 +183,8 @@ private:
         }
     }
 
-    // For what is only a courtesy to the peer: it does not keep us long, and may fail. Behind half a
-    // record the peer could make nothing of it.
+    // For what is only a courtesy to the peer: it does not keep us long, and may fail. Behind half
+    // a record the peer could make nothing of it.
     task<> flush_briefly() {
         if (is_closed_ || is_torn_ || !machine.has_output()) {
             co_return;

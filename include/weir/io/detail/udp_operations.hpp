@@ -24,8 +24,8 @@ struct datagram {
 
 namespace weir::io::detail {
 
-// Each takes a whole datagram, so several tasks may wait: the message headers, which the kernel reads
-// and writes, are in the operation, which does not move any more once it is awaited.
+// Each takes a whole datagram, so several tasks may wait: the message headers, which the kernel
+// reads and writes, are in the operation, which does not move any more once it is awaited.
 class receive_operation final : public io_operation {
 public:
     receive_operation(descriptor* on, bytes into) noexcept

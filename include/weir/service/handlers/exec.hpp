@@ -7,11 +7,12 @@
 //
 //     {"kind": "exec", "payload": {"command": "thumbnail", "input": {"path": "a.png"}}}
 //
-// The program gets `input` as JSON on its standard input, and the task's id and attempt as WEIR_TASK_ID and
-// WEIR_ATTEMPT; no shell is between. Words of the task, `arguments`, are appended only where that was allowed.
-// It completes the task by ending with 0: the result has what it printed, as JSON if it is. Any other end is a
-// failure with the end of what it said on standard error; 100 means that trying again is in vain. Stopping the task
-// ends the program and its children: SIGTERM, then SIGKILL.
+// The program gets `input` as JSON on its standard input, and the task's id and attempt as
+// WEIR_TASK_ID and WEIR_ATTEMPT; no shell is between. Words of the task, `arguments`, are appended
+// only where that was allowed. It completes the task by ending with 0: the result has what it
+// printed, as JSON if it is. Any other end is a failure with the end of what it said on standard
+// error; 100 means that trying again is in vain. Stopping the task ends the program and its
+// children: SIGTERM, then SIGKILL.
 #pragma once
 
 #include <weir/service/job.hpp>

@@ -6,16 +6,18 @@
 //
 //     {"kind": "http", "payload": {"url": "https://example.com/hook", "body": {"event": "paid"}}}
 //
-// Members of the payload: url; method ('POST'); headers, an object of texts, without those that belong to the
-// connection (Host, Content-Length and the like); body, any JSON, or a text that is sent as it is; timeout in
-// seconds. With keys, each request is signed as Standard Webhooks has it: the header webhook-id is the task's id on
-// every attempt. Errors name the URL without its password and query.
+// Members of the payload: url; method ('POST'); headers, an object of texts, without those that
+// belong to the connection (Host, Content-Length and the like); body, any JSON, or a text that is
+// sent as it is; timeout in seconds. With keys, each request is signed as Standard Webhooks has it:
+// the header webhook-id is the task's id on every attempt. Errors name the URL without its password
+// and query.
 //
-// An answer 2xx completes the task; its status, type and the beginning of its body are the result. Redirects are
-// not followed. 410 means never again. Every other answer, and none, is a failure and tried again, no sooner
-// than Retry-After says. Each host has its own rate, number of requests at a time and circuit (host_policies.hpp):
-// while it is not to be asked, its tasks are postponed, which spends no attempt. Addresses that are not public are
-// refused at the moment of connecting, and the task fails for good.
+// An answer 2xx completes the task; its status, type and the beginning of its body are the result.
+// Redirects are not followed. 410 means never again. Every other answer, and none, is a failure and
+// tried again, no sooner than Retry-After says. Each host has its own rate, number of requests at a
+// time and circuit (host_policies.hpp): while it is not to be asked, its tasks are postponed, which
+// spends no attempt. Addresses that are not public are refused at the moment of connecting, and the
+// task fails for good.
 //
 // Belongs to one loop, and must outlive the service.
 #pragma once
@@ -40,8 +42,8 @@ class resolver;
 namespace weir::service {
 
 struct http_delivery_options {
-    // Of each host. Its retries are not used, tasks have their own; and a second is the most that is waited. The
-    // attempt_timeout is for requests whose payload has no timeout.
+    // Of each host. Its retries are not used, tasks have their own; and a second is the most that
+    // is waited. The attempt_timeout is for requests whose payload has no timeout.
     http::host_policies_options hosts{
         .rate = 50, .burst = 50, .max_concurrent = 16, .attempt_timeout = std::chrono::seconds(30)};
     std::size_t max_connections = 256;

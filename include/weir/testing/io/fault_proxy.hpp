@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A TCP proxy on loopback that misbehaves on demand: for code whose sockets belong to other libraries,
-// which a simulated network cannot reach.
+// A TCP proxy on loopback that misbehaves on demand: for code whose sockets belong to other
+// libraries, which a simulated network cannot reach.
 //
 //     weir::testing::fault_proxy proxy(server.local_address(), {.latency = 20ms});
 //     connect_the_library_to(proxy.address());
 //     proxy.set({.half_open = true});        // from now on nothing passes, and nobody is told
 //     co_await proxy.stop();
 //
-// It runs as tasks of the loop on which it was made, on the real clock; what blocks that loop's thread
-// blocks the proxy too. Bytes pass in order and unchanged, half-closes and resets are passed on.
+// It runs as tasks of the loop on which it was made, on the real clock; what blocks that loop's
+// thread blocks the proxy too. Bytes pass in order and unchanged, half-closes and resets are passed
+// on.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -46,9 +47,9 @@ struct proxy_stats {
 
 class fault_proxy {
 public:
-    // Listens on 127.0.0.1, at a port that the system chooses. The seed decides the faults that happen by
-    // chance; 0 takes the loop's next fresh_seed(). Throws invalid_argument for faults that make no
-    // sense, loop_error outside a loop, io_error.
+    // Listens on 127.0.0.1, at a port that the system chooses. The seed decides the faults that
+    // happen by chance; 0 takes the loop's next fresh_seed(). Throws invalid_argument for faults
+    // that make no sense, loop_error outside a loop, io_error.
     explicit fault_proxy(io::address target, const proxy_faults& faults = {},
                          std::uint64_t seed = 0);
     fault_proxy(const fault_proxy&) = delete;

@@ -26,8 +26,9 @@ struct link_options {
     double refusals = 0;            // chance that a connect is refused
     double silences = 0;            // chance that a connect is never answered
 
-    // Some of these faults, at some strength: another network for each seed. Nothing that loses bytes
-    // or connections; set resets, refusals and silences yourself where the code must survive them.
+    // Some of these faults, at some strength: another network for each seed. Nothing that loses
+    // bytes or connections; set resets, refusals and silences yourself where the code must survive
+    // them.
     static link_options drawn_from(std::uint64_t seed);
 };
 

@@ -7,10 +7,10 @@
 //     auto peer = co_await listener.accept();
 //     net.partition("client", "server");      // nothing passes until heal()
 //
-// The streams satisfy io::byte_stream, so protocol code runs over them as it is. All chance comes from
-// one seed, which changes with the schedule of the test: WEIR_SCHEDULES=1000 runs it on a thousand
-// networks, and WEIR_SEED=n replays one of them byte by byte. Everything belongs to one loop; the
-// network may go before its streams.
+// The streams satisfy io::byte_stream, so protocol code runs over them as it is. All chance comes
+// from one seed, which changes with the schedule of the test: WEIR_SCHEDULES=1000 runs it on a
+// thousand networks, and WEIR_SEED=n replays one of them byte by byte. Everything belongs to one
+// loop; the network may go before its streams.
 #pragma once
 
 #include <weir/task.hpp>

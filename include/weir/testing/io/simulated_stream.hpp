@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One end of a simulated connection: an io::byte_stream, with the errors of a TCP socket.
 //
-// What a real socket does is done here too: closing with unread bytes resets the connection; bytes that
-// arrive at a closed end are answered with a reset; a reset may cost the other end what it has not read
-// yet; a write returns when the bytes fit into the window, not when they are read.
+// What a real socket does is done here too: closing with unread bytes resets the connection; bytes
+// that arrive at a closed end are answered with a reset; a reset may cost the other end what it has
+// not read yet; a write returns when the bytes fit into the window, not when they are read.
 #pragma once
 
 #include <weir/awaitable.hpp>

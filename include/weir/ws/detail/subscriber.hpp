@@ -9,7 +9,8 @@
 
 namespace weir::ws {
 
-// ws::connection is one. post() never waits. Where there is no room(), there is room for everything.
+// ws::connection is one. post() never waits. Where there is no room(), there is room for
+// everything.
 template <class T>
 concept subscriber = requires(T& to, const frame& shared) {
     { to.post(shared) } -> std::same_as<posted>;

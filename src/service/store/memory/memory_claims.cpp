@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is. Turns are taken by the smallest number of the last one, of queues first and then of the keys
-// within the queue; each task begun asks anew, so that the limits are looked at one by one.
+// Whose turn it is. Turns are taken by the smallest number of the last one, of queues first and
+// then of the keys within the queue; each task begun asks anew, so that the limits are looked at
+// one by one.
 
 #include "service/store/memory/memory_tables.hpp"
 

@@ -5,9 +5,11 @@
 
 namespace weir::service {
 
-// ---- nodes ---------------------------------------------------------------------------------------------
+// ---- nodes
+// ---------------------------------------------------------------------------------------------
 
-// A node that is gone stays known, so that it cannot come back under the same name: its tasks are lost to it.
+// A node that is gone stays known, so that it cannot come back under the same name: its tasks are
+// lost to it.
 heartbeat_answer memory_store::tables::heartbeat(const node_record& node, timestamp now) {
     heartbeat_answer answer;
     const auto [found, is_new] = nodes_.try_emplace(node.id, node);
@@ -93,7 +95,8 @@ rescue_result memory_store::tables::rescue(timestamp now, std::uint32_t max_cras
     return result;
 }
 
-// ---- queues and schedules ------------------------------------------------------------------------------
+// ---- queues and schedules
+// ------------------------------------------------------------------------------
 
 std::vector<queue_record> memory_store::tables::queues() const {
     std::vector<queue_record> all;

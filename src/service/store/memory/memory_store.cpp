@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A memory_store is its tables and a way to call them: each call waits a little, suffers the fault that a test
-// has chosen, changes the tables in one go, tells the observer, and answers a turn later, so that a stop may come
-// before the change, or between the change and its answer.
+// A memory_store is its tables and a way to call them: each call waits a little, suffers the fault
+// that a test has chosen, changes the tables in one go, tells the observer, and answers a turn
+// later, so that a stop may come before the change, or between the change and its answer.
 
 #include "service/store/memory/memory_tables.hpp"
 

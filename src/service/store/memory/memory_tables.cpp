@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How tasks move: in, to a node, and out again. A record is changed only while it is taken out of the sets and
-// counts of its queue, and put back in as what it is then; so they cannot disagree.
+// How tasks move: in, to a node, and out again. A record is changed only while it is taken out of
+// the sets and counts of its queue, and put back in as what it is then; so they cannot disagree.
 
 #include "service/store/memory/memory_tables.hpp"
 
@@ -16,7 +16,8 @@ std::size_t index_of(task_state state) noexcept {
 
 }  // namespace
 
-// ---- sets and counts -----------------------------------------------------------------------------------
+// ---- sets and counts
+// -----------------------------------------------------------------------------------
 
 memory_store::tables::queue& memory_store::tables::queue_of(const std::string& name) {
     queue& found = queues_[name];
@@ -119,7 +120,8 @@ void memory_store::tables::record_attempt(entry& of, attempt_end how, const std:
     }
 }
 
-// ---- in ------------------------------------------------------------------------------------------------
+// ---- in
+// ------------------------------------------------------------------------------------------------
 
 std::vector<submit_result> memory_store::tables::submit(const std::vector<new_task>& fresh,
                                                         timestamp now) {
@@ -164,7 +166,8 @@ submit_result memory_store::tables::submit_one(const new_task& fresh, timestamp 
     return {submit_result::verdict::made, last_id_};
 }
 
-// ---- and out again -------------------------------------------------------------------------------------
+// ---- and out again
+// -------------------------------------------------------------------------------------
 
 memory_store::tables::entry* memory_store::tables::running(const std::string& node,
                                                            const run_key& key) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is. First what has become due is moved over, and flows whose rate lets them go on. Then turns are
-// given without looking at tasks: queues in the order of their last turn, each to its flow that waited longest, one
-// at a time, as far as limits allow. Only then the tasks are fetched, of each flow as many as it has
-// turns, by priority and age. Nothing of this depends on how many tasks wait.
+// Whose turn it is. First what has become due is moved over, and flows whose rate lets them go on.
+// Then turns are given without looking at tasks: queues in the order of their last turn, each to
+// its flow that waited longest, one at a time, as far as limits allow. Only then the tasks are
+// fetched, of each flow as many as it has turns, by priority and age. Nothing of this depends on
+// how many tasks wait.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 
@@ -256,7 +257,8 @@ std::optional<timestamp> claiming::next_at() {
     return earliest;
 }
 
-// When the queue's rate lets one go, and there is one: a task whose time comes, or a key whose rate does.
+// When the queue's rate lets one go, and there is one: a task whose time comes, or a key whose rate
+// does.
 std::optional<timestamp> claiming::next_at(queue_row& of) {
     if (of.is_paused || of.is_full()) {
         return std::nullopt;

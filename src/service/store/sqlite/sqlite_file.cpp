@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A file that is not where it was when it was opened is written to no more: sqlite::database sees to that. Calls look
-// for it again, each at its beginning, so there is nothing that runs in between: the old one may be back; or
-// there is another one, a backup that was restored, say. That one is opened when it has not changed for a
-// while, since somebody may still be copying it.
+// A file that is not where it was when it was opened is written to no more: sqlite::database sees
+// to that. Calls look for it again, each at its beginning, so there is nothing that runs in
+// between: the old one may be back; or there is another one, a backup that was restored, say. That
+// one is opened when it has not changed for a while, since somebody may still be copying it.
 //
-// A log that the old file has left at the path would be taken for the new one's, and spoil it. It is put aside.
+// A log that the old file has left at the path would be taken for the new one's, and spoil it. It
+// is put aside.
 
 #include "service/store/sqlite/sqlite_file.hpp"
 
@@ -122,9 +123,9 @@ task<bool> sqlite_file::is_back() {
     co_return is_there;
 }
 
-// What the file that was closed has left behind. If it is still there, it was its log that was lost: SQLite has
-// brought that into the file, unless another process has it open, too. To begin a new log beside that one would
-// do damage.
+// What the file that was closed has left behind. If it is still there, it was its log that was
+// lost: SQLite has brought that into the file, unless another process has it open, too. To begin a
+// new log beside that one would do damage.
 void sqlite_file::clear_away() {
     if (left_ == leaving::no_log && look_at(path_ + "-shm").number != 0) {
         throw_lost("another process has it open, and its log is gone: end that first");

@@ -23,12 +23,13 @@ public:
     // To be kept as long as it is used: another one may take its place.
     const std::shared_ptr<sqlite::database>& database() const noexcept { return database_; }
 
-    // It was deleted, moved or replaced: as failed() has heard, and until find_again() has returned.
+    // It was deleted, moved or replaced: as failed() has heard, and until find_again() has
+    // returned.
     bool is_lost() const noexcept { return is_lost_; }
     // A call ended with this. Throws store_unavailable.
     [[noreturn]] void failed(const sqlite::error& error);
-    // Goes on with the file that is at the path, if it is one of tasks and nobody is still writing it there. Throws
-    // store_unavailable if not, and at once if that is just being tried.
+    // Goes on with the file that is at the path, if it is one of tasks and nobody is still writing
+    // it there. Throws store_unavailable if not, and at once if that is just being tried.
     task<> find_again();
     task<> close();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nodes and what they leave behind. A node that has lost its lease keeps its row, marked as gone once its tasks have
-// been taken, so that it is not taken for a new one when it comes back.
+// Nodes and what they leave behind. A node that has lost its lease keeps its row, marked as gone
+// once its tasks have been taken, so that it is not taken for a new one when it comes back.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A call touches few queues and often one flow, however many tasks it has: each is read once and written once. A
-// flow's place follows from its numbers, so it is worked out when it is written; the indexes of flows are touched
-// only if it changes.
+// A call touches few queues and often one flow, however many tasks it has: each is read once and
+// written once. A flow's place follows from its numbers, so it is worked out when it is written;
+// the indexes of flows are touched only if it changes.
 
 #include "service/store/sqlite/sqlite_ledger.hpp"
 

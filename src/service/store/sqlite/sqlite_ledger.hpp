@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The books of one transaction: queues and flows as they are read, changed in memory, and written once.
+// The books of one transaction: queues and flows as they are read, changed in memory, and written
+// once.
 #pragma once
 
 #include "service/api/rate.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A file is looked at without a trace. SQLite makes files beside one that is in WAL mode even to read it, unless it is
-// told that nobody writes; where they are there already, somebody may, and they are used as they are.
+// A file is looked at without a trace. SQLite makes files beside one that is in WAL mode even to
+// read it, unless it is told that nobody writes; where they are there already, somebody may, and
+// they are used as they are.
 
 #include "service/store/sqlite/sqlite_schema.hpp"
 

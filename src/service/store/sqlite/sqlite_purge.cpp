@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What has been kept long enough goes, oldest first, and with it flows that have no task any more, unless their rate
-// still remembers one. When all tasks of a time are gone, queues that nobody uses follow, and nodes.
+// What has been kept long enough goes, oldest first, and with it flows that have no task any more,
+// unless their rate still remembers one. When all tasks of a time are gone, queues that nobody uses
+// follow, and nodes.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 
@@ -14,13 +15,15 @@ namespace {
 // Others wait for a step, so it is a short one.
 constexpr std::size_t most_at_once = 250;
 constexpr std::size_t most_small_rows = 1000;  // of queues and nodes
-// More than tasks, which may each be the last one of its flow: what was remembered meanwhile goes, too.
+// More than tasks, which may each be the last one of its flow: what was remembered meanwhile goes,
+// too.
 constexpr std::size_t most_flows_at_once = 2 * most_at_once;
-// At least: who comes back later is taken for a new one, and finds that none of its tasks is its own.
+// At least: who comes back later is taken for a new one, and finds that none of its tasks is its
+// own.
 constexpr std::chrono::seconds nodes_are_kept = std::chrono::hours(24);
 
-// Those are removed that have been gone for some time, as far as anybody looked. The last number is not given again,
-// which could be that of tasks which ran there.
+// Those are removed that have been gone for some time, as far as anybody looked. The last number is
+// not given again, which could be that of tasks which ran there.
 void purge_nodes(sqlite::session& on, const retention& kept, timestamp now) {
     on.execute(
         "UPDATE nodes SET gone_at = ?1 WHERE number IN (SELECT number FROM nodes WHERE is_gone = 1 "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What people ask for. Lists go through tasks from the newest to the oldest, or through those that are few: the
-// running, the failed, a tag's.
+// What people ask for. Lists go through tasks from the newest to the oldest, or through those that
+// are few: the running, the failed, a tag's.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 
@@ -55,7 +55,8 @@ void add_view(conditions& to, task_view view, timestamp now) {
     }
 }
 
-// Lines are gone through as a whole. Where many stand, the newest of them are found sooner among all tasks.
+// Lines are gone through as a whole. Where many stand, the newest of them are found sooner among
+// all tasks.
 bool is_short(sqlite::session& on, task_state state) {
     constexpr std::int64_t many = 2'000;
     const auto standing =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedules. A slot is left and its task made in one transaction, and only by who names the slot that it is at: so
-// none is made twice, and none is lost.
+// Schedules. A slot is left and its task made in one transaction, and only by who names the slot
+// that it is at: so none is made twice, and none is lost.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 

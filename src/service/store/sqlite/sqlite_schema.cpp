@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Each version is a script that brings the one before up to date, in a transaction of its own; user_version says how
-// many have been run, and application_id that the file is ours. Scripts are never changed once they are
-// released: files that have run them are out there. They only add, with defaults, so that a process of an
-// older version which still has the file open goes on.
+// Each version is a script that brings the one before up to date, in a transaction of its own;
+// user_version says how many have been run, and application_id that the file is ours. Scripts are
+// never changed once they are released: files that have run them are out there. They only add, with
+// defaults, so that a process of an older version which still has the file open goes on.
 //
-// What a task costs is mostly the indexes that it passes through, so there is one for all: a task always stands in
-// one line, at a rank. Lines are those of what is due (one for each flow, by priority), of what waits for its time
-// (one for each queue, by that time), of what a node runs, and of what has ended (one for each state, by
-// that time). A flow is a queue's tasks of one flow key; those without a key are one, too.
+// What a task costs is mostly the indexes that it passes through, so there is one for all: a task
+// always stands in one line, at a rank. Lines are those of what is due (one for each flow, by
+// priority), of what waits for its time (one for each queue, by that time), of what a node runs,
+// and of what has ended (one for each state, by that time). A flow is a queue's tasks of one flow
+// key; those without a key are one, too.
 
 #include "service/store/sqlite/sqlite_schema.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What became of runs. Every write asks for id, state, run and node: one that comes too late finds nothing.
+// What became of runs. Every write asks for id, state, run and node: one that comes too late finds
+// nothing.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 

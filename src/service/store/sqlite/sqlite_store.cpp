@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Each call is one function on the thread of the writer, or of a reader: the database puts those that wait together
-// into one commit. Functions may be called again after a commit that failed, so they begin anew each
-// time and give back all that they found; what changed is told here, on the loop, once it is durable.
+// Each call is one function on the thread of the writer, or of a reader: the database puts those
+// that wait together into one commit. Functions may be called again after a commit that failed, so
+// they begin anew each time and give back all that they found; what changed is told here, on the
+// loop, once it is durable.
 
 #include "service/store/sqlite/sqlite_file.hpp"
 #include "service/store/sqlite/sqlite_tasks.hpp"

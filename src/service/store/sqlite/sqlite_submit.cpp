@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// New tasks. One without options costs a row, an entry in the index of what is due, and the counts of its queue and
-// flow, which those submitted together share.
+// New tasks. One without options costs a row, an entry in the index of what is due, and the counts
+// of its queue and flow, which those submitted together share.
 
 #include "service/store/sqlite/sqlite_tasks.hpp"
 

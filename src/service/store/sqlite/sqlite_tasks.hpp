@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operations on tables, each inside a transaction that somebody else has begun: what the SQLite store is made of.
+// Operations on tables, each inside a transaction that somebody else has begun: what the SQLite
+// store is made of.
 #pragma once
 
 #include "service/store/sqlite/sqlite_ledger.hpp"
@@ -16,7 +17,8 @@
 
 namespace weir::service::detail {
 
-// ---- rows of tasks ---------------------------------------------------------------------------------------
+// ---- rows of tasks
+// ---------------------------------------------------------------------------------------
 
 // Of tasks; then what their numbers stand for, where that is not known: queue, flow key and node.
 inline constexpr std::string_view task_columns =
@@ -63,7 +65,8 @@ inline position position_of(std::int64_t queue, std::int64_t flow, std::int64_t 
                          : position{later_line(queue), number_of(due_at)};
 }
 
-// ---- what changed ----------------------------------------------------------------------------------------
+// ---- what changed
+// ----------------------------------------------------------------------------------------
 
 // For the observer, if there is one.
 class event_list {
@@ -80,7 +83,8 @@ private:
     std::vector<task_event> events_;
 };
 
-// ---- operations ------------------------------------------------------------------------------------------
+// ---- operations
+// ------------------------------------------------------------------------------------------
 
 // Larger than all that were given before, by this process or another.
 class id_source {
@@ -159,9 +163,11 @@ std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view
 
 std::size_t purge_tasks(sqlite::session& on, const retention& kept, timestamp now);
 
-// ---- shared by them ----------------------------------------------------------------------------------------
+// ---- shared by them
+// ----------------------------------------------------------------------------------------
 
-// Its number, if its lease lasts (or whatever became of that, without a time); nothing: unknown, or over.
+// Its number, if its lease lasts (or whatever became of that, without a time); nothing: unknown, or
+// over.
 std::optional<std::int64_t> node_number(sqlite::session& on, std::string_view node,
                                         std::optional<timestamp> alive_at = {});
 // What happened to a run. Keeps the latest ones.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A service that tests kill. Its handlers keep a ledger of their own: a line when a run begins and one when it ends,
-// each written by one call at the end of a file, so that a kill neither takes it back nor cuts it.
+// A service that tests kill. Its handlers keep a ledger of their own: a line when a run begins and
+// one when it ends, each written by one call at the end of a file, so that a kill neither takes it
+// back nor cuts it.
 //
 //   node DATABASE LEDGER NUMBER [lease=MS] [drain=MS] [max_crashes=N] [busy=MS] [workers=N]
 //

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a shared limiter decides with: somebody elsewhere who is asked, and what this process does alone.
+// What a shared limiter decides with: somebody elsewhere who is asked, and what this process does
+// alone.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -23,8 +24,8 @@ struct refund {
     server_time taken;
 };
 
-// May these pass, in this order? A negative weight is of one who does not wait: if it cannot pass now,
-// those behind it are looked at all the same. Behind one who waits, nobody passes.
+// May these pass, in this order? A negative weight is of one who does not wait: if it cannot pass
+// now, those behind it are looked at all the same. Behind one who waits, nobody passes.
 struct shared_question {
     std::vector<double> weights;
     std::vector<refund> refunds;  // first of all

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The line in front of a shared limiter, of the tasks of this process. One question is under way at a time,
-// and it is about all who are in the line; who has to wait is asked for again when the answer said so.
+// The line in front of a shared limiter, of the tasks of this process. One question is under way at
+// a time, and it is about all who are in the line; who has to wait is asked for again when the
+// answer said so.
 #pragma once
 
 #include <weir/db/redis/detail/shared_decision.hpp>
@@ -26,8 +27,8 @@ enum class when_away : unsigned char {
     limit_locally,  // each process has a limit of its own meanwhile: `share` of the whole
 };
 
-// Let through. `at` is when, by the clock of Redis; is_shared is false if Redis was away, and the choice was
-// to go on without it.
+// Let through. `at` is when, by the clock of Redis; is_shared is false if Redis was away, and the
+// choice was to go on without it.
 struct shared_pass : let_through {
     server_time at{};
     bool is_shared = false;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A line of calls before one or more threads, each with a connection of its own. A call lives in the frame
-// that awaits it, is what the lane queues, and what is mailed to the loop: no call allocates for that.
+// A line of calls before one or more threads, each with a connection of its own. A call lives in
+// the frame that awaits it, is what the lane queues, and what is mailed to the loop: no call
+// allocates for that.
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/mail.hpp>
+#include <weir/base/result.hpp>
 #include <weir/db/sqlite/session.hpp>
-#include <weir/detail/mail.hpp>
-#include <weir/detail/result.hpp>
 #include <weir/local.hpp>
 
 #include <atomic>
@@ -33,8 +34,8 @@ private:
     std::uint64_t number_ = 0;
 };
 
-// The transactions in whose bodies a task runs, or was started: a call that would wait for one of these to
-// end would wait for itself.
+// The transactions in whose bodies a task runs, or was started: a call that would wait for one of
+// these to end would wait for itself.
 struct open_transaction {
     owner own;
     std::shared_ptr<const open_transaction> outer;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The tasks that work for a stream while nobody asks it for anything: those that read its source, and
-// those that process items.
+// The tasks that work for a stream while nobody asks it for anything: those that read its source,
+// and those that process items.
 //
 // They cannot be in a with_group, whose body would have to yield values out of the middle. So the
-// state of such a stream lives on the heap, has a crew, and is given to weir::closing in the stream's
-// body: however that ends, by its end, an error, a stop, close(), or by being dropped, the crew is
-// stopped and awaited, and then the source is closed.
+// state of such a stream lives on the heap, has a crew, and is given to weir::closing in the
+// stream's body: however that ends, by its end, an error, a stop, close(), or by being dropped, the
+// crew is stopped and awaited, and then the source is closed.
 #pragma once
 
 #include <weir/detail/fiber_box.hpp>

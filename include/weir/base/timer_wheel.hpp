@@ -36,9 +36,9 @@ private:
     std::int64_t deadline_ = 0;
 };
 
-// A hierarchy of 11 wheels of 64 slots, one for each 6 bits of a deadline. A timer hangs in the wheel
-// of the highest digit in which its deadline differs from the wheel's position, and moves to lower
-// wheels as the position gets near: at most once per digit. Equal deadlines keep their order.
+// A hierarchy of 11 wheels of 64 slots, one for each 6 bits of a deadline. A timer hangs in the
+// wheel of the highest digit in which its deadline differs from the wheel's position, and moves to
+// lower wheels as the position gets near: at most once per digit. Equal deadlines keep their order.
 class timer_wheel {
 public:
     static constexpr std::int64_t never = INT64_MAX;

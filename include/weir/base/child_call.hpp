@@ -102,10 +102,10 @@ next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
 
 // An awaitable that is itself the boundary it puts on the stack. May be moved before it is awaited.
 //
-// Derived::enter notes what comes first, most often a child. As with awaiting a task, that is run on the
-// machine stack up to a small depth: a child that completes without suspending costs no detour through
-// the trampoline. If it suspends, Derived::child_suspended is told, where there is one. A boundary may
-// have another one as its child; then it passes both on.
+// Derived::enter notes what comes first, most often a child. As with awaiting a task, that is run
+// on the machine stack up to a small depth: a child that completes without suspending costs no
+// detour through the trampoline. If it suspends, Derived::child_suspended is told, where there is
+// one. A boundary may have another one as its child; then it passes both on.
 template <class Derived, class Boundary>
 class bounded : public Boundary, public boundary_awaitable {
 public:

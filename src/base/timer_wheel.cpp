@@ -5,7 +5,7 @@
 
 #include "core/debug/explorer.hpp"
 
-#include <weir/detail/timer_wheel.hpp>
+#include <weir/base/timer_wheel.hpp>
 
 #include <bit>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A group without a block. Its members keep their own errors: whoever takes their results sees them,
-// and one that nobody takes is reported as every error of a task is that nobody asks for.
+// A group without a block. Its members keep their own errors: whoever takes their results sees
+// them, and one that nobody takes is reported as every error of a task is that nobody asks for.
 
-#include <weir/detail/crew.hpp>
+#include <weir/base/crew.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/loop.hpp>
 

@@ -2,7 +2,7 @@
 // Whatever can be awaited, as a task: what combinators accept.
 #pragma once
 
-#include <weir/detail/child_call.hpp>
+#include <weir/base/child_call.hpp>
 #include <weir/spawn.hpp>
 
 #include <concepts>
@@ -98,8 +98,8 @@ auto to_task(Callable&& callable) {
     return make_task(std::forward<Callable>(callable));
 }
 
-// Calls a body inside a task, so that even a body that throws before it makes a task of its own throws
-// into the boundary around it.
+// Calls a body inside a task, so that even a body that throws before it makes a task of its own
+// throws into the boundary around it.
 template <class Body, class Argument>
 auto call_with(Body body, Argument argument) -> std::invoke_result_t<Body&, Argument> {
     co_return co_await std::invoke(body, argument);
@@ -110,9 +110,9 @@ concept task_like = requires(Source&& source) { to_task(std::forward<Source>(sou
 template <class Source>
 using task_value_t = typename decltype(to_task(std::declval<Source>()))::value_type;
 
-// GCC 12 destroys a temporary closure inside a co_await expression twice (PR99576): with captures that
-// have destructors that is a crash, so such calls are refused. Awaitables have constructors, and are
-// safe.
+// GCC 12 destroys a temporary closure inside a co_await expression twice (PR99576): with captures
+// that have destructors that is a crash, so such calls are refused. Awaitables have constructors,
+// and are safe.
 #if defined(WEIR_COROUTINE_TEMPORARIES_BROKEN) && WEIR_COROUTINE_TEMPORARIES_BROKEN
 template <class Callable>
 inline constexpr bool safe_in_await =
