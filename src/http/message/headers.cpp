@@ -3,6 +3,7 @@
 // the next clear(): messages are short-lived.
 
 #include "base/ascii.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/headers.hpp>
@@ -40,32 +41,14 @@ constexpr bool is_blank(char letter) noexcept {
     return letter == ' ' || letter == '\t';
 }
 
-// For messages: without what would make a mess of a terminal.
-std::string base::quoted(std::string_view text) {
-    constexpr std::size_t longest = 80;
-    std::string shown = "'";
-    for (const char each : text.substr(0, longest)) {
-        const auto code = static_cast<unsigned char>(each);
-        if (code < 0x20 || code == 0x7f) {
-            constexpr std::string_view digits = "0123456789abcdef";
-            shown += "\\x";
-            shown += digits[code >> 4];
-            shown += digits[code & 15];
-        } else {
-            shown += each;
-        }
-    }
-    return shown + (text.size() > longest ? "...'" : "'");
-}
-
 void check(std::string_view name, std::string_view value) {
     if (!is_token(name)) {
-        throw invalid_argument("headers: " + base::quoted(name) +
+        throw invalid_argument("headers: " + base::quoted(name, 80) +
                                " is no name of a header: letters, digits and !#$%&'*+-.^_`|~ are");
     }
     if (!is_field_value(value)) {
         throw invalid_argument("headers: " + std::string(name) + " cannot be " +
-                               base::quoted(value) +
+                               base::quoted(value, 80) +
                                ": no control characters, and no blanks at the ends");
     }
 }

@@ -163,7 +163,7 @@ private:
 
     void take_length(std::string_view text) {
         if (into_.content_length) refuse("more than one Content-Length");
-        if (text.empty() || !std::all_of(text.begin(), text.end(), is_decimal)) {
+        if (text.empty() || !std::all_of(text.begin(), text.end(), base::is_decimal)) {
             refuse("Content-Length is no number");
         }
         std::uint64_t length = 0;

@@ -38,7 +38,7 @@ bool is_authority(std::string_view text, bool needs_port) noexcept {
     }
     const std::string_view port = text.substr(host.size() + 1);
     if (text[host.size()] != ':' || port.empty() || port.size() > 5 ||
-        !std::all_of(port.begin(), port.end(), is_decimal)) {
+        !std::all_of(port.begin(), port.end(), base::is_decimal)) {
         return false;
     }
     unsigned number = 0;

@@ -3,7 +3,7 @@
 // extensions are those that OpenSSL, browsers and RFC 5280 ask for: what it is for, key
 // identifiers, and the hosts as alternative names.
 
-#include <io/detail/tls_openssl.hpp>
+#include "io/tls/tls_openssl.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/tls_certificate.hpp>

@@ -3,7 +3,7 @@
 // references atomically and locks the caches inside it. Client sessions are not left to OpenSSL,
 // whose store knows no hosts; see tls_sessions.cpp.
 
-#include <io/detail/tls_state.hpp>
+#include "io/tls/tls_state.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/tls_context.hpp>

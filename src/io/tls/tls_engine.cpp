@@ -27,7 +27,7 @@
 // A failure is remembered: each later call reports it again. Bytes decrypted before it are handed
 // out first.
 
-#include <io/detail/tls_state.hpp>
+#include "io/tls/tls_state.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/tls_engine.hpp>

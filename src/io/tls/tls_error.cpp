@@ -2,7 +2,7 @@
 // OpenSSL leaves numbers in a queue of the thread; here they become a kind and a sentence. Its own
 // words are kept, in parentheses, where ours say more: people search for them.
 
-#include <io/detail/tls_state.hpp>
+#include "io/tls/tls_state.hpp"
 
 #include <weir/io/tls_error.hpp>
 

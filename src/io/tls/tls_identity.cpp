@@ -2,7 +2,7 @@
 // Certificates, keys and authorities are read whole, at once, and parsed from memory, whether they
 // come from a file or a text: so errors can say which file it was and what was wrong with it.
 
-#include <io/detail/tls_state.hpp>
+#include "io/tls/tls_state.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

@@ -3,7 +3,7 @@
 // instructions. Sessions are put in and handed out as copies that nobody else has: OpenSSL changes
 // the session of a connection that fails, whatever thread it is on.
 
-#include <io/detail/tls_sessions.hpp>
+#include "io/tls/tls_sessions.hpp"
 
 #include <ctime>
 

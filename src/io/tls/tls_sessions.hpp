@@ -2,7 +2,7 @@
 // What a client keeps to shorten its next handshake with a host.
 #pragma once
 
-#include <io/detail/tls_openssl.hpp>
+#include "io/tls/tls_openssl.hpp"
 
 #include <cstddef>
 #include <list>

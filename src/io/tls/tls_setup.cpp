@@ -3,7 +3,7 @@
 // and what OpenSSL asks us on the way. Callbacks find their engine in the SSL object; none lets an
 // exception pass through C code.
 
-#include <io/detail/tls_state.hpp>
+#include "io/tls/tls_state.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/detail/tls_engine.hpp>

@@ -2,8 +2,8 @@
 // What is behind a tls::context, and what OpenSSL calls back.
 #pragma once
 
-#include <io/detail/tls_openssl.hpp>
-#include <io/detail/tls_sessions.hpp>
+#include "io/tls/tls_openssl.hpp"
+#include "io/tls/tls_sessions.hpp"
 
 #include <weir/io/tls_context.hpp>
 #include <weir/io/tls_error.hpp>

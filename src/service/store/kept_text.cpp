@@ -3,7 +3,7 @@
 
 #include "service/store/kept_text.hpp"
 
-#include <http/detail/json_text.hpp>
+#include "http/json/json_text.hpp"
 
 namespace weir::service::detail {
 
