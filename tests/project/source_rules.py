@@ -1,58 +1,45 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the rules that keep the sources readable: no file over 600 lines, one SPDX line in each.
+"""Checks the rules that keep the sources readable and the layers apart.
 
-Files over 300 lines are listed, not failed: most should be shorter.
+Usage: source_rules.py ROOT. Prints one line per violation, `path:line: what is wrong`, and ends
+with 1 if there is one. Each rule is a function in the modules beside this file; source_rules_test.py
+plants a violation of each.
 """
 
 import pathlib
 import sys
 
-MOST_LINES = 600
-FEW_LINES = 300
-SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cmake", ".py", ".sh", ".go", ".rs"}
-NAMES = {"CMakeLists.txt", "dev", "run"}
-# Build trees, and packages fetched for a front-end.
-SKIPPED = {"build", "node_modules", ".git", "target", "__pycache__"}
+import rules_of_files
+import rules_of_layers
+import rules_of_tests
+from source_tree import SourceTree
+
+RULES = [
+    rules_of_files.file_length,
+    rules_of_files.licence_line,
+    rules_of_files.line_width,
+    rules_of_layers.include_direction,
+    rules_of_layers.foreign_private_headers,
+    rules_of_layers.private_headers_in_include,
+    rules_of_layers.unique_header_names,
+    rules_of_layers.class_in_one_file,
+    rules_of_tests.test_per_public_header,
+    rules_of_tests.test_file_names,
+]
 
 
-def is_source(path):
-    return path.suffix in SUFFIXES or path.name in NAMES
-
-
-def sources(root):
-    pending = [root]
-    while pending:
-        for path in sorted(pending.pop().iterdir()):
-            if path.is_symlink():
-                continue
-            if path.is_dir():
-                if path.name not in SKIPPED:
-                    pending.append(path)
-            elif is_source(path):
-                yield path
-
-
-def problems_of(path, lines):
-    if len(lines) > MOST_LINES:
-        yield f"{len(lines)} lines, more than {MOST_LINES}: split it"
-    # The first lines, to leave room for a script's #! line.
-    if not any("SPDX-License-Identifier: MIT" in line for line in lines[:3]):
-        yield "no line 'SPDX-License-Identifier: MIT' at the top"
+def violations(root):
+    tree = SourceTree(root)
+    for rule in RULES:
+        yield from rule(tree)
 
 
 def main():
-    root = pathlib.Path(sys.argv[1]).resolve()
-    failed = 0
-    for path in sources(root):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        name = path.relative_to(root)
-        if FEW_LINES < len(lines) <= MOST_LINES:
-            print(f"info: {name}: {len(lines)} lines")
-        for problem in problems_of(path, lines):
-            print(f"{name}: {problem}")
-            failed += 1
-    return 1 if failed else 0
+    found = sorted(set(violations(pathlib.Path(sys.argv[1]).resolve())))
+    for path, line, problem in found:
+        print(f"{path}:{line}: {problem}")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
