@@ -38,7 +38,7 @@ struct bulkhead_options {
     std::size_t max_waiting = 65536;  // 0: nobody waits
     // Within each priority. With newest_first, who comes when as many wait as may displaces the
     // oldest of the least important, if that is not more important than itself.
-    weir::serve serve = weir::serve::oldest_first;
+    queue_order order = queue_order::oldest_first;
     clock::duration max_wait = clock::duration::max();  // then refused; 0: nobody waits
     // How important is the call that is being made? Asked in the calling task, so it may look at a
     // task-local. Who is more important goes first, and displaces the newest of the least important

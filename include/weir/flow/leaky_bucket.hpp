@@ -24,14 +24,14 @@ struct leaky_bucket_options {
     decision::measured_from from = decision::measured_from::start;
     std::size_t max_waiting = 65536;  // 0: nobody waits
     weir::when_full when_full = weir::when_full::refuse_newest;
-    weir::serve serve = weir::serve::oldest_first;
+    queue_order order = queue_order::oldest_first;
     clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
     std::string_view name{};
     weir::observer* observer = nullptr;
 
     decision::spacing_limits limiter_limits() const noexcept { return {interval, from}; }
     detail::line_options line() const noexcept {
-        return {"leaky_bucket", name, max_waiting, when_full, serve, max_wait, observer};
+        return {"leaky_bucket", name, max_waiting, when_full, order, max_wait, observer};
     }
 };
 

@@ -276,14 +276,14 @@ struct limiter_options {
     typename Decision::limits limits{};
     std::size_t max_waiting = 65536;  // 0: nobody waits
     weir::when_full when_full = weir::when_full::refuse_newest;
-    weir::serve serve = weir::serve::oldest_first;
+    queue_order order = queue_order::oldest_first;
     clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
     std::string_view name{};
     weir::observer* observer = nullptr;
 
     const typename Decision::limits& limiter_limits() const noexcept { return limits; }
     detail::line_options line() const noexcept {
-        return {"limiter", name, max_waiting, when_full, serve, max_wait, observer};
+        return {"limiter", name, max_waiting, when_full, order, max_wait, observer};
     }
 };
 

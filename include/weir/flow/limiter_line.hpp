@@ -12,7 +12,7 @@
 #include <weir/base/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/decision/limiter_decision.hpp>
-#include <weir/flow/serve.hpp>
+#include <weir/flow/queue_order.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/loop.hpp>
 
@@ -79,7 +79,7 @@ struct line_options {
     std::string_view name;
     std::size_t max_waiting;
     weir::when_full when_full;
-    weir::serve serve;
+    queue_order order;
     clock::duration max_wait;
     weir::observer* observer;
 };

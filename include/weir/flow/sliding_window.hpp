@@ -24,14 +24,14 @@ struct sliding_window_options {
     clock::duration window = std::chrono::seconds(1);  // in any such time
     std::size_t max_waiting = 65536;                   // 0: nobody waits
     weir::when_full when_full = weir::when_full::refuse_newest;
-    weir::serve serve = weir::serve::oldest_first;
+    queue_order order = queue_order::oldest_first;
     clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
     std::string_view name{};
     weir::observer* observer = nullptr;
 
     decision::window_limits limiter_limits() const noexcept { return {limit, window}; }
     detail::line_options line() const noexcept {
-        return {"sliding_window", name, max_waiting, when_full, serve, max_wait, observer};
+        return {"sliding_window", name, max_waiting, when_full, order, max_wait, observer};
     }
 };
 
@@ -46,7 +46,7 @@ struct sliding_window_counter_options {
     bool strict = false;                               // never more, at half of the rate
     std::size_t max_waiting = 65536;                   // 0: nobody waits
     weir::when_full when_full = weir::when_full::refuse_newest;
-    weir::serve serve = weir::serve::oldest_first;
+    queue_order order = queue_order::oldest_first;
     clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
     std::string_view name{};
     weir::observer* observer = nullptr;
@@ -55,7 +55,7 @@ struct sliding_window_counter_options {
         return {limit, window, strict};
     }
     detail::line_options line() const noexcept {
-        return {"sliding_window_counter", name, max_waiting, when_full, serve, max_wait, observer};
+        return {"sliding_window_counter", name, max_waiting, when_full, order, max_wait, observer};
     }
 };
 

@@ -25,14 +25,14 @@ struct token_bucket_options {
     double burst = 1;                               // what it holds when it is full
     std::size_t max_waiting = 65536;                // 0: nobody waits
     weir::when_full when_full = weir::when_full::refuse_newest;
-    weir::serve serve = weir::serve::oldest_first;
+    queue_order order = queue_order::oldest_first;
     clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
     std::string_view name{};
     weir::observer* observer = nullptr;
 
     decision::gcra_limits limiter_limits() const noexcept { return {rate, per, burst}; }
     detail::line_options line() const noexcept {
-        return {"token_bucket", name, max_waiting, when_full, serve, max_wait, observer};
+        return {"token_bucket", name, max_waiting, when_full, order, max_wait, observer};
     }
 };
 

@@ -28,7 +28,7 @@ const bulkhead_options& checked(const bulkhead_options& options) {
 
 bulkhead::bulkhead(const bulkhead_options& options)
     : line_(checked(options).max_concurrent, options.max_waiting, options.max_wait,
-            options.reserved, options.serve),
+            options.reserved, options.order),
       priority_of_(options.priority_of),
       observer_(options.observer),
       name_(options.name) {}

@@ -24,7 +24,7 @@ limiter_line::limiter_line(const line_options& options)
     : max_waiting_(options.max_waiting),
       max_wait_(options.max_wait),
       when_full_(options.when_full),
-      newest_first_(options.serve == weir::serve::newest_first),
+      newest_first_(options.order == weir::queue_order::newest_first),
       observer_(options.observer),
       kind_(options.kind),
       name_(options.name) {

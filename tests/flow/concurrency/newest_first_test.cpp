@@ -6,7 +6,7 @@
 namespace flow_bulkhead {
 namespace {
 
-constexpr auto newest_first = weir::serve::newest_first;
+constexpr auto newest_first = weir::queue_order::newest_first;
 
 task<admission<permit>> ask(bulkhead& from, std::size_t weight, priority level) {
     auto in = co_await from.admit(weight, level);
@@ -15,7 +15,7 @@ task<admission<permit>> ask(bulkhead& from, std::size_t weight, priority level) 
 
 WEIR_TEST(BulkheadNewestFirst, WithinEachPriority) {
     weir::testing::in_ordinary_order();
-    bulkhead tried({.max_concurrent = 1, .serve = newest_first});
+    bulkhead tried({.max_concurrent = 1, .order = newest_first});
     std::string order;
     std::vector<handle<>> calls;
     const auto call = [&](char name, priority level) {
@@ -35,7 +35,7 @@ WEIR_TEST(BulkheadNewestFirst, WithinEachPriority) {
 
 WEIR_TEST(BulkheadNewestFirst, TheOldestIsDisplaced) {
     weir::testing::in_ordinary_order();
-    bulkhead tried({.max_concurrent = 1, .max_waiting = 2, .serve = newest_first});
+    bulkhead tried({.max_concurrent = 1, .max_waiting = 2, .order = newest_first});
     auto held = tried.try_acquire();
     std::vector<handle<admission<permit>>> asked;
     const auto come = [&](priority level) {
@@ -62,7 +62,7 @@ WEIR_TEST(BulkheadNewestFirst, TheOldestIsDisplaced) {
 }
 
 WEIR_TEST(BulkheadNewestFirst, WhoFitsDoesNotWaitForOneWhoWantsMore) {
-    bulkhead tried({.max_concurrent = 3, .serve = newest_first, .max_wait = 1s});
+    bulkhead tried({.max_concurrent = 3, .order = newest_first, .max_wait = 1s});
     auto held = tried.try_acquire(2);
     std::string order;
     auto large = weir::spawn(ask(tried, 3, priority::normal), {.start = weir::start::eager});
@@ -86,7 +86,7 @@ TEST(BulkheadNewestFirst, NoPlaceIsLostUnderCancellation) {
     expect_always([]() -> task<> {
         dice random;
         bulkhead tried(
-            {.max_concurrent = 3, .max_waiting = 4, .serve = newest_first, .max_wait = 5ms});
+            {.max_concurrent = 3, .max_waiting = 4, .order = newest_first, .max_wait = 5ms});
         std::size_t inside = 0;
         std::vector<handle<>> users;
         auto use = [&]() -> task<> {

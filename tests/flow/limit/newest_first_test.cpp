@@ -18,7 +18,7 @@ using weir::refusal_reason;
 using weir::task;
 using weir::testing::settle_all;
 
-constexpr auto newest_first = weir::serve::newest_first;
+constexpr auto newest_first = weir::queue_order::newest_first;
 
 task<weir::admission<weir::let_through>> ask(weir::token_bucket& bucket, double weight = 1) {
     auto in = co_await bucket.admit(weight);
@@ -47,13 +47,13 @@ task<std::string> order_of(Limiter& limiter, int count) {
 }
 
 WEIR_TEST(NewestFirst, EveryLimiterServesTheLastToComeFirst) {
-    weir::token_bucket bucket({.rate = 10, .serve = newest_first});
-    weir::sliding_window window({.limit = 1, .serve = newest_first});
-    weir::sliding_window_counter counter({.limit = 1, .serve = newest_first});
-    weir::fixed_window fixed({.limit = 1, .serve = newest_first});
-    weir::leaky_bucket leaky({.interval = 1s, .serve = newest_first});
+    weir::token_bucket bucket({.rate = 10, .order = newest_first});
+    weir::sliding_window window({.limit = 1, .order = newest_first});
+    weir::sliding_window_counter counter({.limit = 1, .order = newest_first});
+    weir::fixed_window fixed({.limit = 1, .order = newest_first});
+    weir::leaky_bucket leaky({.interval = 1s, .order = newest_first});
     weir::leaky_bucket in_turn(
-        {.interval = 1s, .from = weir::decision::measured_from::completion, .serve = newest_first});
+        {.interval = 1s, .from = weir::decision::measured_from::completion, .order = newest_first});
     const auto by_bucket = co_await order_of(bucket, 4);
     EXPECT_EQ(by_bucket, "dcba");
     const auto by_window = co_await order_of(window, 4);
@@ -69,7 +69,7 @@ WEIR_TEST(NewestFirst, EveryLimiterServesTheLastToComeFirst) {
 }
 
 WEIR_TEST(NewestFirst, TheNewestDoesNotWaitForThoseWhoWaitForMore) {
-    weir::token_bucket bucket({.rate = 1, .burst = 5, .serve = newest_first});
+    weir::token_bucket bucket({.rate = 1, .burst = 5, .order = newest_first});
     EXPECT_TRUE(bucket.try_acquire(5));
     const auto begin = weir::now();
     auto large = weir::spawn(ask(bucket, 5));
@@ -87,7 +87,7 @@ WEIR_TEST(NewestFirst, TheNewestDoesNotWaitForThoseWhoWaitForMore) {
 }
 
 WEIR_TEST(NewestFirst, WhoIsOvertakenIsRefusedWhenItsTimeIsOver) {
-    weir::token_bucket bucket({.rate = 1, .serve = newest_first, .max_wait = 2500ms});
+    weir::token_bucket bucket({.rate = 1, .order = newest_first, .max_wait = 2500ms});
     EXPECT_TRUE(bucket.try_acquire());
     const auto begin = weir::now();
     auto old = weir::spawn(ask(bucket), {.start = weir::start::eager});
@@ -113,7 +113,7 @@ WEIR_TEST(NewestFirst, TheOldestIsDisplaced) {
     weir::token_bucket bucket({.rate = 1,
                                .max_waiting = 2,
                                .when_full = weir::when_full::displace_oldest,
-                               .serve = newest_first});
+                               .order = newest_first});
     EXPECT_TRUE(bucket.try_acquire());
     std::vector<handle<weir::admission<weir::let_through>>> asked;
     for (int i = 0; i < 4; ++i) {
@@ -129,7 +129,7 @@ WEIR_TEST(NewestFirst, TheOldestIsDisplaced) {
 }
 
 WEIR_TEST(NewestFirst, AReservationIsPutBackByThoseWhoComeLater) {
-    weir::token_bucket bucket({.rate = 1, .serve = newest_first});
+    weir::token_bucket bucket({.rate = 1, .order = newest_first});
     EXPECT_TRUE(bucket.try_acquire());
     const auto begin = weir::now();
     auto first = bucket.reserve();
@@ -150,7 +150,7 @@ TEST(NewestFirst, IsItsModel) {
         std::vector<grant> expected;
         std::vector<grant> grants;
         auto body = [&]() -> task<> {
-            weir::sliding_window window({.limit = limit, .serve = newest_first});
+            weir::sliding_window window({.limit = limit, .order = newest_first});
             line_model line(window_model(limit, 1s), true);
             time_point now = weir::now();
             std::vector<handle<void>> callers;

@@ -54,7 +54,7 @@ TEST(LimiterSchedules, NoTokenIsLostOrUsedTwice) {
             {.rate = limits.rate,
              .burst = limits.burst,
              .max_waiting = 5,
-             .serve = random.one_in(2) ? weir::serve::newest_first : weir::serve::oldest_first});
+             .order = random.one_in(2) ? weir::queue_order::newest_first : weir::queue_order::oldest_first});
         std::vector<grant> used;
         auto use = [&]() -> task<> {
             const double weight = 1 + random.below(4);
@@ -110,7 +110,7 @@ TEST(LimiterSchedules, TheWindowIsStrictAndForgetsTheCancelled) {
         weir::sliding_window window(
             {.limit = 3,
              .window = 5ms,
-             .serve = random.one_in(2) ? weir::serve::newest_first : weir::serve::oldest_first});
+             .order = random.one_in(2) ? weir::queue_order::newest_first : weir::queue_order::oldest_first});
         std::vector<grant> used;
         auto use = [&]() -> task<> {
             const double weight = 1 + random.below(3);

@@ -12,7 +12,7 @@
 #include <weir/base/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/priority.hpp>
-#include <weir/flow/serve.hpp>
+#include <weir/flow/queue_order.hpp>
 #include <weir/loop.hpp>
 
 #include <array>
@@ -83,11 +83,11 @@ private:
 class slot_line {
 public:
     slot_line(std::size_t limit, std::size_t max_waiting, clock::duration max_wait,
-              std::size_t reserved = 0, weir::serve order = weir::serve::oldest_first) noexcept
+              std::size_t reserved = 0, queue_order order = queue_order::oldest_first) noexcept
         : limit_(limit),
           max_waiting_(max_waiting),
           max_wait_(max_wait),
-          newest_first_(order == weir::serve::newest_first) {
+          newest_first_(order == weir::queue_order::newest_first) {
         set_reserved(reserved);
     }
     slot_line(const slot_line&) = delete;

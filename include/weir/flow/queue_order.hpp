@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// queue_order: which of the waiting callers goes next.
+//
+// Oldest first is fair. Newest first suits overload, where the callers that have waited longest
+// have mostly given up: new callers are answered in time, and the older ones wait for a lull or are
+// refused when their max_wait is over.
+#pragma once
+
+namespace weir {
+
+enum class queue_order : unsigned char { oldest_first, newest_first };
+
+}  // namespace weir
