@@ -76,14 +76,20 @@ public:
     virtual void detach(int fd, fd_source& source) noexcept = 0;
 };
 
+// Which driver a loop gets is decided when the loop is made, by a call and never by what a program
+// includes. A loop takes the driver it is given; else loop_options::driver says which one to make,
+// and its default, driver_kind::automatic, calls make_default_driver(): the driver that the
+// environment variable WEIR_DRIVER names (epoll or uring), else io_uring if the program uses
+// weir::io and the kernel allows it, else epoll.
+std::unique_ptr<driver> make_default_driver();
 std::unique_ptr<driver> make_epoll_driver();
 std::unique_ptr<driver> make_simulated_driver();
 
 namespace detail {
-// The layer weir::io brings io_uring: programs that use it tell the core how to make such a driver.
-// The maker gives null where the kernel has no io_uring or forbids it.
-using driver_maker = std::unique_ptr<driver> (*)();
-bool provide_uring(driver_maker maker) noexcept;
+// Makes an io_uring driver, or null where the kernel has no io_uring or forbids it. io_uring needs
+// a library, so weir::io defines this function, beside the code that every operation on a
+// descriptor needs. The core refers to it weakly: programs without weir::io link, and use epoll.
+std::unique_ptr<driver> try_uring_driver();
 }  // namespace detail
 
 }  // namespace weir

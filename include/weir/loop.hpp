@@ -32,9 +32,9 @@ struct inbox;
 bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callback);
 }  // namespace detail
 
-// automatic: io_uring in programs that use weir::io, where the kernel allows it; else epoll. The
-// environment variable WEIR_DRIVER (epoll or uring) decides otherwise. One that is named and cannot
-// be had is a loop_error.
+// automatic: what make_default_driver() makes, io_uring in programs that use weir::io where the
+// kernel allows it, else epoll, unless the environment variable WEIR_DRIVER names one. A driver that
+// is named and not available is a loop_error.
 enum class driver_kind : unsigned char { automatic, simulated, epoll, uring };
 
 // What run does about the signals that ask a program to end.

@@ -1,68 +1,73 @@
 // SPDX-License-Identifier: MIT
-// Which driver a loop gets. The core has epoll and simulated time; io_uring needs a library, so it
-// comes with weir::io, whose headers leave a function here that makes one.
+// Which driver a loop gets. The core has epoll and simulated time; io_uring comes with weir::io,
+// whose function the core calls if the program is linked with it.
 
-#include "core/loop/loop_state.hpp"
+#include "core/driver/driver_choice.hpp"
 
 #include <weir/error.hpp>
 
-#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-namespace weir::detail {
+namespace weir {
+
+namespace detail {
+
+// Null in programs that are linked without weir::io.
+[[gnu::weak]] std::unique_ptr<driver> try_uring_driver();
 
 namespace {
 
-constinit std::atomic<driver_maker> uring_maker{nullptr};
-
-std::unique_ptr<driver> try_uring() {
-    const driver_maker maker = uring_maker.load();
-    return maker != nullptr ? maker() : nullptr;
-}
-
-driver_kind kind_by_environment() {
-    const char* value = std::getenv("WEIR_DRIVER");
-    const std::string_view wanted = value != nullptr ? value : "";
-    if (wanted.empty()) {
-        return driver_kind::automatic;
+std::unique_ptr<driver> make_uring_driver() {
+    if (try_uring_driver == nullptr) {
+        throw loop_error("io_uring was requested, but this program does not use weir::io");
     }
-    if (wanted == "epoll") {
-        return driver_kind::epoll;
+    std::unique_ptr<driver> made = try_uring_driver();
+    if (made == nullptr) {
+        throw loop_error(
+            "io_uring was requested, but is not available: this weir::io was built without it, or "
+            "the kernel has none or forbids it");
     }
-    if (wanted == "uring") {
-        return driver_kind::uring;
-    }
-    throw loop_error("WEIR_DRIVER is '" + std::string(wanted) + "'; it can be epoll or uring");
+    return made;
 }
 
 }  // namespace
 
-bool provide_uring(driver_maker maker) noexcept {
-    uring_maker.store(maker);
-    return true;
+std::unique_ptr<driver> make_driver(driver_kind kind) {
+    switch (kind) {
+        case driver_kind::simulated:
+            return make_simulated_driver();
+        case driver_kind::epoll:
+            return make_epoll_driver();
+        case driver_kind::uring:
+            return make_uring_driver();
+        case driver_kind::automatic:
+            break;
+    }
+    return make_default_driver();
 }
 
-std::unique_ptr<driver> make_driver(driver_kind wanted) {
-    if (wanted == driver_kind::automatic) {
-        wanted = kind_by_environment();
+}  // namespace detail
+
+std::unique_ptr<driver> make_default_driver() {
+    const char* value = std::getenv("WEIR_DRIVER");
+    const std::string_view name = value != nullptr ? value : "";
+    if (name == "epoll") {
+        return make_epoll_driver();
     }
-    if (wanted == driver_kind::simulated) {
-        return make_simulated_driver();
+    if (name == "uring") {
+        return detail::make_uring_driver();
     }
-    if (wanted != driver_kind::epoll) {
-        if (std::unique_ptr<driver> made = try_uring()) {
+    if (!name.empty()) {
+        throw loop_error("WEIR_DRIVER is '" + std::string(name) + "'; it can be epoll or uring");
+    }
+    if (detail::try_uring_driver != nullptr) {
+        if (std::unique_ptr<driver> made = detail::try_uring_driver()) {
             return made;
-        }
-        if (wanted == driver_kind::uring) {
-            throw loop_error(uring_maker.load() == nullptr
-                                 ? "io_uring was asked for, but this program does not use weir::io"
-                                 : "io_uring was asked for, but there is none: this weir::io was "
-                                   "built without it, or the kernel has none or forbids it");
         }
     }
     return make_epoll_driver();
 }
 
-}  // namespace weir::detail
+}  // namespace weir

@@ -4,6 +4,7 @@
 // ever therefore starves neither timers nor sockets, and a turn costs no system call while work is
 // there.
 
+#include "core/driver/driver_choice.hpp"
 #include "core/loop/interrupt_watch.hpp"
 #include "core/loop/loop_state.hpp"
 #include "core/runtime/fiber_extras.hpp"

@@ -114,8 +114,6 @@ struct loop_state {
     std::vector<std::pair<const void*, std::unique_ptr<loop_service>>> services;  // by key
 };
 
-std::unique_ptr<driver> make_driver(driver_kind wanted);
-
 // Makes the loop the running one of this thread.
 class running_mark {
 public:

@@ -47,3 +47,8 @@ bool engine::does_files_here() {
 }
 
 }  // namespace weir::io::detail
+
+// Stands here because a program that uses weir::io always links this file.
+std::unique_ptr<weir::driver> weir::detail::try_uring_driver() {
+    return io::detail::make_uring_driver();
+}

@@ -250,7 +250,7 @@ TEST(Driver, WhereUringIsForbidden) {
                       }
                       ::unsetenv("WEIR_DRIVER");
                       const std::string none =
-                          "io_uring was asked for, but there is none: this weir::io was built "
+                          "io_uring was requested, but is not available: this weir::io was built "
                           "without it, or the kernel has none or forbids it";
                       EXPECT_EQ(why_no_loop(weir::driver_kind::automatic), "epoll");
                       EXPECT_EQ(why_no_loop(weir::driver_kind::uring), none);

@@ -64,7 +64,5 @@ private:
 
 // Null where io_uring is missing, forbidden, or was left out of the build.
 std::unique_ptr<driver> make_uring_driver();
-// Programs that include a header of weir::io have io_uring as their default.
-inline const bool uring_is_provided = weir::detail::provide_uring(&make_uring_driver);
 
 }  // namespace weir::io::detail
