@@ -3,8 +3,8 @@
 // client; the rest is held against a plain reading of RFC 6455, whole and in pieces.
 
 #include "fuzz.hpp"
-#include "ws/receiver.hpp"
-#include "ws/utf8.hpp"
+#include "ws/protocol/receiver.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/ws/frame.hpp>
 
@@ -243,5 +243,5 @@ WEIR_FUZZ_TARGET(websocket) {
 
     bool is_whole = false;
     const bool is_good = is_beginning_of_utf8(input, &is_whole);
-    require(weir::ws::detail::is_utf8(input) == (is_good && is_whole), "UTF-8");
+    require(weir::base::is_utf8(input) == (is_good && is_whole), "UTF-8");
 }

@@ -4,7 +4,7 @@
 
 #include "base/quoted.hpp"
 #include "service/api/json_forms.hpp"
-#include "ws/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -284,7 +284,7 @@ std::string read_name(std::string_view what, std::string_view value, std::size_t
     const bool is_plain = std::none_of(value.begin(), value.end(), [](char each) {
         return static_cast<unsigned char>(each) < 0x20 || each == 0x7f;
     });
-    if (value.empty() || value.size() > longest || !is_plain || !ws::detail::is_utf8(value)) {
+    if (value.empty() || value.size() > longest || !is_plain || !base::is_utf8(value)) {
         http::problem_details details(http::status::unprocessable_content);
         details
             .detail("the " + std::string(what) + " must have 1 to " + std::to_string(longest) +

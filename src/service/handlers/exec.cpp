@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A process group of its own, so that what the program has started ends with it.
 
-#include "ws/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -71,7 +71,7 @@ const allowed_command& command_for(const exec_request& asked, const auto& all) {
 json::value printed(std::string_view text) {
     const std::size_t end = text.find_last_not_of("\n\r \t");
     text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
-    if (text.empty() || !ws::detail::is_utf8(text)) {
+    if (text.empty() || !base::is_utf8(text)) {
         return nullptr;
     }
     try {
@@ -86,7 +86,7 @@ std::string last_words(std::string_view text) {
     const std::size_t end = text.find_last_not_of("\n\r \t");
     text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
     std::string kept(text.substr(text.size() > most ? text.size() - most : 0));
-    return kept.empty() || !ws::detail::is_utf8(kept) ? "" : std::string(": ") + kept;
+    return kept.empty() || !base::is_utf8(kept) ? "" : std::string(": ") + kept;
 }
 
 }  // namespace

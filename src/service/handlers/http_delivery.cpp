@@ -2,7 +2,7 @@
 // One attempt per run: the task's own retries are durable, so the client's are switched off. What
 // the policies refuse was not sent, and becomes a postponement.
 
-#include "ws/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/client.hpp>
@@ -150,7 +150,7 @@ task<kept_answer> read_some(http::client_response& from, std::size_t most) {
 
 // A text that was cut may end in the middle of a character, of four bytes at most.
 void drop_broken_character(std::string& text) {
-    for (int i = 0; i < 3 && !ws::detail::is_utf8(text) && !text.empty(); ++i) {
+    for (int i = 0; i < 3 && !base::is_utf8(text) && !text.empty(); ++i) {
         text.pop_back();
     }
 }
@@ -164,7 +164,7 @@ json::value result_of(http::status code, const http::headers& headers, kept_answ
     if (body.is_cut) {
         drop_broken_character(body.text);
     }
-    if (ws::detail::is_utf8(body.text)) {
+    if (base::is_utf8(body.text)) {
         result["body"] = body.text;
     }
     result["truncated"] = body.is_cut;

@@ -3,7 +3,7 @@
 // with words that say which, and concerns no other task.
 
 #include "process.hpp"
-#include "ws/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <stdexcept>
 
@@ -17,7 +17,7 @@ new_task with_attempts(std::string kind, std::uint32_t attempts) {
 }
 
 bool is_utf8(std::string_view text) {
-    return ws::detail::is_utf8(std::as_bytes(std::span(text)));
+    return base::is_utf8(text);
 }
 
 class log_of {

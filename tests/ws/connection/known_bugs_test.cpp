@@ -2,7 +2,7 @@
 // Bugs that other WebSocket libraries have had. See docs/known-bugs.md.
 
 #include "support.hpp"
-#include "ws/receiver.hpp"
+#include "ws/protocol/receiver.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The outside of a connection: checks what it is given, and starts and ends what is behind it.
 
-#include "ws/connection_core.hpp"
-#include "ws/utf8.hpp"
+#include "ws/connection/connection_core.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
@@ -19,7 +19,7 @@ namespace weir::ws {
 namespace {
 
 void check_text(io::const_bytes text) {
-    if (!detail::is_utf8(text)) {
+    if (!base::is_utf8(text.text())) {
         throw invalid_argument("ws: a text of " + std::to_string(text.size()) +
                                " bytes is no UTF-8: send it as binary");
     }
@@ -30,7 +30,7 @@ void check_close(close_code code, std::string_view reason) {
         throw invalid_argument("ws: the close code is " + std::to_string(number_of(code)) +
                                "; it must be one of RFC 6455 that may be sent, or 3000 to 4999");
     }
-    if (reason.size() > 123 || !detail::is_utf8(reason)) {
+    if (reason.size() > 123 || !base::is_utf8(reason)) {
         throw invalid_argument("ws: a close reason of " + std::to_string(reason.size()) +
                                " bytes; it must be UTF-8 of at most 123");
     }

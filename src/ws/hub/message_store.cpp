@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two lists through the same nodes, and sums.
 
-#include "ws/message_store.hpp"
+#include "ws/hub/message_store.hpp"
 
 #include <utility>
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Characters of one byte are skipped eight at a time. For others, the first byte says how many
-// follow and which the second may be; the rest are 80 to BF.
+// The check skips ASCII eight bytes at a time. The first byte of any other character says how many
+// bytes follow and which values the second may have; the rest are 80 to BF.
 
-#include "ws/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <cstring>
 
-namespace weir::ws::detail {
+namespace weir::base {
 
-bool utf8_check::feed(io::const_bytes piece) noexcept {
+bool utf8_check::feed(std::span<const std::byte> piece) noexcept {
     constexpr std::uint64_t high_bits = 0x8080808080808080;
-    const std::byte* at = piece.begin();
-    const std::byte* const end = piece.end();
-    while (is_good_ && at != end) {
+    const std::byte* at = piece.data();
+    const std::byte* const end = at + piece.size();
+    while (is_valid_ && at != end) {
         if (missing_ == 0) {
             std::uint64_t eight = 0;
             while (end - at >= 8 && (std::memcpy(&eight, at, 8), (eight & high_bits) == 0)) {
@@ -24,18 +24,18 @@ bool utf8_check::feed(io::const_bytes piece) noexcept {
         }
         const auto byte = std::to_integer<std::uint8_t>(*at++);
         if (missing_ > 0) {
-            is_good_ = byte >= lowest_ && byte <= highest_;
+            is_valid_ = byte >= lowest_ && byte <= highest_;
             --missing_;
             lowest_ = 0x80;
             highest_ = 0xBF;
         } else if (byte >= 0x80) {
-            is_good_ = byte >= 0xC2 && byte <= 0xF4;
+            is_valid_ = byte >= 0xC2 && byte <= 0xF4;
             missing_ = static_cast<std::uint8_t>(byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3);
             lowest_ = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
             highest_ = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
         }
     }
-    return is_good_;
+    return is_valid_;
 }
 
-}  // namespace weir::ws::detail
+}  // namespace weir::base

@@ -5,7 +5,7 @@
 // the connection.
 
 #include "base/base64.hpp"
-#include "ws/handshake.hpp"
+#include "ws/handshake/handshake.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

@@ -3,7 +3,7 @@
 // server has sent the answer and hands its stream over. It runs as an idle wait of the server's, so
 // that a drain stops it, and the peer is told going_away at once.
 
-#include "ws/handshake.hpp"
+#include "ws/handshake/handshake.hpp"
 
 #include <weir/http/url.hpp>
 #include <weir/io/serve.hpp>

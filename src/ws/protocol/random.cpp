@@ -2,7 +2,7 @@
 // Each thread keeps some random bytes in store, since a mask takes four and a system call a
 // microsecond.
 
-#include "ws/random.hpp"
+#include "ws/protocol/random.hpp"
 
 #include <weir/io/error.hpp>
 

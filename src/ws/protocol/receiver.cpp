@@ -5,7 +5,7 @@
 // layer would do more, but allocates what a header announces, and answers some violations without
 // saying which.
 
-#include "ws/receiver.hpp"
+#include "ws/protocol/receiver.hpp"
 
 #include <wslay/wslay.h>
 
@@ -235,7 +235,7 @@ receiver::event receiver::end_close() {
     if (!may_be_sent(code)) {
         return violation(close_code::protocol_error, "a close code that may not be sent");
     }
-    if (!is_utf8(reason)) {
+    if (!base::is_utf8(reason)) {
         return violation(close_code::invalid_data, "the reason is no UTF-8");
     }
     has_ended_ = true;

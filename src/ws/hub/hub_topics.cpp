@@ -6,7 +6,7 @@
 // message is delivered the vector only grows: who leaves becomes a hole, closed when the delivery
 // has ended.
 
-#include "ws/hub_core.hpp"
+#include "ws/hub/hub_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>

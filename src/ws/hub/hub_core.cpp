@@ -6,7 +6,7 @@
 // A join counts as a delivery too: it takes its frames from the log first and posts them then, and
 // what is published in between comes behind them.
 
-#include "ws/hub_core.hpp"
+#include "ws/hub/hub_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/loop.hpp>

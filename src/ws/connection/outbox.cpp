@@ -3,7 +3,7 @@
 // Frames are written from where they lie; only many small ones are copied together, into a buffer
 // that is given back when nothing waits any more.
 
-#include "ws/outbox.hpp"
+#include "ws/connection/outbox.hpp"
 
 #include <algorithm>
 

@@ -2,10 +2,10 @@
 // The answer to a key is the SHA-1 of the key and a fixed text, in base64. It proves that the
 // server means WebSocket, and keeps no secret.
 
-#include "ws/handshake.hpp"
+#include "ws/handshake/handshake.hpp"
 
 #include "base/base64.hpp"
-#include "ws/random.hpp"
+#include "ws/protocol/random.hpp"
 
 #include <openssl/sha.h>
 

@@ -11,7 +11,7 @@
 // frames there is next to none.
 #pragma once
 
-#include "ws/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/io/buffer.hpp>
 #include <weir/ws/close_code.hpp>
@@ -71,7 +71,7 @@ private:
     std::size_t max_message_;
     std::size_t max_frames_;
     std::string message_;
-    utf8_check text_check_;
+    base::utf8_check text_check_;
     std::uint64_t frame_left_ = 0;
     std::size_t unparsed_ = 0;  // bytes that the parser has taken and not given back as frames
     std::size_t message_frames_ = 0;

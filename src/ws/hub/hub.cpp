@@ -2,7 +2,7 @@
 // The public face of the hub: its core is shared with the calls under way, so that a hub may be
 // destroyed inside one; a membership is a place in a topic that tells the topic where it is.
 
-#include "ws/hub_core.hpp"
+#include "ws/hub/hub_core.hpp"
 
 #include <weir/ws/hub.hpp>
 

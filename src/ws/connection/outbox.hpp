@@ -2,7 +2,7 @@
 // What waits to be sent, and which of it the next write takes.
 #pragma once
 
-#include "ws/ring.hpp"
+#include "ws/connection/ring.hpp"
 
 #include <weir/io/buffer.hpp>
 #include <weir/ws/connection.hpp>

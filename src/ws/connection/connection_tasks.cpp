@@ -7,7 +7,7 @@
 // not close. It has no timer for each write: it wakes up at least every write_timeout, and no write
 // that began after that can be due earlier.
 
-#include "ws/connection_core.hpp"
+#include "ws/connection/connection_core.hpp"
 
 #include <weir/loop.hpp>
 #include <weir/scope.hpp>

@@ -2,8 +2,8 @@
 // Frames as they go out (RFC 6455, section 5.2): one or two bytes of flags, the length in 0, 2 or 8
 // bytes more, the mask of a client, the content.
 
-#include "ws/random.hpp"
-#include "ws/utf8.hpp"
+#include "ws/protocol/random.hpp"
+#include "base/utf8.hpp"
 
 #include <weir/error.hpp>
 #include <weir/ws/frame.hpp>
@@ -38,7 +38,7 @@ void copy_masked(std::byte* to, io::const_bytes from, const std::array<std::byte
 }  // namespace
 
 frame frame::text(std::string_view content) {
-    if (!detail::is_utf8(content)) {
+    if (!base::is_utf8(content)) {
         throw invalid_argument("ws: a text of " + std::to_string(content.size()) +
                                " bytes is no UTF-8: send it as binary");
     }

@@ -7,7 +7,7 @@
 //
 // The first of them decides what the handler is told: end_.
 
-#include "ws/connection_core.hpp"
+#include "ws/connection/connection_core.hpp"
 
 #include <weir/loop.hpp>
 

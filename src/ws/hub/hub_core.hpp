@@ -2,7 +2,7 @@
 // The topics of a hub, their members, and the rules of delivery.
 #pragma once
 
-#include "ws/message_store.hpp"
+#include "ws/hub/message_store.hpp"
 
 #include <weir/flow/seeded_hash.hpp>
 #include <weir/ws/hub.hpp>

@@ -4,7 +4,7 @@
 // more but our close frame, which is the last. connection_end.cpp has the ways to the end,
 // connection_tasks.cpp the tasks.
 
-#include "ws/connection_core.hpp"
+#include "ws/connection/connection_core.hpp"
 
 #include <weir/error.hpp>
 #include <weir/loop.hpp>

@@ -2,9 +2,9 @@
 // What is behind a ws::connection: its state, and the three tasks that keep it going.
 #pragma once
 
-#include "ws/outbox.hpp"
-#include "ws/receiver.hpp"
-#include "ws/ring.hpp"
+#include "ws/connection/outbox.hpp"
+#include "ws/protocol/receiver.hpp"
+#include "ws/connection/ring.hpp"
 
 #include <weir/finally.hpp>
 #include <weir/io/any_stream.hpp>

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Checks that bytes are UTF-8, in one piece or piece by piece as they arrive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace weir::base {
+
+class utf8_check {
+public:
+    // False once the bytes so far cannot be the beginning of UTF-8; every later call is false too.
+    bool feed(std::span<const std::byte> piece) noexcept;
+    // True if the bytes so far are UTF-8 and end with a complete character.
+    bool is_complete() const noexcept { return is_valid_ && missing_ == 0; }
+    void reset() noexcept { *this = {}; }
+
+private:
+    std::uint8_t missing_ = 0;  // bytes that the current character still needs
+    // The range of the next byte: the second byte of a character excludes overlong forms,
+    // surrogates and code points above U+10FFFF.
+    std::uint8_t lowest_ = 0x80;
+    std::uint8_t highest_ = 0xBF;
+    bool is_valid_ = true;
+};
+
+inline bool is_utf8(std::string_view text) noexcept {
+    utf8_check check;
+    return check.feed(std::as_bytes(std::span(text))) && check.is_complete();
+}
+
+}  // namespace weir::base
