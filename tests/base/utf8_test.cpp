@@ -58,8 +58,8 @@ TEST(Utf8, AgreesWithAPlainDecoder) {
         base::utf8_check check;
         const std::span bytes = std::as_bytes(std::span(given));
         const std::size_t cut = random() % (given.size() + 1);
-        const bool good = check.feed(bytes.first(cut)) && check.feed(bytes.subspan(cut)) &&
-               check.is_complete();
+        const bool good =
+            check.feed(bytes.first(cut)) && check.feed(bytes.subspan(cut)) && check.is_complete();
         ASSERT_EQ(good, is_plainly_utf8(given)) << ::testing::PrintToString(std::string(given));
         ASSERT_EQ(base::is_utf8(given), good);
     };

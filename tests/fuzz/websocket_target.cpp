@@ -2,9 +2,9 @@
 // What a WebSocket peer sends. The first byte of the input says whether we are the server or the
 // client; the rest is held against a plain reading of RFC 6455, whole and in pieces.
 
+#include "base/utf8.hpp"
 #include "fuzz.hpp"
 #include "ws/protocol/receiver.hpp"
-#include "base/utf8.hpp"
 
 #include <weir/ws/frame.hpp>
 

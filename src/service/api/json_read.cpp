@@ -3,8 +3,8 @@
 // number; what values make sense is said by check() of the things themselves.
 
 #include "base/quoted.hpp"
-#include "service/api/json_forms.hpp"
 #include "base/utf8.hpp"
+#include "service/api/json_forms.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

@@ -2,16 +2,14 @@
 // Frames as they go out (RFC 6455, section 5.2): one or two bytes of flags, the length in 0, 2 or 8
 // bytes more, the mask of a client, the content.
 
+#include "ws/protocol/check_text.hpp"
 #include "ws/protocol/random.hpp"
-#include "base/utf8.hpp"
 
-#include <weir/error.hpp>
 #include <weir/ws/frame.hpp>
 
 #include <array>
 #include <cstring>
 #include <new>
-#include <string>
 
 namespace weir::ws {
 
@@ -38,10 +36,7 @@ void copy_masked(std::byte* to, io::const_bytes from, const std::array<std::byte
 }  // namespace
 
 frame frame::text(std::string_view content) {
-    if (!base::is_utf8(content)) {
-        throw invalid_argument("ws: a text of " + std::to_string(content.size()) +
-                               " bytes is no UTF-8: send it as binary");
-    }
+    detail::check_text(content);
     return make(detail::opcode::text, content);
 }
 

@@ -2,8 +2,8 @@
 // Handlers that do odd things, and results that cannot be kept: each is a failure like any other,
 // with words that say which, and concerns no other task.
 
-#include "process.hpp"
 #include "base/utf8.hpp"
+#include "process.hpp"
 
 #include <stdexcept>
 
