@@ -60,6 +60,6 @@ struct api_options {
 // The service must outlive the router, and is observed by it from now on. Call it on the service's
 // loop. Texts and lists of the options are copied; what hooks refer to must live as long as the
 // router. Throws invalid_argument for options that make no sense.
-http::router make_api(service& of, const api_options& options = {});
+http::router make_api(service& tasks, const api_options& options = {});
 
 }  // namespace weir::service

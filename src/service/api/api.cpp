@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The routes. Each must be described in the OpenAPI document, and nothing else may be: a table that
-// has come apart is found when the router is made, in every test. Errors become answers here, in
-// one place.
+// Makes the router: one resource class per subject adds its routes, errors become responses here.
+// The routes and the OpenAPI document must name the same operations; where they differ, making the
+// router fails, so every test of the API finds it.
 
-#include "service/api/api_core.hpp"
+#include "service/api/event_resource.hpp"
+#include "service/api/feed.hpp"
 #include "service/api/openapi.hpp"
+#include "service/api/queue_resource.hpp"
+#include "service/api/route.hpp"
+#include "service/api/schedule_resource.hpp"
+#include "service/api/stats_sampler.hpp"
+#include "service/api/status_resource.hpp"
+#include "service/api/task_resource.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
@@ -13,7 +20,6 @@
 #include <weir/http/problem.hpp>
 #include <weir/service/api.hpp>
 
-#include <array>
 #include <exception>
 #include <memory>
 #include <set>
@@ -22,47 +28,51 @@ namespace weir::service {
 
 namespace {
 
-using detail::api_core;
-using http::method;
+using detail::answer;
+using detail::route;
+using detail::route_list;
 using http::response;
 using http::status;
 
-struct route {
-    http::method how;
-    std::string_view pattern;
-    api_core::answer (api_core::*answer)(http::request&);
+// The resources of the API and what they share.
+struct api_parts {
+    api_parts(service& tasks, const api_options& options)
+        : tasks(tasks),
+          events({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
+          sampler(tasks, events, options.hosts),
+          task_routes(tasks, options),
+          queue_routes(tasks, options),
+          schedule_routes(tasks, options),
+          event_routes(tasks, events, sampler, options),
+          status_routes(tasks, events, sampler, options) {
+        const auto add = [this](route_list more) {
+            routes.insert(routes.end(), more.begin(), more.end());
+        };
+        add(task_routes.routes());
+        add(queue_routes.routes());
+        add(schedule_routes.routes());
+        add(event_routes.routes());
+        add(status_routes.routes());
+        events.on_change = [this] { sampler.start(); };
+        tasks.observe(&events);
+    }
+    api_parts(const api_parts&) = delete;
+    api_parts& operator=(const api_parts&) = delete;
+    ~api_parts() { tasks.observe(nullptr); }
+
+    service& tasks;
+    detail::feed events;
+    detail::stats_sampler sampler;
+    detail::task_resource task_routes;
+    detail::queue_resource queue_routes;
+    detail::schedule_resource schedule_routes;
+    detail::event_resource event_routes;
+    detail::status_resource status_routes;
+    route_list routes;
 };
 
-constexpr std::array<route, 25> routes = {{
-    {method::post, "/tasks", &api_core::submit},
-    {method::get, "/tasks", &api_core::list_tasks},
-    {method::post, "/tasks/batch", &api_core::submit_batch},
-    {method::get, "/tasks/{id}", &api_core::find_task},
-    {method::get, "/tasks/{id}/why", &api_core::why_not},
-    {method::post, "/tasks/{id}/cancel", &api_core::cancel_task},
-    {method::post, "/tasks/{id}/retry", &api_core::retry_task},
-    {method::get, "/queues", &api_core::list_queues},
-    {method::get, "/queues/{name}", &api_core::find_queue},
-    {method::patch, "/queues/{name}", &api_core::limit_queue},
-    {method::post, "/queues/{name}/pause", &api_core::pause_queue},
-    {method::post, "/queues/{name}/resume", &api_core::resume_queue},
-    {method::post, "/queues/{name}/redrive", &api_core::redrive_queue},
-    {method::get, "/schedules", &api_core::list_schedules},
-    {method::get, "/schedules/{name}", &api_core::find_schedule},
-    {method::put, "/schedules/{name}", &api_core::put_schedule},
-    {method::delete_, "/schedules/{name}", &api_core::remove_schedule},
-    {method::get, "/kinds", &api_core::list_kinds},
-    {method::get, "/stats", &api_core::show_stats},
-    {method::get, "/stats/history", &api_core::show_history},
-    {method::get, "/events", &api_core::attend},
-    {method::get, "/metrics", &api_core::show_metrics},
-    {method::get, "/healthz", &api_core::is_alive},
-    {method::get, "/readyz", &api_core::is_ready},
-    {method::get, "/openapi.json", &api_core::describe},
-}};
-
-// What clients are told of what services and stores throw.
-response to_answer(const std::exception_ptr& failure, const http::request& asked) {
+// The response to what the service or its store throws.
+response to_response(const std::exception_ptr& failure, const http::request& request) {
     try {
         std::rethrow_exception(failure);
     } catch (const store_unavailable& error) {
@@ -79,18 +89,19 @@ response to_answer(const std::exception_ptr& failure, const http::request& asked
     } catch (const invalid_argument& error) {
         return response::problem(status::unprocessable_content, error.what());
     } catch (...) {
-        return http::answer_to_failure(failure, asked);
+        return http::answer_to_failure(failure, request);
     }
 }
 
-task<response> answered(std::shared_ptr<api_core> core, const route& to, http::request& asked) {
+// Keeps the parts alive while the request is handled.
+answer handled(std::shared_ptr<api_parts>, const route& matched, http::request& request) {
     std::exception_ptr failure;
     try {
-        co_return co_await ((*core).*to.answer)(asked);
+        co_return co_await matched.handle(request);
     } catch (...) {
         failure = std::current_exception();
     }
-    co_return to_answer(failure, asked);
+    co_return to_response(failure, request);
 }
 
 void check(const api_options& options) {
@@ -110,7 +121,7 @@ void check(const api_options& options) {
     }
 }
 
-void check_description(const boost::json::value& document) {
+void check_description(const boost::json::value& document, const route_list& routes) {
     std::set<std::string> described;
     for (const auto& path : document.at("paths").as_object()) {
         for (const auto& operation : path.value().as_object()) {
@@ -121,14 +132,14 @@ void check_description(const boost::json::value& document) {
     }
     std::set<std::string> known;
     for (const route& each : routes) {
-        std::string name(http::name_of(each.how));
+        std::string name(http::name_of(each.method));
         for (char& letter : name) {
             letter = static_cast<char>(letter | 0x20);
         }
         known.insert(name + " " + std::string(each.pattern));
     }
     if (described != known) {
-        throw invalid_state("the description of the API is not that of its routes");
+        throw invalid_state("/openapi.json and the routes of the API differ");
     }
 }
 
@@ -138,12 +149,12 @@ constexpr std::string_view no_page =
     "build it again on a machine with npm.</p>"
     "<p>The API is described in <a href=\"/openapi.json\">/openapi.json</a>.</p></html>\n";
 
-// Files have routes of their own, so that a path that is not there stays a 404, and a wrong method
-// a 405.
-std::vector<std::string> add_page(http::router& to, std::span<const http::asset> page) {
+// Adds a route per file, so that an unknown path stays a 404 and a wrong method a 405. Returns the
+// paths.
+std::vector<std::string> add_page(http::router& api, std::span<const http::asset> page) {
     std::vector<std::string> open;
     const auto add = [&](std::string path, http::handler answer) {
-        to.get(path, std::move(answer));
+        api.get(path, std::move(answer));
         open.push_back(std::move(path));
     };
     for (const http::asset& each : page) {
@@ -165,48 +176,26 @@ std::vector<std::string> add_page(http::router& to, std::span<const http::asset>
 
 }  // namespace
 
-namespace detail {
-
-api_core::api_core(service& of, const api_options& options)
-    : tasks_(of),
-      options_(options),
-      feed_({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
-      description_(openapi_document(options.version)),
-      loop_(loop::current()) {
-    feed_.on_change = [this] { start_numbers(); };
-    tasks_.observe(&feed_);
-}
-
-api_core::~api_core() {
-    tasks_.observe(nullptr);
-    counting_.cancel();
-}
-
-api_core::answer api_core::describe(http::request&) {
-    co_return response(status::ok, "application/json", http::body::shared(description_));
-}
-
-}  // namespace detail
-
-http::router make_api(service& of, const api_options& options) {
+http::router make_api(service& tasks, const api_options& options) {
     check(options);
-    auto core = std::make_shared<api_core>(of, options);
+    auto parts = std::make_shared<api_parts>(tasks, options);
     check_description(
-        http::parse_json(*detail::openapi_document(options.version), {.max_depth = 64}));
-    http::router made;
-    const std::vector<std::string> page = add_page(made, options.page);
+        http::parse_json(*detail::openapi_document(options.version), {.max_depth = 64}),
+        parts->routes);
+    http::router api;
+    const std::vector<std::string> page = add_page(api, options.page);
     std::set<std::string, std::less<>> open(page.begin(), page.end());
     if (options.access.open_health) {
         open.insert({"/healthz", "/readyz"});
     }
-    made.use(access_control(options.access, [open = std::move(open)](std::string_view pattern) {
+    api.use(access_control(options.access, [open = std::move(open)](std::string_view pattern) {
         return open.contains(pattern);
     }));
-    for (const route& each : routes) {
-        made.route(each.how, each.pattern,
-                   [core, &each](http::request& asked) { return answered(core, each, asked); });
+    for (const route& each : parts->routes) {
+        api.route(each.method, each.pattern,
+                  [parts, &each](http::request& request) { return handled(parts, each, request); });
     }
-    return made;
+    return api;
 }
 
 }  // namespace weir::service

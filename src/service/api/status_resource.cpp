@@ -1,45 +1,39 @@
 // SPDX-License-Identifier: MIT
-// What the service says about itself: kinds, numbers, metrics, whether it lives and can work.
+// Everything here is read from the service, the feed and the sampler; only readiness keeps state,
+// the result of the last probe.
 
-#include "service/api/api_core.hpp"
+#include "service/api/status_resource.hpp"
+
+#include "service/api/json_body.hpp"
+#include "service/api/json_forms.hpp"
+#include "service/api/openapi.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/prometheus.hpp>
-#include <weir/http/problem.hpp>
+#include <weir/http/body.hpp>
 #include <weir/loop.hpp>
 #include <weir/timeout.hpp>
+
+#include <utility>
 
 namespace weir::service::detail {
 
 namespace {
 
+using http::method;
 using http::response;
 using http::status;
 using namespace std::chrono_literals;
 
 constexpr clock::duration probe_limit = 2s;
-constexpr clock::duration probe_holds = 500ms;  // for who asks again
-
-void write_numbers(json_writer& to, const service_stats& stats) {
-    to.member("submitted", stats.submitted);
-    to.member("started", stats.started);
-    to.member("completed", stats.completed);
-    to.member("failed", stats.failed);
-    to.member("dead", stats.dead);
-    to.member("cancelled", stats.cancelled);
-    to.member("rescued", stats.rescued);
-    to.member("fenced", stats.fenced);
-    to.member("running", stats.running);
-    to.member("is_draining", stats.is_draining);
-    to.member("store_is_well", stats.store_is_well);
-}
+constexpr clock::duration probe_holds = 500ms;
 
 response readiness(status code, std::string_view reason) {
-    std::string text;
-    json_writer to(text);
-    to.begin_object().member("ready", code == status::ok).member_or_null("reason", reason);
-    to.end_object();
-    return response::json_text(std::move(text), code);
+    return json_object(
+        [&](json_writer& json) {
+            json.member("ready", code == status::ok).member_or_null("reason", reason);
+        },
+        code);
 }
 
 void write_feed_metrics(metric_writer& to, const ws::hub_stats& feed) {
@@ -68,56 +62,53 @@ void write_queue_metrics(metric_writer& to, const queue_record& queue) {
 
 }  // namespace
 
-// Members of an object that is open.
-void api_core::write_stats(json_writer& to) {
-    write_numbers(to, tasks_.stats());
-    to.key("hosts").begin_array();
-    if (options_.hosts) {
-        for (const remote_host& each : options_.hosts()) {
-            to.begin_object();
-            to.member("host", each.host);
-            to.member("circuit", each.circuit);
-            to.member("retry_after", each.retry_after);
-            to.member("in_flight", each.in_flight);
-            to.member("waiting", each.waiting);
-            to.end_object();
+status_resource::status_resource(service& tasks, const feed& events, const stats_sampler& sampler,
+                                 const api_options& options)
+    : tasks_(tasks),
+      feed_(events),
+      sampler_(sampler),
+      more_metrics_(options.more_metrics),
+      description_(openapi_document(options.version)) {}
+
+route_list status_resource::routes() {
+    return {{method::get, "/kinds", *this, &status_resource::list_kinds},
+            {method::get, "/stats", *this, &status_resource::show_stats},
+            {method::get, "/stats/history", *this, &status_resource::show_history},
+            {method::get, "/metrics", *this, &status_resource::show_metrics},
+            {method::get, "/healthz", *this, &status_resource::show_alive},
+            {method::get, "/readyz", *this, &status_resource::show_ready},
+            {method::get, "/openapi.json", *this, &status_resource::describe}};
+}
+
+answer status_resource::list_kinds(http::request&) {
+    co_return json_object([&](json_writer& json) {
+        json.key("kinds").begin_array();
+        for (const std::string& each : tasks_.kinds()) {
+            json.text(each);
         }
-    }
-    to.end_array();
+        json.end_array();
+    });
 }
 
-api_core::answer api_core::list_kinds(http::request&) {
-    std::string text;
-    json_writer to(text);
-    to.begin_object().key("kinds").begin_array();
-    for (const std::string& each : tasks_.kinds()) {
-        to.text(each);
-    }
-    to.end_array().end_object();
-    co_return response::json_text(std::move(text));
-}
-
-api_core::answer api_core::show_stats(http::request&) {
+answer status_resource::show_stats(http::request&) {
     const std::vector<queue_record> queues = co_await tasks_.queues();
-    std::string text;
-    json_writer to(text);
-    to.begin_object();
-    to.member("at", tasks_.now());
-    write_stats(to);
-    const ws::hub_stats feed = feed_.stats();
-    to.key("feed").begin_object();
-    to.member("subscriptions", feed.members).member("published", feed.published);
-    to.member("delivered", feed.delivered).member("removed", feed.removed);
-    to.end_object();
-    to.key("queues").begin_array();
-    for (const queue_record& each : queues) {
-        write_queue(to, each);
-    }
-    to.end_array().end_object();
-    co_return response::json_text(std::move(text));
+    co_return json_object([&](json_writer& json) {
+        json.member("at", tasks_.now());
+        sampler_.write_totals(json);
+        const ws::hub_stats feed = feed_.stats();
+        json.key("feed").begin_object();
+        json.member("subscriptions", feed.members).member("published", feed.published);
+        json.member("delivered", feed.delivered).member("removed", feed.removed);
+        json.end_object();
+        json.key("queues").begin_array();
+        for (const queue_record& each : queues) {
+            write_queue(json, each);
+        }
+        json.end_array();
+    });
 }
 
-api_core::answer api_core::show_metrics(http::request&) {
+answer status_resource::show_metrics(http::request&) {
     // A store that is away takes only its own numbers with it.
     std::vector<queue_record> queues;
     try {
@@ -130,12 +121,12 @@ api_core::answer api_core::show_metrics(http::request&) {
 
 // No coroutine: in one, GCC 12 calls the pure virtual functions of the writer's base, which do not
 // exist.
-response api_core::metrics_page(std::span<const queue_record> queues) {
+response status_resource::metrics_page(std::span<const queue_record> queues) {
     prometheus_writer page;
     tasks_.write_metrics(page);
     write_feed_metrics(page, feed_.stats());
-    if (options_.more_metrics) {
-        options_.more_metrics(page);
+    if (more_metrics_) {
+        more_metrics_(page);
     }
     for (const queue_record& each : queues) {
         write_queue_metrics(page, each);
@@ -143,11 +134,11 @@ response api_core::metrics_page(std::span<const queue_record> queues) {
     return response(status::ok, "text/plain; version=0.0.4; charset=utf-8", page.text());
 }
 
-api_core::answer api_core::is_alive(http::request&) {
+answer status_resource::show_alive(http::request&) {
     co_return response::json_text(R"({"status":"alive"})");
 }
 
-api_core::answer api_core::is_ready(http::request&) {
+answer status_resource::show_ready(http::request&) {
     if (tasks_.stats().is_draining) {
         co_return readiness(status::service_unavailable, "the service is ending");
     }
@@ -166,6 +157,17 @@ api_core::answer api_core::is_ready(http::request&) {
     }
     co_return readiness(probe_failure_.empty() ? status::ok : status::service_unavailable,
                         probe_failure_);
+}
+
+answer status_resource::show_history(http::request&) {
+    co_return json_object([&](json_writer& json) {
+        json.member("interval", 1);
+        sampler_.history().write(json);
+    });
+}
+
+answer status_resource::describe(http::request&) {
+    co_return response(status::ok, "application/json", http::body::shared(description_));
 }
 
 }  // namespace weir::service::detail

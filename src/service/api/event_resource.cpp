@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Each connection has two tasks: one receives commands of the client, the other wakes up each
+// second and, if it is the first connection to do so, publishes the queues to all. So the store is
+// queried for them only while a client is connected.
+
+#include "service/api/event_resource.hpp"
+
+#include "base/quoted.hpp"
+#include "service/api/json_forms.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+#include <weir/http/problem.hpp>
+#include <weir/http/query.hpp>
+#include <weir/io/error.hpp>
+#include <weir/race.hpp>
+#include <weir/time.hpp>
+#include <weir/ws/accept.hpp>
+
+#include <array>
+
+namespace weir::service::detail {
+
+namespace {
+
+namespace bj = boost::json;
+using http::problem;
+using http::response;
+using http::status;
+using namespace std::chrono_literals;
+
+constexpr clock::duration second = 1s;
+
+// `topic` is the requested one, where the error is about a topic.
+void post_error(ws::connection& to, std::string_view detail,
+                std::optional<std::string_view> topic = {}) {
+    constexpr std::size_t longest = 200;
+    std::string text;
+    json_writer message(text);
+    message.begin_object().member("type", "error");
+    if (topic) {
+        message.member("topic", topic->substr(0, longest));
+    }
+    message.member("detail", detail).end_object();
+    to.post(ws::frame::text(text));
+}
+
+std::string text_of(const bj::value& value, std::string_view what) {
+    const bj::string* const text = value.if_string();
+    if (text == nullptr) {
+        throw problem(status::unprocessable_content, "'" + std::string(what) + "' must be a text");
+    }
+    return std::string(text->data(), text->size());
+}
+
+}  // namespace
+
+event_resource::event_resource(service& tasks, feed& events, stats_sampler& sampler,
+                               const api_options& options)
+    : tasks_(tasks),
+      feed_(events),
+      sampler_(sampler),
+      max_subscriptions_(options.max_subscriptions) {}
+
+route_list event_resource::routes() {
+    return {{http::method::get, "/events", *this, &event_resource::accept}};
+}
+
+answer event_resource::accept(http::request& request) {
+    static constexpr std::array<std::string_view, 1> any_origin = {"*"};  // access was checked
+    static constexpr std::array<std::string_view, 1> protocols = {"weir.events"};
+    auto conversation =
+        [this, requests = requested_topics(request)](ws::connection& client) mutable -> task<> {
+        return serve_events(client, std::move(requests));
+    };
+    ws::accept_options options;
+    options.origins = any_origin;
+    options.protocols = protocols;
+    options.connection.max_message = 16 << 10;
+    options.connection.outbox_bytes = 512 << 10;
+    options.connection.outbox_messages = 512;
+    // A client that is too slow is closed; it reconnects and says where it was.
+    options.connection.when_full = ws::overflow::close;
+    co_return ws::accept(request, std::move(conversation), options);
+}
+
+// The topics in the query: ?topic=all&topic=stats, or ?topic=all&since=POSITION.
+std::vector<event_resource::subscription_request> event_resource::requested_topics(
+    const http::request& request) const {
+    std::vector<subscription_request> requests;
+    http::query_parameters parameters;
+    try {
+        parameters = http::query_parameters::parse(request.query_string(), 200);
+    } catch (const invalid_argument& error) {
+        throw problem(status::bad_request, error.what());
+    }
+    const std::optional<std::string_view> since = parameters.find("since");
+    for (const auto& [name, value] : parameters) {
+        if (name == "topic") {
+            requests.push_back({value, {}});
+        } else if (name != "since") {
+            throw problem(status::unprocessable_content,
+                          "the parameter " + base::quoted(name, 60) +
+                              " is not known; known are: topic, since");
+        }
+    }
+    if (since && requests.size() != 1) {
+        throw problem(status::unprocessable_content,
+                      "'since' is for one topic: subscribe to several by messages");
+    }
+    if (since) {
+        requests.front().since = std::string(*since);
+    }
+    if (requests.size() > max_subscriptions_) {
+        throw problem(status::unprocessable_content,
+                      "there may be up to " + std::to_string(max_subscriptions_) + " topics");
+    }
+    return requests;
+}
+
+task<> event_resource::serve_events(ws::connection& client,
+                                    std::vector<subscription_request> requests) {
+    subscription_map subscribed;
+    for (const subscription_request& each : requests) {
+        subscribe(client, subscribed, each);
+    }
+    co_await race(receive_commands(client, subscribed), publish_queues_each_second());
+}
+
+task<> event_resource::receive_commands(ws::connection& client, subscription_map& subscribed) {
+    for (;;) {
+        std::optional<ws::message> said;
+        try {
+            said = co_await client.receive();
+        } catch (const ws::closed&) {
+        }
+        if (!said) {
+            co_return;
+        }
+        try {
+            handle_command(client, subscribed, said->text());
+        } catch (const problem& error) {
+            post_error(client, error.what());
+        }
+    }
+}
+
+// {"subscribe": "all"}, {"subscribe": ["queue:a", "stats"]}, {"subscribe": "all", "since": "..."},
+// {"unsubscribe": "all"}. An invalid topic does not keep the
+// others of its list out.
+void event_resource::handle_command(ws::connection& client, subscription_map& subscribed,
+                                    std::string_view command) {
+    const bj::value value = http::parse_json(command);
+    const bj::object* const message = value.if_object();
+    const bj::value* const request = message ? message->if_contains("subscribe") : nullptr;
+    const bj::value* const gone = message ? message->if_contains("unsubscribe") : nullptr;
+    const bj::value* const since = message ? message->if_contains("since") : nullptr;
+    if (request == nullptr && gone == nullptr) {
+        throw problem(status::unprocessable_content,
+                      "'subscribe' or 'unsubscribe' is expected, with a topic or several");
+    }
+    const auto each_topic = [&](const bj::value& of, std::string_view what, const auto& visit) {
+        const bj::array* const several = of.if_array();
+        if (several == nullptr) {
+            visit(text_of(of, what));
+            return;
+        }
+        if (several->size() > max_subscriptions_) {
+            throw problem(status::unprocessable_content,
+                          "'" + std::string(what) + "' has " + std::to_string(several->size()) +
+                              " topics; there may be up to " + std::to_string(max_subscriptions_));
+        }
+        for (const bj::value& each : *several) {
+            visit(text_of(each, what));
+        }
+    };
+    if (gone != nullptr) {
+        each_topic(*gone, "unsubscribe",
+                   [&](const std::string& name) { unsubscribe(client, subscribed, name); });
+    }
+    if (request != nullptr) {
+        std::optional<std::string> position;
+        if (since != nullptr && !since->is_null()) {
+            position = text_of(*since, "since");
+            if (request->is_array() && request->get_array().size() > 1) {
+                throw problem(status::unprocessable_content, "'since' is for one topic");
+            }
+        }
+        each_topic(*request, "subscribe", [&](const std::string& topic) {
+            subscribe(client, subscribed, {topic, position});
+        });
+    }
+}
+
+void event_resource::subscribe(ws::connection& client, subscription_map& subscribed,
+                               const subscription_request& request) {
+    try {
+        const std::string topic = feed::proper_name(request.topic);
+        subscribed.erase(topic);  // a repeated subscription starts again, at its position
+        if (subscribed.size() >= max_subscriptions_) {
+            post_error(
+                client,
+                "there may be up to " + std::to_string(max_subscriptions_) + " topics for a client",
+                request.topic);
+            return;
+        }
+        subscribed.emplace(topic, feed_.join(client, topic, request.since));
+        if (topic == "stats") {
+            sampler_.start();
+        }
+        if (topic == "queues") {
+            published_changes_ = 0;  // a new subscriber gets the current ones
+        }
+    } catch (const problem& error) {
+        post_error(client, error.what(), request.topic);
+    } catch (const limit_exceeded& error) {
+        post_error(client, error.what(), request.topic);
+    }
+}
+
+void event_resource::unsubscribe(ws::connection& client, subscription_map& subscribed,
+                                 std::string_view name) {
+    try {
+        const std::string topic = feed::proper_name(name);
+        subscribed.erase(topic);
+        std::string text;
+        json_writer json(text);
+        json.begin_object().member("type", "unsubscribed").member("topic", topic).end_object();
+        client.post(ws::frame::text(text));
+    } catch (const problem& error) {
+        post_error(client, error.what(), name);
+    }
+}
+
+task<> event_resource::publish_queues_each_second() {
+    for (;;) {
+        co_await sleep(second);
+        const clock::time_point now = weir::now();
+        // A little less than a second, so that the connection that wakes up first publishes.
+        if (!last_publish_ || now - *last_publish_ >= second - 20ms) {
+            last_publish_ = now;
+            co_await publish_queues();
+        }
+    }
+}
+
+task<> event_resource::publish_queues() {
+    if (!feed_.has_members("queues") || feed_.queues_changes() == published_changes_) {
+        co_return;
+    }
+    const std::uint64_t changes = feed_.queues_changes();
+    std::vector<queue_record> queues;
+    try {
+        queues = co_await tasks_.queues();
+    } catch (const db::error&) {
+        co_return;  // the topic 'stats' says that the store is failing
+    }
+    feed_.publish("queues", "queues", [&](json_writer& json) {
+        json.member("at", tasks_.now());
+        json.key("queues").begin_array();
+        for (const queue_record& each : queues) {
+            write_queue(json, each);
+        }
+        json.end_array();
+    });
+    published_changes_ = changes;
+}
+
+}  // namespace weir::service::detail

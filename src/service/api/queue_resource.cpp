@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// A queue is looked up in the list of all: there are few, and the store keeps their counts.
+
+#include "service/api/queue_resource.hpp"
+
+#include "service/api/json_body.hpp"
+#include "service/api/json_forms.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+#include <weir/http/problem.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::service::detail {
+
+namespace {
+
+namespace bj = boost::json;
+using http::method;
+using http::problem;
+using http::response;
+using http::status;
+
+std::string name_in(const http::request& request) {
+    return read_name("queue", request.param("name"));
+}
+
+response shown(const queue_record& queue) {
+    std::string text;
+    json_writer json(text);
+    write_queue(json, queue);
+    return response::json_text(std::move(text));
+}
+
+[[noreturn]] void throw_unknown(const std::string& name) {
+    throw problem(status::not_found, "there is no queue '" + name + "'");
+}
+
+}  // namespace
+
+queue_resource::queue_resource(service& tasks, const api_options& options)
+    : tasks_(tasks), max_body_(options.max_body) {}
+
+route_list queue_resource::routes() {
+    return {{method::get, "/queues", *this, &queue_resource::list},
+            {method::get, "/queues/{name}", *this, &queue_resource::find},
+            {method::patch, "/queues/{name}", *this, &queue_resource::limit},
+            {method::post, "/queues/{name}/pause", *this, &queue_resource::pause},
+            {method::post, "/queues/{name}/resume", *this, &queue_resource::resume},
+            {method::post, "/queues/{name}/redrive", *this, &queue_resource::redrive}};
+}
+
+task<std::optional<queue_record>> queue_resource::queue_named(std::string name) {
+    std::vector<queue_record> all = co_await tasks_.queues();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const queue_record& each) { return each.name == name; });
+    co_return found != all.end() ? std::optional(std::move(*found)) : std::nullopt;
+}
+
+answer queue_resource::list(http::request&) {
+    const std::vector<queue_record> all = co_await tasks_.queues();
+    co_return json_object([&](json_writer& json) {
+        json.key("queues").begin_array();
+        for (const queue_record& each : all) {
+            write_queue(json, each);
+        }
+        json.end_array();
+    });
+}
+
+answer queue_resource::find(http::request& request) {
+    const std::string name = name_in(request);
+    const std::optional<queue_record> found = co_await queue_named(name);
+    if (!found) {
+        throw_unknown(name);
+    }
+    co_return shown(*found);
+}
+
+// One at a time: what is not named stays as it was.
+answer queue_resource::limit(http::request& request) {
+    const std::string name = name_in(request);
+    const std::string body = co_await read_json_body(request, max_body_);
+    const bj::value value = http::parse_json(body);
+    const auto lock = co_await limits_change_.lock();
+    queue_record queue;
+    queue.name = name;
+    if (std::optional<queue_record> found = co_await queue_named(name)) {
+        queue = std::move(*found);
+    }
+    queue.limits = read_limits(value, queue.limits);
+    check(queue.limits);
+    co_await tasks_.limit(name, queue.limits);
+    co_return shown(queue);
+}
+
+answer queue_resource::set_paused(http::request& request, bool is_paused) {
+    const std::string name = name_in(request);
+    co_await tasks_.pause(name, is_paused);
+    const std::optional<queue_record> found = co_await queue_named(name);
+    if (!found) {
+        throw_unknown(name);
+    }
+    co_return shown(*found);
+}
+
+answer queue_resource::pause(http::request& request) {
+    return set_paused(request, true);
+}
+
+answer queue_resource::resume(http::request& request) {
+    return set_paused(request, false);
+}
+
+// In steps, so that the store is free for others in between; up to a limit, if one is given.
+answer queue_resource::redrive(http::request& request) {
+    constexpr std::size_t most = 1'000'000;
+    constexpr std::size_t step = 1000;
+    task_filter filter = read_filter(request.query_string(), most);
+    if (filter.state || filter.view || !filter.queue.empty() || filter.before) {
+        throw problem(status::unprocessable_content,
+                      "failed tasks of this queue are redriven: state, status, queue and cursor "
+                      "cannot be chosen");
+    }
+    filter.queue = name_in(request);
+    const bool is_limited = request.query("limit").has_value();
+    const std::size_t wanted = is_limited ? filter.limit : most;
+    std::size_t count = 0;
+    while (count < wanted) {
+        filter.limit = std::min(step, wanted - count);
+        const std::size_t moved = co_await tasks_.redrive(filter);
+        count += moved;
+        if (moved < filter.limit) {
+            break;
+        }
+    }
+    co_return json_object(
+        [&](json_writer& json) { json.member("queue", filter.queue).member("redriven", count); });
+}
+
+}  // namespace weir::service::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What the service says about itself: /kinds, /stats, /metrics, /healthz, /readyz, /openapi.json.
+#pragma once
+
+#include "service/api/feed.hpp"
+#include "service/api/route.hpp"
+#include "service/api/stats_sampler.hpp"
+
+#include <weir/clock.hpp>
+#include <weir/service/api.hpp>
+#include <weir/service/service.hpp>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace weir::service::detail {
+
+class status_resource {
+public:
+    status_resource(service& tasks, const feed& events, const stats_sampler& sampler,
+                    const api_options& options);
+
+    route_list routes();
+
+private:
+    answer list_kinds(http::request& request);
+    answer show_stats(http::request& request);
+    answer show_history(http::request& request);
+    answer show_metrics(http::request& request);
+    answer show_alive(http::request& request);
+    answer show_ready(http::request& request);
+    answer describe(http::request& request);
+
+    http::response metrics_page(std::span<const queue_record> queues);
+
+    service& tasks_;
+    const feed& feed_;
+    const stats_sampler& sampler_;
+    hook<void(metric_writer&)> more_metrics_;
+    std::shared_ptr<const std::string> description_;
+    // The last probe of the store; its answer holds for a moment, whatever the number of requests.
+    std::optional<clock::time_point> probed_at_;
+    std::string probe_failure_;
+};
+
+}  // namespace weir::service::detail

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+// A submitted body is parsed once for its form; payloads are taken out of its text, so that they
+// are stored as the client wrote them. Responses are written without values in between.
+
+#include "service/api/task_resource.hpp"
+
+#include "service/api/json_body.hpp"
+#include "service/api/json_forms.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+#include <weir/http/problem.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::service::detail {
+
+namespace {
+
+namespace bj = boost::json;
+using http::method;
+using http::problem;
+using http::response;
+using http::status;
+using verdict = submit_result::verdict;
+
+constexpr http::json_options body_rules{.max_depth = max_body_depth};
+
+// What the response to a submit needs of the task, without the payload.
+struct submitted {
+    explicit submitted(const new_task& task)
+        : queue(task.queue), key(task.idempotency_key), run_at(task.run_at) {}
+
+    std::string queue;
+    std::string key;
+    std::optional<timestamp> run_at;
+};
+
+// Members of an open object.
+void write_submitted(json_writer& json, const submit_result& result, const submitted& task,
+                     timestamp now) {
+    const std::string id = result.id.text();
+    json.member("id", id);
+    json.member("task_id", id);
+    const bool is_duplicate = result.what == verdict::duplicate;
+    if (!is_duplicate) {
+        json.member("state", "pending");
+        json.member("status", task.run_at && *task.run_at > now ? "scheduled" : "pending");
+    }
+    json.member("duplicate", is_duplicate);
+}
+
+std::string conflict_text(const submit_result& first, const submitted& task) {
+    return "the idempotency key '" + task.key + "' belongs to the task " + first.id.text() +
+           ", which has another kind, queue or payload";
+}
+
+std::string full_text(const submitted& task) {
+    return "the queue '" + task.queue + "' has as many tasks pending as it may";
+}
+
+std::string no_queue_text(const submitted& task) {
+    return "there is no queue '" + task.queue +
+           "', and there are as many queues as the store keeps (max_queues)";
+}
+
+// The header Idempotency-Key, which some clients write in quotes; empty if it is missing.
+std::string header_key(const http::request& request) {
+    std::string_view key = request.header("Idempotency-Key");
+    if (key.size() >= 2 && key.front() == '"' && key.back() == '"') {
+        key = key.substr(1, key.size() - 2);
+    }
+    return request.headers().contains("Idempotency-Key") ? read_name("Idempotency-Key", key, 200)
+                                                         : std::string();
+}
+
+response changed(std::string_view id, std::string_view what, change_result result) {
+    const bool is_done = result == change_result::done;
+    return json_object(
+        [&](json_writer& json) {
+            json.member("id", id).member(what, is_done ? "done" : "requested");
+        },
+        is_done ? status::ok : status::accepted);
+}
+
+[[noreturn]] void throw_no_task(std::string_view id) {
+    throw problem(status::not_found, "there is no task " + std::string(id));
+}
+
+}  // namespace
+
+task_resource::task_resource(service& tasks, const api_options& options)
+    : tasks_(tasks),
+      max_body_(options.max_body),
+      max_batch_(options.max_batch),
+      max_page_(options.max_page) {}
+
+route_list task_resource::routes() {
+    return {{method::post, "/tasks", *this, &task_resource::submit},
+            {method::get, "/tasks", *this, &task_resource::list},
+            {method::post, "/tasks/batch", *this, &task_resource::submit_batch},
+            {method::get, "/tasks/{id}", *this, &task_resource::find},
+            {method::get, "/tasks/{id}/why", *this, &task_resource::explain},
+            {method::post, "/tasks/{id}/cancel", *this, &task_resource::cancel},
+            {method::post, "/tasks/{id}/retry", *this, &task_resource::retry}};
+}
+
+answer task_resource::submit(http::request& request) {
+    const std::string body = co_await read_json_body(request, max_body_);
+    const timestamp now = tasks_.now();
+    new_task fresh;
+    {
+        const bj::value value = http::parse_json(body, body_rules);
+        fresh = read_new_task(value, body, now);
+    }
+    std::string key = header_key(request);
+    if (!key.empty()) {
+        if (!fresh.idempotency_key.empty() && fresh.idempotency_key != key) {
+            throw problem(status::unprocessable_content,
+                          "the member 'idempotency_key' and the header Idempotency-Key differ");
+        }
+        fresh.idempotency_key = std::move(key);
+    }
+    const submitted known(fresh);
+    const submit_result made = co_await tasks_.submit(std::move(fresh));
+    if (made.what == verdict::conflict) {
+        http::problem_details details(status::conflict);
+        details.detail(conflict_text(made, known)).member("id", made.id.text());
+        throw http::detailed_problem(details);
+    }
+    if (made.what == verdict::too_many_queues || made.what == verdict::queue_full) {
+        const bool is_full = made.what == verdict::queue_full;
+        http::problem_details details(status::too_many_requests);
+        details.detail(is_full ? full_text(known) : no_queue_text(known))
+            .member("queue", known.queue)
+            .header("Retry-After", is_full ? "1" : "60");
+        throw http::detailed_problem(details);
+    }
+    std::string text;
+    json_writer json(text);
+    json.begin_object();
+    write_submitted(json, made, known, now);
+    json.end_object();
+    const bool is_new = made.what == verdict::made;
+    response answer = response::json_text(std::move(text), is_new ? status::accepted : status::ok);
+    answer.headers().set("Location", "/tasks/" + made.id.text());
+    co_return answer;
+}
+
+// Each is read, checked and answered for itself; those that are well go to the store together.
+answer task_resource::submit_batch(http::request& request) {
+    const std::string body = co_await read_json_body(request, max_body_);
+    const std::string key = header_key(request);
+    const bj::value value = http::parse_json(body, body_rules);
+    const bj::value* list = &value;
+    std::string_view raw = body;
+    std::string rewritten;
+    if (const bj::object* const object = value.if_object()) {
+        list = object->if_contains("tasks");
+        raw = raw_member(body, "tasks");
+        if (object->size() != 1 || list == nullptr) {
+            throw problem(status::unprocessable_content,
+                          "an array of tasks is expected, or an object with 'tasks' alone");
+        }
+        if (raw.empty()) {
+            rewritten = http::to_json(*list);
+            raw = rewritten;
+        }
+    }
+    if (!list->is_array()) {
+        throw problem(status::unprocessable_content, "the tasks must be an array");
+    }
+    const bj::array& all = list->get_array();
+    if (all.size() > max_batch_) {
+        throw problem(status::content_too_large, "there are " + std::to_string(all.size()) +
+                                                     " tasks; up to " + std::to_string(max_batch_) +
+                                                     " are taken at once");
+    }
+    const std::vector<std::string_view> texts = raw_elements(raw);
+    const timestamp now = tasks_.now();
+    std::vector<new_task> good;
+    std::vector<std::string> refusals(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        try {
+            new_task fresh = read_new_task(all[i], texts[i], now);
+            if (!key.empty() && fresh.idempotency_key.empty()) {
+                fresh.idempotency_key = key + "/" + std::to_string(i);
+            }
+            tasks_.check(fresh);
+            good.push_back(std::move(fresh));
+        } catch (const problem& error) {
+            refusals[i] = error.what();
+        } catch (const invalid_argument& error) {
+            refusals[i] = error.what();
+        } catch (const unknown_kind& error) {
+            refusals[i] = error.what();
+        }
+    }
+    const std::vector<submitted> known(good.begin(), good.end());
+    std::vector<submit_result> made;
+    if (!good.empty()) {
+        made = co_await tasks_.submit(std::move(good));
+    }
+    co_return json_object([&](json_writer& json) {
+        json.key("results").begin_array();
+        std::size_t next = 0;
+        std::size_t fresh_count = 0;
+        std::size_t duplicates = 0;
+        const auto refuse = [&](unsigned code, std::string_view detail) {
+            json.key("error").begin_object().member("status", code).member("detail", detail);
+            json.end_object();
+        };
+        for (const std::string& refusal : refusals) {
+            json.begin_object();
+            if (!refusal.empty()) {
+                refuse(422, refusal);
+            } else {
+                const submit_result& result = made.at(next);
+                const submitted& of = known[next++];
+                if (result.what == verdict::conflict) {
+                    refuse(409, conflict_text(result, of));
+                } else if (result.what == verdict::too_many_queues) {
+                    refuse(429, no_queue_text(of));
+                } else if (result.what == verdict::queue_full) {
+                    refuse(429, full_text(of));
+                } else {
+                    write_submitted(json, result, of, now);
+                    ++(result.what == verdict::made ? fresh_count : duplicates);
+                }
+            }
+            json.end_object();
+        }
+        json.end_array();
+        json.member("made", fresh_count);
+        json.member("duplicates", duplicates);
+        json.member("refused", refusals.size() - fresh_count - duplicates);
+    });
+}
+
+answer task_resource::find(http::request& request) {
+    const task_id id = read_task_id(request.param("id"));
+    const std::optional<task_detail> found = co_await tasks_.find(id);
+    if (!found) {
+        throw_no_task(id.text());
+    }
+    co_return json_object([&](json_writer& json) {
+        write_task(json, found->task, tasks_.now(), task_part::all);
+        write_attempts(json, found->attempts);
+    });
+}
+
+answer task_resource::list(http::request& request) {
+    task_filter filter = read_filter(request.query_string(), max_page_);
+    const std::size_t wanted = filter.limit;
+    filter.limit = wanted + 1;  // is there a next page?
+    filter.is_brief = true;
+    std::vector<task_record> found = co_await tasks_.list(filter);
+    const bool is_more = found.size() > wanted;
+    if (is_more) {
+        found.resize(wanted);
+    }
+    std::string text;
+    json_writer json(text);
+    const timestamp now = tasks_.now();
+    json.begin_object().key("tasks").begin_array();
+    for (const task_record& each : found) {
+        json.begin_object();
+        write_task(json, each, now, task_part::summary);
+        json.end_object();
+    }
+    json.end_array();
+    std::string next;
+    if (is_more) {
+        filter.limit = wanted;
+        filter.before = found.back().id;
+        std::string query;
+        write_filter(query, filter);
+        next = "/tasks?" + query;
+    }
+    json.member_or_null("next", next);
+    json.end_object();
+    response answer = response::json_text(std::move(text));
+    if (is_more) {
+        answer.headers().set("Link", "<" + next + ">; rel=\"next\"");
+    }
+    co_return answer;
+}
+
+answer task_resource::cancel(http::request& request) {
+    const task_id id = read_task_id(request.param("id"));
+    change_result result = co_await tasks_.cancel(id);
+    if (result == change_result::no_change) {
+        // It has ended, or somebody was faster: who has lost the answer may ask again.
+        const std::optional<task_detail> found = co_await tasks_.find(id);
+        if (found && found->task.is_cancelling) {
+            result = change_result::requested;
+        }
+    }
+    if (result == change_result::not_found) {
+        throw_no_task(id.text());
+    }
+    if (result == change_result::no_change) {
+        throw problem(status::conflict, "the task " + id.text() + " has ended already");
+    }
+    co_return changed(id.text(), "cancel", result);
+}
+
+answer task_resource::retry(http::request& request) {
+    const task_id id = read_task_id(request.param("id"));
+    const change_result result = co_await tasks_.retry(id);
+    if (result == change_result::not_found) {
+        throw_no_task(id.text());
+    }
+    if (result == change_result::no_change) {
+        throw problem(status::conflict,
+                      "the task " + id.text() + " runs, is about to run, or has completed");
+    }
+    co_return changed(id.text(), "retry", result);
+}
+
+answer task_resource::explain(http::request& request) {
+    const task_id id = read_task_id(request.param("id"));
+    const std::optional<task_detail> found = co_await tasks_.find(id);
+    if (!found) {
+        throw_no_task(id.text());
+    }
+    const std::vector<hold> reasons = co_await tasks_.why(id);
+    co_return json_object([&](json_writer& json) {
+        json.member("id", id.text());
+        json.member("state", to_string(found->task.state));
+        json.member("status", to_string(view_of(found->task, tasks_.now())));
+        json.key("reasons").begin_array();
+        for (const hold& each : reasons) {
+            write_hold(json, each, found->task);
+        }
+        json.end_array();
+    });
+}
+
+}  // namespace weir::service::detail
