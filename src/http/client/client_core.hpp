@@ -3,8 +3,8 @@
 #pragma once
 
 #include "http/client/curl_multi.hpp"
+#include "http/client/host_table.hpp"
 #include "http/client/transfer.hpp"
-#include "http/polite/host_table.hpp"
 
 #include <weir/http/client.hpp>
 

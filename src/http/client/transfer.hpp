@@ -3,8 +3,8 @@
 #pragma once
 
 #include "http/client/curl_list.hpp"
+#include "http/client/host_table.hpp"
 #include "http/coding/body_decoder.hpp"
-#include "http/polite/host_table.hpp"
 
 #include <weir/awaitable.hpp>
 #include <weir/base/timer_wheel.hpp>

@@ -3,7 +3,7 @@
 // one of them changes it: filters are handed around often and changed at start-up.
 
 #include "base/quoted.hpp"
-#include "http/polite/address_bytes.hpp"
+#include "http/address/address_bytes.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/address_filter.hpp>

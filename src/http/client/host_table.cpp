@@ -11,7 +11,7 @@
 // have changed, and taken back when the host itself is forgotten, with the next request that tells
 // anything.
 
-#include "http/polite/host_table.hpp"
+#include "http/client/host_table.hpp"
 
 #include <charconv>
 

@@ -3,7 +3,7 @@
 // decides. An IPv4 address in IPv6 dress is undressed first, since that is what the system connects
 // to.
 
-#include "http/polite/address_bytes.hpp"
+#include "http/address/address_bytes.hpp"
 
 #include <weir/http/address_filter.hpp>
 
