@@ -2,8 +2,6 @@
 // URLs: one normal form for each, agreement with libcurl, and what is refused.
 
 #include <weir/error.hpp>
-#include <weir/http/percent.hpp>
-#include <weir/http/query.hpp>
 #include <weir/http/url.hpp>
 
 #include <curl/curl.h>
@@ -16,9 +14,6 @@
 #include <unordered_set>
 
 using namespace std::string_literals;
-using weir::http::encode_component;
-using weir::http::percent_decode;
-using weir::http::query_parameters;
 using weir::http::url;
 
 namespace {
@@ -420,44 +415,4 @@ TEST(Url, ReadsWhatItWrites) {
         }
     }
     EXPECT_GT(taken, 500);
-}
-
-TEST(Percent, EncodesAndDecodes) {
-    std::string all;
-    for (int i = 0; i < 256; ++i) {
-        all += static_cast<char>(i);
-    }
-    EXPECT_EQ(percent_decode(encode_component(all)), all);
-    EXPECT_EQ(encode_component("a b/c?d=é~-._"), "a%20b%2Fc%3Fd%3D%C3%A9~-._");
-    EXPECT_EQ(percent_decode("%41%4a%4A+"), "AJJ+");
-    EXPECT_EQ(percent_decode(""), "");
-    for (const std::string_view bad : {"%", "%4", "a%", "%4g", "%g4", "%%41", "%-1", "% 1"}) {
-        EXPECT_THROW(percent_decode(bad), weir::invalid_argument) << bad;
-        EXPECT_FALSE(weir::http::try_percent_decode(bad).has_value());
-    }
-}
-
-TEST(Query, ReadsAndWrites) {
-    auto read = query_parameters::parse("a=1&b=x+y%26&&c&=d&a=2&e=f=g");
-    EXPECT_EQ(read.size(), 6u);
-    EXPECT_EQ(read.get("a"), "1");
-    EXPECT_EQ(read.get("b"), "x y&");
-    EXPECT_EQ(read.find("c"), "");
-    EXPECT_EQ(read.find("C"), std::nullopt);
-    EXPECT_EQ(read.get(""), "d");
-    EXPECT_EQ(read.get("e"), "f=g");
-    EXPECT_EQ(read.all("a"), (std::vector<std::string_view>{"1", "2"}));
-    EXPECT_EQ(read.text(), "a=1&b=x%20y%26&c=&=d&a=2&e=f%3Dg");
-    EXPECT_EQ(query_parameters::parse(read.text()), read);
-    read.set("a", read.get("b"));
-    read.set("new", "ü");
-    EXPECT_EQ(read.remove("e") + read.remove("c") + read.remove("zz"), 2u);
-    EXPECT_EQ(read.text(), "a=x%20y%26&b=x%20y%26&=d&new=%C3%BC");
-    EXPECT_EQ(url::parse("http://x/?old").with_query({{"q", "a&b"}, {"n", "1"}}).text(),
-              "http://x/?q=a%26b&n=1");
-    EXPECT_TRUE(query_parameters::parse("").empty());
-    EXPECT_TRUE(query_parameters::parse("&&").empty());
-    EXPECT_THROW(query_parameters::parse("a=%zz"), weir::invalid_argument);
-    EXPECT_EQ(query_parameters::parse("a&b&c", 3).size(), 3u);
-    EXPECT_THROW(query_parameters::parse("a&b&c&d", 3), weir::invalid_argument);
 }
