@@ -3,7 +3,7 @@
 // descriptor behind.
 #pragma once
 
-#include <weir/io/detail/engine.hpp>
+#include <weir/io/uring.hpp>
 #include <weir/run.hpp>
 #include <weir/timeout.hpp>
 
@@ -53,7 +53,7 @@ inline void run_io(weir::driver_kind kind, weir::task<> (*body)()) {
         weir_test::run_io(weir::driver_kind::epoll, &suite##_##name##_body); \
     }                                                                        \
     TEST(suite, name##_on_uring) {                                           \
-        if (weir::io::detail::make_uring_driver() == nullptr) {              \
+        if (weir::io::make_uring_driver() == nullptr) {                      \
             GTEST_SKIP() << "there is no io_uring here";                     \
         }                                                                    \
         weir_test::run_io(weir::driver_kind::uring, &suite##_##name##_body); \

@@ -7,7 +7,7 @@
 
 #include <weir/flow/flow.hpp>
 #if defined(WEIR_TEST_WITH_IO)
-#include <weir/io/detail/engine.hpp>
+#include <weir/io/uring.hpp>
 #endif
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>

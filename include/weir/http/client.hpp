@@ -17,7 +17,6 @@
 #include <weir/http/client_error.hpp>
 #include <weir/http/client_request.hpp>
 #include <weir/http/client_response.hpp>
-#include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/io/tls_context.hpp>
 #include <weir/task.hpp>
 

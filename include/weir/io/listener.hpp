@@ -3,7 +3,6 @@
 #pragma once
 
 #include <weir/io/address.hpp>
-#include <weir/io/detail/socket_operations.hpp>
 #include <weir/io/socket.hpp>
 
 #include <utility>
@@ -14,7 +13,8 @@ namespace detail {
 
 class accept_operation final : public io_operation {
 public:
-    explicit accept_operation(descriptor* on) noexcept : io_operation(on, readiness::readable) {}
+    explicit accept_operation(descriptor* target) noexcept
+        : io_operation(target, readiness::readable) {}
     accept_operation(accept_operation&&) noexcept = default;
     ~accept_operation();
 

@@ -46,11 +46,11 @@ private:
 
 class pipe_read_operation final : public pipe_operation {
 public:
-    pipe_read_operation(descriptor* on, bytes into) noexcept
-        : pipe_operation(on, readiness::readable), into_(into) {}
+    pipe_read_operation(descriptor* target, bytes into) noexcept
+        : pipe_operation(target, readiness::readable), into_(into) {}
 
     bool ready() noexcept override {
-        return on() != nullptr && (into_.empty() || try_now(readiness::readable));
+        return target() != nullptr && (into_.empty() || try_now(readiness::readable));
     }
     const char* name() const noexcept override { return "read from pipe"; }
     std::size_t resume() const { return static_cast<std::size_t>(checked()); }
@@ -69,13 +69,13 @@ private:
 
 class pipe_write_operation final : public pipe_operation {
 public:
-    pipe_write_operation(descriptor* on, const_bytes data) noexcept
-        : pipe_operation(on, readiness::writable), first_(data) {}
-    pipe_write_operation(descriptor* on, std::span<const const_bytes> parts) noexcept
-        : pipe_operation(on, readiness::writable), rest_(parts) {}
+    pipe_write_operation(descriptor* target, const_bytes data) noexcept
+        : pipe_operation(target, readiness::writable), first_(data) {}
+    pipe_write_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
+        : pipe_operation(target, readiness::writable), rest_(parts) {}
 
     bool ready() noexcept override {
-        return on() != nullptr && (is_empty() || try_now(readiness::writable));
+        return target() != nullptr && (is_empty() || try_now(readiness::writable));
     }
     const char* name() const noexcept override { return "write to pipe"; }
     void resume() const { checked(); }

@@ -1,26 +1,158 @@
 // SPDX-License-Identifier: MIT
-// A connected stream socket: TCP or Unix. What can be done with it is the contract of byte_stream.
+// A connected stream socket, TCP or Unix. Reading and writing follow the contract of byte_stream.
 #pragma once
 
 #include <weir/io/address.hpp>
 #include <weir/io/buffer.hpp>
 #include <weir/io/byte_stream.hpp>
-#include <weir/io/detail/socket_operations.hpp>
+#include <weir/io/detail/io_operation.hpp>
 #include <weir/task.hpp>
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <utility>
 
 namespace weir::io {
 
-// Belongs to the loop on which it was first used: to hand it to another, release() it there and
-// make a socket of the number here.
+namespace detail {
+
+class read_operation final : public io_operation {
+public:
+    read_operation(descriptor* target, bytes into) noexcept
+        : io_operation(target, readiness::readable), into_(into) {}
+
+    bool ready() noexcept override { return into_.empty() && target() != nullptr; }
+    const char* name() const noexcept override { return "read"; }
+    std::size_t resume() const { return static_cast<std::size_t>(checked()); }
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool has_drained(int result) const noexcept override {
+        return result > 0 && static_cast<std::size_t>(result) < into_.size();
+    }
+
+    bytes into_;
+};
+
+// Waits without reading.
+class readable_operation final : public io_operation {
+public:
+    explicit readable_operation(descriptor* target) noexcept
+        : io_operation(target, readiness::readable) {}
+
+    const char* name() const noexcept override { return "readable"; }
+    void resume() const { checked(); }
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool take(int result) noexcept override {
+        result_ = result > 0 ? 0 : result;  // the events that poll() reports
+        return true;
+    }
+};
+
+class write_operation final : public io_operation {
+public:
+    write_operation(descriptor* target, const_bytes data) noexcept
+        : io_operation(target, readiness::writable), left_(data) {}
+
+    bool ready() noexcept override { return left_.empty() && target() != nullptr; }
+    const char* name() const noexcept override { return "write"; }
+    void resume() const { checked(); }
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool take(int result) noexcept override;
+
+    const_bytes left_;
+};
+
+class write_parts_operation final : public io_operation {
+public:
+    write_parts_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
+        : io_operation(target, readiness::writable), parts_(parts) {}
+    write_parts_operation(write_parts_operation&& unawaited) noexcept
+        : io_operation(std::move(unawaited)), parts_(unawaited.parts_) {}
+
+    bool ready() noexcept override { return !next_batch() && target() != nullptr; }
+    const char* name() const noexcept override { return "write"; }
+    void resume() const { checked(); }
+
+private:
+    static constexpr std::size_t batch_size = 8;
+
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool take(int result) noexcept override;
+    // Collects the parts for the next system call. False: nothing is left.
+    bool next_batch() noexcept;
+
+    std::span<const const_bytes> parts_;  // not in the batch yet
+    std::size_t count_ = 0;
+    iovec batch_[batch_size];
+    msghdr message_{};
+};
+
+class close_write_operation final : public io_operation {
+public:
+    explicit close_write_operation(descriptor* target) noexcept
+        : io_operation(target, readiness::writable) {}
+
+    bool ready() noexcept override;  // always true: a shutdown does not wait
+    const char* name() const noexcept override { return "close_write"; }
+    void resume() const { checked(); }
+
+private:
+    int attempt() noexcept override { return 0; }
+    void prepare(io_uring_sqe&) noexcept override {}
+};
+
+class connect_operation final : public io_operation {
+public:
+    connect_operation(descriptor* target, const address& peer) noexcept
+        : io_operation(target, readiness::writable), peer_(peer) {}
+
+    const char* name() const noexcept override { return "connect"; }
+    // 0 or an errno: connecting by name combines the errors of several attempts.
+    int resume() const {
+        if (result_ == -EINVAL) {
+            checked();  // throws if the program misused the descriptor
+        }
+        return -result_;
+    }
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    // A Unix listener with a full queue answers EAGAIN, and no event reports when it has room.
+    bool can_be_awaited() const noexcept override { return peer_.is_ip(); }
+    bool take(int result) noexcept override {
+        result_ = result == -EAGAIN ? -EBUSY : result;
+        return true;
+    }
+    std::string attempted() const override { return "connect to " + peer_.text(); }
+
+    const address& peer_;
+};
+
+}  // namespace detail
+
+// Belongs to the loop on which it is first used. To move it to another loop, call release() and
+// make a socket of the number there.
 class socket {
 public:
     socket() noexcept = default;  // closed
-    // Takes over a connected socket.
+    // Takes ownership of a connected socket.
     explicit socket(int fd) : socket(fd, false) {}
-    // For the library: one that is known to be non-blocking already.
+    // For the library: the descriptor is known to be non-blocking.
     socket(int fd, bool is_nonblocking) : own_(new detail::descriptor(fd, is_nonblocking)) {}
     explicit socket(detail::owned_descriptor own) noexcept : own_(std::move(own)) {}
 
@@ -32,22 +164,24 @@ public:
     detail::close_write_operation close_write() noexcept {
         return detail::close_write_operation(own_.get());
     }
-    // Until there is something to read, or the end: for those who want to keep no buffer meanwhile.
+    // Waits until there is data to read, or the end: no buffer is needed during the wait.
     detail::readable_operation readable() noexcept {
         return detail::readable_operation(own_.get());
     }
     void close() noexcept { own_.reset(); }
-    // Closes so that the peer sees a reset instead of an end; what it has not received is lost.
+    // Closes so that the peer sees a reset instead of an end. Data that the peer has not received
+    // is lost.
     void reset() noexcept;
 
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
-    // For another loop or process. Throws invalid_state while operations are under way.
+    // Gives the descriptor up, for another loop or process. Throws invalid_state while operations
+    // are in flight.
     int release();
 
     address local_address() const;
     address remote_address() const;
-    void set_no_delay(bool on);  // TCP: small writes go out at once; ignored by Unix sockets
+    void set_no_delay(bool on);  // TCP: sends small writes at once; ignored for Unix sockets
     void set_keep_alive(bool on);
     void set_send_buffer(int size);
     void set_receive_buffer(int size);
@@ -61,10 +195,10 @@ private:
 
 static_assert(byte_stream<socket>);
 
-// Connects to an address. Cancelling gives the attempt up. Throws io_error: 'connect to
-// 127.0.0.1:81: Connection refused'. For names see tcp::connect.
+// Connects to an address. Cancelling ends the attempt. Throws io_error: 'connect to 127.0.0.1:81:
+// Connection refused'. For host names see tcp::connect.
 task<socket> connect(address to);
-// From a chosen local address.
+// The same, from a given local address.
 task<socket> connect(address to, address from);
 
 }  // namespace weir::io

@@ -8,8 +8,77 @@
 //     co_await here.send_to(weir::io::bytes(buffer).first(got.size), got.sender);
 #pragma once
 
-#include <weir/io/detail/udp_operations.hpp>
+#include <weir/io/address.hpp>
+#include <weir/io/buffer.hpp>
+#include <weir/io/detail/io_operation.hpp>
 #include <weir/io/error.hpp>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <string>
+
+namespace weir::udp {
+
+struct datagram {
+    std::size_t size = 0;  // in the buffer; a datagram may be empty
+    io::address sender{};
+    bool truncated = false;  // it was larger than the buffer; the rest is lost
+};
+
+}  // namespace weir::udp
+
+namespace weir::io::detail {
+
+// Each operation takes one complete datagram, so several tasks may wait at once. The kernel reads
+// and writes the message headers inside the operation, which does not move once it is awaited.
+class receive_operation final : public io_operation {
+public:
+    receive_operation(descriptor* target, bytes into) noexcept
+        : io_operation(target, readiness::readable), into_(into) {}
+    receive_operation(receive_operation&& unawaited) noexcept
+        : io_operation(std::move(unawaited)), into_(unawaited.into_) {}
+
+    const char* name() const noexcept override { return "receive"; }
+    udp::datagram resume() const;
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool may_queue() const noexcept override { return true; }
+    msghdr& message() noexcept;
+
+    bytes into_;
+    iovec piece_;
+    msghdr message_;
+    sockaddr_storage sender_;
+};
+
+class send_operation final : public io_operation {
+public:
+    send_operation(descriptor* target, const_bytes data, const address& to) noexcept
+        : io_operation(target, readiness::writable), data_(data), to_(to) {}
+    send_operation(send_operation&& unawaited) noexcept
+        : io_operation(std::move(unawaited)), data_(unawaited.data_), to_(unawaited.to_) {}
+
+    const char* name() const noexcept override { return "send"; }
+    void resume() const { checked(); }
+
+private:
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool may_queue() const noexcept override { return true; }
+    std::string attempted() const override;
+    const msghdr& message() noexcept;
+
+    const_bytes data_;
+    address to_;  // none: send to the peer of a connected socket
+    iovec piece_;
+    msghdr message_;
+};
+
+}  // namespace weir::io::detail
 
 namespace weir::udp {
 

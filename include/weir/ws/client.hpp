@@ -17,7 +17,6 @@
 #include <weir/http/headers.hpp>
 #include <weir/http/url.hpp>
 #include <weir/io/any_stream.hpp>
-#include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/ws/serve.hpp>
 
 #include <chrono>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// An operation binds its descriptor to the loop's engine when it is the first one there, and then
-// leaves everything to the engine.
+// The first operation on a descriptor binds the descriptor to the loop's engine; the engine then
+// carries out every operation. Closing a descriptor ends its operations, and the number goes back
+// to the system when the last of them has ended.
+
+#include "io/engine/engine.hpp"
+#include "io/engine/epoll_engine.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/address.hpp>
@@ -8,92 +12,112 @@
 #include <weir/io/error.hpp>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 namespace weir::io::detail {
 
-bool io_operation::refuse(trouble why) noexcept {
-    trouble_ = why;
-    result_ = -EINVAL;
-    return false;
+void operation_list::push(io_operation& added) noexcept {
+    added.next_ = nullptr;
+    (tail_ != nullptr ? tail_->next_ : head_) = &added;
+    tail_ = &added;
 }
 
-int io_operation::bind() noexcept {
-    descriptor& on = *descriptor_;
-    if (on.engine_ != nullptr) {  // of a loop that is gone
-        std::exchange(on.engine_, nullptr)->release();
-        on.is_attached_ = false;
+void operation_list::remove(io_operation& listed) noexcept {
+    io_operation* before = nullptr;
+    for (io_operation* each = head_; each != &listed; each = each->next_) {
+        before = each;
     }
-    try {
-        engine& own = engine::current();
-        const int error = own.bind(on);
-        if (error == 0) {
-            own.acquire();
-            on.engine_ = &own;
-        }
-        return error;
-    } catch (...) {
-        trouble_ = trouble::no_engine;
-        return EINVAL;
+    (before != nullptr ? before->next_ : head_) = listed.next_;
+    if (tail_ == &listed) {
+        tail_ = before;
     }
 }
+
+// ---- operations
 
 bool io_operation::start() noexcept {
     if (descriptor_ == nullptr || descriptor_->is_closing_) [[unlikely]] {
         result_ = descriptor_ == nullptr ? -EBADF : -ECANCELED;
         return false;
     }
-    descriptor& on = *descriptor_;
-    if (on.engine_ == nullptr || on.engine_->home() == nullptr) [[unlikely]] {
+    descriptor& target = *descriptor_;
+    if (target.engine_ == nullptr || target.engine_->home() == nullptr) [[unlikely]] {
         if (const int error = bind(); error != 0) {
             result_ = -error;
             return false;
         }
-    } else if (on.engine_->home() != &waiter().home()) [[unlikely]] {
-        return refuse(trouble::other_loop);
+    } else if (target.engine_->home() != &waiter().home()) [[unlikely]] {
+        return refuse(misuse::other_loop);
     }
-    if (on.is_used(direction_) && !may_queue()) [[unlikely]] {
-        return refuse(trouble::other_user);
+    if (target.is_used(direction_) && !may_queue()) [[unlikely]] {
+        return refuse(misuse::other_task);
     }
-    return on.engine_->start(*this);
+    return target.engine_->start(*this);
+}
+
+bool io_operation::refuse(misuse kind) noexcept {
+    misuse_ = kind;
+    result_ = -EINVAL;
+    return false;
+}
+
+int io_operation::bind() noexcept {
+    descriptor& target = *descriptor_;
+    if (target.engine_ != nullptr) {  // of a loop that has ended
+        std::exchange(target.engine_, nullptr)->release();
+        target.is_attached_ = false;
+    }
+    try {
+        engine& current = engine::current();
+        const int error = current.bind(target);
+        if (error == 0) {
+            current.acquire();
+            target.engine_ = &current;
+        }
+        return error;
+    } catch (...) {
+        misuse_ = misuse::no_engine;
+        return EINVAL;
+    }
 }
 
 bool io_operation::cancel() noexcept {
-    // Asked again, it has answered false: it will still be finished.
+    // A second call comes only after the first returned false: the operation will be finished.
     return !std::exchange(is_cancelling_, true) && descriptor_->engine_->cancel(*this);
 }
 
 void io_operation::finish() noexcept {
-    descriptor& on = *descriptor_;
-    on.waiting(direction_).remove(*this);
-    // Closing shuts the socket down, which looks like an end or an error of the peer's.
-    if (on.is_closing_ && result_ <= 0) {
+    descriptor& target = *descriptor_;
+    target.waiting(direction_).remove(*this);
+    // close() shuts the socket down, which looks like an end or an error that the peer caused.
+    if (target.is_closing_ && result_ <= 0) {
         result_ = -ECANCELED;
     }
-    // A result is delivered; an error, the answer to a cancel above all, gives way to a stop.
+    // A stop does not drop a result; it does replace an error, such as the effect of a cancel.
     if (result_ >= 0) {
         complete_and_keep();
     } else {
         complete();
     }
-    if (on.is_closing_ && !on.is_used()) {
-        on.give_back();
+    if (target.is_closing_ && !target.is_used()) {
+        target.close_fd();
     }
 }
 
 namespace {
 
-// 'from 127.0.0.1:80', or nothing where there is no such address.
-template <class Ask>
-std::string named(const char* relation, int fd, Ask ask) {
+// ' from 127.0.0.1:80'; empty if the descriptor has no such address.
+template <class Query>
+std::string with_address(const char* preposition, int fd, Query query) {
     sockaddr_storage raw{};
     socklen_t size = sizeof raw;
-    if (ask(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0) {
+    if (query(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0) {
         return {};
     }
     const address found = address::from(reinterpret_cast<const sockaddr*>(&raw), size);
-    return found.kind() == address::family::none ? std::string() : relation + found.text();
+    return found.kind() == address::family::none ? std::string() : preposition + found.text();
 }
 
 }  // namespace
@@ -105,31 +129,116 @@ std::string io_operation::attempted() const {
     }
     const int fd = descriptor_->fd();
     std::string where =
-        named(direction_ == readiness::readable ? " from " : " to ", fd, ::getpeername);
-    if (where
-            .empty()) {  // a listener, or a connection that was reset: the system has forgotten whose
-        where = named(" at ", fd, ::getsockname);
+        with_address(direction_ == readiness::readable ? " from " : " to ", fd, ::getpeername);
+    if (where.empty()) {  // a listener, or a connection that was reset and has no peer any more
+        where = with_address(" at ", fd, ::getsockname);
     }
     return text + where;
 }
 
 void io_operation::fail() const {
-    switch (trouble_) {
-        case trouble::none:
+    switch (misuse_) {
+        case misuse::none:
             break;
-        case trouble::no_engine:
-            engine::current();
-            break;  // throws again, to whom it concerns
-        case trouble::other_loop:
+        case misuse::no_engine:
+            engine::current();  // throws the same error again, now in the task that awaits
+            break;
+        case misuse::other_loop:
             throw invalid_state(std::string(name()) +
                                 ": it belongs to another loop; release() it there first");
-        case trouble::other_user:
+        case misuse::other_task:
             throw invalid_state(std::string(name()) + ": another task does the same already");
     }
-    if (result_ == -ECANCELED) {  // nobody else cancels: a stop does not come here
+    if (result_ == -ECANCELED) {  // by close(): a stopped fiber does not resume the operation
         throw io_error(ECANCELED, std::string(name()) + ", which was closed meanwhile");
     }
     throw io_error(-result_, attempted());
+}
+
+// ---- descriptors
+
+namespace {
+
+bool is_listening(int fd) noexcept {
+    int answer = 0;
+    socklen_t size = sizeof answer;
+    return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer != 0;
+}
+
+}  // namespace
+
+descriptor::~descriptor() {
+    close_fd();
+}
+
+void descriptor::close_fd() noexcept {
+    leave_engine();
+    if (fd_ >= 0) {
+        ::close(std::exchange(fd_, -1));
+    }
+}
+
+void descriptor::leave_engine() noexcept {
+    if (engine_ == nullptr) {
+        return;
+    }
+    if (engine_->home() != nullptr) {
+        engine_->unbind(*this);
+    }
+    std::exchange(engine_, nullptr)->release();
+}
+
+void descriptor::fd_changed(bool readable, bool writable, bool for_good) noexcept {
+    may_hold_more_ |= for_good;
+    if (readable) {
+        epoll_engine::retry(*this, readiness::readable);
+    }
+    if (writable) {
+        epoll_engine::retry(*this, readiness::writable);
+    }
+}
+
+void descriptor::close() noexcept {
+    is_closing_ = true;
+    const bool is_live = engine_ != nullptr && engine_->home() != nullptr;
+    for (operation_list& list : waiting_) {
+        io_operation* each = is_live ? list.head() : nullptr;
+        while (each != nullptr) {
+            io_operation* const next = each->next_;
+            if (each->cancel()) {
+                each->result_ = -ECANCELED;
+                each->complete();
+            }
+            each = next;
+        }
+    }
+    // The peer need not wait until the last operation has ended. A listener has no peer, and other
+    // processes may use it too: a shutdown would end it for them.
+    if (is_live && is_used() && !is_listening(fd_)) {
+        ::shutdown(fd_, SHUT_RDWR);
+    }
+    if (!is_live || !is_used()) {
+        close_fd();
+    }
+    remove_reference();
+}
+
+int descriptor::release() {
+    if (is_used()) {
+        throw invalid_state("release: operations are under way on file descriptor " +
+                            std::to_string(fd_));
+    }
+    leave_engine();
+    return std::exchange(fd_, -1);
+}
+
+int release(owned_descriptor& own, const char* kind) {
+    if (own == nullptr) {
+        throw invalid_state("release: the " + std::string(kind) + " is closed");
+    }
+    const int given = own->release();
+    own.reset();
+    return given;
 }
 
 }  // namespace weir::io::detail

@@ -4,7 +4,8 @@
 
 #include "io/file/file_request.hpp"
 
-#include "io/driver/uring_entries.hpp"
+#include "io/engine/engine.hpp"
+#include "io/engine/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/blocking.hpp>
@@ -94,7 +95,7 @@ int perform(const file_request& asked, int fd) noexcept {
 }
 
 void file_operation::prepare(io_uring_sqe& entry) noexcept {
-    const int fd = on()->fd();
+    const int fd = target()->fd();
     switch (asked_.call) {
         case file_call::read:
             return uring::read(entry, fd, asked_.data, asked_.size, asked_.offset);
@@ -136,7 +137,7 @@ private:
 }  // namespace
 
 task<int> carry_out(file_request asked, int fd) {
-    if (asked.call != file_call::truncate && engine::does_files_here()) {
+    if (asked.call != file_call::truncate && engine::current_does_files()) {
         const borrowed_descriptor borrowed(fd);
         file_operation by_ring(borrowed.get(), asked);
         const int result = co_await by_ring;

@@ -46,17 +46,17 @@ int perform(const file_request& asked, int fd) noexcept;
 // By io_uring, whatever thread it takes there.
 class file_operation final : public io_operation {
 public:
-    file_operation(descriptor* on, const file_request& asked) noexcept
-        : io_operation(on,
+    file_operation(descriptor* target, const file_request& asked) noexcept
+        : io_operation(target,
                        asked.call == file_call::write ? readiness::writable : readiness::readable),
           asked_(asked) {}
 
     const char* name() const noexcept override { return "file operation"; }
     // The caller knows the path, and throws.
-    int resume() const { return is_misused() ? checked() : result_; }
+    int resume() const { return is_misuse() ? checked() : result_; }
 
 private:
-    int attempt() noexcept override { return perform(asked_, on()->fd()); }
+    int attempt() noexcept override { return perform(asked_, target()->fd()); }
     void prepare(io_uring_sqe& entry) noexcept override;
     bool may_queue() const noexcept override { return true; }
     bool can_be_awaited() const noexcept override {

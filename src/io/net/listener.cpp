@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Listening is three system calls and their errors; accepting is an operation like others.
 
-#include "io/driver/uring_entries.hpp"
+#include "io/engine/uring_entries.hpp"
+#include "io/net/socket_calls.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -18,12 +19,12 @@ namespace weir::io {
 namespace detail {
 
 int accept_operation::attempt() noexcept {
-    const int accepted = ::accept4(on()->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int accepted = ::accept4(target()->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     return accepted < 0 ? -errno : accepted;
 }
 
 void accept_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::accept(entry, on()->fd());
+    uring::accept(entry, target()->fd());
 }
 
 // A connection that its peer has given up before it was accepted is none: the next one is.

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Sockets: options, addresses, connecting.
+// Sockets and their operations: each operation is a system call that never blocks and never raises
+// SIGPIPE, and the same call as an entry for io_uring.
+
+#include "io/engine/uring_entries.hpp"
+#include "io/net/socket_calls.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -8,10 +12,13 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <string>
 
 namespace weir::io {
@@ -20,41 +27,121 @@ namespace detail {
 
 namespace {
 
-template <class Ask>
-address asked_address(int fd, const char* what, Ask ask) {
-    sockaddr_storage raw{};
-    socklen_t size = sizeof raw;
-    if (ask(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0) {
-        throw io_error(errno, what);
-    }
-    return address::from(reinterpret_cast<const sockaddr*>(&raw), size);
+constexpr std::size_t most_at_once = INT_MAX;  // results are ints
+
+int result_of(ssize_t returned) noexcept {
+    return returned < 0 ? -errno : static_cast<int>(returned);
 }
 
 }  // namespace
 
-address local_address_of(int fd) {
-    return asked_address(fd, "local_address", ::getsockname);
+int read_operation::attempt() noexcept {
+    return result_of(
+        ::recv(target()->fd(), into_.data(), std::min(into_.size(), most_at_once), MSG_DONTWAIT));
 }
 
-address remote_address_of(int fd) {
-    return asked_address(fd, "remote_address", ::getpeername);
+void read_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::receive(entry, target()->fd(), into_.data(), std::min(into_.size(), most_at_once));
 }
 
-void set_int_option(int fd, int level, int name, int value) {
-    if (::setsockopt(fd, level, name, &value, sizeof value) != 0) {
-        throw io_error(errno, "set_option(" + std::to_string(level) + ", " + std::to_string(name) +
-                                  ", " + std::to_string(value) + ")");
+int readable_operation::attempt() noexcept {
+    pollfd state{target()->fd(), POLLIN | POLLRDHUP, 0};
+    const int count = ::poll(&state, 1, 0);
+    return count == 0 ? -EAGAIN : result_of(count);
+}
+
+void readable_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::poll(entry, target()->fd(), POLLIN | POLLRDHUP);
+}
+
+int write_operation::attempt() noexcept {
+    return result_of(::send(target()->fd(), left_.data(), std::min(left_.size(), most_at_once),
+                            MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+void write_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::send(entry, target()->fd(), left_.data(), std::min(left_.size(), most_at_once));
+}
+
+bool write_operation::take(int result) noexcept {
+    if (result < 0) {
+        result_ = result;
+        return true;
+    }
+    left_ = left_.after(static_cast<std::size_t>(result));
+    return left_.empty();
+}
+
+bool write_parts_operation::next_batch() noexcept {
+    if (count_ > 0) {
+        return true;
+    }
+    while (!parts_.empty() && count_ < batch_size) {
+        const const_bytes part = parts_.front();
+        parts_ = parts_.subspan(1);
+        if (!part.empty()) {
+            batch_[count_++] = {const_cast<std::byte*>(part.data()), part.size()};
+        }
+    }
+    message_.msg_iov = batch_;
+    message_.msg_iovlen = count_;
+    return count_ > 0;
+}
+
+int write_parts_operation::attempt() noexcept {
+    return result_of(::sendmsg(target()->fd(), &message_, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+void write_parts_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::send_message(entry, target()->fd(), message_);
+}
+
+bool write_parts_operation::take(int result) noexcept {
+    if (result < 0) {
+        result_ = result;
+        return true;
+    }
+    auto sent = static_cast<std::size_t>(result);
+    while (count_ > 0 && sent >= message_.msg_iov->iov_len) {
+        sent -= message_.msg_iov->iov_len;
+        ++message_.msg_iov;
+        message_.msg_iovlen = --count_;
+    }
+    if (count_ > 0) {
+        message_.msg_iov->iov_base = static_cast<std::byte*>(message_.msg_iov->iov_base) + sent;
+        message_.msg_iov->iov_len -= sent;
+    }
+    return !next_batch();
+}
+
+bool close_write_operation::ready() noexcept {
+    if (target() == nullptr) {
+        result_ = -EBADF;
+    } else if (::shutdown(target()->fd(), SHUT_WR) != 0) {
+        result_ = -errno;
+    }
+    return true;
+}
+
+// A second connect() reports the outcome of the first.
+int connect_operation::attempt() noexcept {
+    const int result =
+        result_of(::connect(target()->fd(), peer_.data(), static_cast<socklen_t>(peer_.size())));
+    switch (result) {
+        case -EAGAIN:
+            return -EBUSY;  // a Unix listener's queue is full: no event reports room
+        case -EINPROGRESS:
+        case -EALREADY:
+            return -EAGAIN;
+        case -EISCONN:
+            return 0;
+        default:
+            return result;
     }
 }
 
-int int_option(int fd, int level, int name) {
-    int value = 0;
-    socklen_t size = sizeof value;
-    if (::getsockopt(fd, level, name, &value, &size) != 0) {
-        throw io_error(errno,
-                       "option(" + std::to_string(level) + ", " + std::to_string(name) + ")");
-    }
-    return value;
+void connect_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::connect(entry, target()->fd(), peer_.data(), peer_.size());
 }
 
 }  // namespace detail
@@ -75,11 +162,11 @@ void socket::reset() noexcept {
     const linger at_once{1, 0};
     if (is_open()) {
         ::setsockopt(fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-        // With an operation under way, close() shuts down first, and the peer would see an end:
+        // With an operation in flight, close() shuts down first and the peer would see an end:
         // disconnecting sends the reset now.
-        sockaddr nobody{};
-        nobody.sa_family = AF_UNSPEC;
-        ::connect(fd(), &nobody, sizeof nobody);
+        sockaddr unspecified{};
+        unspecified.sa_family = AF_UNSPEC;
+        ::connect(fd(), &unspecified, sizeof unspecified);
     }
     close();
 }
@@ -109,8 +196,8 @@ void socket::set_receive_buffer(int size) {
 
 namespace {
 
-// Where nobody listens, the system may choose the very port that is asked for as ours: the socket
-// then answers itself, and keeps a server from listening there.
+// If no process listens on a local port, the system may choose that same port for our end: the
+// socket is then connected to itself, and keeps a server from listening there.
 bool is_connected_to_itself(const socket& connected, const address& to) {
     if (!to.is_ip()) {
         return false;
@@ -147,12 +234,12 @@ task<socket> connect(address to, address from) {
         if (error != EBUSY || to.kind() != address::family::local) {
             throw io_error(error, "connect to " + to.text());
         }
-        // The queue of a Unix listener is full, and nothing tells when it no longer is.
+        // The queue of a Unix listener is full, and no event reports when it has room.
         co_await sleep(std::chrono::milliseconds(1));
     }
     socket made(std::move(own));
     if (is_connected_to_itself(made, to)) {
-        made.reset();  // else the port would linger
+        made.reset();  // a plain close would leave the port in TIME_WAIT
         throw io_error(ECONNREFUSED, "connect to " + to.text());
     }
     co_return made;

@@ -2,10 +2,10 @@
 // A datagram is one message with one piece: recvmsg and sendmsg, since they tell of the sender and
 // of what was cut off, on both drivers.
 
-#include "io/driver/uring_entries.hpp"
+#include "io/engine/uring_entries.hpp"
+#include "io/net/socket_calls.hpp"
 
 #include <weir/error.hpp>
-#include <weir/io/detail/socket_operations.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/socket.hpp>
 #include <weir/io/udp.hpp>
@@ -28,12 +28,12 @@ msghdr& receive_operation::message() noexcept {
 }
 
 int receive_operation::attempt() noexcept {
-    const ssize_t count = ::recvmsg(on()->fd(), &message(), MSG_DONTWAIT);
+    const ssize_t count = ::recvmsg(target()->fd(), &message(), MSG_DONTWAIT);
     return count < 0 ? -errno : static_cast<int>(count);
 }
 
 void receive_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::receive_message(entry, on()->fd(), message());
+    uring::receive_message(entry, target()->fd(), message());
 }
 
 udp::datagram receive_operation::resume() const {
@@ -57,12 +57,12 @@ const msghdr& send_operation::message() noexcept {
 }
 
 int send_operation::attempt() noexcept {
-    const ssize_t count = ::sendmsg(on()->fd(), &message(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t count = ::sendmsg(target()->fd(), &message(), MSG_DONTWAIT | MSG_NOSIGNAL);
     return count < 0 ? -errno : static_cast<int>(count);
 }
 
 void send_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::send_message(entry, on()->fd(), message());
+    uring::send_message(entry, target()->fd(), message());
 }
 
 std::string send_operation::attempted() const {

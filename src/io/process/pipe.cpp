@@ -4,7 +4,7 @@
 // flag before Linux 6.18: there the signal is held back for the time of the call and taken away
 // afterwards.
 
-#include "io/driver/uring_entries.hpp"
+#include "io/engine/uring_entries.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -77,7 +77,7 @@ int write_quietly(int fd, const iovec* parts, int count) noexcept {
 
 void pipe_operation::prepare(io_uring_sqe& entry) noexcept {
     was_polled_ = true;
-    uring::poll(entry, on()->fd(), events());
+    uring::poll(entry, target()->fd(), events());
 }
 
 bool pipe_operation::take(int result) noexcept {
@@ -93,7 +93,7 @@ bool pipe_operation::take(int result) noexcept {
 }
 
 bool pipe_operation::try_now(readiness direction) noexcept {
-    if (on()->is_used(direction)) {
+    if (target()->is_used(direction)) {
         return false;  // start() refuses it
     }
     for (;;) {
@@ -108,7 +108,8 @@ bool pipe_operation::try_now(readiness direction) noexcept {
 }
 
 int pipe_read_operation::attempt() noexcept {
-    const ssize_t count = ::read(on()->fd(), into_.data(), std::min(into_.size(), most_at_once));
+    const ssize_t count =
+        ::read(target()->fd(), into_.data(), std::min(into_.size(), most_at_once));
     return count < 0 ? -errno : static_cast<int>(count);
 }
 
@@ -137,7 +138,7 @@ int pipe_write_operation::attempt() noexcept {
     for (std::size_t next = 0; next < rest_.size() && count < parts.size() && room > 0; ++next) {
         add(rest_[next]);
     }
-    return write_quietly(on()->fd(), parts.data(), static_cast<int>(count));
+    return write_quietly(target()->fd(), parts.data(), static_cast<int>(count));
 }
 
 unsigned pipe_write_operation::events() const noexcept {

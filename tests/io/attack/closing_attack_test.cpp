@@ -176,7 +176,7 @@ weir::task<> leave_everything_under_way() {
 
 TEST(ClosingAttack, LoopsEndWithOperationsUnderWay) {
     for (const weir::driver_kind kind : {weir::driver_kind::epoll, weir::driver_kind::uring}) {
-        if (kind == weir::driver_kind::uring && weir::io::detail::make_uring_driver() == nullptr) {
+        if (kind == weir::driver_kind::uring && weir::io::make_uring_driver() == nullptr) {
             continue;
         }
         for (int round = 0; round < 40; ++round) {
@@ -189,7 +189,7 @@ TEST(ClosingAttack, LoopsEndWithOperationsUnderWay) {
 // A socket may outlive its loop, and serve another one.
 TEST(ClosingAttack, SocketsGoFromLoopToLoop) {
     for (const weir::driver_kind kind : {weir::driver_kind::epoll, weir::driver_kind::uring}) {
-        if (kind == weir::driver_kind::uring && weir::io::detail::make_uring_driver() == nullptr) {
+        if (kind == weir::driver_kind::uring && weir::io::make_uring_driver() == nullptr) {
             continue;
         }
         const std::ptrdiff_t before = weir_test::open_descriptors();

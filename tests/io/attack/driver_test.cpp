@@ -27,7 +27,7 @@ namespace {
 
 std::vector<weir::driver_kind> drivers() {
     std::vector<weir::driver_kind> all{weir::driver_kind::epoll};
-    if (weir::io::detail::make_uring_driver() != nullptr) {
+    if (weir::io::make_uring_driver() != nullptr) {
         all.push_back(weir::driver_kind::uring);
     }
     return all;

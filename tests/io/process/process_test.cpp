@@ -294,7 +294,7 @@ WEIR_IO_TEST(Process, DestructionKillsAndLeavesNoZombie) {
 // A loop that sleeps without timers is woken by a signal, whichever way it sleeps.
 TEST(Process, SigtermEndsARunOnEitherDriver) {
     for (const weir::driver_kind kind : {weir::driver_kind::epoll, weir::driver_kind::uring}) {
-        if (kind == weir::driver_kind::uring && weir::io::detail::make_uring_driver() == nullptr) {
+        if (kind == weir::driver_kind::uring && weir::io::make_uring_driver() == nullptr) {
             continue;
         }
         const std::ptrdiff_t before = weir_test::open_descriptors();

@@ -90,7 +90,7 @@ weir::task<> stop(const weir::handle<void>& server) {
 
 void on_each_driver(weir::task<> (*body)()) {
     for (const weir::driver_kind kind : {weir::driver_kind::epoll, weir::driver_kind::uring}) {
-        if (kind == weir::driver_kind::uring && io::detail::make_uring_driver() == nullptr) {
+        if (kind == weir::driver_kind::uring && io::make_uring_driver() == nullptr) {
             continue;
         }
         SCOPED_TRACE(kind == weir::driver_kind::epoll ? "epoll" : "io_uring");

@@ -22,7 +22,6 @@
 #include <weir/db/pg/options.hpp>
 #include <weir/db/pg/rows.hpp>
 #include <weir/db/pg/transaction.hpp>
-#include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/task.hpp>
 
 #include <cstdint>

@@ -22,7 +22,6 @@
 #include <weir/db/redis/message.hpp>
 #include <weir/db/redis/value.hpp>
 #include <weir/generator.hpp>
-#include <weir/io/detail/engine.hpp>  // loops of programs that include this can be on io_uring
 #include <weir/task.hpp>
 
 #include <chrono>

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The base of every operation on a descriptor.
+// The base of every operation on a file descriptor, and the descriptor that it waits on. Sockets,
+// listeners and pipes each own a descriptor; what their functions return is an io_operation.
+//
+// An awaited operation goes io_operation::start() -> engine::start() (src/io/engine/engine.hpp) ->
+// attempt() or the ring; the engine calls finish() when it has the result, and the fiber goes on
+// with resume() of the derived class.
 #pragma once
 
 #include <weir/awaitable.hpp>
-#include <weir/io/detail/descriptor.hpp>
-#include <weir/io/detail/engine.hpp>
+#include <weir/driver.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,17 +18,104 @@ struct io_uring_sqe;
 
 namespace weir::io::detail {
 
-// Derived classes say how it is tried now, how it is handed to io_uring, and what a result means.
-// The buffers that they point to are in use until the operation is finished or a cancel() said
-// true. What has been taken from the kernel is delivered even if a stop has come meanwhile: it
-// would be lost.
+class engine;
+class io_operation;
+
+// First in, first out.
+class operation_list {
+public:
+    bool empty() const noexcept { return head_ == nullptr; }
+    io_operation* head() const noexcept { return head_; }
+    void push(io_operation& added) noexcept;
+    void remove(io_operation& listed) noexcept;
+
+private:
+    io_operation* head_ = nullptr;
+    io_operation* tail_ = nullptr;
+};
+
+// An open file descriptor, the operations that wait on it, and what is known of its readiness.
+//
+// The number stays open until the last operation on it has ended; close() only asks for that. So
+// the number cannot become another file's while the kernel still works with it. The object is
+// counted by its owner and by every operation, because an operation may be made before, and awaited
+// after, the descriptor is closed.
+class descriptor final : private fd_source {
+public:
+    explicit descriptor(int fd, bool is_nonblocking = false) noexcept
+        : fd_(fd), is_nonblocking_(is_nonblocking) {}
+
+    int fd() const noexcept { return fd_; }
+    bool is_used(readiness direction) const noexcept {
+        return !waiting_[static_cast<int>(direction)].empty();
+    }
+    bool is_used() const noexcept {
+        return is_used(readiness::readable) || is_used(readiness::writable);
+    }
+
+    // Gives the number up without closing it. Throws invalid_state while operations are in flight.
+    int release();
+
+    void add_reference() noexcept { ++references_; }
+    void remove_reference() noexcept {
+        if (--references_ == 0) {
+            delete this;
+        }
+    }
+
+private:
+    friend class io_operation;
+    friend class epoll_engine;
+    friend class uring_engine;
+    friend struct descriptor_closer;
+
+    ~descriptor();
+    void fd_changed(bool readable, bool writable, bool for_good) noexcept override;
+    operation_list& waiting(readiness direction) noexcept {
+        return waiting_[static_cast<int>(direction)];
+    }
+    bool& may_be_ready(readiness direction) noexcept {
+        return may_be_ready_[static_cast<int>(direction)];
+    }
+    void leave_engine() noexcept;
+    // Now, or when the last operation has ended. The owner's reference goes with it.
+    void close() noexcept;
+    void close_fd() noexcept;
+
+    int fd_;
+    unsigned references_ = 1;
+    bool is_nonblocking_;
+    bool is_attached_ = false;  // to the driver, for readiness
+    bool is_closing_ = false;
+    // What is known of the readiness: false only after a call that would have blocked.
+    bool may_be_ready_[2] = {true, true};
+    // There may be more to read even after a read that did not fill its buffer: at an end or an
+    // error, and where the system ends a read early.
+    bool may_hold_more_ = false;
+    engine* engine_ = nullptr;  // counted; null until the first operation
+    operation_list waiting_[2];
+};
+
+struct descriptor_closer {
+    void operator()(descriptor* closed) const noexcept { closed->close(); }
+};
+using owned_descriptor = std::unique_ptr<descriptor, descriptor_closer>;
+
+// Gives the number up and leaves the owner closed. Throws invalid_state, with the kind of the owner
+// in the message, if the owner was closed before or operations are in flight.
+int release(owned_descriptor& own, const char* kind);
+
+// Derived classes say how the operation is tried now, how it is handed to io_uring, and what a
+// result means. The buffers that they point to are in use until the operation is finished or
+// cancel() has returned true. Data that was taken from the kernel is delivered even if a stop has
+// arrived in the meantime, because it would be lost.
 class io_operation : public operation {
 public:
-    // A null descriptor: what was asked is closed, which is the error that it gives.
-    io_operation(descriptor* on, readiness direction) noexcept
-        : descriptor_(on), direction_(direction) {
-        if (on != nullptr) {
-            on->acquire();
+    // A null descriptor: the owner is closed, and that is the error that the operation reports.
+    io_operation(descriptor* target, readiness direction) noexcept
+        : descriptor_(target), direction_(direction) {
+        if (target != nullptr) {
+            target->add_reference();
         }
     }
     io_operation(io_operation&& unawaited) noexcept
@@ -37,30 +129,33 @@ public:
 protected:
     ~io_operation() {
         if (descriptor_ != nullptr) {
-            descriptor_->let_go();
+            descriptor_->remove_reference();
         }
     }
 
-    // Does it without blocking: the result, or the negative number of an error; -EAGAIN to wait.
+    // Makes the system call without blocking. Returns its result or a negative errno; -EAGAIN to
+    // wait.
     virtual int attempt() noexcept = 0;
-    // Describes it to io_uring.
+    // Describes the operation to io_uring.
     virtual void prepare(io_uring_sqe& entry) noexcept = 0;
-    // What came of it, as attempt() returns it. False: there is more to do, such as the rest of a
-    // write, and it goes round again.
+    // Takes a result as attempt() returns it. False: there is more to do, such as the rest of a
+    // write, and the operation is started again.
     virtual bool take(int result) noexcept {
         result_ = result;
         return true;
     }
-    // May others of the same direction be under way? Two readers of a stream would tear it apart.
+    // May several operations of this direction be in flight? Two readers of a stream would each get
+    // parts of it.
     virtual bool may_queue() const noexcept { return false; }
-    // Does the descriptor tell when a call that would have blocked is worth another try?
+    // Does the descriptor report when a call that would have blocked is worth another try?
     virtual bool can_be_awaited() const noexcept { return true; }
-    // Did the call take all that there was? Then the next one need not try before it waits.
+    // Did the call take all there was? Then the next call need not be tried before it waits.
     virtual bool has_drained(int) const noexcept { return false; }
-    // What was tried, for the error.
+    // What was tried, for error messages.
     virtual std::string attempted() const;
 
-    // The result, or a throw that says what was tried: 'read from 127.0.0.1:80: Connection reset'.
+    // The result. Throws io_error that says what was tried: 'read from 127.0.0.1:80: Connection
+    // reset'.
     int checked() const {
         if (result_ < 0) [[unlikely]] {
             fail();
@@ -68,30 +163,30 @@ protected:
         return result_;
     }
 
-    // Is its error one of the program, which has an exception of its own?
-    bool is_misused() const noexcept { return trouble_ != trouble::none; }
-    descriptor* on() const noexcept { return descriptor_; }
+    // Is the error a mistake of the program, which has an exception of its own?
+    bool is_misuse() const noexcept { return misuse_ != misuse::none; }
+    descriptor* target() const noexcept { return descriptor_; }
 
     int result_ = 0;
 
 private:
     friend class operation_list;
     friend class descriptor;
-    friend class readiness_engine;
-    friend class ring_engine;
+    friend class epoll_engine;
+    friend class uring_engine;
 
-    enum class trouble : unsigned char { none, no_engine, other_loop, other_user };
+    enum class misuse : unsigned char { none, no_engine, other_loop, other_task };
 
     [[noreturn]] void fail() const;
-    bool refuse(trouble why) noexcept;
+    bool refuse(misuse kind) noexcept;
     int bind() noexcept;
-    // The engine is through with it: it leaves the list, and the fiber goes on.
+    // Called by the engine with the result stored: leaves the list and resumes the fiber.
     void finish() noexcept;
 
     descriptor* descriptor_;
     io_operation* next_ = nullptr;
     readiness direction_;
-    trouble trouble_ = trouble::none;
+    misuse misuse_ = misuse::none;
     bool is_cancelling_ = false;
     bool is_behind_poll_ = false;  // in the ring: it begins when the descriptor is ready
 };

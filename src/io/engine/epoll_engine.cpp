@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A descriptor is registered once, edge-triggered, and what is known of its state is kept beside
-// it. So a wait costs no system call: an operation that finds nothing is put into the descriptor's
-// list, and tried again when the driver reports a change. A read that got less than it had room for
-// has emptied the socket, and the next one waits without trying; Unix sockets are excepted, where
-// the system ends a read behind each message that descriptors came with.
+// A descriptor is registered once, edge-triggered, and what is known of its readiness is kept in
+// it. So a wait costs no system call: an operation that would block is put into the descriptor's
+// list and tried again when the driver reports a change (descriptor::fd_changed). A read that got
+// less than it had room for has emptied the socket, and the next one waits without trying. Unix
+// sockets are an exception: the system ends a read behind each message that carried descriptors.
 
-#include "io/engine/readiness_engine.hpp"
+#include "io/engine/epoll_engine.hpp"
 
-#include <weir/io/detail/descriptor.hpp>
 #include <weir/io/detail/io_operation.hpp>
 
 #include <fcntl.h>
@@ -27,7 +26,7 @@ bool is_unix_socket(int fd) noexcept {
 
 }  // namespace
 
-int readiness_engine::bind(descriptor& fresh) noexcept {
+int epoll_engine::bind(descriptor& fresh) noexcept {
     if (!fresh.is_nonblocking_) {
         const int flags = ::fcntl(fresh.fd_, F_GETFL);
         if (flags < 0 || ::fcntl(fresh.fd_, F_SETFL, flags | O_NONBLOCK) != 0) {
@@ -46,21 +45,21 @@ int readiness_engine::bind(descriptor& fresh) noexcept {
     return error;
 }
 
-void readiness_engine::unbind(descriptor& bound) noexcept {
+void epoll_engine::unbind(descriptor& bound) noexcept {
     if (bound.is_attached_) {
         driver_.detach(bound.fd_, bound);
         bound.is_attached_ = false;
     }
 }
 
-bool readiness_engine::go_on(descriptor& on, io_operation& tried) noexcept {
-    bool& may_be_ready = on.may_be_ready(tried.direction_);
+bool epoll_engine::advance(descriptor& target, io_operation& tried) noexcept {
+    bool& may_be_ready = target.may_be_ready(tried.direction_);
     while (may_be_ready) {
         const int result = tried.attempt();
         if (result == -EAGAIN && tried.can_be_awaited()) {
             may_be_ready = false;
         } else if (result != -EINTR) {
-            may_be_ready = on.may_hold_more_ || !tried.has_drained(result);
+            may_be_ready = target.may_hold_more_ || !tried.has_drained(result);
             if (tried.take(result)) {
                 return true;
             }
@@ -69,39 +68,29 @@ bool readiness_engine::go_on(descriptor& on, io_operation& tried) noexcept {
     return false;
 }
 
-bool readiness_engine::start(io_operation& begun) noexcept {
-    descriptor& on = *begun.descriptor_;
-    operation_list& waiting = on.waiting(begun.direction_);
-    if (waiting.empty() && go_on(on, begun)) {
+bool epoll_engine::start(io_operation& begun) noexcept {
+    descriptor& target = *begun.descriptor_;
+    operation_list& waiting = target.waiting(begun.direction_);
+    if (waiting.empty() && advance(target, begun)) {
         return false;
     }
     waiting.push(begun);
     return true;
 }
 
-bool readiness_engine::cancel(io_operation& pending) noexcept {
+bool epoll_engine::cancel(io_operation& pending) noexcept {
     pending.descriptor_->waiting(pending.direction_).remove(pending);
     return true;
 }
 
-void readiness_engine::retry(descriptor& changed, readiness direction) noexcept {
+void epoll_engine::retry(descriptor& changed, readiness direction) noexcept {
     changed.may_be_ready(direction) = true;
     operation_list& waiting = changed.waiting(direction);
     while (io_operation* first = waiting.head()) {
-        if (!go_on(changed, *first)) {
+        if (!advance(changed, *first)) {
             return;
         }
         first->finish();
-    }
-}
-
-void descriptor::fd_changed(bool readable, bool writable, bool for_good) noexcept {
-    may_hold_more_ |= for_good;
-    if (readable) {
-        readiness_engine::retry(*this, readiness::readable);
-    }
-    if (writable) {
-        readiness_engine::retry(*this, readiness::writable);
     }
 }
 

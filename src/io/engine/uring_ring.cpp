@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The ring is opened disabled, where the loop is made, and enabled by the thread that runs the
-// loop: that thread alone may use it from then on.
+// The ring is opened disabled, on the thread that makes the loop, and enabled by the thread that
+// runs the loop: from then on only that thread may use it.
 
 #if WEIR_HAVE_IO_URING
 
-#include "io/driver/uring_ring.hpp"
+#include "io/engine/uring_ring.hpp"
 
 #include <weir/error.hpp>
 
@@ -50,17 +50,17 @@ bool uring_ring::moves_to_this_thread() {
         return false;
     }
     if (owner_ != std::thread::id()) {
-        if (under_way_ > unsubmitted()) {
-            throw loop_error("a loop with I/O under way cannot go on on another thread");
+        if (in_flight_ > unsubmitted()) {
+            throw loop_error("a loop with I/O in flight cannot continue on another thread");
         }
-        open_again();
+        reopen();
     }
     // As a system call: Debian's liburing declares io_uring_enable_rings and does not have it.
     if (::syscall(__NR_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr,
                   0) != 0) {
         fail(-errno, "io_uring_register");
     }
-    io_uring_register_ring_fd(&ring_);  // spares a look-up in each call; no harm where it fails
+    io_uring_register_ring_fd(&ring_);  // saves a look-up in each call; failure is harmless
     owner_ = self;
     return true;
 }
@@ -81,10 +81,10 @@ std::size_t uring_ring::unsubmitted() const noexcept {
     return count;
 }
 
-void uring_ring::open_again() {
+void uring_ring::reopen() {
     uring_ring fresh;
     if (!fresh.open()) {
-        throw loop_error("io_uring could not be opened again for another thread");
+        throw loop_error("io_uring could not be reopened for another thread");
     }
     uring_ring old(std::move(*this));
     ring_ = fresh.ring_;
@@ -96,7 +96,7 @@ void uring_ring::open_again() {
 
 void uring_ring::make_room(unsigned count) noexcept {
     while (io_uring_sq_space_left(&ring_) < count) [[unlikely]] {
-        moves_to_this_thread();  // before the loop's first wait nobody else has seen to that
+        moves_to_this_thread();  // needed before the loop's first wait
         io_uring_submit(&ring_);
     }
 }
@@ -110,12 +110,18 @@ io_uring_sqe& uring_ring::next_entry() noexcept {
     return *entry;
 }
 
-bool uring_ring::comes_soon(std::int64_t pause) noexcept {
-    if (under_way_ == 0 || !spin_.is_due()) {
+void uring_ring::cancel(std::uint64_t user_data) noexcept {
+    io_uring_sqe& entry = next_entry();
+    io_uring_prep_cancel64(&entry, user_data, 0);
+    entry.user_data = tag(nullptr, completion::nothing);
+}
+
+bool uring_ring::spin_for_completion(std::int64_t pause) noexcept {
+    if (in_flight_ == 0 || !spin_.is_due()) {
         return false;
     }
     if (io_uring_sq_ready(&ring_) > 0) {
-        io_uring_submit(&ring_);  // an error comes again, and is seen, in the call that sleeps
+        io_uring_submit(&ring_);  // the waiting call reports errors again
     }
     return spin_.until([this] { return has_events() || io_uring_cq_ready(&ring_) > 0; },
                        pause < 0 ? INT64_MAX : pause);
@@ -123,7 +129,7 @@ bool uring_ring::comes_soon(std::int64_t pause) noexcept {
 
 void uring_ring::enter(std::int64_t pause) {
     int result = 0;
-    if (pause != 0 && comes_soon(pause)) {
+    if (pause != 0 && spin_for_completion(pause)) {
         pause = 0;
     }
     if (pause == 0) {
@@ -139,7 +145,7 @@ void uring_ring::enter(std::int64_t pause) {
         __kernel_timespec limit{pause / second, pause % second};
         result = io_uring_submit_and_wait_timeout(&ring_, &first, 1, &limit, nullptr);
     }
-    // EBUSY: completions have piled up, and those are taken now.
+    // EBUSY: the completion ring is full; its completions are handled now.
     if (result < 0 && result != -EINTR && result != -ETIME && result != -EBUSY &&
         result != -EAGAIN) {
         fail(result, "io_uring_enter");

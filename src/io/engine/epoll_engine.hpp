@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Operations over a driver that tells about readiness: epoll.
+// Operations over a driver that reports readiness: core's epoll_driver.
 #pragma once
 
-#include <weir/io/detail/engine.hpp>
+#include "io/engine/engine.hpp"
 
 namespace weir::io::detail {
 
-class readiness_engine final : public engine {
+class epoll_engine final : public engine {
 public:
-    readiness_engine(const weir::detail::loop_core& home, fd_driver& over) noexcept
-        : engine(home), driver_(over) {}
+    epoll_engine(const weir::detail::loop_core& home, fd_driver& driver) noexcept
+        : engine(home), driver_(driver) {}
 
     int bind(descriptor& fresh) noexcept override;
     void unbind(descriptor& bound) noexcept override;
@@ -17,12 +17,12 @@ public:
     bool cancel(io_operation& pending) noexcept override;
     bool does_files() const noexcept override { return false; }
 
-    // The descriptor has changed: those who wait try again.
+    // The descriptor has become ready: tries the waiting operations again.
     static void retry(descriptor& changed, readiness direction) noexcept;
 
 private:
-    // Tries until it has its result, which is true, or would block.
-    static bool go_on(descriptor& on, io_operation& tried) noexcept;
+    // Tries until the operation has its result (true) or would block (false).
+    static bool advance(descriptor& target, io_operation& tried) noexcept;
 
     fd_driver& driver_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How operations are described to io_uring. In a build without it nobody asks.
+// Describes operations to io_uring. A build without liburing has the same functions, which are
+// never called.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,11 +19,11 @@ namespace weir::io::detail::uring {
 
 #if WEIR_HAVE_IO_URING
 
-// It is tried before it is waited for: under load the data is there already.
+// The kernel tries at once before it waits: under load there often is data.
 inline void receive(io_uring_sqe& entry, int fd, void* into, std::size_t size) noexcept {
     io_uring_prep_recv(&entry, fd, into, size, 0);
 }
-// The kernel goes on until all is sent.
+// MSG_WAITALL: the kernel continues until all is sent.
 inline void send(io_uring_sqe& entry, int fd, const void* data, std::size_t size) noexcept {
     io_uring_prep_send(&entry, fd, data, size, MSG_NOSIGNAL | MSG_WAITALL);
 }
