@@ -45,7 +45,7 @@ namespace weir::ws {
 
 namespace detail {
 class hub_core;
-struct topic;
+class topic;
 }  // namespace detail
 
 struct hub_options {
@@ -89,7 +89,7 @@ public:
     const catch_up& caught_up() const noexcept { return caught_up_; }
 
 private:
-    friend class detail::hub_core;
+    friend class detail::topic;
     friend class hub;
 
     detail::topic* topic_ = nullptr;

@@ -1,66 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The public face of the hub: its core is shared with the calls under way, so that a hub may be
-// destroyed inside one; a membership is a place in a topic that tells the topic where it is.
+// The public face of the hub. Calls share its core, so that a hub may be destroyed inside a call. A
+// membership is a place in a topic, and tells the topic when it moves.
 
 #include "ws/hub/hub_core.hpp"
 
 #include <weir/ws/hub.hpp>
 
-#include <charconv>
 #include <limits>
+#include <utility>
 
 namespace weir::ws {
-
-// ---- position
-// ------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr std::size_t epoch_digits = 16;
-
-// All of it, and as to_chars writes it.
-template <int Base>
-bool read_number(std::string_view text, std::uint64_t& number) noexcept {
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, number, Base);
-    return error == std::errc() && at == end;
-}
-
-}  // namespace
-
-std::string position::text() const {
-    std::string made(epoch_digits, '0');
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::uint64_t rest = epoch;
-    for (std::size_t at = epoch_digits; at > 0; --at, rest >>= 4) {
-        made[at - 1] = digits[rest & 15];
-    }
-    return made + "-" + std::to_string(number);
-}
-
-std::optional<position> position::parse(std::string_view token) noexcept {
-    if (token.size() < epoch_digits + 2 || token[epoch_digits] != '-') {
-        return std::nullopt;
-    }
-    position read;
-    const std::string_view number = token.substr(epoch_digits + 1);
-    const bool is_padded = number.size() > 1 && number.front() == '0';
-    if (is_padded || !read_number<16>(token.substr(0, epoch_digits), read.epoch) ||
-        !read_number<10>(number, read.number)) {
-        return std::nullopt;
-    }
-    return read;
-}
-
-// ---- membership
-// ----------------------------------------------------------------------------------
 
 membership::membership(membership&& other) noexcept
     : topic_(std::exchange(other.topic_, nullptr)),
       index_(other.index_),
       caught_up_(other.caught_up_) {
     if (topic_ != nullptr) {
-        topic_->members[index_].owner = this;
+        topic_->move(*this);
     }
 }
 
@@ -71,7 +27,7 @@ membership& membership::operator=(membership&& other) noexcept {
         index_ = other.index_;
         caught_up_ = other.caught_up_;
         if (topic_ != nullptr) {
-            topic_->members[index_].owner = this;
+            topic_->move(*this);
         }
     }
     return *this;
@@ -79,12 +35,9 @@ membership& membership::operator=(membership&& other) noexcept {
 
 void membership::leave() noexcept {
     if (topic_ != nullptr) {
-        topic_->core->leave(*topic_, index_);
+        topic_->hub().leave(*topic_, *this);
     }
 }
-
-// ---- hub
-// -----------------------------------------------------------------------------------------
 
 hub::hub(const hub_options& options) : core_(std::make_shared<detail::hub_core>(options)) {}
 
@@ -103,12 +56,12 @@ position hub::publish_at(const position& at, std::string_view topic, const frame
 }
 
 position hub::next(std::string_view topic) const {
-    return core_->next(topic);
+    return core_->next_position(topic);
 }
 
 membership hub::join_now(const detail::subscriber_ref& to, std::string_view topic) {
     membership made;
-    core_->join(to, topic, made);
+    made.caught_up_ = core_->join(to, topic, made);
     return made;
 }
 
@@ -116,7 +69,7 @@ membership hub::join_from(const detail::subscriber_ref& to, std::string_view top
                           const position& seen, greeting greet, void* greeter) {
     const auto core = core_;
     membership made;
-    core->join(to, topic, seen, greet, greeter, made);
+    made.caught_up_ = core->join(to, topic, seen, greet, greeter, made);
     return made;
 }
 
@@ -124,14 +77,14 @@ position hub::position_of(std::string_view token) noexcept {
     if (token.empty()) {
         return {};
     }
-    // What is no token is not known: no topic has that epoch.
-    constexpr position nowhere{1, std::numeric_limits<std::uint64_t>::max()};
-    return position::parse(token).value_or(nowhere);
+    // An invalid token is an unknown position: no topic has that epoch.
+    constexpr position unknown{1, std::numeric_limits<std::uint64_t>::max()};
+    return position::parse(token).value_or(unknown);
 }
 
 position hub::at(std::string_view topic) const {
     const detail::topic* const found = core_->find(topic);
-    return found != nullptr ? position{found->epoch, found->last} : position{};
+    return found != nullptr ? found->newest() : position{};
 }
 
 std::size_t hub::members(std::string_view topic) const {

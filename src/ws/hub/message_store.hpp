@@ -1,86 +1,71 @@
 // SPDX-License-Identifier: MIT
-// What a hub keeps for those who come back: each message is in the log of its topic and, with those
-// of all others, in one line by age. So what is too old, or too much for the hub, is at the front
-// of that line, and always the oldest of its topic as well.
+// The messages that a hub keeps for clients that come back. Each message is in the log of its topic
+// and in one list of all messages by age. So the oldest message of the hub, which goes first, is
+// always the oldest of its topic as well.
 #pragma once
 
+#include <weir/base/intrusive_list.hpp>
 #include <weir/clock.hpp>
 #include <weir/ws/frame.hpp>
+#include <weir/ws/hub.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 
 namespace weir::ws::detail {
 
-struct topic;
-struct kept_message;
+class topic;
+struct log_tag;
+struct age_tag;
 
-struct message_link {
-    kept_message* older = nullptr;
-    kept_message* newer = nullptr;
-};
-
-struct kept_message {
+struct kept_message : weir::detail::list_link<log_tag>, weir::detail::list_link<age_tag> {
     frame message;
-    topic* of = nullptr;
+    detail::topic* topic = nullptr;
     clock::time_point since{};
-    message_link in_topic;
-    message_link in_store;
 };
 
-// A list through one of the two links, oldest first.
-template <message_link kept_message::* Link>
-struct message_list {
-    kept_message* oldest = nullptr;
-    kept_message* newest = nullptr;
-
-    void push(kept_message& added) noexcept {
-        (added.*Link) = {newest, nullptr};
-        (newest != nullptr ? (newest->*Link).newer : oldest) = &added;
-        newest = &added;
-    }
-    void remove(kept_message& gone) noexcept {
-        const message_link at = gone.*Link;
-        (at.older != nullptr ? (at.older->*Link).newer : oldest) = at.newer;
-        (at.newer != nullptr ? (at.newer->*Link).older : newest) = at.older;
-    }
-};
-
-// The newest messages of one topic, without gaps.
+// The newest messages of one topic, without gaps; the oldest first.
 struct message_log {
-    message_list<&kept_message::in_topic> messages;
+    weir::detail::intrusive_list<kept_message, log_tag> messages;
     std::size_t count = 0;
     std::size_t bytes = 0;
 };
 
 class message_store {
 public:
-    message_store() noexcept = default;
+    explicit message_store(const hub_options& limits) noexcept : limits_(limits) {}
     message_store(const message_store&) = delete;
     message_store& operator=(const message_store&) = delete;
     ~message_store();
 
-    // What a message costs: its bytes, and what it takes to keep it.
-    static std::size_t cost(const frame& message) noexcept { return message.size() + 128; }
-
-    // In two steps, since only the first can fail.
+    // In two steps, since only the first can fail. make() gives null if nothing is kept.
     std::unique_ptr<kept_message> make(const frame& message);
-    void add(message_log& log, std::unique_ptr<kept_message> made, topic& of,
+    // Drops the oldest messages of the log that are beyond its limits.
+    void add(message_log& log, std::unique_ptr<kept_message> made, topic& to,
              clock::time_point now) noexcept;
-    // The log's oldest; it has one.
+    // The log's oldest message, which must exist.
     void drop_oldest(message_log& log) noexcept;
+    // All messages of the log that are too old.
+    void drop_expired(message_log& log, clock::time_point now) noexcept;
 
-    // Of all; null if there is none.
-    const kept_message* oldest() const noexcept { return all_.oldest; }
+    // The topic whose oldest message is to be dropped, because all messages together are too large
+    // or because it is too old. Null if there is none.
+    topic* over_limit() const noexcept;
+    topic* expired(clock::time_point now) const noexcept;
+
     std::size_t count() const noexcept { return count_; }
     std::size_t bytes() const noexcept { return bytes_; }
 
 private:
-    message_list<&kept_message::in_store> all_;
+    bool is_expired(const kept_message& message, clock::time_point now) const noexcept {
+        return now - message.since >= limits_.keep_for;
+    }
+
+    const hub_options limits_;
+    weir::detail::intrusive_list<kept_message, age_tag> all_;
     std::size_t count_ = 0;
     std::size_t bytes_ = 0;
-    // In steady state one goes for each that comes, so one is enough.
+    // In steady state one message goes for each that comes, so one spare node is enough.
     std::unique_ptr<kept_message> spare_;
 };
 
