@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// weir serve --check: all that could keep the service from beginning, found without touching
-// anything. The service is made upon a store in memory, which finds whatever is wrong with its
-// options; the file is only looked at.
+// weir serve --check: finds what would keep the service from starting, and changes nothing. The
+// service is constructed on a store in memory, which validates its options; the database file is
+// only read.
 
 #include "commands.hpp"
+#include "service_bundle.hpp"
+#include "startup.hpp"
 #include "text.hpp"
-#include "whole_service.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -67,21 +68,21 @@ void print_options(const serve_settings& settings, const serve_plan& plan) {
     print_option("(webhook keys)", count(plan.keys.size()), shown(plan.key_place));
 }
 
-bool is_answered(const io::address& at) {
+bool accepts_connections(const io::address& at) {
     const int probe = ::socket(at.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool is_so =
+    const bool is_connected =
         probe >= 0 && ::connect(probe, at.data(), static_cast<socklen_t>(at.size())) == 0;
     if (probe >= 0) {
         ::close(probe);
     }
-    return is_so;
+    return is_connected;
 }
 
 void check_address(const io::address& at, findings& found) {
     if (at.kind() == io::address::family::local) {
-        const std::string path = at.path();  // listening would make it
+        const std::string path = at.path();  // listening would create it
         const std::string folder = std::filesystem::path(path).parent_path().string();
-        if (is_answered(at)) {
+        if (accepts_connections(at)) {
             found.bad("listen", "another program has " + at.text());
         } else if (path.starts_with("@") ||
                    ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) {
@@ -94,7 +95,7 @@ void check_address(const io::address& at, findings& found) {
     try {
         static_cast<void>(listen_at(at));
         found.good("listen",
-                   at.port() == 0 ? at.text() + ", any port that is free" : at.text() + " is free");
+                   at.port() == 0 ? at.text() + ", any free port" : at.text() + " is free");
     } catch (const io_error& error) {
         found.bad("listen", error.what());
     }
@@ -113,7 +114,7 @@ void check_schedules(const service::sqlite_file_facts& file, findings& found) {
     if (wrong == 0) {
         found.good("schedules", file.schedules.empty() ? "none"
                                                        : std::to_string(file.schedules.size()) +
-                                                             ", their time zones are known");
+                                                             ", with known time zones");
     }
 }
 
@@ -121,14 +122,14 @@ task<> check_database(std::string path, findings& found) {
     try {
         const service::sqlite_file_facts file = co_await service::look_at_sqlite_store(path);
         if (!file.exists) {
-            found.good("database", path + " is not there yet and can be made");
+            found.good("database", path + " does not exist yet and can be created");
         } else {
             const std::string version = std::to_string(file.version);
             const std::string newest = std::to_string(file.newest_version);
             found.good(
                 "database",
-                path + " has version " + version + " of the tables" +
-                    (file.version < file.newest_version ? ", to be brought to " + newest : "") +
+                path + " has schema version " + version +
+                    (file.version < file.newest_version ? ", will be migrated to " + newest : "") +
                     "; tasks: " + std::to_string(file.tasks[0]) + " pending, " +
                     std::to_string(file.tasks[1]) + " running, " + std::to_string(file.tasks[3]) +
                     " failed");
@@ -142,7 +143,7 @@ task<> check_database(std::string path, findings& found) {
 void check_zones(findings& found) {
     try {
         service::check_zone("Europe/Berlin");
-        found.good("time zones", "are known here");
+        found.good("time zones", "available");
     } catch (const std::exception& error) {
         found.bad("time zones", error.what());
     }
@@ -150,9 +151,9 @@ void check_zones(findings& found) {
 
 task<int> check(const serve_settings& settings, const serve_plan& plan) {
     {
-        service::memory_store nothing;
-        whole_service all_of_it(nothing, plan);
-        static_cast<void>(all_of_it.api(plan));
+        service::memory_store empty;
+        service_bundle bundle(empty, plan);
+        static_cast<void>(bundle.api(plan));
     }
     print_options(settings, plan);
     std::puts("Checks:");
@@ -161,18 +162,18 @@ task<int> check(const serve_settings& settings, const serve_plan& plan) {
     co_await check_database(plan.database, found);
     check_zones(found);
     for (const named_command& each : settings.commands) {
-        const std::string wrong = trouble_with_program(each.words.front());
-        if (wrong.empty()) {
+        const std::string problem = problem_with_program(each.words.front());
+        if (problem.empty()) {
             found.good("command " + shown(each.name), each.words.front());
         } else {
-            found.bad("command " + shown(each.name), wrong);
+            found.bad("command " + shown(each.name), problem);
         }
     }
     if (found.wrong() > 0) {
-        std::printf("%zu of these must be mended before the service can run\n", found.wrong());
+        std::printf("Problems to fix before the service can run: %zu\n", found.wrong());
         co_return 1;
     }
-    std::puts("All is in order; nothing was changed.");
+    std::puts("All checks passed; nothing was changed.");
     co_return 0;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The commands of the program, each with its exit code.
 //
-// 0: well. 1: it failed, or the service refused. 2: it was called wrongly: options, variables, the
-// configuration file. 3: the task did not complete. 70: at the end of weir serve something did not
-// stop in time.
+// 0: success. 1: failure, or the service refused. 2: usage error in options, variables or the
+// configuration file. 3: the task did not complete. 70: a task of `weir serve` did not stop before
+// the deadline.
 #pragma once
 
 #include "settings.hpp"
@@ -17,7 +17,7 @@ namespace weir::program {
 inline constexpr int task_did_not_complete = 3;
 
 int run_serve(const serve_settings& settings);
-// Without changing anything: says what it found, and whether all is in order (0) or not (1).
+// Changes nothing: prints what it found, and returns 0 if the service could start, 1 if not.
 int run_check(const serve_settings& settings);
 
 struct submit_settings {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Read letter by letter, since a list goes over lines and a '#' may stand in a text. What is not
-// understood is refused: a configuration that is half read is worse than none.
+// Read letter by letter, since a list may span lines and a text may contain '#'. Unknown or invalid
+// settings are errors: a configuration that is read in part is worse than none.
 
 #include "config_file.hpp"
 
@@ -41,7 +41,7 @@ public:
             }
             skip(false);
             if (!is_end() && next() != '\n') {
-                fail("one line has one option; this is too much: '" + rest_of_line() + "'");
+                fail("one option per line; unexpected: '" + rest_of_line() + "'");
             }
         }
         return std::move(all_);
@@ -64,7 +64,7 @@ private:
         return shown(rest, 60);
     }
 
-    // Blanks and comments; line ends too where they mean nothing.
+    // Skips blanks and comments, and with `lines` line ends too.
     void skip(bool lines) {
         while (!is_end()) {
             if (next() == '#') {
@@ -136,7 +136,7 @@ private:
         }
     }
 
-    // Ends without quotes at any of these, at a comment, and with the line.
+    // Without quotes a value ends at any of `ends`, at a comment and at the end of the line.
     std::string value(std::string_view ends) {
         if (!is_end() && (next() == '"' || next() == '\'')) {
             return quoted(take());
@@ -169,13 +169,13 @@ private:
 
     char escaped() {
         constexpr std::string_view names = "\"\\nt";
-        constexpr std::string_view meant = "\"\\\n\t";
-        const std::size_t which = is_end() ? std::string_view::npos : names.find(next());
-        if (which == std::string_view::npos) {
+        constexpr std::string_view values = "\"\\\n\t";
+        const std::size_t index = is_end() ? std::string_view::npos : names.find(next());
+        if (index == std::string_view::npos) {
             fail("after \\ there may be \", \\, n or t; between '...' it means nothing");
         }
         take();
-        return meant[which];
+        return values[index];
     }
 
     void add(config_entry made) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The configuration file: 'option = value' in sections that are named as the commands are.
+// The configuration file: 'option = value' in sections named like the commands.
 //
 //     # a comment
 //     [serve]
@@ -7,7 +7,7 @@
 //     workers = 256
 //     origin = ["https://a.example", "https://b.example"]
 //
-// It is a part of TOML: texts in "..." or '...', lists over several lines, numbers, true and false.
+// A subset of TOML: texts in "..." or '...', lists over several lines, numbers, true and false.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct config_entry {
     std::string place;  // 'weir.toml:3'
 };
 
-// In the order of the file. Throws invalid_argument 'weir.toml:3: what is wrong and what would be
-// right'.
+// In the order of the file. Errors are invalid_argument that names the file, the line, the value
+// and what is expected.
 std::vector<config_entry> read_config(const std::string& path);
 
 }  // namespace weir::program

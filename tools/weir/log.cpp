@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// spdlog writes; what was said is made into one line first, so that nobody can forge another by
-// what he submits.
+// spdlog writes; a message is made one line first, so that text from clients cannot forge a line.
 
 #include "log.hpp"
 

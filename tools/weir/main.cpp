@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir: the task service and what goes with it. Exit codes are in commands.hpp, and at the end of
+// weir: the task service and its commands. Exit codes are listed in commands.hpp and at the end of
 // --help.
 
 #include "commands.hpp"
@@ -22,15 +22,15 @@ namespace weir::program {
 
 namespace {
 
-constexpr int called_wrongly = 2;
+constexpr int usage_error = 2;
 constexpr const char* exit_codes =
-    "Exit codes: 0 well; 1 it failed; 2 it was called wrongly; 3 the task did not complete;\n"
-    "70 something did not stop in time.";
+    "Exit codes: 0 success; 1 failure; 2 usage error; 3 the task did not complete;\n"
+    "70 a task of the program did not stop before the deadline.";
 
 // One of the program's commands.
 struct command {
-    command(CLI::App& app, const char* name, const char* means, bool has_variables)
-        : parser(*app.add_subcommand(name, means)), known(parser, has_variables) {}
+    command(CLI::App& app, const char* name, const char* description, bool has_variables)
+        : parser(*app.add_subcommand(name, description)), known(parser, has_variables) {}
     CLI::App& parser;
     options known;
 };
@@ -38,25 +38,26 @@ struct command {
 class program {
 public:
     program();
-    int run(int count, char** words);
+    int run(int argc, char** argv);
 
 private:
-    int refuse(const std::string& words, const CLI::App& about) const;
+    // Prints the message and how to get help; returns the exit code.
+    int refuse(const std::string& message, const CLI::App& command) const;
     int refuse(const CLI::ParseError& error) const;
-    command& chosen();
+    command& selected();
     void read_settings();
 
-    CLI::App app_{"Weir: background tasks that are run to their end", "weir"};
+    CLI::App app_{"Weir: a durable service for background tasks", "weir"};
     std::string config_;
-    serve_settings serving_;
-    submit_settings submitting_;
-    status_settings asking_;
-    watch_settings watching_;
+    serve_settings serve_settings_;
+    submit_settings submit_settings_;
+    status_settings status_settings_;
+    watch_settings watch_settings_;
     int pid_ = 0;
     command serve_{app_, "serve", "Run the task service", true};
-    command submit_{app_, "submit", "Give the service a task", false};
+    command submit_{app_, "submit", "Submit a task to the service", false};
     command status_{app_, "status", "Show queues, or one task", false};
-    command watch_{app_, "watch", "Show what happens, as it happens", false};
+    command watch_{app_, "watch", "Show tasks live, as they change", false};
     command ps_{app_, "ps", "Show the tasks inside a running Weir program", false};
     command* const all_[5] = {&serve_, &submit_, &status_, &watch_, &ps_};
 };
@@ -65,85 +66,87 @@ program::program() {
     app_.set_version_flag("--version", "weir " WEIR_VERSION);
     app_.require_subcommand(1);
     app_.get_formatter()->column_width(38);
-    app_.footer(std::string("Start with `weir serve`; it says where it listens and how to give it a"
-                            " task.\n`weir COMMAND --help` has the options of a command.\n\n") +
+    app_.footer(std::string("Start with `weir serve`; it prints its address and a task to try.\n"
+                            "`weir COMMAND --help` lists the options of a command.\n\n") +
                 exit_codes);
-    add_options(serve_.known, serving_);
-    add_options(submit_.known, submitting_);
-    add_options(status_.known, asking_);
-    add_options(watch_.known, watching_);
-    ps_.known.number({"pid", "PID", "Its process number", "", false, true}, pid_, 1, 1 << 30);
+    add_options(serve_.known, serve_settings_);
+    add_options(submit_.known, submit_settings_);
+    add_options(status_.known, status_settings_);
+    add_options(watch_.known, watch_settings_);
+    ps_.known.number({"pid", "PID", "Process id", "", false, true}, pid_, 1, 1 << 30);
 
-    // Before the command or after it.
-    const char* const means =
+    // --config is accepted before and after the command.
+    const char* const description =
         "Configuration file: option = value, in sections such as '[serve]' [WEIR_CONFIG]";
-    app_.add_option("-c,--config", config_, means)->type_name("FILE");
+    app_.add_option("-c,--config", config_, description)->type_name("FILE");
     for (command* const each : all_) {
         each->parser.footer(exit_codes);
         if (each != &ps_) {
-            each->parser.add_option("-c,--config", config_, means)->type_name("FILE");
+            each->parser.add_option("-c,--config", config_, description)->type_name("FILE");
         }
     }
     serve_.parser.footer(
-        "Flags count before variables, these before the file. Several values: the flag several "
-        "times,"
-        " a;b\nin the variable, [\"a\", \"b\"] in the file. ^C or SIGTERM: running tasks may end"
-        " (--drain);\nonce more: it ends at once, and they are run again.\n\n" +
+        "Flags take precedence over variables, variables over the file. To give several values,\n"
+        "repeat the flag, write a;b in the variable or [\"a\", \"b\"] in the file. On ^C or "
+        "SIGTERM\n"
+        "running tasks have --drain seconds to finish; a second signal ends the service at once,\n"
+        "and they run again after the next start.\n\n" +
         std::string(exit_codes));
 }
 
-int program::refuse(const std::string& words, const CLI::App& about) const {
-    const std::string name = &about == &app_ ? "weir" : "weir " + about.get_name();
-    std::fprintf(stderr, "weir: %s\nMore: %s --help\n", words.c_str(), name.c_str());
-    return called_wrongly;
+int program::refuse(const std::string& message, const CLI::App& command) const {
+    const std::string name = &command == &app_ ? "weir" : "weir " + command.get_name();
+    std::fprintf(stderr, "weir: %s\nMore: %s --help\n", message.c_str(), name.c_str());
+    return usage_error;
 }
 
 int program::refuse(const CLI::ParseError& error) const {
-    const CLI::App* about = &app_;
+    const CLI::App* parser = &app_;
     for (const CLI::App* const each : app_.get_subcommands()) {
-        about = each;
+        parser = each;
     }
-    const std::vector<std::string> extra = app_.remaining(true);
-    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && about == &app_) {
+    const std::vector<std::string> unexpected = app_.remaining(true);
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && parser == &app_) {
         std::vector<std::string> names;
         for (const command* const each : all_) {
             names.push_back(each->parser.get_name());
         }
-        if (extra.empty()) {
+        if (unexpected.empty()) {
             std::fputs(app_.help().c_str(), stderr);
-            return called_wrongly;
+            return usage_error;
         }
-        return refuse(unknown("command", extra.front(), names), app_);
+        return refuse(unknown("command", unexpected.front(), names), app_);
     }
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()) {
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !unexpected.empty()) {
         std::vector<std::string> names;
-        for (const CLI::Option* const each : about->get_options()) {
+        for (const CLI::Option* const each : parser->get_options()) {
             for (const std::string& name : each->get_lnames()) {
                 names.push_back("--" + name);
             }
         }
-        const auto dashed = std::find_if(extra.begin(), extra.end(), [](const std::string& each) {
-            return each.starts_with("-");
-        });
-        const std::string word = shown(dashed != extra.end() ? *dashed : extra.front(), 100);
-        const std::string_view meant = nearest(word.substr(0, word.find('=')), names);
-        return refuse(dashed == extra.end() ? "'" + word + "' is too much"
-                      : meant.empty()       ? "there is no option '" + word + "'"
-                                            : "there is no option '" + word + "'; did you mean '" +
-                                            std::string(meant) + "'?",
-                      *about);
+        const auto dashed =
+            std::find_if(unexpected.begin(), unexpected.end(),
+                         [](const std::string& each) { return each.starts_with("-"); });
+        const std::string word =
+            shown(dashed != unexpected.end() ? *dashed : unexpected.front(), 100);
+        const std::string_view suggestion = nearest(word.substr(0, word.find('=')), names);
+        return refuse(dashed == unexpected.end() ? "'" + word + "' is not expected"
+                      : suggestion.empty()       ? "there is no option '" + word + "'"
+                                           : "there is no option '" + word + "'; did you mean '" +
+                                                 std::string(suggestion) + "'?",
+                      *parser);
     }
-    return refuse(shown(error.what()), *about);
+    return refuse(shown(error.what()), *parser);
 }
 
-command& program::chosen() {
+command& program::selected() {
     return **std::find_if(std::begin(all_), std::end(all_),
                           [](const command* each) { return each->parser.parsed(); });
 }
 
 void program::read_settings() {
-    if (const char* const named = std::getenv("WEIR_CONFIG"); config_.empty() && named != nullptr) {
-        config_ = named;
+    if (const char* const path = std::getenv("WEIR_CONFIG"); config_.empty() && path != nullptr) {
+        config_ = path;
     }
     std::vector<config_entry> file;
     if (!config_.empty()) {
@@ -163,35 +166,37 @@ void program::read_settings() {
             throw invalid_argument(each.place + ": " + unknown("section", each.section, sections));
         }
     }
-    options& known = chosen().known;
-    known.take(file);
+    options& known = selected().known;
+    known.read(file);
     const source tokens_from = known.source_of("token-file");
-    serving_.tokens_from = tokens_from;
-    serving_.keys_from = known.source_of("webhook-key-file");
-    serving_.found = known.all_found();
-    for (remote_settings* const each : {&submitting_.to, &asking_.to, &watching_.to}) {
+    serve_settings_.tokens_from = tokens_from;
+    serve_settings_.keys_from = known.source_of("webhook-key-file");
+    serve_settings_.found = known.all_found();
+    for (remote_settings* const each :
+         {&submit_settings_.to, &status_settings_.to, &watch_settings_.to}) {
         each->tokens_from = tokens_from;
     }
 }
 
-int program::run(int count, char** words) {
+int program::run(int argc, char** argv) {
     try {
-        app_.parse(count, words);
-    } catch (const CLI::Success& asked) {
-        return app_.exit(asked);
+        app_.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+        return app_.exit(help);
     } catch (const CLI::ParseError& error) {
         return refuse(error);
     }
-    command& asked = chosen();
+    command& chosen = selected();
     try {
         read_settings();
-        return &asked == &serve_ ? serving_.only_check ? run_check(serving_) : run_serve(serving_)
-               : &asked == &submit_ ? run_submit(submitting_)
-               : &asked == &status_ ? run_status(asking_)
-               : &asked == &watch_  ? run_watch(watching_)
-                                    : run_ps(pid_);
+        return &chosen == &serve_    ? serve_settings_.only_check ? run_check(serve_settings_)
+                                                                  : run_serve(serve_settings_)
+                  : &chosen == &submit_ ? run_submit(submit_settings_)
+               : &chosen == &status_ ? run_status(status_settings_)
+               : &chosen == &watch_  ? run_watch(watch_settings_)
+                                     : run_ps(pid_);
     } catch (const invalid_argument& error) {
-        return refuse(error.what(), asked.parser);
+        return refuse(error.what(), chosen.parser);
     }
 }
 
@@ -199,9 +204,9 @@ int program::run(int count, char** words) {
 
 }  // namespace weir::program
 
-int main(int count, char** words) {
+int main(int argc, char** argv) {
     try {
-        return weir::program::program().run(count, words);
+        return weir::program::program().run(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "weir: %s\n", weir::program::shown(error.what()).c_str());
         return 1;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// CLI11 collects the words of each option as text; read() chooses the source and parses.
 
 #include "options.hpp"
 
@@ -16,7 +17,7 @@ namespace weir::program {
 
 namespace {
 
-// '-l,--listen' is 'listen', and so is 'listen'.
+// 'listen' for '-l,--listen' and for 'listen'.
 std::string long_name(const std::string& names) {
     const std::size_t dashes = names.find("--");
     return dashes == std::string::npos ? names : names.substr(dashes + 2);
@@ -55,7 +56,7 @@ std::string joined(const std::vector<std::string>& parts, const char* between) {
     return all;
 }
 
-std::string plainly(double number) {
+std::string without_zeros(double number) {
     char text[32];
     std::snprintf(text, sizeof text, "%.15g", number);
     return text;
@@ -65,11 +66,11 @@ std::string plainly(double number) {
 
 std::string unknown(std::string_view what, std::string_view typed,
                     const std::vector<std::string>& names) {
-    std::string words = "there is no " + std::string(what) + " '" + shown(typed, 60) + "'";
-    if (const std::string_view meant = nearest(typed, names); !meant.empty()) {
-        return words + "; did you mean '" + std::string(meant) + "'?";
+    std::string message = "there is no " + std::string(what) + " '" + shown(typed, 60) + "'";
+    if (const std::string_view suggestion = nearest(typed, names); !suggestion.empty()) {
+        return message + "; did you mean '" + std::string(suggestion) + "'?";
     }
-    return words + "; there are: " + joined(names, ", ");
+    return message + "; there are: " + joined(names, ", ");
 }
 
 double read_number(const std::string& text, double least, double most, bool is_whole) {
@@ -78,7 +79,8 @@ double read_number(const std::string& text, double least, double most, bool is_w
     if (error != std::errc() || end != text.data() + text.size() || !(number >= least) ||
         !(number <= most) || (is_whole && number != std::floor(number))) {
         throw invalid_argument("it must be a " + std::string(is_whole ? "whole " : "") +
-                               "number from " + plainly(least) + " to " + plainly(most));
+                               "number from " + without_zeros(least) + " to " +
+                               without_zeros(most));
     }
     return number;
 }
@@ -86,20 +88,19 @@ double read_number(const std::string& text, double least, double most, bool is_w
 options::options(CLI::App& command, bool has_variables)
     : command_(command), has_variables_(has_variables) {}
 
-options::known& options::add(option_text text, taker take) {
+options::known& options::add(option_text text, parser parse) {
     known& made = all_.emplace_back();
     made.text = std::move(text);
     made.name = long_name(made.text.names);
-    made.take = std::move(take);
-    std::string means = made.text.means;
+    made.parse = std::move(parse);
+    std::string description = made.text.description;
     if (has_variables_ && made.text.names.starts_with("-")) {
         made.variable = variable_for(made.name);
-        means += " [" + made.variable + "]";
+        description += " [" + made.variable + "]";
     }
-    made.option = command_.add_option(made.text.names, made.said, means);
-    // One word each time; otherwise CLI11 takes words that follow, and takes lists in brackets
-    // apart.
-    made.option->type_name(made.text.takes)->expected(1)->allow_extra_args(false);
+    made.option = command_.add_option(made.text.names, made.given, description);
+    // One word per flag; otherwise CLI11 takes the words that follow and splits lists in brackets.
+    made.option->type_name(made.text.placeholder)->expected(1)->allow_extra_args(false);
     if (made.text.is_list) {
         made.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
@@ -110,25 +111,25 @@ options::known& options::add(option_text text, taker take) {
     return made;
 }
 
-void options::value(option_text text, taker take) {
-    add(std::move(text), std::move(take));
+void options::value(option_text text, parser parse) {
+    add(std::move(text), std::move(parse));
 }
 
 void options::text(option_text text, std::string& into) {
     if (text.preset.empty()) {
         text.preset = into;
     }
-    add(std::move(text), [&into](const std::string& given) { into = given; });
+    add(std::move(text), [&into](const std::string& value) { into = value; });
 }
 
 void options::texts(option_text text, std::vector<std::string>& into) {
     text.is_list = true;
-    add(std::move(text), [&into](const std::string& given) { into.push_back(given); });
+    add(std::move(text), [&into](const std::string& value) { into.push_back(value); });
 }
 
 void options::choice(option_text text, std::string& into, std::initializer_list<const char*> all) {
     const std::vector<std::string> names(all.begin(), all.end());
-    text.takes = joined(names, "|");
+    text.placeholder = joined(names, "|");
     text.preset = into;
     add(std::move(text), [&into, names](const std::string& given) {
         if (std::find(names.begin(), names.end(), given) == names.end()) {
@@ -143,25 +144,26 @@ void options::flag(option_text text, bool& into) {
     made.text = std::move(text);
     made.name = long_name(made.text.names);
     made.is_flag = true;
-    made.take = [&into](const std::string& given) {
+    made.parse = [&into](const std::string& given) {
         if (given != "true" && given != "false") {
             throw invalid_argument("it must be true or false");
         }
         into = given == "true";
     };
     made.option = command_.add_flag(
-        made.text.names, [&made](std::int64_t) { made.said.assign(1, "true"); }, made.text.means);
+        made.text.names, [&made](std::int64_t) { made.given.assign(1, "true"); },
+        made.text.description);
 }
 
-void options::only_flag(const std::string& names, const std::string& means, bool& into) {
-    command_.add_flag(names, into, means);
+void options::only_flag(const std::string& names, const std::string& description, bool& into) {
+    command_.add_flag(names, into, description);
 }
 
-void options::take(known& each, const std::vector<std::string>& values, source from,
+void options::read(known& each, const std::vector<std::string>& values, source from,
                    const std::string& place) {
     for (const std::string& value : values) {
         try {
-            each.take(value);
+            each.parse(value);
         } catch (const invalid_argument& error) {
             const std::string named = from == source::file ? place + ": " + each.name : place;
             throw invalid_argument(named + " is '" + shown(value, 200) + "'; " + error.what());
@@ -170,7 +172,7 @@ void options::take(known& each, const std::vector<std::string>& values, source f
     found_.push_back({each.name, joined(values, "; "), from, place});
 }
 
-void options::take(std::span<const config_entry> file) {
+void options::read(std::span<const config_entry> file) {
     check_names(file);
     for (known& each : all_) {
         const char* const variable =
@@ -178,11 +180,11 @@ void options::take(std::span<const config_entry> file) {
         const auto entry = std::find_if(file.begin(), file.end(), [&](const config_entry& one) {
             return one.section == section() && one.key == each.name;
         });
-        if (!each.said.empty()) {
-            const bool is_placed = !each.text.names.starts_with("-");
-            take(each, each.said, source::flag, (is_placed ? "" : "--") + each.name);
+        if (!each.given.empty()) {
+            const bool is_positional = !each.text.names.starts_with("-");
+            read(each, each.given, source::flag, (is_positional ? "" : "--") + each.name);
         } else if (variable != nullptr && *variable != '\0') {
-            take(each,
+            read(each,
                  each.text.is_list ? split(variable, ';') : std::vector<std::string>{variable},
                  source::variable, each.variable);
         } else if (entry != file.end()) {
@@ -190,7 +192,7 @@ void options::take(std::span<const config_entry> file) {
                 throw invalid_argument(entry->place + ": " + each.name +
                                        " is a list; it must be one value");
             }
-            take(each, entry->values, source::file, entry->place);
+            read(each, entry->values, source::file, entry->place);
         } else {
             found_.push_back({each.name, each.text.preset, source::none, ""});
         }

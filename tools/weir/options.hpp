@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The options of a command, from flags, the environment and the configuration file, in this order:
-// the first that says something counts. CLI11 splits the command line and writes the help; values
-// are read here, so that whatever is wrong with one is said in the same words, with where it came
-// from and what would be right.
+// The options of a command. Flags take precedence over environment variables, those over the
+// configuration file. CLI11 splits the command line and writes the help; values are parsed here, so
+// that an error has the same form whatever the source: place, value, what is expected.
 #pragma once
 
 #include "config_file.hpp"
@@ -26,41 +25,41 @@ namespace weir::program {
 
 enum class source : unsigned char { none, file, variable, flag };
 
-// How an option is called and explained.
+// The name of an option and its line in the help.
 struct option_text {
-    std::string names;   // '-l,--listen', or 'kind' for one that is known by its place
-    std::string takes;   // 'ADDRESS'
-    std::string means;   // in the help
-    std::string preset;  // in the help, and where values are listed
+    std::string names;        // '-l,--listen', or 'kind' for a positional argument
+    std::string placeholder;  // 'ADDRESS'
+    std::string description;
+    std::string preset;  // the default, as the help and --check show it
     bool is_list = false;
     bool is_required = false;
 };
 
 class options {
 public:
-    // Takes one value, and throws invalid_argument 'it must be ...' if it is not right.
-    using taker = std::function<void(const std::string&)>;
+    // Parses one value; throws invalid_argument 'it must be ...' if it is invalid.
+    using parser = std::function<void(const std::string&)>;
 
-    // With variables: each option also has one, WEIR_<NAME>.
+    // has_variables: each option can also be given as WEIR_<NAME>.
     options(CLI::App& command, bool has_variables);
     options(const options&) = delete;
     options& operator=(const options&) = delete;
 
-    void value(option_text text, taker take);
+    void value(option_text text, parser parse);
     void text(option_text text, std::string& into);
     void texts(option_text text, std::vector<std::string>& into);
     void choice(option_text text, std::string& into, std::initializer_list<const char*> all);
     template <class Number>
     void number(option_text text, Number& into, double least, double most);
     void flag(option_text text, bool& into);
-    // For the command line alone.
+    // On the command line only.
     void only_flag(const std::string& names, const std::string& means, bool& into);
-    // Of the options that follow.
-    void set_variables(bool has_them) { has_variables_ = has_them; }
+    // For the options added from now on.
+    void set_variables(bool has_variables) { has_variables_ = has_variables; }
 
-    // Takes what was said. Throws invalid_argument.
-    void take(std::span<const config_entry> file);
-    // Only whether the names in the file are known here.
+    // Parses all values. Throws invalid_argument.
+    void read(std::span<const config_entry> file);
+    // Throws invalid_argument if the file has a name in this section that is not an option.
     void check_names(std::span<const config_entry> file) const;
 
     struct found {
@@ -79,13 +78,13 @@ private:
         option_text text;
         std::string name;      // 'listen'
         std::string variable;  // empty: none
-        taker take;
+        parser parse;
         CLI::Option* option = nullptr;
-        std::vector<std::string> said;
+        std::vector<std::string> given;
         bool is_flag = false;
     };
-    known& add(option_text text, taker take);
-    void take(known& each, const std::vector<std::string>& values, source from,
+    known& add(option_text text, parser parse);
+    void read(known& each, const std::vector<std::string>& values, source from,
               const std::string& place);
 
     CLI::App& command_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The build embeds the dashboard where it has the tools to make it.
 
 #include "page.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files of the dashboard, where it was built in.
+// The files of the dashboard that were built into the program.
 #pragma once
 
 #include <weir/http/assets.hpp>
@@ -8,7 +8,7 @@
 
 namespace weir::program {
 
-// Empty without npm: the service then says how to get it.
+// Empty if the build had no npm: the service then serves a page that says how to get it.
 std::span<const http::asset> page();
 
 }  // namespace weir::program

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Every failure becomes a remote_error with the service's own words where it has some.
 
 #include "remote.hpp"
 
@@ -13,10 +14,10 @@ namespace weir::program {
 
 namespace {
 
-constexpr std::size_t most_answer = 64 << 20;
+constexpr std::size_t max_answer_bytes = 64 << 20;
 
-// What a problem+json says, or the beginning of whatever came.
-std::string words_of(std::string_view body) {
+// The detail of a problem+json, or the beginning of the body.
+std::string detail_of(std::string_view body) {
     try {
         const boost::json::value value = http::parse_json(body);
         if (const auto detail = http::optional_member<std::string>(value, "detail")) {
@@ -30,8 +31,8 @@ std::string words_of(std::string_view body) {
     return std::string(body.substr(0, 200));
 }
 
-// All that goes wrong in a task service is told in this form.
-bool speaks_as_ours(const http::client_response& answer) {
+// A task service reports every error in this form.
+bool is_from_a_service(const http::client_response& answer) {
     const auto type = answer.headers().find("Content-Type");
     return type.has_value() && type->starts_with("application/problem+json");
 }
@@ -55,35 +56,36 @@ std::string remote::events_url(std::string_view query) const {
 }
 
 task<boost::json::value> remote::get(std::string path) {
-    return ask(http::client_request(http::method::get, url_ + path));
+    return send(http::client_request(http::method::get, url_ + path));
 }
 
 task<boost::json::value> remote::post(std::string path, boost::json::value body) {
-    http::client_request wanted(http::method::post, url_ + path);
-    wanted.set_body(http::to_json(body), "application/json");
-    return ask(std::move(wanted));
+    http::client_request request(http::method::post, url_ + path);
+    request.set_body(http::to_json(body), "application/json");
+    return send(std::move(request));
 }
 
-task<boost::json::value> remote::ask(http::client_request wanted) {
+task<boost::json::value> remote::send(http::client_request request) {
     if (!token_.empty()) {
-        wanted.set_bearer(token_);
+        request.set_bearer(token_);
     }
     std::string failure;
     try {
-        http::client_response answer = co_await client_.send(std::move(wanted));
-        const std::string body = co_await answer.text(most_answer);
+        http::client_response answer = co_await client_.send(std::move(request));
+        const std::string body = co_await answer.text(max_answer_bytes);
         if (http::is_success(answer.status())) {
             co_return http::parse_json(body);
         }
         failure =
             std::to_string(http::number_of(answer.status())) + ": " +
-            shown(body.empty() ? std::string(http::reason_of(answer.status())) : words_of(body),
+            shown(body.empty() ? std::string(http::reason_of(answer.status())) : detail_of(body),
                   2000);
         if (answer.status() == http::status::unauthorized) {
-            failure += token_.empty() ? " (give a token with --token-file or WEIR_TOKEN)"
-                                      : " (the token of --token-file or WEIR_TOKEN is another)";
-        } else if (answer.status() == http::status::not_found && !speaks_as_ours(answer)) {
-            failure += ": " + url_ + " is no task service" + how_to_reach;
+            failure += token_.empty()
+                           ? " (give a token with --token-file or WEIR_TOKEN)"
+                           : " (the token of --token-file or WEIR_TOKEN is not valid here)";
+        } else if (answer.status() == http::status::not_found && !is_from_a_service(answer)) {
+            failure += ": " + url_ + " is not a task service" + how_to_reach;
         }
     } catch (const http::transport_error& error) {
         failure = std::string(error.what()) + how_to_reach;

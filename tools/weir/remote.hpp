@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The service as the other commands see it.
+// The service as a client sees it: what submit, status and watch talk to.
 #pragma once
 
 #include "settings.hpp"
@@ -15,7 +15,7 @@
 
 namespace weir::program {
 
-// The service refused, or could not be reached: what() says what to do.
+// The service refused the request or cannot be reached; what() says what to do.
 class remote_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -24,18 +24,18 @@ public:
 class remote {
 public:
     static constexpr const char* how_to_reach =
-        " (start a service with `weir serve`, or say where it is with --server or WEIR_SERVER)";
+        " (start a service with `weir serve`, or give its address with --server or WEIR_SERVER)";
 
     explicit remote(const remote_settings& settings);
 
     task<boost::json::value> get(std::string path);
     task<boost::json::value> post(std::string path, boost::json::value body);
-    // Of the feed: 'ws://...'.
+    // The URL of the feed, 'ws://...'.
     std::string events_url(std::string_view query) const;
     const std::string& token() const noexcept { return token_; }
 
 private:
-    task<boost::json::value> ask(http::client_request wanted);
+    task<boost::json::value> send(http::client_request request);
 
     std::string url_;
     std::string token_;

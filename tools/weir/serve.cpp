@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// weir serve: the service, its API and its page in one process. Stopped by SIGTERM or SIGINT, it
-// finishes what it can.
+// weir serve: the service, its API and its dashboard in one process. SIGTERM and SIGINT drain it:
+// running tasks have a time limit to finish.
 
 #include "commands.hpp"
 #include "log.hpp"
-#include "whole_service.hpp"
+#include "service_bundle.hpp"
+#include "startup.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
@@ -33,20 +34,20 @@ namespace {
 
 using service::log_level;
 
-// All addresses of a machine are none that can be asked.
-io::address reachable(const io::address& at) {
+// Wildcard addresses are not connectable; show loopback.
+io::address connectable(const io::address& at) {
     return at.host() == "0.0.0.0" ? io::address::loopback(at.port())
            : at.host() == "::"    ? io::address::loopback_v6(at.port())
                                   : at;
 }
 
-void greet(const io::address& at, const serve_plan& plan) {
+void print_welcome(const io::address& at, const serve_plan& plan) {
     const bool is_local = at.kind() == io::address::family::local;
-    const std::string url = is_local ? "http://localhost" : "http://" + reachable(at).text();
-    const std::string how =
+    const std::string url = is_local ? "http://localhost" : "http://" + connectable(at).text();
+    const std::string curl_options =
         (is_local ? " --unix-socket " + at.path() : "") +
         (plan.tokens.lines.empty() ? "" : " -H \"Authorization: Bearer $WEIR_TOKEN\"");
-    std::printf("weir: listening on %s, tasks are kept in %s\n\n",
+    std::printf("weir: listening on %s, tasks are stored in %s\n\n",
                 is_local ? at.text().c_str() : ("http://" + at.text()).c_str(),
                 plan.database.c_str());
     if (is_local) {
@@ -57,45 +58,46 @@ void greet(const io::address& at, const serve_plan& plan) {
     std::printf(
         "  curl%s %s/tasks -H 'Content-Type: application/json' \\\n"
         "       -d '{\"kind\": \"sleep\", \"payload\": {\"seconds\": 5}}'\n\n",
-        how.c_str(), url.c_str());
-    if (!is_local && reachable(at).text() != "127.0.0.1:8080") {
+        curl_options.c_str(), url.c_str());
+    if (!is_local && connectable(at).text() != "127.0.0.1:8080") {
         std::printf("  export WEIR_SERVER=%s    # for weir submit, status and watch\n\n",
                     url.c_str());
     }
     std::fflush(stdout);
 }
 
-// `weir ps` is a help, not a need.
+// The service runs also where `weir ps` cannot reach it.
 task<> serve_ps() {
     try {
         co_await io::serve_inspection();
     } catch (const io_error& error) {
-        write_log(log_level::warning, std::string("weir ps will not work: ") + error.what());
+        write_log(log_level::warning, std::string("weir ps is not available: ") + error.what());
     }
 }
 
 task<> serve(const serve_plan& plan) {
     for (const named_command& each : plan.commands_given) {
-        if (const std::string wrong = trouble_with_program(each.words.front()); !wrong.empty()) {
-            write_log(log_level::warning, "the command '" + each.name + "': " + wrong);
+        if (const std::string problem = problem_with_program(each.words.front());
+            !problem.empty()) {
+            write_log(log_level::warning, "the command '" + each.name + "': " + problem);
         }
     }
-    // First: where another service has the address, no database is made.
-    io::listener door = listen_at(plan.at);
+    // Listens first: where another service has the address, no database is created.
+    io::listener listener = listen_at(plan.at);
     std::unique_ptr<service::store> store =
         co_await service::open_sqlite_store(plan.database, plan.store);
-    whole_service all_of_it(*store, plan);
-    http::router app = all_of_it.api(plan);
-    greet(door.local_address(), plan);
-    auto all = [&](task_group& group) -> task<> {
-        group.spawn(http::serve(std::move(door), std::move(app),
+    service_bundle bundle(*store, plan);
+    http::router app = bundle.api(plan);
+    print_welcome(listener.local_address(), plan);
+    auto parts = [&](task_group& group) -> task<> {
+        group.spawn(http::serve(std::move(listener), std::move(app),
                                 {.max_body_bytes = plan.max_body, .server_name = "weir"}),
                     {.name = "http"});
-        group.spawn(all_of_it.tasks.run(), {.name = "service"});
+        group.spawn(bundle.tasks.run(), {.name = "service"});
         group.spawn(serve_ps(), {.name = "inspection"});
         co_return;
     };
-    co_await with_group(all);
+    co_await with_group(parts);
 }
 
 }  // namespace
@@ -105,13 +107,13 @@ int run_serve(const serve_settings& settings) {
     const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
     service::check_exposure(plan.at, {.tokens = tokens});
     for (const char* const secret : {"WEIR_TOKEN", "WEIR_WEBHOOK_KEY", "CREDENTIALS_DIRECTORY"}) {
-        ::unsetenv(secret);  // not for the programs that tasks run
+        ::unsetenv(secret);  // programs run by tasks must not see them
     }
     set_up_log(settings.log_format, settings.log_level);
     plan.service.log = &write_log;
-    loop_options how;
-    how.shutdown_deadline = plan.service.drain_limit + std::chrono::seconds(10);
-    return weir::run_main(serve(plan), std::move(how));
+    loop_options options;
+    options.shutdown_deadline = plan.service.drain_limit + std::chrono::seconds(10);
+    return weir::run_main(serve(plan), std::move(options));
 }
 
 }  // namespace weir::program

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Secrets come from files or the environment, never from flags: those can be read by everybody on
-// the machine.
+// Secrets come from files or the environment, never from flags, which every user of the machine can
+// read.
 
 #include "settings.hpp"
 
@@ -31,22 +31,21 @@ std::chrono::seconds hours(double number) {
         std::chrono::duration<double, std::ratio<3600>>(number));
 }
 
-// Throws invalid_argument for what it is not.
+// Adds what is expected to the message of an invalid_argument.
 template <class Check>
-void check_value(const char* what_is_right, Check check) {
+void check_value(const char* expected, Check check) {
     try {
         check();
     } catch (const invalid_argument& error) {
-        throw invalid_argument(std::string("it must be ") + what_is_right + " (" + error.what() +
-                               ")");
+        throw invalid_argument(std::string("it must be ") + expected + " (" + error.what() + ")");
     }
 }
 
-// 'localhost:8080' and '8080' are what people write; both are this machine alone.
+// Also accepts 'localhost:8080' and '8080', for loopback.
 io::address listen_address(const std::string& text) {
     constexpr const char* what =
         "an address and a port such as 127.0.0.1:8080, [::1]:8080 or unix:/run/weir.sock; port 0 is"
-        " any that is free";
+        " any free one";
     io::address found;
     check_value(what, [&] {
         const bool is_port = text.find_first_not_of("0123456789") == std::string::npos;
@@ -60,7 +59,7 @@ io::address listen_address(const std::string& text) {
 }
 
 // 'name=program argument...', split at blanks.
-named_command command_of(const std::string& text) {
+named_command parse_command(const std::string& text) {
     const std::size_t equals = text.find('=');
     named_command found;
     if (equals != std::string::npos && equals != 0) {
@@ -72,7 +71,7 @@ named_command command_of(const std::string& text) {
     }
     if (found.words.empty()) {
         throw invalid_argument(
-            "it must be NAME=PROGRAM, with first arguments if need be, such as"
+            "it must be NAME=PROGRAM, with arguments if needed, such as"
             " 'thumbnail=/usr/local/bin/thumbnail --stdin'");
     }
     return found;
@@ -93,7 +92,7 @@ void check_origin(const std::string& text) {
     const std::optional<http::url> parsed = http::url::try_parse(text);
     if (!parsed || parsed->origin().empty() || parsed->target() != "/") {
         throw invalid_argument(
-            "it must be an origin, scheme and host and perhaps a port, such as"
+            "it must be an origin (scheme, host, optional port) such as"
             " https://tasks.example.com");
     }
 }
@@ -207,74 +206,80 @@ void add_options(options& to, serve_settings& settings) {
     };
     to.value({"-l,--listen", "ADDRESS", "Address and port", "127.0.0.1:8080"},
              [&](const std::string& text) { settings.listen = listen_address(text); });
-    to.text({"-d,--database", "FILE", "Where tasks are kept", ""}, settings.database);
-    to.number({"-w,--workers", "COUNT", "Tasks that run at a time", "256"}, settings.workers, 1,
-              100'000);
-    to.number({"--timeout", "SECONDS", "Longest run of a task that names no timeout", number(600)},
-              settings.timeout, 0.001, year);
-    to.number({"--lease", "SECONDS", "Silence after which others take over a node's tasks", "10"},
+    to.text({"-d,--database", "FILE", "File in which tasks are stored", ""}, settings.database);
+    to.number({"-w,--workers", "COUNT", "Tasks that run at the same time", "256"}, settings.workers,
+              1, 100'000);
+    to.number(
+        {"--timeout", "SECONDS", "Time limit of a run, unless the task has its own", number(600)},
+        settings.timeout, 0.001, year);
+    to.number({"--lease", "SECONDS",
+               "Time without a heartbeat after which other nodes take over tasks", "10"},
               settings.lease, 0.1, year);
-    to.number({"--drain", "SECONDS", "That running tasks have when the service is stopped", "25"},
+    to.number({"--drain", "SECONDS", "Time that running tasks have to finish on shutdown", "25"},
               settings.drain, 0.001, year);
-    to.number({"--keep-completed", "HOURS", "For which completed tasks are kept", "24"},
+    to.number({"--keep-completed", "HOURS", "How long completed tasks are kept", "24"},
               settings.keep_completed, 0, century);
-    to.number({"--keep-failed", "HOURS", "For which failed tasks are kept", "720"},
+    to.number({"--keep-failed", "HOURS", "How long failed tasks are kept", "720"},
               settings.keep_failed, 0, century);
-    to.number({"--keep-cancelled", "HOURS", "For which cancelled tasks are kept", "168"},
+    to.number({"--keep-cancelled", "HOURS", "How long cancelled tasks are kept", "168"},
               settings.keep_cancelled, 0, century);
-    to.number({"--max-queues", "COUNT", "Queues there may be; more are refused", "1000"},
-              settings.max_queues, 1, 1'000'000);
-    to.number({"--max-body", "BYTES", "Largest request", "1048576"}, settings.max_body, 1, 1e12);
-    to.text({"--token-file", "FILE",
-             "Tokens that open the API, one a line (or WEIR_TOKEN); without any, only this machine"
-             " gets in",
-             ""},
-            settings.token_file);
-    to.value({"--origin", "ORIGIN", "Pages from there may use the API, besides its own", "", true},
+    to.number({"--max-queues", "COUNT", "Maximum number of queues", "1000"}, settings.max_queues, 1,
+              1'000'000);
+    to.number({"--max-body", "BYTES", "Maximum size of a request body", "1048576"},
+              settings.max_body, 1, 1e12);
+    to.text(
+        {"--token-file", "FILE",
+         "Tokens for the API, one per line (or WEIR_TOKEN); without tokens only this machine has"
+         " access",
+         ""},
+        settings.token_file);
+    to.value({"--origin", "ORIGIN", "Allow pages of this origin to use the API, besides its own",
+              "", true},
              [&](const std::string& text) {
                  check_origin(text);
                  settings.origins.push_back(text);
              });
-    to.texts(
-        {"--name", "HOST", "Name of this machine that requests may use, besides localhost", ""},
-        settings.names);
+    to.texts({"--name", "HOST", "Name of this machine in requests, besides localhost", ""},
+             settings.names);
     to.value({"--allow-address", "RANGE|HOST",
-              "Deliveries may go there, though it is not public (10.0.0.0/8)", "", true},
+              "Allow deliveries to this address although it is not public (10.0.0.0/8)", "", true},
              [&](const std::string& text) { allow_address(settings.filter, text); });
     to.texts({"--webhook-key-file", "FILE",
-              "Keys 'whsec_...' that sign deliveries, one a line (or WEIR_WEBHOOK_KEY)", ""},
+              "Keys 'whsec_...' that sign deliveries, one per line (or WEIR_WEBHOOK_KEY)", ""},
              settings.webhook_key_files);
-    to.value({"--allow-command", "NAME=PROGRAM", "What tasks of the kind 'exec' may run", "", true},
+    to.value({"--allow-command", "NAME=PROGRAM", "Allow tasks of kind 'exec' to run this program",
+              "", true},
              [&](const std::string& text) {
-                 named_command found = command_of(text);
+                 named_command found = parse_command(text);
                  for (const named_command& each : settings.commands) {
                      if (each.name == found.name) {
-                         throw invalid_argument("it must be another name: '" + found.name +
+                         throw invalid_argument("the name must be unique: '" + found.name +
                                                 "' was given before");
                      }
                  }
                  settings.commands.push_back(std::move(found));
              });
-    to.number({"--host-rate", "COUNT", "Deliveries a second to one host", "50"}, settings.host_rate,
-              0.001, 1e6);
-    to.number({"--host-concurrency", "COUNT", "Deliveries at a time to one host", "16"},
+    to.number({"--host-rate", "COUNT", "Deliveries per second to one host", "50"},
+              settings.host_rate, 0.001, 1e6);
+    to.number({"--host-concurrency", "COUNT", "Concurrent deliveries to one host", "16"},
               settings.host_concurrency, 1, 100'000);
-    to.choice({"--log-format", "", "How the log on standard error is written", ""},
-              settings.log_format, {"text", "json"});
-    to.choice({"--log-level", "", "What is worth a line", ""}, settings.log_level,
+    to.choice({"--log-format", "", "Format of the log on standard error", ""}, settings.log_format,
+              {"text", "json"});
+    to.choice({"--log-level", "", "Least severe level that is logged", ""}, settings.log_level,
               {"debug", "info", "warning", "error"});
-    to.only_flag("--check", "Say whether all is in order, and change nothing", settings.only_check);
+    to.only_flag("--check", "Check the settings and the database without changing anything",
+                 settings.only_check);
 }
 
 void add_options(options& to, remote_settings& settings) {
     to.set_variables(true);
-    to.value({"-s,--server", "URL", "Where the service is", settings.url},
+    to.value({"-s,--server", "URL", "Address of the service", settings.url},
              [&](const std::string& text) {
                  check_value("a URL such as http://127.0.0.1:8080",
                              [&] { static_cast<void>(http::url::parse(text)); });
                  settings.url = text;
              });
-    to.text({"--token-file", "FILE", "With a token in its first line (or WEIR_TOKEN)", ""},
+    to.text({"--token-file", "FILE", "File with a token in its first line (or WEIR_TOKEN)", ""},
             settings.token_file);
     to.set_variables(false);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the command line, the environment and the configuration file say.
+// The settings of the commands, as given by the command line, the environment and the configuration
+// file.
 #pragma once
 
 #include "options.hpp"
@@ -37,7 +38,7 @@ struct serve_settings {
     std::string token_file;
     source tokens_from = source::none;
     std::vector<std::string> origins;
-    std::vector<std::string> names;  // for this machine
+    std::vector<std::string> names;  // of this machine
     http::address_filter filter = http::address_filter::public_only();
     std::vector<std::string> webhook_key_files;
     source keys_from = source::none;
@@ -47,20 +48,20 @@ struct serve_settings {
     std::string log_format = "text";
     std::string log_level = "info";
     bool only_check = false;
-    std::vector<options::found> found;  // each of these, and where it came from
+    std::vector<options::found> found;  // every option with its source
 };
 void add_options(options& to, serve_settings& settings);
 
 struct secrets {
     std::vector<std::string> lines;
-    std::string place;  // empty: there are none
+    std::string place;  // empty: none were found
 };
-// From the file, if a flag or a variable named it; from WEIR_TOKEN; from the file, if the
-// configuration named it; or from the credential 'token' that systemd passes on.
+// The first of: the file, if a flag or a variable names it; WEIR_TOKEN; the file, if the
+// configuration names it; the credential 'token' passed on by systemd.
 secrets find_tokens(const std::string& file, source from);
 
-// The same, with what lies in files. Throws invalid_argument that names the option and what would
-// be right.
+// The settings with the contents of the files they name. Throws invalid_argument that names the
+// option and what is expected.
 struct serve_plan {
     explicit serve_plan(const serve_settings& settings);
 
@@ -81,7 +82,7 @@ struct serve_plan {
     std::size_t host_concurrency;
 };
 
-// Where the service is that the other commands talk to.
+// The address of the service for the commands that talk to one.
 struct remote_settings {
     std::string url = "http://127.0.0.1:8080";
     std::string token_file;
@@ -89,7 +90,7 @@ struct remote_settings {
 };
 void add_options(options& to, remote_settings& settings);
 
-// The lines of a file that are not empty. Throws invalid_argument if it cannot be read.
+// The lines of a file that are not empty. Throws invalid_argument if it cannot be read or has none.
 std::vector<std::string> lines_of(const std::string& path, std::string_view option);
 
 }  // namespace weir::program

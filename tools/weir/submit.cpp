@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir submit and weir status.
+// weir submit: sends a task, and waits for its end if asked to. weir status: queues, or one task.
 
 #include "commands.hpp"
 #include "remote.hpp"
@@ -25,7 +25,7 @@ std::string text_of(const json::value& task, std::string_view member) {
     return http::optional_member<std::string>(task, member).value_or("");
 }
 
-bool is_over(std::string_view state) {
+bool has_ended(std::string_view state) {
     return state == "completed" || state == "failed" || state == "cancelled";
 }
 
@@ -42,12 +42,12 @@ json::value payload_of(const std::string& given) {
 }
 
 json::object request_of(const submit_settings& settings) {
-    json::object asked;
-    asked["kind"] = settings.kind;
-    asked["payload"] = payload_of(settings.payload);
+    json::object request;
+    request["kind"] = settings.kind;
+    request["payload"] = payload_of(settings.payload);
     const auto add_text = [&](std::string_view name, const std::string& value) {
         if (!value.empty()) {
-            asked[name] = value;
+            request[name] = value;
         }
     };
     add_text("queue", settings.queue);
@@ -55,7 +55,7 @@ json::object request_of(const submit_settings& settings) {
     add_text("flow_key", settings.flow_key);
     const auto add_number = [&](std::string_view name, const auto& value) {
         if (value.has_value()) {
-            asked[name] = *value;
+            request[name] = *value;
         }
     };
     add_number("priority", settings.priority);
@@ -67,9 +67,9 @@ json::object request_of(const submit_settings& settings) {
         for (const std::string& tag : settings.tags) {
             tags.emplace_back(tag);
         }
-        asked["tags"] = std::move(tags);
+        request["tags"] = std::move(tags);
     }
-    return asked;
+    return request;
 }
 
 void print_task(const json::value& task) {
@@ -110,10 +110,10 @@ task<json::value> wait_for_end(remote& service, const std::string& id) {
         try {
             now = co_await service.get("/tasks/" + id);
         } catch (const remote_error& error) {
-            // The task was taken all the same.
+            // The task exists all the same.
             throw remote_error("task " + id + " was submitted; then: " + error.what());
         }
-        if (is_over(text_of(now, "state"))) {
+        if (has_ended(text_of(now, "state"))) {
             co_return now;
         }
         co_await sleep(pause);
@@ -137,7 +137,7 @@ task<int> submit(const submit_settings& settings) {
 void print_queues(const json::value& all) {
     const json::value* const queues = http::detail::find_member(all, "queues");
     if (queues == nullptr || !queues->is_array() || queues->get_array().empty()) {
-        std::puts("no queues yet: the first task makes one");
+        std::puts("no queues yet: the first task creates one");
         return;
     }
     std::printf("%-20s %10s %10s %12s %10s %10s\n", "queue", "pending", "running", "completed",
@@ -167,7 +167,7 @@ task<int> show_status(const status_settings& settings) {
     } else {
         print_task(answer);
     }
-    const bool is_failure = !settings.id.empty() && is_over(text_of(answer, "state"));
+    const bool is_failure = !settings.id.empty() && has_ended(text_of(answer, "state"));
     co_return is_failure ? exit_code_of(answer) : 0;
 }
 
@@ -175,20 +175,22 @@ task<int> show_status(const status_settings& settings) {
 
 void add_options(options& to, submit_settings& settings) {
     constexpr double year = 366 * 24 * 3600;
-    to.text({"kind", "KIND", "Which handler is to run it", "", false, true}, settings.kind);
-    to.text({"payload", "JSON", "For the handler; - for standard input", ""}, settings.payload);
+    to.text({"kind", "KIND", "Kind of the task: the handler that runs it", "", false, true},
+            settings.kind);
+    to.text({"payload", "JSON", "Payload for the handler; - reads standard input", ""},
+            settings.payload);
     add_options(to, settings.to);
     to.text({"-q,--queue", "NAME", "Queue", "default"}, settings.queue);
-    to.number({"-p,--priority", "NUMBER", "Higher first", "0"}, settings.priority, -1000, 1000);
-    to.number({"--delay", "SECONDS", "Before it may run", ""}, settings.delay, 0, 100 * year);
-    to.number({"--timeout", "SECONDS", "That one run may take", ""}, settings.timeout, 0.001, year);
-    to.number({"--attempts", "COUNT", "How often it is tried", ""}, settings.attempts, 1,
+    to.number({"-p,--priority", "NUMBER", "Higher runs first", "0"}, settings.priority, -1000,
+              1000);
+    to.number({"--delay", "SECONDS", "Delay before it may run", ""}, settings.delay, 0, 100 * year);
+    to.number({"--timeout", "SECONDS", "Time limit of one run", ""}, settings.timeout, 0.001, year);
+    to.number({"--attempts", "COUNT", "Maximum number of attempts", ""}, settings.attempts, 1,
               1'000'000);
     to.text({"--key", "KEY", "Idempotency key: the same key makes no second task", ""},
             settings.key);
     to.text({"--flow-key", "KEY", "Tasks with the same key share limits", ""}, settings.flow_key);
-    to.texts({"-t,--tag", "TAG", "To find it by; several are possible: -t a -t b", ""},
-             settings.tags);
+    to.texts({"-t,--tag", "TAG", "Tag to find it by; can be repeated", ""}, settings.tags);
     to.flag(
         {"-W,--wait", "", "Wait for its end and show it; exit code 3 if it did not complete", ""},
         settings.wait);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What comes from the service may hold anything: all of it is made fit for a terminal first.
+// Everything the service sends is made safe for the terminal first.
 
 #include "task_view.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t most_open = 5000;
+constexpr std::size_t max_open = 5000;
 constexpr int bar_width = 20;
 
 std::string text_of(const json::value& from, std::string_view member) {
@@ -42,7 +42,7 @@ std::string format(const char* pattern, Values... values) {
     return line;
 }
 
-// Of the feed's 'at', in UTC: the time of day.
+// The time of day, UTC, of the feed's 'at'.
 std::string clock_of(const std::string& at) {
     return at.size() > 19 ? at.substr(11, 8) : std::string(8, ' ');
 }
@@ -61,7 +61,7 @@ void task_view::take(const json::value& message) {
     } else if (type == "stats") {
         take_stats(message);
     } else if (type == "error") {
-        set_trouble(text_of(message, "detail"));
+        set_problem(text_of(message, "detail"));
     }
 }
 
@@ -86,10 +86,10 @@ void task_view::take_task(const json::value& task) {
     if (state == "completed" || state == "failed" || state == "cancelled") {
         open_.erase(id);
         ended_.push_front(std::move(line));
-        ended_.resize(std::min(ended_.size(), most_ended));
+        ended_.resize(std::min(ended_.size(), max_ended));
     } else {
         open_[id] = std::move(now);
-        if (open_.size() > most_open) {
+        if (open_.size() > max_open) {
             open_.erase(open_.begin());
         }
     }
@@ -104,29 +104,29 @@ void task_view::take_stats(const json::value& stats) {
         number_of(rates, "failed"), number_of(wait, "p50") * 1000);
 }
 
-void task_view::set_connected(bool is_so) {
-    if (is_plain_ && is_so && !told_.empty()) {
+void task_view::set_connected(bool is_connected) {
+    if (is_plain_ && is_connected && !printed_.empty()) {
         std::fprintf(stderr, "weir: connected to %s\n", server_.c_str());
     }
-    is_connected_ = is_so;
-    if (is_so) {
+    is_connected_ = is_connected;
+    if (is_connected) {
         was_connected_ = true;
-        trouble_.clear();
-        told_.clear();
-        open_.clear();  // what happened meanwhile is not known
+        problem_.clear();
+        printed_.clear();
+        open_.clear();  // changes in the meantime were missed
     }
 }
 
-// What is the same as before is not printed again: a service may be away for long.
-void task_view::set_trouble(std::string_view words) {
-    trouble_ = shown(words, 400);
-    if (is_plain_ && trouble_ != told_) {
-        std::fprintf(stderr, "weir: %s\n", trouble_.c_str());
-        told_ = trouble_;
+// The same message is not printed again: a service may be away for long.
+void task_view::set_problem(std::string_view message) {
+    problem_ = shown(message, 400);
+    if (is_plain_ && problem_ != printed_) {
+        std::fprintf(stderr, "weir: %s\n", problem_.c_str());
+        printed_ = problem_;
     }
 }
 
-// Line by line over the last picture: clearing all first would flicker.
+// Overwrites the last screen line by line: clearing it first would flicker.
 std::string task_view::paint(std::size_t columns, std::size_t rows) const {
     std::string screen = "\x1b[H";
     std::size_t left = std::max<std::size_t>(rows, 4) - 1;
@@ -139,22 +139,22 @@ std::string task_view::paint(std::size_t columns, std::size_t rows) const {
         }
     };
     const std::string_view state = is_connected_    ? ""
-                                   : was_connected_ ? "  (not connected, trying again)"
+                                   : was_connected_ ? "  (not connected, retrying)"
                                                     : "  (connecting)";
     add("weir watch  " + server_ + std::string(state), "\x1b[1m");
-    if (!trouble_.empty()) {
-        add(trouble_, "\x1b[31m");
+    if (!problem_.empty()) {
+        add(problem_, "\x1b[31m");
     }
     add(numbers_);
     add("");
     std::size_t running = 0;
     std::size_t waiting = 0;
     std::vector<std::string> lines;
-    const std::size_t most = left * 2 / 3;
+    const std::size_t max_lines = left * 2 / 3;
     for (const auto& [id, task] : open_) {
         if (task.status != "running" && task.status != "cancelling") {
             ++waiting;
-        } else if (running++ < most) {
+        } else if (running++ < max_lines) {
             lines.push_back(in_columns(id, 13) + "  " + in_columns(task.kind, 16) + "  " +
                             in_columns(task.queue, 16) + "  [" + bar(task.progress) +
                             format("] %3.0f%%  ", task.progress * 100) + task.message);
@@ -164,13 +164,13 @@ std::string task_view::paint(std::size_t columns, std::size_t rows) const {
         return is_connected_ ? std::to_string(count) : std::string("?");
     };
     add("running " + number(running) + ", waiting " + number(waiting) +
-            " (of those that were seen to change)",
+            " (of the tasks seen to change)",
         "\x1b[2m");
     for (const std::string& line : lines) {
         add(line);
     }
     add("");
-    add(ended_.empty() ? "nothing has ended yet; ^C ends this" : "ended last (UTC)", "\x1b[2m");
+    add(ended_.empty() ? "no task has ended yet; ^C quits" : "recently ended (UTC)", "\x1b[2m");
     for (const std::string& line : ended_) {
         add(line);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// UTF-8 is read by hand, since what is wrong with it must not stop a line of a log. How wide a
-// character is, a terminal decides; the ranges here are those that nearly all agree on.
+// UTF-8 is decoded by hand, since invalid bytes must not suppress a line of a log. The width of a
+// character depends on the terminal; these ranges are the ones that nearly all agree on.
 
 #include "text.hpp"
 
@@ -21,7 +21,7 @@ struct character {
     bool is_valid = false;
 };
 
-// The first of a text that is not empty.
+// The first character of a text that is not empty.
 character first_of(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -59,12 +59,12 @@ bool is_in(std::uint32_t code, const range (&ranges)[Size]) {
                        [&](const range& each) { return code >= each.first && code <= each.last; });
 }
 
-// Codes that terminals obey, line ends, and what changes the direction of all that follows.
-bool is_command(std::uint32_t code) {
-    static constexpr range commands[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+// Control characters of terminals, line ends, and characters that change the direction of writing.
+bool is_control(std::uint32_t code) {
+    static constexpr range controls[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
                                          {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
                                          {0xfeff, 0xfeff}};
-    return is_in(code, commands);
+    return is_in(code, controls);
 }
 
 std::size_t width_of(std::uint32_t code) {
@@ -90,15 +90,15 @@ std::size_t width_of(std::string_view text) {
 
 }  // namespace
 
-std::string shown(std::string_view text, std::size_t most) {
+std::string shown(std::string_view text, std::size_t max_bytes) {
     std::string line;
-    line.reserve(std::min(text.size(), most));
+    line.reserve(std::min(text.size(), max_bytes));
     for (std::size_t i = 0; i < text.size();) {
         const character next = first_of(text.substr(i));
         const std::string_view bytes = !next.is_valid          ? "?"
-                                       : is_command(next.code) ? " "
+                                       : is_control(next.code) ? " "
                                                                : text.substr(i, next.size);
-        if (line.size() + bytes.size() > most) {
+        if (line.size() + bytes.size() > max_bytes) {
             break;
         }
         line += bytes;
@@ -138,7 +138,7 @@ std::string json_for_terminal(std::string_view json) {
         const character next = first_of(json.substr(i));
         if (!next.is_valid) {
             text += '?';
-        } else if (next.code >= 0x7f && is_command(next.code)) {
+        } else if (next.code >= 0x7f && is_control(next.code)) {
             text += "\\u";
             for (int shift = 12; shift >= 0; shift -= 4) {
                 text += digits[next.code >> shift & 15];
@@ -155,8 +155,7 @@ std::string json_string(std::string_view text) {
     return json_for_terminal(http::to_json(boost::json::string(text)));
 }
 
-// Of Damerau and Levenshtein: letters that are missing, too many, wrong, or have changed places
-// with the next.
+// The Damerau-Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<std::size_t>> cost(a.size() + 1,
                                                std::vector<std::size_t>(b.size() + 1));

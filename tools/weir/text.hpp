@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts of others, for terminals and logs: whatever they hold, they stay on their line and command
-// nothing.
+// Text from clients, made safe for terminals and logs: it stays on its line and has no control
+// characters.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,28 @@
 
 namespace weir::program {
 
-// On one line: what terminals obey, what turns the direction of writing and what ends lines becomes
-// a blank, what is no UTF-8 a '?'. Of more bytes than that, as many whole characters as fit.
-std::string shown(std::string_view text, std::size_t most = std::string_view::npos);
+// On one line: control characters, line ends and characters that change the direction of writing
+// become blanks, invalid UTF-8 becomes '?'. Cut to the whole characters that fit into max_bytes.
+std::string shown(std::string_view text, std::size_t max_bytes = std::string_view::npos);
 
-// A text that was shown(), in exactly that many columns: filled with blanks, or cut with '…' at its
-// end.
+// A result of shown() in exactly that many columns: padded with blanks, or cut with '…' at its end.
 std::string in_columns(std::string_view text, std::size_t columns);
-// The same without blanks.
+// The same without padding.
 std::string at_most(std::string_view text, std::size_t columns);
 
-// A JSON string, of valid UTF-8 and with nothing in it that terminals obey.
+// A JSON string in valid UTF-8 without control characters of terminals.
 std::string json_string(std::string_view text);
-// The same for a whole document that is JSON already.
+// The same for a whole JSON document.
 std::string json_for_terminal(std::string_view json);
 
-// How many letters must be changed to make one out of the other.
+// The number of letters to change, add, drop or swap to turn one into the other.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The one that is nearest to what was typed; empty if none is near.
+// The name nearest to what was typed; empty if none is near.
 template <class Names>
 std::string_view nearest(std::string_view typed, const Names& names) {
     std::string_view best;
-    std::size_t least = typed.size() < 4 ? 2 : 3;  // one or two letters are wrong, or change places
+    std::size_t least = typed.size() < 4 ? 2 : 3;  // one or two mistakes
     for (const auto& each : names) {
         if (const std::size_t apart = distance(typed, each); apart < least) {
             least = apart;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// weir watch: the feed, as a view that is painted anew a few times a second, or line by line where
-// nobody looks. Comes back by itself when the service was away, and ends when it is told why it may
-// not.
+// weir watch: shows the feed, as a screen that is painted a few times a second, or as lines where
+// standard output is not a terminal. It reconnects when the service was away, and ends when the
+// service refuses for good.
 
 #include "base/base64.hpp"
 #include "commands.hpp"
@@ -33,12 +33,12 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-// The way a token is given where a WebSocket is opened.
+// Browsers cannot set headers of a WebSocket handshake, so the token is a subprotocol.
 std::string token_protocol(const std::string& token) {
     return "weir.token." + weir::base::encode_base64url(token);
 }
 
-// Until the connection ends.
+// Shows the feed until the connection ends.
 task<> follow(const remote& service, const std::string& topic, task_view& view,
               bool& is_connected) {
     const std::string protocol = token_protocol(service.token());
@@ -48,48 +48,47 @@ task<> follow(const remote& service, const std::string& topic, task_view& view,
     }
     const std::string url =
         service.events_url("topic=" + http::encode_component(topic) + "&topic=stats");
-    const ws::connect_options how{.timeout = 10s, .protocols = protocols};
+    const ws::connect_options options{.timeout = 10s, .protocols = protocols};
     co_await ws::with_connection(
         url,
         [&](ws::connection& peer) -> task<> {
             is_connected = true;
             view.set_connected(true);
             for (;;) {
-                const std::optional<ws::message> said = co_await peer.receive();
-                if (!said.has_value()) {
+                const std::optional<ws::message> message = co_await peer.receive();
+                if (!message.has_value()) {
                     co_return;
                 }
-                view.take(http::parse_json(said->text()));
+                view.take(http::parse_json(message->text()));
             }
         },
-        how);
+        options);
 }
 
-// What another attempt cannot mend: a token that is wrong, an address where there is no such
-// service.
+// Retrying cannot help: the token is invalid, or the address is not a task service.
 bool is_final(const ws::handshake_error& refused, bool was_connected) {
     const auto code = static_cast<unsigned>(refused.status());
     if (code == 0) {
-        return !was_connected;  // no HTTP at all: another program, unless ours was there before
+        return !was_connected;  // no HTTP: another program, unless a service answered here before
     }
     return code < 500 && code != 408 && code != 425 && code != 429;
 }
 
-// A refused handshake has no words; an ordinary question to the same service has. Throws
+// A refused handshake carries no message; an ordinary request to the service does. Throws
 // remote_error.
 task<> throw_refused(remote& service, std::string refused) {
-    std::string words;
+    std::string message;
     try {
         co_await service.get("/kinds");
-        words = refused +
-                " (the service answers otherwise: does a proxy before it pass WebSockets on?)";
+        message = refused +
+                  " (the service answers otherwise: does a proxy before it pass WebSockets on?)";
     } catch (const remote_error& error) {
-        words = error.what();
+        message = error.what();
     }
-    throw remote_error(words);
+    throw remote_error(message);
 }
 
-// Until it is stopped, or what the service says makes all further attempts vain.
+// Reconnects until it is cancelled, or the service refuses for good.
 task<> follow_always(remote& service, std::string topic, task_view& view) {
     constexpr clock::duration shortest = 250ms;
     constexpr clock::duration longest = 10s;
@@ -105,27 +104,27 @@ task<> follow_always(remote& service, std::string topic, task_view& view) {
             if (is_final(error, was_connected)) {
                 refused = error.what();
             } else {
-                view.set_trouble(error.what());
+                view.set_problem(error.what());
             }
         } catch (const io_error& error) {
-            view.set_trouble(std::string(error.what()) + remote::how_to_reach);
+            view.set_problem(std::string(error.what()) + remote::how_to_reach);
         } catch (const std::exception& error) {
-            view.set_trouble(error.what());
+            view.set_problem(error.what());
         }
         view.set_connected(false);
         if (!refused.empty()) {
             co_await throw_refused(service, refused);
         }
-        // A connection that has held begins anew; one that is closed again and again does not.
+        // A connection that lasted resets the delay; one that is closed again and again does not.
         pause = weir::now() - begun > longest ? shortest : pause;
-        // Three quarters of it to all: many that watch do not come back at once.
+        // Jitter, 75 to 100 %: many watchers do not reconnect at the same moment.
         std::uniform_real_distribution<double> part(0.75, 1);
         co_await sleep(std::chrono::duration_cast<clock::duration>(pause * part(random)));
         pause = std::min<clock::duration>(pause * 2, longest);
     }
 }
 
-// The whole terminal, for as long as the object; then it is as before.
+// Takes the whole terminal for the lifetime of the object, and restores it.
 class screen {
 public:
     screen() { write("\x1b[?1049h\x1b[?25l"); }
@@ -167,7 +166,7 @@ task<int> watch(const watch_settings& settings) {
 void add_options(options& to, watch_settings& settings) {
     add_options(to, settings.to);
     to.text({"-q,--queue", "NAME", "Only this queue", ""}, settings.queue);
-    to.flag({"--plain", "", "A line for each change, as when the output is no terminal", ""},
+    to.flag({"--plain", "", "A line per change, as when the output is not a terminal", ""},
             settings.plain);
 }
 

@@ -50,11 +50,11 @@ TEST(LimiterSchedules, NoTokenIsLostOrUsedTwice) {
     expect_always([]() -> task<> {
         dice random;
         constexpr weir::decision::gcra_limits limits{.rate = 200, .burst = 4};
-        weir::token_bucket bucket(
-            {.rate = limits.rate,
-             .burst = limits.burst,
-             .max_waiting = 5,
-             .order = random.one_in(2) ? weir::queue_order::newest_first : weir::queue_order::oldest_first});
+        weir::token_bucket bucket({.rate = limits.rate,
+                                   .burst = limits.burst,
+                                   .max_waiting = 5,
+                                   .order = random.one_in(2) ? weir::queue_order::newest_first
+                                                             : weir::queue_order::oldest_first});
         std::vector<grant> used;
         auto use = [&]() -> task<> {
             const double weight = 1 + random.below(4);
@@ -107,10 +107,10 @@ TEST(LimiterSchedules, NoTokenIsLostOrUsedTwice) {
 TEST(LimiterSchedules, TheWindowIsStrictAndForgetsTheCancelled) {
     expect_always([]() -> task<> {
         dice random;
-        weir::sliding_window window(
-            {.limit = 3,
-             .window = 5ms,
-             .order = random.one_in(2) ? weir::queue_order::newest_first : weir::queue_order::oldest_first});
+        weir::sliding_window window({.limit = 3,
+                                     .window = 5ms,
+                                     .order = random.one_in(2) ? weir::queue_order::newest_first
+                                                               : weir::queue_order::oldest_first});
         std::vector<grant> used;
         auto use = [&]() -> task<> {
             const double weight = 1 + random.below(3);

@@ -189,7 +189,7 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
         {{"--log-level", "loud"}, "", {"debug, info, warning, error"}},
         {{"--wokers", "3"}, "", {"did you mean '--workers'?"}},
         {{"--utterly-unknown"}, "", {"'--utterly-unknown'"}},
-        {{"extra"}, "", {"'extra' is too much"}},
+        {{"extra"}, "", {"'extra' is not expected"}},
     };
     for (const auto& each : all) {
         std::vector<std::string> words = {"serve", "--check", "--database", database};
@@ -230,7 +230,7 @@ TEST(Options, MistakesInTheFileAreFoundWithTheirLine) {
         {"[serve]\nlisten = \"127.0.0.1:0\n", {"weir.toml:2", "no end"}},
         {"[serve]\nworkers = [1, 2]\n", {"weir.toml:2", "one value"}},
         {"[serve]\nname = [\"a\"\n", {"weir.toml:3", "missing"}},
-        {"[serve]\nworkers = \"7\" 8\n", {"weir.toml:2", "too much"}},
+        {"[serve]\nworkers = \"7\" 8\n", {"weir.toml:2", "unexpected"}},
         {"[serve\nworkers = 7\n", {"weir.toml:1", "[serve]"}},
         {"[serve]\ndatabase = \"a\\q\"\n", {"weir.toml:2", "after \\"}},
         {"[submit]\nqueu = 'a'\n", {"weir.toml:2", "did you mean 'queue'?", "[submit]"}},

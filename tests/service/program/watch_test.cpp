@@ -131,7 +131,7 @@ TEST(Watch, EndsWhereTryingAgainIsInVain) {
     serving here({}, {"WEIR_TOKEN=correct-horse-battery"});
     const said refused = here.ask("watch", {}, {"WEIR_TOKEN=wrong-horse-battery-staple"});
     EXPECT_EQ(refused.code, 1);
-    EXPECT_TRUE(has(refused.err, "is another")) << refused.err;
+    EXPECT_TRUE(has(refused.err, "is not valid here")) << refused.err;
 }
 
 // In a terminal it paints on a screen of its own, and leaves the terminal as it was.
