@@ -5,7 +5,7 @@
 
 #include "http/client/client_core.hpp"
 #include "http/client/redirect.hpp"
-#include "http/client/upload.hpp"
+#include "http/transfer/upload.hpp"
 
 #include <weir/error.hpp>
 #include <weir/group.hpp>

@@ -2,9 +2,9 @@
 // What is behind http::client: its options, the hosts it talks to, its transfers.
 #pragma once
 
-#include "http/client/curl_multi.hpp"
+#include "http/curl/curl_multi.hpp"
 #include "http/client/host_table.hpp"
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include <weir/http/client.hpp>
 

@@ -2,7 +2,7 @@
 // A response is a transfer whose head has come. Where the whole body is there and plain, text()
 // hands over the buffer that libcurl's callback filled.
 
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include <weir/http/client_error.hpp>
 #include <weir/http/client_response.hpp>

@@ -3,7 +3,7 @@
 // which addresses libcurl has been told.
 #pragma once
 
-#include "http/client/curl_list.hpp"
+#include "http/curl/curl_list.hpp"
 
 #include <weir/awaitable.hpp>
 #include <weir/base/wait_list.hpp>

@@ -2,7 +2,7 @@
 // Which answers lead elsewhere, and what is asked for there.
 #pragma once
 
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include <weir/http/client.hpp>
 

@@ -3,8 +3,8 @@
 // noted, the transfer aborted by the return value, and the rest left to transfer::ended.
 
 #include "http/client/client_core.hpp"
-#include "http/client/transfer.hpp"
-#include "http/client/upload.hpp"
+#include "http/transfer/transfer.hpp"
+#include "http/transfer/upload.hpp"
 
 #include <weir/io/error.hpp>
 

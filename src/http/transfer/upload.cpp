@@ -2,9 +2,9 @@
 // libcurl asks for bytes; when there are none it is paused, and told to go on when the function has
 // written some. The function waits while the buffer is full.
 
-#include "http/client/upload.hpp"
+#include "http/transfer/upload.hpp"
 
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include <weir/error.hpp>
 

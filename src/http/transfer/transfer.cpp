@@ -6,10 +6,10 @@
 // The time limits are one timer of the loop. It is set for the earliest of them and looks, when it
 // fires, whether bytes have come or gone since; so a byte costs a look at the clock and no timer.
 
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include "http/client/client_core.hpp"
-#include "http/client/upload.hpp"
+#include "http/transfer/upload.hpp"
 
 #include <algorithm>
 #include <new>

@@ -4,8 +4,8 @@
 
 #include "http/client/client_core.hpp"
 #include "http/client/redirect.hpp"
-#include "http/client/transfer.hpp"
-#include "http/client/upload.hpp"
+#include "http/transfer/transfer.hpp"
+#include "http/transfer/upload.hpp"
 
 #include <algorithm>
 #include <new>

@@ -2,7 +2,7 @@
 // The sockets that libcurl uses: it asks for each, and gives most of them back to be closed. Not
 // all: an attempt to connect that is given up is closed by libcurl without a word.
 
-#include "http/client/curl_multi.hpp"
+#include "http/curl/curl_multi.hpp"
 
 #include <weir/io/address.hpp>
 

@@ -4,7 +4,7 @@
 // on when it is half empty.
 
 #include "http/client/client_core.hpp"
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>

@@ -2,7 +2,7 @@
 // One request and its answer: an easy handle of libcurl, and what its callbacks leave behind.
 #pragma once
 
-#include "http/client/curl_list.hpp"
+#include "http/curl/curl_list.hpp"
 #include "http/client/host_table.hpp"
 #include "http/coding/body_decoder.hpp"
 

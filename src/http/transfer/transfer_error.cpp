@@ -3,7 +3,7 @@
 // reasons.
 
 #include "http/client/client_core.hpp"
-#include "http/client/transfer.hpp"
+#include "http/transfer/transfer.hpp"
 
 #include <new>
 

@@ -8,7 +8,7 @@
 // answer is there. Watches are brought in line only when libcurl has returned: one that has fired
 // is disarmed already, so that such a request arms one watch and disarms none.
 
-#include "http/client/curl_multi.hpp"
+#include "http/curl/curl_multi.hpp"
 
 #include <weir/error.hpp>
 
