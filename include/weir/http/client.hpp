@@ -99,7 +99,7 @@ public:
 
     // co_await send(request): the answer, as soon as its head is there. Cancelling ends the request
     // at once, and its connection if anything was sent.
-    task<client_response> send(client_request wanted);
+    task<client_response> send(client_request request);
     task<client_response> get(std::string_view url);
     task<client_response> head(std::string_view url);
     task<client_response> post(std::string_view url, http::body content,

@@ -34,8 +34,9 @@ class transfer;
 
 class [[nodiscard]] body_read final : public operation {
 public:
-    body_read(transfer* from, io::bytes into) noexcept : from_(from), into_(into) {}
-    body_read(body_read&& unawaited) noexcept : from_(unawaited.from_), into_(unawaited.into_) {}
+    body_read(transfer* source, io::bytes into) noexcept : transfer_(source), into_(into) {}
+    body_read(body_read&& unawaited) noexcept
+        : transfer_(unawaited.transfer_), into_(unawaited.into_) {}
     ~body_read();
 
     bool ready() noexcept override;
@@ -44,19 +45,21 @@ public:
     const char* name() const noexcept override { return "http.read"; }
     std::size_t resume();
 
-private:
-    friend class transfer;
-    bool advance() noexcept;  // true: there is a result
-    void more() noexcept;     // the transfer has more, or has ended
+    // The transfer has received more, or has ended.
+    void check() noexcept;
 
-    transfer* from_;
+private:
+    // True if there is a result.
+    bool advance() noexcept;
+
+    transfer* transfer_;
     io::bytes into_;
     std::size_t count_ = 0;
     std::exception_ptr error_;
 };
 
 struct transfer_release {
-    void operator()(transfer* gone) const noexcept;
+    void operator()(transfer* released) const noexcept;
 };
 using transfer_owner = std::unique_ptr<transfer, transfer_release>;
 
@@ -93,10 +96,11 @@ public:
     task<> discard(std::size_t worth = 256 * 1024);
 
     // For the client.
-    explicit client_response(detail::transfer_owner from) noexcept : from_(std::move(from)) {}
+    explicit client_response(detail::transfer_owner source) noexcept
+        : transfer_(std::move(source)) {}
 
 private:
-    detail::transfer_owner from_;
+    detail::transfer_owner transfer_;
 };
 
 }  // namespace weir::http

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A response is a transfer whose head has come. Where the whole body is there and plain, text()
-// hands over the buffer that libcurl's callback filled.
+// A response is a transfer whose head has been received. If the text body is there and not
+// compressed, text() moves out the buffer that libcurl's callback has filled.
 
+#include "http/client/client_core.hpp"
 #include "http/transfer/transfer.hpp"
 
+#include <weir/error.hpp>
 #include <weir/http/client_error.hpp>
 #include <weir/http/client_response.hpp>
 #include <weir/io/error.hpp>
@@ -12,25 +14,89 @@
 
 namespace weir::http {
 
+namespace detail {
+
+body_read::~body_read() {
+    if (transfer_ != nullptr && transfer_->reader() == this) {
+        transfer_->set_reader(nullptr);
+    }
+}
+
+bool body_read::advance() noexcept {
+    try {
+        count_ = transfer_->take(into_);
+        if (count_ > 0 || into_.empty()) {
+            return true;
+        }
+        transfer_->rethrow();
+        return transfer_->has_ended();
+    } catch (...) {
+        error_ = std::current_exception();
+        return true;
+    }
+}
+
+bool body_read::ready() noexcept {
+    if (transfer_ == nullptr || transfer_->reader() != nullptr) {
+        error_ = std::make_exception_ptr(invalid_state(
+            transfer_ == nullptr ? "client_response::read: the response was moved from"
+                                 : "client_response::read: another task is reading already"));
+        return true;
+    }
+    return advance();
+}
+
+bool body_read::start() noexcept {
+    transfer_->set_reader(this);
+    return true;
+}
+
+bool body_read::cancel() noexcept {
+    transfer_->set_reader(nullptr);
+    return true;
+}
+
+// Bytes that have been taken belong to the reader, even if a stop comes now.
+void body_read::check() noexcept {
+    if (advance()) {
+        transfer_->set_reader(nullptr);
+        complete_and_keep();
+    }
+}
+
+std::size_t body_read::resume() {
+    if (error_ != nullptr) {
+        std::rethrow_exception(error_);
+    }
+    return count_;
+}
+
+void transfer_release::operator()(transfer* released) const noexcept {
+    const std::shared_ptr<client_core> core = released->core();
+    core->take_back(*released);
+}
+
+}  // namespace detail
+
 http::status client_response::status() const noexcept {
-    return from_->status();
+    return transfer_->head().status();
 }
 const http::headers& client_response::headers() const noexcept {
-    return from_->fields();
+    return transfer_->head().fields();
 }
 int client_response::version() const noexcept {
-    return from_->version();
+    return transfer_->head().version();
 }
 const http::url& client_response::url() const noexcept {
-    return from_->url();
+    return transfer_->url();
 }
 int client_response::redirects() const noexcept {
-    return from_->redirects();
+    return transfer_->redirects();
 }
 
 void client_response::raise_for_status() const {
     if (is_error(status())) {
-        std::string text(from_->what());
+        std::string text = transfer_->description();
         text += ": " + std::to_string(number_of(status()));
         if (const std::string_view reason = reason_of(status()); !reason.empty()) {
             text += ' ';
@@ -41,38 +107,38 @@ void client_response::raise_for_status() const {
 }
 
 detail::body_read client_response::read(io::bytes into) noexcept {
-    return {from_.get(), into};
+    return {transfer_.get(), into};
 }
 
 task<std::string> client_response::text(std::size_t limit) {
-    std::string whole;
-    if (from_->take_whole(whole, limit)) {
-        co_return whole;
+    std::string text;
+    if (transfer_->take_all(text, limit)) {
+        co_return text;
     }
-    constexpr std::size_t first_piece = 16 * 1024;
+    constexpr std::size_t initial_size = 16 * 1024;
     std::size_t size = 0;
     for (;;) {
-        if (size == whole.size()) {
-            // One byte more than allowed tells whether there is more than allowed.
-            const std::size_t most = limit < whole.max_size() ? limit + 1 : limit;
-            whole.resize(std::min(most, std::max(first_piece, 2 * size)));
+        if (size == text.size()) {
+            // One byte more than the limit shows whether the body exceeds it.
+            const std::size_t most = limit < text.max_size() ? limit + 1 : limit;
+            text.resize(std::min(most, std::max(initial_size, 2 * size)));
         }
-        const std::size_t count = co_await read(io::bytes(whole).after(size));
+        const std::size_t count = co_await read(io::bytes(text).after(size));
         if (count == 0) {
             break;
         }
         size += count;
         if (size > limit) {
-            throw limit_exceeded(std::string(from_->what()) + ": the body has more than " +
+            throw limit_exceeded(transfer_->description() + ": the body has more than " +
                                  std::to_string(limit) + " bytes");
         }
     }
-    whole.resize(size);
-    co_return whole;
+    text.resize(size);
+    co_return text;
 }
 
-task<> client_response::discard(std::size_t worth) {
-    co_await from_->drop_body(worth);
+task<> client_response::discard(std::size_t limit) {
+    co_await transfer_->drop_body(limit);
 }
 
 }  // namespace weir::http

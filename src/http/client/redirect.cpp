@@ -1,16 +1,44 @@
 // SPDX-License-Identifier: MIT
-// As RFC 9110 section 15.4 and browsers have it: 303 always becomes a GET, 301 and 302 make a GET
-// of a POST, 307 and 308 keep method and body. What was meant for one origin does not go to
-// another.
+// As RFC 9110 section 15.4 and browsers have it: 303 always becomes a GET, 301 and 302 turn a POST
+// into a GET, 307 and 308 keep method and body. Headers that are secrets of one origin are not sent
+// to another.
 
 #include "http/client/redirect.hpp"
+
+#include "http/transfer/transfer_error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace weir::http::detail {
 
 namespace {
 
+constexpr std::array<std::string_view, 4> origin_secrets{"Authorization", "Cookie",
+                                                         "Proxy-Authorization", "Host"};
+
+bool has_target(http::status code) noexcept {
+    switch (code) {
+        case http::status::moved_permanently:
+        case http::status::found:
+        case http::status::see_other:
+        case http::status::temporary_redirect:
+        case http::status::permanent_redirect:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool is_same_origin(const http::url& from, const http::url& to) noexcept {
     return from.scheme() == to.scheme() && from.host() == to.host() && from.port() == to.port();
+}
+
+// A change from http to https counts as the same host.
+bool is_same_host(const http::url& from, const http::url& to) noexcept {
+    return from.host() == to.host() &&
+           (from.port() == to.port() || (from.has_default_port() && to.has_default_port()));
 }
 
 bool becomes_get(http::status code, http::method method) noexcept {
@@ -22,74 +50,71 @@ bool becomes_get(http::status code, http::method method) noexcept {
             method == http::method::post);
 }
 
-[[noreturn]] void refuse(const transfer& answered, const std::string& why) {
-    throw redirect_error(std::string(answered.what()) + ": " +
-                         std::to_string(number_of(answered.status())) + ", but " + why);
+[[noreturn]] void refuse(const client_request& request, http::status code, const char* reason) {
+    throw redirect_error(description_of(request) + ": " + std::to_string(number_of(code)) +
+                         ", but " + reason);
 }
 
 }  // namespace
 
-std::optional<http::url> redirect_target(const transfer& answered, const client_request& wanted,
-                                         redirects followed, const client_options& options) {
-    switch (answered.status()) {
-        case http::status::moved_permanently:
-        case http::status::found:
-        case http::status::see_other:
-        case http::status::temporary_redirect:
-        case http::status::permanent_redirect:
-            break;
-        default:
-            return {};
-    }
-    const std::optional<std::string_view> location = answered.fields().find("Location");
-    if (followed == redirects::none || !location.has_value() || location->empty()) {
+bool is_origin_secret(std::string_view name) noexcept {
+    return std::any_of(origin_secrets.begin(), origin_secrets.end(),
+                       [&](std::string_view each) { return same_name(name, each); });
+}
+
+std::optional<http::url> redirect_target(const client_request& request, http::status code,
+                                         const http::headers& fields, redirects followed,
+                                         const client_options& options) {
+    if (!has_target(code) || followed == redirects::none) {
         return {};
     }
-    std::optional<http::url> target = wanted.url().try_resolve(*location);
-    if (!target.has_value()) {
-        refuse(answered, "its Location is no http or https URL");
+    const std::string_view location = fields.get("Location");
+    if (location.empty()) {
+        return {};
     }
-    const http::url& from = wanted.url();
-    if (followed == redirects::same_host &&
-        (target->host() != from.host() ||
-         (target->port() != from.port() &&
-          !(from.has_default_port() && target->has_default_port())))) {
+    const http::url& from = request.url();
+    const std::optional<http::url> target = from.try_resolve(location);
+    if (!target.has_value()) {
+        refuse(request, code, "its Location is not an http or https URL");
+    }
+    if (followed == redirects::same_host && !is_same_host(from, *target)) {
         return {};
     }
     if (target->scheme() != "http" && target->scheme() != "https") {
-        refuse(answered, "its Location is no http or https URL");
+        refuse(request, code, "its Location is not an http or https URL");
     }
     if (from.is_secure() && !target->is_secure() && !options.allow_https_to_http) {
-        refuse(answered, "it leads from https to http");
+        refuse(request, code, "it leads from https to http");
     }
-    if (wanted.body().is_stream() && !becomes_get(answered.status(), wanted.method())) {
-        refuse(answered, "the body is a stream, which cannot be sent again");
+    if (request.body().is_stream() && !becomes_get(code, request.method())) {
+        refuse(request, code, "the body is a stream, which cannot be sent again");
     }
-    // Who is asked for in a Location is not who the caller is.
-    return target->has_credentials() ? target->without_credentials() : std::move(target);
+    // Credentials in a Location are the server's choice, not the caller's.
+    return target->has_credentials() ? target->without_credentials() : target;
 }
 
-void follow(client_request& wanted, transfer& answered, const http::url& target) {
-    http::headers& fields = wanted.headers();
-    if (!is_same_origin(wanted.url(), target)) {
-        for (const std::string_view secret : secrets_of_an_origin) {
+void follow_redirect(client_request& request, http::status code, http::body sent,
+                     const http::url& target) {
+    http::headers& fields = request.headers();
+    if (!is_same_origin(request.url(), target)) {
+        for (const std::string_view secret : origin_secrets) {
             fields.remove(secret);
         }
-        wanted.leave_origin();
+        request.leave_origin();
     }
-    http::method method = wanted.method();
-    if (becomes_get(answered.status(), method)) {
+    http::method method = request.method();
+    if (becomes_get(code, method)) {
         method = http::method::get;
-        wanted.set_body({});
-        for (const char* const of_body :
+        request.set_body({});
+        for (const char* const body_field :
              {"Content-Type", "Content-Length", "Transfer-Encoding", "Content-Encoding",
               "Content-Language", "Content-Location", "Expect"}) {
-            fields.remove(of_body);
+            fields.remove(body_field);
         }
-    } else if (!wanted.body().is_stream()) {
-        wanted.set_body(answered.take_sent());
+    } else if (!request.body().is_stream()) {
+        request.set_body(std::move(sent));
     }
-    wanted.change_target(method, target.fragment().empty() ? target : target.without_fragment());
+    request.change_target(method, target.fragment().empty() ? target : target.without_fragment());
 }
 
 }  // namespace weir::http::detail

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Which answers lead elsewhere, and what is asked for there.
+// Which responses are redirects to follow, and the request that follows.
 #pragma once
 
-#include "http/transfer/transfer.hpp"
-
 #include <weir/http/client.hpp>
+#include <weir/http/client_request.hpp>
+#include <weir/http/headers.hpp>
+#include <weir/http/status.hpp>
+#include <weir/http/url.hpp>
 
-#include <array>
 #include <optional>
 #include <string_view>
 
 namespace weir::http::detail {
 
-// Headers that go to the origin they were meant for, and to no other.
-inline constexpr std::array<std::string_view, 4> secrets_of_an_origin{
-    "Authorization", "Cookie", "Proxy-Authorization", "Host"};
+// Headers for one origin, which no other origin gets: Authorization, Cookie, Host, ...
+bool is_origin_secret(std::string_view name) noexcept;
 
-// None: the answer is the caller's. Throws redirect_error if it must not be followed, though
-// redirects of its kind are.
-std::optional<http::url> redirect_target(const transfer& answered, const client_request& wanted,
-                                         redirects followed, const client_options& options);
-// Makes the request the one that the redirect asks for. The transfer that was redirected has ended.
-void follow(client_request& wanted, transfer& answered, const http::url& target);
+// The target to follow, or none if the response, with this status and these headers, is for the
+// caller. Throws redirect_error if redirects of this kind are followed, but this one must not be.
+std::optional<http::url> redirect_target(const client_request& request, http::status code,
+                                         const http::headers& fields, redirects followed,
+                                         const client_options& options);
+// Turns the request into the next one. `sent` is the body that was sent, unless it was a stream.
+void follow_redirect(client_request& request, http::status code, http::body sent,
+                     const http::url& target);
 
 }  // namespace weir::http::detail

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
-// libcurl says which sockets it wants to read or write (on_socket) and when to call it at the
-// latest (on_timer); it is given the sockets that are ready. A watch that fires only notes its
-// socket and makes the timer due: libcurl is called from the timer, and from the fibers that add
-// and remove transfers, never in the middle of the driver's work and never from its own callbacks.
-//
-// A request on a kept connection makes libcurl want its socket, and not want it again when the
-// answer is there. Watches are brought in line only when libcurl has returned: one that has fired
-// is disarmed already, so that such a request arms one watch and disarms none.
+// libcurl says which sockets it waits for (on_socket) and when it wants to be called at the latest
+// (on_timer). A watch that fires only lists its socket and makes the timer due: libcurl is called
+// from the timer, and from the fibers that add and remove transfers, never in the middle of the
+// driver's work and never from its own callbacks. Each call is between begin_call() and end_call(),
+// which reports the transfers that have ended and updates watches and timer.
 
 #include "http/curl/curl_multi.hpp"
 
 #include <weir/error.hpp>
 
-#include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace weir::http::detail {
 
@@ -30,7 +28,7 @@ public:
     }
     void add(curl_multi& bound) {
         clients_.push_back(&bound);
-        bound.listed_in_ = this;
+        bound.registry_ = this;
     }
     void remove(curl_multi& gone) noexcept { std::erase(clients_, &gone); }
 
@@ -40,9 +38,9 @@ private:
 
 namespace {
 
-void start_curl() {
-    static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (started != CURLE_OK) {
+void initialise_curl() {
+    static const CURLcode result = curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (result != CURLE_OK) {
         throw std::bad_alloc();
     }
 }
@@ -59,14 +57,14 @@ void curl_multi::bind_to_loop() {
         return;
     }
     if (home_ != nullptr) {
-        throw invalid_state("http::client: it belongs to another loop");
+        throw invalid_state("http::client: the client belongs to another loop");
     }
     auto* const driver = dynamic_cast<fd_driver*>(&current.get_driver());
     if (driver == nullptr) {
-        throw loop_error(std::string("http::client: the driver '") + current.get_driver().name() +
-                         "' knows no sockets");
+        throw loop_error(std::string("http::client: the loop's driver '") +
+                         current.get_driver().name() + "' does not support sockets");
     }
-    start_curl();
+    initialise_curl();
     multi_ = curl_multi_init();
     if (multi_ == nullptr) {
         throw std::bad_alloc();
@@ -78,7 +76,7 @@ void curl_multi::bind_to_loop() {
         throw;
     }
     home_ = &current;
-    driver_ = driver;
+    sockets_.bind(*driver);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &on_socket);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
     curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &on_timer);
@@ -90,117 +88,73 @@ void curl_multi::shut_down() noexcept {
     if (home_ == nullptr) {
         return;
     }
-    enter();
+    begin_call();
     curl_multi_cleanup(std::exchange(multi_, nullptr));
-    settle();
+    end_call();
     if (is_armed()) {
         home_->disarm(*this);
     }
-    ready_.clear();
-    ports_.clear();
-    sockets_.clear();
-    listed_in_->remove(*this);
-    listed_in_ = nullptr;
+    sockets_.unbind();
+    registry_->remove(*this);
+    registry_ = nullptr;
     home_ = nullptr;
-    driver_ = nullptr;
-}
-
-// settle() follows.
-void curl_multi::enter() noexcept {
-    is_calling_ = true;
-    called_at_ = home_->now();
 }
 
 void curl_multi::add(CURL* easy) {
-    enter();
+    begin_call();
     if (curl_multi_add_handle(multi_, easy) != CURLM_OK) {
-        settle();
+        end_call();
         throw std::bad_alloc();
     }
     int running = 0;
     due_ = clock::time_point::max();
     curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
-    settle();
+    end_call();
 }
 
 void curl_multi::remove(CURL* easy) noexcept {
-    enter();
+    begin_call();
     curl_multi_remove_handle(multi_, easy);
-    settle();
+    end_call();
 }
 
-void curl_multi::pause(CURL* easy, int what) noexcept {
-    enter();
-    curl_easy_pause(easy, what);
-    settle();
+void curl_multi::pause(CURL* easy, int directions) noexcept {
+    begin_call();
+    curl_easy_pause(easy, directions);
+    end_call();
 }
 
 int curl_multi::on_socket(CURL*, curl_socket_t fd, int what, void* self, void*) noexcept {
     try {
-        static_cast<curl_multi*>(self)->want(fd, (what & CURL_POLL_IN) != 0,
-                                             (what & CURL_POLL_OUT) != 0);
+        static_cast<curl_multi*>(self)->sockets_.set_interest(fd, (what & CURL_POLL_IN) != 0,
+                                                              (what & CURL_POLL_OUT) != 0);
         return 0;
     } catch (...) {
-        return -1;  // no memory
+        return -1;  // out of memory
     }
 }
 
-void curl_multi::want(int fd, bool readable, bool writable) {
-    watched_socket& entry = socket(fd);
-    entry.reading.is_wanted = readable;
-    entry.writing.is_wanted = writable;
-    note_change(entry);
-}
-
-void curl_multi::note_change(watched_socket& of) noexcept {
-    if (!of.is_changed) {
-        of.is_changed = true;
-        changed_.push_back(&of);
-    }
-}
-
-void curl_multi::update(watched_socket& of, readiness which, direction& watched) noexcept {
-    if (watched.is_watched && !watched.is_wanted) {
-        driver_->unwatch(of.fd, which);
-        watched.is_watched = false;
-    } else if (watched.is_wanted && !watched.is_watched) {
-        try {
-            driver_->watch(of.fd, which, watched);
-            watched.is_watched = true;
-        } catch (...) {
-            // Cannot be watched: libcurl finds out why when it tries.
-            watched.fd_ready();
-        }
-    }
-}
-
-void curl_multi::direction::fd_ready() noexcept {
-    is_watched = false;
-    curl_multi& owner = *of->owner;
-    if (!of->is_listed) {
-        of->is_listed = true;
-        owner.ready_.push_back(of);
-    }
-    of->ready |= this == &of->reading ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
-    if (!owner.is_calling_) {
-        owner.wake_up(owner.home_->now());
-    }
-}
-
+// end_call() sets the timer.
 int curl_multi::on_timer(CURLM*, long milliseconds, void* self) noexcept {
-    auto& owner = *static_cast<curl_multi*>(self);
+    auto& own = *static_cast<curl_multi*>(self);
     if (milliseconds < 0) {
-        owner.due_ = clock::time_point::max();
-        return 0;
+        own.due_ = clock::time_point::max();
+    } else if (milliseconds == 0) {
+        own.due_ = own.called_at_;
+    } else {
+        own.due_ = weir::detail::after(own.home_->now(), std::chrono::milliseconds(milliseconds));
     }
-    owner.due_ = milliseconds == 0 ? owner.called_at_
-                                   : weir::detail::after(owner.home_->now(),
-                                                         std::chrono::milliseconds(milliseconds));
-    return 0;  // settle() sets the timer
+    return 0;
 }
 
-// A timer that is armed for earlier stays so: at worst it comes for nothing.
-void curl_multi::wake_up(clock::time_point when) noexcept {
+void curl_multi::socket_ready() noexcept {
+    if (!is_calling_) {
+        call_at(home_->now());
+    }
+}
+
+// A timer that is set for an earlier time stays: at worst it fires for nothing.
+void curl_multi::call_at(clock::time_point when) noexcept {
     if (is_armed()) {
         if (deadline() <= when.time_since_epoch().count()) {
             return;
@@ -211,29 +165,32 @@ void curl_multi::wake_up(clock::time_point when) noexcept {
 }
 
 void curl_multi::fire() noexcept {
-    enter();
-    int running = 0;
-    // More may become ready meanwhile, which is for the next time.
-    const std::size_t count = ready_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-        watched_socket& each = *ready_[i];
-        each.is_listed = false;
-        const int what = std::exchange(each.ready, 0);
-        if (what == 0) {
-            continue;  // closed since
-        }
-        note_change(each);
-        curl_multi_socket_action(multi_, each.fd, what, &running);
-    }
-    ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
+    begin_call();
+    sockets_.dispatch_ready(multi_);
     if (due_ <= called_at_) {
         due_ = clock::time_point::max();
+        int running = 0;
         curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
     }
-    settle();
+    end_call();
 }
 
-void curl_multi::settle() noexcept {
+void curl_multi::begin_call() noexcept {
+    is_calling_ = true;
+    called_at_ = home_->now();
+}
+
+void curl_multi::end_call() noexcept {
+    report_ended();
+    sockets_.update_watches();
+    is_calling_ = false;
+    const clock::time_point next = sockets_.has_ready() ? home_->now() : due_;
+    if (next != clock::time_point::max()) {
+        call_at(next);
+    }
+}
+
+void curl_multi::report_ended() noexcept {
     int left = 0;
     while (CURLMsg* const message =
                multi_ == nullptr ? nullptr : curl_multi_info_read(multi_, &left)) {
@@ -243,17 +200,6 @@ void curl_multi::settle() noexcept {
             curl_multi_remove_handle(multi_, easy);
             transfer_ended(easy, result);
         }
-    }
-    for (watched_socket* each : changed_) {
-        each->is_changed = false;
-        update(*each, readiness::readable, each->reading);
-        update(*each, readiness::writable, each->writing);
-    }
-    changed_.clear();
-    is_calling_ = false;
-    const clock::time_point next = ready_.empty() ? due_ : home_->now();
-    if (next != clock::time_point::max()) {
-        wake_up(next);
     }
 }
 

@@ -1,137 +1,102 @@
 // SPDX-License-Identifier: MIT
-// The reading of an answer's body. libcurl's callback appends to a buffer until there is enough in
-// it; the reader takes from it, through the decoder if the body is compressed, and has libcurl go
-// on when it is half empty.
+// libcurl's callback appends to the buffer, the reader takes from its front, through the decoder if
+// the body is compressed. Bytes that have been taken are erased by the next append, or when all
+// have been taken.
 
-#include "http/client/client_core.hpp"
-#include "http/transfer/transfer.hpp"
+#include "http/transfer/received_body.hpp"
 
-#include <weir/error.hpp>
+#include <weir/http/client_error.hpp>
 #include <weir/io/error.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <utility>
 
 namespace weir::http::detail {
 
-std::size_t transfer::take(io::bytes into) {
+void received_body::append(std::string_view data) {
+    if (taken_ > 0) {
+        buffer_.erase(0, std::exchange(taken_, 0));
+    }
+    buffer_.append(data);
+}
+
+std::size_t received_body::take(io::bytes into, bool is_last) {
     std::size_t count = 0;
     if (decoder_.is_active()) {
-        count = take_decoded(into);
+        count = take_decoded(into, is_last);
     } else {
-        count = std::min(into.size(), body_.size() - taken_);
-        std::memcpy(into.data(), body_.data() + taken_, count);
+        count = std::min(into.size(), unread());
+        std::memcpy(into.data(), buffer_.data() + taken_, count);
         taken_ += count;
     }
-    if (taken_ == body_.size()) {
-        body_.clear();
-        taken_ = 0;
-    }
-    if (body_.size() - taken_ <= enough / 2) {
-        resume_receiving();
+    if (unread() == 0) {
+        clear();
     }
     return count;
 }
 
-std::size_t transfer::take_decoded(io::bytes into) {
+std::size_t received_body::take_decoded(io::bytes into, bool is_last) {
     try {
         for (;;) {
-            const io::const_bytes from = io::const_bytes(std::string_view(body_)).after(taken_);
-            const bool is_last = has_ended_ && error_ == nullptr;
-            const decompressor::step did = decoder_.run(from, into, is_last);
-            taken_ += did.used;
-            if (did.made > 0 || did.used == 0) {
-                return did.made;
+            const io::const_bytes from = io::const_bytes(std::string_view(buffer_)).after(taken_);
+            const decompressor::step step = decoder_.run(from, into, is_last);
+            taken_ += step.used;
+            if (step.made > 0 || step.used == 0) {
+                return step.made;
             }
         }
-    } catch (const limit_exceeded& error) {
-        abandon(std::make_exception_ptr(limit_exceeded(what() + ": " + error.what())));
     } catch (const std::runtime_error& error) {
-        abandon(std::make_exception_ptr(
-            transport_error(transport_error::kind::protocol, what() + ": " + error.what())));
+        clear();
+        decoder_.reset();
+        if (dynamic_cast<const limit_exceeded*>(&error) != nullptr) {
+            throw;
+        }
+        throw transport_error(transport_error::kind::protocol, error.what());
     }
-    body_.clear();
-    taken_ = 0;
-    decoder_.reset();
-    rethrow();
-    return 0;
 }
 
-bool transfer::take_whole(std::string& into, std::size_t limit) {
-    if (!has_ended_ || error_ != nullptr || decoder_.is_active()) {
-        return false;
-    }
-    if (body_.size() - taken_ > limit) {
+bool received_body::take_all(std::string& into, std::size_t limit) {
+    if (decoder_.is_active() || unread() > limit) {
         return false;
     }
     if (taken_ > 0) {
-        body_.erase(0, std::exchange(taken_, 0));
+        buffer_.erase(0, std::exchange(taken_, 0));
     }
-    into = std::move(body_);
-    body_.clear();
+    into = std::move(buffer_);
+    buffer_.clear();
     return true;
 }
 
-body_read::~body_read() {
-    if (from_ != nullptr && from_->reader_ == this) {
-        from_->reader_ = nullptr;
-    }
+void received_body::begin_dropping(std::size_t limit) noexcept {
+    is_dropping_ = true;
+    droppable_ = limit;
+    clear();
 }
 
-bool body_read::advance() noexcept {
-    try {
-        count_ = from_->take(into_);
-        if (count_ > 0 || into_.empty()) {
-            return true;
-        }
-        if (from_->has_failed()) {
-            from_->rethrow();
-        }
-        return from_->has_ended();
-    } catch (...) {
-        error_ = std::current_exception();
-        return true;
+bool received_body::drop(std::size_t count) noexcept {
+    if (count > droppable_) {
+        return false;
     }
-}
-
-bool body_read::ready() noexcept {
-    if (from_ == nullptr || from_->reader_ != nullptr) {
-        error_ = std::make_exception_ptr(
-            invalid_state(from_ == nullptr ? "client_response::read: the response was moved from"
-                                           : "client_response::read: another task reads already"));
-        return true;
-    }
-    return advance();
-}
-
-bool body_read::start() noexcept {
-    from_->reader_ = this;
+    droppable_ -= count;
     return true;
 }
 
-bool body_read::cancel() noexcept {
-    from_->reader_ = nullptr;
-    return true;
-}
-
-// What was taken is the reader's, even if a stop comes now.
-void body_read::more() noexcept {
-    if (advance()) {
-        from_->reader_ = nullptr;
-        complete_and_keep();
+void received_body::reset() noexcept {
+    constexpr std::size_t max_kept = 64 * 1024;
+    if (buffer_.capacity() > max_kept) {
+        std::string().swap(buffer_);
     }
+    clear();
+    decoder_.reset();
+    droppable_ = 0;
+    is_dropping_ = false;
 }
 
-std::size_t body_read::resume() {
-    if (error_ != nullptr) {
-        std::rethrow_exception(error_);
-    }
-    return count_;
-}
-
-void transfer_release::operator()(transfer* gone) const noexcept {
-    const std::shared_ptr<client_core> core = gone->shared_core();
-    core->take_back(*gone);
+void received_body::clear() noexcept {
+    buffer_.clear();
+    taken_ = 0;
 }
 
 }  // namespace weir::http::detail

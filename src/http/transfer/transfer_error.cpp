@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: MIT
-// From libcurl's results to errors. Its own text is kept where it has one: it names addresses and
-// reasons.
+// Components throw errors that do not know the request; with_request() adds it. libcurl's results
+// become errors with libcurl's own message where there is one: it names addresses and reasons.
 
-#include "http/client/client_core.hpp"
-#include "http/transfer/transfer.hpp"
+#include "http/transfer/transfer_error.hpp"
+
+#include <weir/http/address_filter.hpp>
+#include <weir/http/client_error.hpp>
+#include <weir/io/error.hpp>
 
 #include <new>
 
 namespace weir::http::detail {
 
-std::exception_ptr transfer::failure(CURLcode result) const {
-    using kind = transport_error::kind;
-    const char* const known = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(result);
-    const std::string text = what() + ": " + known;
-    kind why = kind::other;
-    switch (result) {
-        case CURLE_OUT_OF_MEMORY:
-            return std::make_exception_ptr(std::bad_alloc());
-        case CURLE_OPERATION_TIMEDOUT:
-            return std::make_exception_ptr(request_timed_out(
-                request_timed_out::limit::connect, what() + ": timed out while connecting"));
+namespace {
+
+using kind = transport_error::kind;
+
+kind kind_of(const curl_failure& failure) noexcept {
+    switch (failure.result) {
         case CURLE_COULDNT_CONNECT:
         case CURLE_COULDNT_RESOLVE_HOST:
-            why = settings_use_proxy() ? kind::proxy : kind::connect;
-            break;
+            return failure.uses_proxy ? kind::proxy : kind::connect;
         case CURLE_COULDNT_RESOLVE_PROXY:
         case CURLE_PROXY:
-            why = kind::proxy;
-            break;
+            return kind::proxy;
         case CURLE_SSL_CONNECT_ERROR:
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CERTPROBLEM:
@@ -37,29 +33,58 @@ std::exception_ptr transfer::failure(CURLcode result) const {
         case CURLE_SSL_INVALIDCERTSTATUS:
         case CURLE_SSL_CLIENTCERT:
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-            why = kind::tls;
-            break;
+            return kind::tls;
         case CURLE_GOT_NOTHING:
         case CURLE_SEND_ERROR:
         case CURLE_SEND_FAIL_REWIND:
         case CURLE_RECV_ERROR:
         case CURLE_PARTIAL_FILE:
-            why = is_connected_ ? kind::closed : settings_use_proxy() ? kind::proxy : kind::closed;
-            break;
+            return !failure.is_connected && failure.uses_proxy ? kind::proxy : kind::closed;
         case CURLE_WEIRD_SERVER_REPLY:
         case CURLE_UNSUPPORTED_PROTOCOL:
         case CURLE_HTTP2:
         case CURLE_HTTP2_STREAM:
-            why = kind::protocol;
-            break;
+            return kind::protocol;
         default:
-            break;
+            return kind::other;
     }
-    return std::make_exception_ptr(transport_error(why, text));
 }
 
-bool transfer::settings_use_proxy() const noexcept {
-    return !core_->settings().proxy.empty();
+}  // namespace
+
+std::exception_ptr with_request(const std::string& request) noexcept {
+    try {
+        try {
+            throw;
+        } catch (const transport_error& error) {
+            throw transport_error(error.why(), request + ": " + error.what());
+        } catch (const limit_exceeded& error) {
+            throw limit_exceeded(request + ": " + error.what());
+        } catch (const resolve_error& error) {
+            throw resolve_error(request + ": " + error.what());
+        } catch (const address_refused& error) {
+            throw address_refused(request + ": " + error.what(), error.host(), error.address());
+        }
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+std::exception_ptr error_of(const curl_failure& failure, const std::string& request) noexcept {
+    try {
+        if (failure.result == CURLE_OUT_OF_MEMORY) {
+            throw std::bad_alloc();
+        }
+        if (failure.result == CURLE_OPERATION_TIMEDOUT) {
+            throw request_timed_out(request_timed_out::limit::connect,
+                                    request + ": timed out while connecting");
+        }
+        const char* const text =
+            failure.text[0] != '\0' ? failure.text : curl_easy_strerror(failure.result);
+        throw transport_error(kind_of(failure), request + ": " + text);
+    } catch (...) {
+        return std::current_exception();
+    }
 }
 
 }  // namespace weir::http::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libcurl asks for bytes; when there are none it is paused, and told to go on when the function has
+// libcurl asks for bytes. If there are none, libcurl is paused and resumed when the function has
 // written some. The function waits while the buffer is full.
 
 #include "http/transfer/upload.hpp"
@@ -10,42 +10,43 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace weir::http::detail {
 
-task<> upload::run(transfer& of) {
-    of_ = &of;
+task<> upload::run(transfer& carrier) {
+    carrier_ = &carrier;
     try {
         co_await source_.write(*this);
-        if (left_.value_or(0) > 0) {
-            throw invalid_state(std::string(of.what()) + ": the body's stream ended " +
-                                std::to_string(*left_) + " bytes before its size");
+        if (remaining_.value_or(0) > 0) {
+            throw invalid_state(carrier.description() + ": the body's stream ended " +
+                                std::to_string(*remaining_) + " bytes before its size");
         }
     } catch (...) {
-        of.abandon(std::current_exception());
+        carrier.abandon(std::current_exception());
     }
     has_ended_ = true;
-    of.upload_has_more();
+    carrier.resume_sending();
 }
 
 task<> upload::write(io::const_bytes data) {
-    if (left_.has_value()) {
-        if (data.size() > *left_) {
-            throw invalid_state(std::string(of_->what()) +
+    if (remaining_.has_value()) {
+        if (data.size() > *remaining_) {
+            throw invalid_state(carrier_->description() +
                                 ": the body's stream writes more than its size");
         }
-        *left_ -= data.size();
+        *remaining_ -= data.size();
     }
     while (!data.empty()) {
-        while (buffer_.size() - taken_ >= enough) {
+        while (buffer_.size() - taken_ >= capacity) {
             has_room_.clear();
             co_await has_room_.wait();
         }
         buffer_.erase(0, std::exchange(taken_, 0));
-        const std::size_t count = std::min(data.size(), enough - buffer_.size());
+        const std::size_t count = std::min(data.size(), capacity - buffer_.size());
         buffer_.append(data.first(count).text());
         data = data.after(count);
-        of_->upload_has_more();
+        carrier_->resume_sending();
     }
 }
 
@@ -64,7 +65,7 @@ std::size_t upload::take(char* into, std::size_t size) noexcept {
     std::memcpy(into, buffer_.data() + taken_, count);
     taken_ += count;
     has_begun_ = true;
-    if (buffer_.size() - taken_ < enough / 2 && !has_room_.is_set()) {
+    if (buffer_.size() - taken_ < capacity / 2 && !has_room_.is_set()) {
         has_room_.set();
     }
     return count;

@@ -159,10 +159,10 @@ WEIR_IO_TEST(HttpClientAnswers, BodiesEndAsTheyShouldOrFail) {
     }
     script.on("/many", many + "\r\n", true);
     std::string got = co_await result_of(fetcher, server.url("/many"));
-    EXPECT_EQ(got, "limit: the answer's head has more than 50 fields");
+    EXPECT_EQ(got, "limit: the response's head has more than 50 fields");
     script.on("/wide", ok + "X: " + std::string(30'000, 'w') + "\r\n\r\n", true);
     got = co_await result_of(fetcher, server.url("/wide"));
-    EXPECT_EQ(got, "limit: the answer's head has more than 20000 bytes");
+    EXPECT_EQ(got, "limit: the response's head has more than 20000 bytes");
     script.on("/folded", ok + "X-Folded: one\r\n  two \r\n\tthree\r\nContent-Length: 0\r\n\r\n");
     client_response folded = co_await fetcher.get(server.url("/folded"));
     EXPECT_EQ(folded.header("X-Folded"), "one two three");
@@ -180,7 +180,7 @@ WEIR_IO_TEST(HttpClientAnswers, AnEndlessHeadIsCutOff) {
     });
     client fetcher;
     std::string got = co_await result_of(fetcher, server.url());
-    EXPECT_EQ(got, "limit: the answer's head has more than 256 fields");
+    EXPECT_EQ(got, "limit: the response's head has more than 256 fields");
     EXPECT_EQ(fetcher.stats().open, 0U);
     co_await server.stop();
 }
@@ -304,10 +304,10 @@ WEIR_IO_TEST(HttpClientAnswers, RedirectsAreFollowedByTheRules) {
     EXPECT_EQ(got, "redirect: GET " + server.url("/loop") + ": more than 3 redirects");
     script.on("/ftp", redirect(302, "ftp://127.0.0.1/"));
     got = co_await result_of(fetcher, server.url("/ftp"));
-    EXPECT_NE(got.find("no http or https URL"), std::string::npos) << got;
+    EXPECT_NE(got.find("not an http or https URL"), std::string::npos) << got;
     script.on("/bad", redirect(302, "http://[bad/"));
     got = co_await result_of(fetcher, server.url("/bad"));
-    EXPECT_NE(got.find("no http or https URL"), std::string::npos) << got;
+    EXPECT_NE(got.find("not an http or https URL"), std::string::npos) << got;
 
     // The method and the body: as the status says.
     struct {
@@ -464,7 +464,7 @@ WEIR_IO_TEST(HttpClientAnswers, TrailersAndFoldedLinesHaveLimits) {
     }
     script.on("/trailers", trailers + "\r\n");
     std::string got = co_await result_of(fetcher, server.url("/trailers"));
-    EXPECT_EQ(got, "limit: the answer's head and trailers have more than 100000 bytes");
+    EXPECT_EQ(got, "limit: the response's head and trailers have more than 100000 bytes");
     std::string folded = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
     for (int i = 0; i < 200; ++i) {
         folded += "X-Many: 1\r\n";
