@@ -13,7 +13,7 @@
 #pragma once
 
 #include "service/engine/node_identity.hpp"
-#include "service/engine/running_task.hpp"
+#include "service/engine/runner.hpp"
 
 #include <weir/group.hpp>
 #include <weir/service/cron.hpp>
