@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The task service: takes tasks, keeps them in a store, and runs them with handlers.
+// The task service: accepts tasks, keeps them in a store, and runs them with handlers.
 //
 //     auto store = co_await service::open_sqlite_store("tasks.db");
 //     service::service tasks(*store);
 //     tasks.handle("greet", [](service::job& job) -> task<boost::json::value> { co_return "hello"; });
 //     co_await tasks.run();                                   // until stopped: then it drains
 //
-// Meanwhile, from other tasks of the loop: co_await tasks.submit(service::new_task("greet")). What
-// HTTP clients see is in api.hpp.
+// Meanwhile, from other fibers of the loop: co_await tasks.submit(service::new_task("greet")). The
+// HTTP API is in api.hpp.
 //
-// How a task goes: submit (durable when it returns) -> claimed in a batch with others -> its
-// handler runs -> settled in a batch. The store decides whose turn it is and what the limits allow;
-// the service runs what it is given, keeps its lease, and stops everything if it cannot.
+// The life of a task: submitted (durable when submit() returns) -> claimed in a batch with others ->
+// run by its handler -> settled in a batch. The store decides which task is next and what the limits
+// allow; the service runs the tasks it has claimed, keeps its lease, and stops them if it loses the
+// lease.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -36,19 +37,20 @@ enum class log_level : unsigned char { debug, info, warning, error };
 
 struct service_options {
     std::size_t workers = 256;       // tasks that run at a time
-    std::size_t claim_batch = 1000;  // most that are claimed in one call
+    std::size_t claim_batch = 1000;  // most tasks claimed in one call
     clock::duration default_timeout = std::chrono::minutes(10);
-    clock::duration lease = std::chrono::seconds(10);  // then others take a silent node's tasks
+    clock::duration lease = std::chrono::seconds(10);  // without a heartbeat
     clock::duration heartbeat = std::chrono::seconds(2);
-    clock::duration poll = std::chrono::seconds(1);  // looks for others' submits, and for due ones
-    clock::duration store_timeout = std::chrono::seconds(5);  // of one call
-    clock::duration drain_limit = std::chrono::seconds(25);   // for running tasks, when stopped
-    std::uint32_t max_crashes = 3;  // of the process, while a task ran: then that task has failed
-    std::size_t max_result_bytes = 1 << 20;  // as JSON; a longer one is a failure of its task
+    clock::duration poll = std::chrono::seconds(1);  // between claims, for tasks of other nodes
+    clock::duration store_timeout = std::chrono::seconds(5);  // of one store call
+    clock::duration drain_limit = std::chrono::seconds(25);   // for running tasks, once stopped
+    std::uint32_t max_crashes = 3;  // of the process while a task ran; then the task has failed
+    std::size_t max_result_bytes = 1 << 20;  // of JSON; a longer result fails the attempt
     retention kept{};
-    // What the service says about itself. No payloads, no secrets.
+    // Receives the log. Messages contain no payloads and no secrets.
     hook<void(log_level, std::string_view)> log{};
-    hook<timestamp()> wall_clock{};  // for tests; follows the loop's simulated time by itself
+    // For tests. Empty: the system clock, or on a simulated loop a clock that follows its time.
+    hook<timestamp()> wall_clock{};
 };
 
 struct service_stats {
@@ -56,7 +58,7 @@ struct service_stats {
     std::uint64_t started = 0;
     std::uint64_t completed = 0;
     std::uint64_t failed = 0;  // attempts
-    std::uint64_t dead = 0;    // tasks that will not be tried again
+    std::uint64_t dead = 0;    // tasks that will not be retried
     std::uint64_t cancelled = 0;
     std::uint64_t rescued = 0;
     std::uint64_t fenced = 0;  // results that came too late
@@ -67,27 +69,30 @@ struct service_stats {
 
 class service {
 public:
-    // The store must outlive it. Throws invalid_argument for options that make no sense.
+    // The store must outlive the service. Throws invalid_argument for an invalid option.
     explicit service(store& with, const service_options& options = {});
     service(const service&) = delete;
     service& operator=(const service&) = delete;
     ~service();
 
-    // Before run(). Throws invalid_argument if the kind is empty, too long, or known. What
-    // 'accepts' refuses is not submitted: who asks for it hears why, instead of a task that fails.
+    // To be called before run(). submit() throws invalid_argument for a payload that 'accepts'
+    // refuses, so that the client gets an error instead of a task that fails. Throws
+    // invalid_argument if the kind is empty, too long, or has a handler.
     service& handle(std::string kind, handler run, payload_check accepts = {});
     std::vector<std::string> kinds() const;
-    // Throws what submit() would throw for it, whatever the store says.
-    void check(const new_task& asked) const;
+    // Throws as submit() does for an invalid task, without calling the store.
+    void check(const new_task& task) const;
 
-    // Until stopped. Then it claims no more, waits for what runs up to the drain_limit, stops the
-    // rest and gives it back. Throws only what cannot be mended: a bad store at the start.
+    // Runs tasks until it is stopped. Then it claims no more, waits up to drain_limit for the running
+    // tasks, stops the rest and returns them to the store. Throws invalid_state if it runs already,
+    // and what a broken store throws at the start; it retries while a store is unavailable.
     task<> run();
 
-    // Each as the store has it, after checking, and so that what can run starts at once. Throw
-    // invalid_argument, store_unavailable; unknown_kind if there is no handler.
-    task<submit_result> submit(new_task asked);
-    task<std::vector<submit_result>> submit(std::vector<new_task> asked);
+    // The operations of the store, with arguments checked; tasks that become claimable start at
+    // once. All throw store_unavailable and invalid_argument; submit() and put_schedule() throw
+    // unknown_kind if the kind has no handler.
+    task<submit_result> submit(new_task task);
+    task<std::vector<submit_result>> submit(std::vector<new_task> tasks);
     task<std::optional<task_detail>> find(task_id id);
     task<std::vector<task_record>> list(task_filter filter);
     task<std::vector<hold>> why(task_id id);
@@ -97,12 +102,13 @@ public:
     task<std::vector<queue_record>> queues();
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);
-    task<> put_schedule(schedule asked);
+    task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);
     task<std::vector<schedule_record>> schedules();
 
-    // Told of every change, on this loop; must not throw, and must outlive the service.
-    void observe(store_observer* by) noexcept;
+    // The observer hears of every change of the store, on this loop. It must outlive the service.
+    // Null: none.
+    void observe(store_observer* observer) noexcept;
 
     timestamp now() const;
     service_stats stats() const noexcept;
@@ -110,11 +116,11 @@ public:
     store& kept_in() noexcept;
 
 private:
-    class core;
-    std::unique_ptr<core> core_;
+    struct components;
+    std::unique_ptr<components> parts_;
 };
 
-// There is no handler for this kind. what() lists those there are.
+// The kind has no handler. what() lists the known kinds.
 class unknown_kind : public std::invalid_argument {
 public:
     using std::invalid_argument::invalid_argument;

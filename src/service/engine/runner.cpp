@@ -1,234 +1,299 @@
 // SPDX-License-Identifier: MIT
-// One run of one task, and what its end means. The handler runs inside a scope that ends with its
-// timeout; all who want it to end stop that scope and wait, so a task is said to be cancelled when
-// its handler has ended, and not before. A handler that has its work done when the stop comes is
-// believed.
+// Each run is a fiber of the service's group. The handler runs inside a scope that ends with its
+// timeout; a component that wants a run to end stops that scope and waits, so a task is reported as
+// cancelled only after its handler has ended. The objects of ended runs are used again.
 
-#include "service/engine/core.hpp"
+#include "service/engine/runner.hpp"
+
+#include "core/debug/fiber_namer.hpp"
 
 #include <weir/error.hpp>
-#include <weir/http/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 
-namespace weir::service {
+namespace weir::service::detail {
 
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr clock::duration patience = 30s;
-constexpr clock::duration settled_first = 1s;
-constexpr std::chrono::milliseconds longest_wait = std::chrono::hours(24 * 100);
-constexpr std::size_t kept_capacity = 4096;  // of payloads, in places that are free
-
+constexpr clock::duration unresponsive_after = 30s;
+constexpr clock::duration settle_others_limit = 1s;
+constexpr clock::duration unknown_kind_delay = 1min;
+constexpr clock::duration last_chance_delay = 2s;
+constexpr std::size_t max_kept_payload = 4096;  // capacity kept in a run that is free
 }  // namespace
 
-// Among those that run, as long as its fiber lives.
-class service::core::place_of {
-public:
-    place_of(core& in, running_task& who) noexcept : in_(in), who_(who) {}
-    place_of(const place_of&) = delete;
-    place_of& operator=(const place_of&) = delete;
-    ~place_of() {
-        if (!has_ended_) {
-            end_by_stop();
+struct runner::run {
+    run_key key() const noexcept { return {record.id, record.run}; }
+
+    // The first cause counts. An expired timeout is a cause that only a cancel overrides. The run
+    // ends when its handler ends.
+    void stop(stop_cause reason) {
+        const bool is_expired = scope != nullptr && scope->expired();
+        if (cause == stop_cause::none && (reason == stop_cause::cancelled || !is_expired)) {
+            cause = reason;
+            stopped_at = std::min(stopped_at, weir::now());
+            if (scope != nullptr) {
+                scope->cancel();
+            }
         }
-        in_.leave(who_);
     }
 
-    void ended(settlement how) {
-        in_.ended(*who_.by, std::move(how));
+    task_record record;
+    const handler* handle = nullptr;
+    const lease* owner = nullptr;
+    run_progress progress;
+    clock::time_point deadline{};
+    weir::detail::fiber* fiber = nullptr;  // that executes the run
+    cancel_scope* scope = nullptr;         // while the handler runs
+    stop_cause cause = stop_cause::none;
+    clock::time_point stopped_at{};  // the deadline at the latest
+    bool is_reported = false;        // as unresponsive
+    std::size_t index = 0;           // in running_
+};
+
+// Settles and releases the run when its fiber ends, also if the fiber is stopped.
+class runner::run_guard {
+public:
+    run_guard(runner& owner, run& current) noexcept : owner_(owner), run_(current) {}
+    run_guard(const run_guard&) = delete;
+    run_guard& operator=(const run_guard&) = delete;
+    ~run_guard() {
+        if (!has_ended_) {
+            end_stopped_fiber();
+        }
+        owner_.release(run_);
+    }
+
+    void end(settlement ended) {
+        owner_.ends_.add(*run_.owner, std::move(ended));
         has_ended_ = true;
     }
 
 private:
-    // The fiber itself was stopped: handlers can do that, and it must not be run again without end.
-    void end_by_stop() noexcept {
+    // A handler can stop its own fiber. That counts as a failure, so that it does not run forever.
+    void end_stopped_fiber() noexcept {
         try {
-            ended(who_.cause != detail::stop_cause::none
-                      ? in_.stopped(who_)
-                      : in_.failed(who_.record, attempt_end::failed,
-                                   "its handler was stopped, and nobody had asked for that"));
+            end(run_.cause != stop_cause::none
+                    ? owner_.builder_.stopped(run_.record, run_.cause)
+                    : owner_.builder_.failed(run_.record, attempt_end::failed,
+                                             "the handler stopped its own fiber"));
         } catch (const std::exception&) {
-            // There is no memory: it is found later as a run that nobody knows of.
+            // Out of memory: the claimer finds it later as a run that is not running here.
         }
     }
 
-    core& in_;
-    running_task& who_;
+    runner& owner_;
+    run& run_;
     bool has_ended_ = false;
 };
 
-void service::core::leave(running_task& who) noexcept {
-    running_[who.place] = running_.back();
-    running_[who.place]->place = who.place;
-    running_.pop_back();
-    --who.by->running;
-    if (std::exchange(who.has_news, false)) {
-        std::erase(feed_.news, &who);
+runner::runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
+               progress_writer& progress, claim_trigger& claims, const event_log& log,
+               const service_options& options)
+    : handlers_(handlers),
+      ends_(ends),
+      builder_(builder),
+      progress_(progress),
+      claims_(claims),
+      log_(log),
+      options_(options) {}
+
+runner::~runner() = default;
+
+// ---- starting and ending
+// -------------------------------------------------------------------------------
+
+std::optional<runner::refusal> runner::start(task_record& claimed, const lease& owner,
+                                             bool is_cancelled, const task_group& group) {
+    if (has_last_chance(claimed) && runs_last_chance()) {
+        return refusal{last_chance_delay, "another task that ran when a process crashed runs now"};
     }
-    who.fiber = nullptr;
-    who.scope = nullptr;
-    who.cause = detail::stop_cause::none;
-    if (who.record.payload.capacity() > kept_capacity) {
-        who.record.payload = std::string();
+    const handler* const handle = handlers_.find(claimed.kind);
+    if (handle == nullptr) {
+        log_.write(log_level::warning, "no handler for '" + claimed.kind + "': task " +
+                                           claimed.id.text() + " is postponed");
+        return refusal{unknown_kind_delay, "no handler for '" + claimed.kind + "'"};
     }
-    free_places_.push_back(&who);
-    if (running_.empty()) {
-        is_idle_.set();
+    if (free_runs_.empty()) {
+        runs_.push_back(std::make_unique<run>());
+        free_runs_.push_back(runs_.back().get());
     }
-    if (wants_claim_) {
-        claims_wake_.set();
+    run& next = *free_runs_.back();
+    free_runs_.pop_back();
+    next.record = std::move(claimed);
+    next.handle = handle;
+    next.owner = &owner;
+    next.progress.begin(progress_, next.key(), owner);
+    next.deadline = weir::detail::after(weir::now(), next.record.timeout > 0ms
+                                                         ? clock::duration(next.record.timeout)
+                                                         : options_.default_timeout);
+    next.stopped_at = next.deadline;
+    next.is_reported = false;
+    next.index = running_.size();
+    running_.push_back(&next);
+    ++started_;
+    if (is_cancelled) {
+        next.stop(stop_cause::cancelled);
     }
+    try {
+        group.spawn(execute(next));
+    } catch (const misuse&) {  // an error ends the group
+        release(next);
+    }
+    return std::nullopt;
 }
 
-task<> service::core::run_one(running_task& what) {
-    place_of place(*this, what);
-    what.fiber = weir::detail::this_thread.running;
-    settlement how;
-    if (has_last_chance(what.record)) {
-        // Others must not be there when it crashes again.
+task<> runner::execute(run& current) {
+    run_guard guard(*this, current);
+    current.fiber = weir::detail::this_thread.running;
+    settlement ended;
+    if (has_last_chance(current.record)) {
+        // If it crashes the process again, other tasks should be settled before.
         const clock::time_point since = weir::now();
-        co_await wait_until_settled(settled_first);
-        what.deadline = weir::detail::after(what.deadline, weir::now() - since);
-        if (what.cause == detail::stop_cause::none) {
-            what.told_at = what.deadline;
+        co_await ends_.wait_until_settled(settle_others_limit);
+        current.deadline = weir::detail::after(current.deadline, weir::now() - since);
+        if (current.cause == stop_cause::none) {
+            current.stopped_at = current.deadline;
         }
     }
-    if (what.cause != detail::stop_cause::none) {
-        how = stopped(what);
+    if (current.cause != stop_cause::none) {
+        ended = builder_.stopped(current.record, current.cause);
     } else {
-        cancel_scope scope(what.deadline);
-        what.scope = &scope;
-        job given(what.record, what.deadline, &what);
+        cancel_scope scope(current.deadline);
+        current.scope = &scope;
+        job given(current.record, current.deadline, &current.progress);
         try {
-            weir::task<boost::json::value> body = (*what.run)(given);
+            weir::task<boost::json::value> body = (*current.handle)(given);
             const std::optional<boost::json::value> result = co_await scope.run(std::move(body));
-            how = result.has_value() ? completed(what, *result) : stopped(what);
+            ended = result.has_value() ? builder_.completed(current.record, *result)
+                                       : builder_.stopped(current.record, current.cause);
         } catch (...) {
-            how = failed_with(what, std::current_exception());
+            ended = builder_.threw(current.record, current.cause, std::current_exception());
         }
-        what.scope = nullptr;
+        current.scope = nullptr;
     }
-    place.ended(std::move(how));
+    guard.end(std::move(ended));
 }
 
-// Nothing can end a handler by force: it holds its place until it ends, and people are told.
-void service::core::complain_of_stubborn() {
-    for (running_task* const each : running_) {
-        if (!each->is_complained_of &&
-            weir::now() >= weir::detail::after(each->told_at, patience)) {
-            each->is_complained_of = true;
-            log(log_level::warning, "task " + each->record.id.text() + ", '" + each->record.kind +
-                                        "', was told to end and still runs: its handler does not "
-                                        "let itself be stopped");
+void runner::release(run& ended) noexcept {
+    running_[ended.index] = running_.back();
+    running_[ended.index]->index = ended.index;
+    running_.pop_back();
+    progress_.withdraw(ended.progress);
+    ended.fiber = nullptr;
+    ended.scope = nullptr;
+    ended.cause = stop_cause::none;
+    if (ended.record.payload.capacity() > max_kept_payload) {
+        ended.record.payload = std::string();
+    }
+    free_runs_.push_back(&ended);
+    if (running_.empty()) {
+        became_idle_.set();
+    }
+    claims_.worker_freed();
+}
+
+// One more crash of the process, and the task has failed. Such tasks run one at a time, so that none
+// fails for a crash that another one caused.
+bool runner::has_last_chance(const task_record& task) const noexcept {
+    return task.crashes > 0 && task.crashes + 1 >= options_.max_crashes;
+}
+
+bool runner::runs_last_chance() const noexcept {
+    return std::ranges::any_of(running_,
+                               [this](const run* each) { return has_last_chance(each->record); });
+}
+
+// ---- stopping
+// ------------------------------------------------------------------------------------------
+// A stop may end a run at once, so these go over copies.
+
+void runner::cancel(task_id id) {
+    for (run* const each : std::vector(running_)) {
+        if (each->record.id == id) {
+            each->stop(stop_cause::cancelled);
         }
     }
 }
 
-void service::core::ended(lease& by, settlement how) {
-    by.ended.push_back(std::move(how));
-    has_ended_.set();
-}
-
-settlement service::core::completed(const running_task& ended, const boost::json::value& result) {
-    settlement how;
-    how.key = ended.key();
-    how.failures = ended.record.failures;
-    how.result = http::to_json(result);
-    if (how.result.size() > options.max_result_bytes) {
-        return failed(ended.record, attempt_end::failed,
-                      "its result has " + std::to_string(how.result.size()) +
-                          " bytes of JSON; it may have " +
-                          std::to_string(options.max_result_bytes));
-    }
-    return how;
-}
-
-settlement service::core::stopped(const running_task& ended, std::string_view error) {
-    settlement how;
-    how.key = ended.key();
-    how.failures = ended.record.failures;
-    switch (ended.cause) {
-        case detail::stop_cause::none:
-            return failed(ended.record, attempt_end::timed_out, "it took longer than its timeout");
-        case detail::stop_cause::cancelled:
-            how.state = task_state::cancelled;
-            how.attempt = attempt_end::cancelled;
-            how.error = detail::kept_text(error, detail::longest_error);
-            break;
-        case detail::stop_cause::given_back:
-        case detail::stop_cause::lease_lost:
-            how.state = task_state::pending;
-            how.due_at = now();
-            break;
-    }
-    return how;
-}
-
-settlement service::core::failed(const task_record& ended, attempt_end how, std::string_view error,
-                                 clock::duration least, bool for_good) {
-    settlement result;
-    result.key = {ended.id, ended.run};
-    result.attempt = how;
-    result.error = detail::kept_text(error, detail::longest_error);
-    result.failures = ended.failures + 1;
-    if (for_good || result.failures >= ended.retry.max_attempts) {
-        result.state = task_state::failed;
-    } else {
-        result.state = task_state::pending;
-        const clock::duration wait = std::max(least, backoff(ended.retry, result.failures));
-        result.due_at = now() + std::chrono::ceil<std::chrono::microseconds>(wait);
-    }
-    return result;
-}
-
-settlement service::core::failed_with(const running_task& ended, const std::exception_ptr& error) {
-    if (ended.cause != detail::stop_cause::none) {
-        return failed_when_told_to_end(ended, error);
-    }
-    try {
-        std::rethrow_exception(error);
-    } catch (const permanent_failure& why) {
-        return failed(ended.record, attempt_end::failed, why.what(), {}, true);
-    } catch (const retry_later& why) {
-        return failed(ended.record, attempt_end::failed, why.what(),
-                      std::clamp(why.least(), 0ms, longest_wait));
-    } catch (const postponed& why) {
-        settlement how;
-        how.key = ended.key();
-        how.state = task_state::pending;
-        how.attempt = attempt_end::postponed;
-        how.error = detail::kept_text(why.what(), detail::longest_error);
-        how.held_by = how.error;
-        how.failures = ended.record.failures;
-        how.due_at = now() + std::clamp(why.by(), 0ms, longest_wait);
-        return how;
-    } catch (...) {
-        return failed(ended.record, attempt_end::failed, describe(error));
+void runner::cancel(const lease& owner, const run_key& key) {
+    for (run* const each : std::vector(running_)) {
+        if (each->owner == &owner && each->record.id == key.id && each->record.run == key.run) {
+            each->stop(stop_cause::cancelled);
+        }
     }
 }
 
-// It had been told to end: what it throws then is most likely for that, and spends no attempt.
-settlement service::core::failed_when_told_to_end(const running_task& ended,
-                                                  const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const permanent_failure& why) {
-        return failed(ended.record, attempt_end::failed, why.what(), {}, true);
-    } catch (...) {
-        return stopped(ended, describe(error));
+void runner::stop_all(stop_cause cause) {
+    for (run* const each : std::vector(running_)) {
+        each->stop(cause);
     }
 }
 
-clock::duration service::core::backoff(const retry_settings& how, std::uint32_t failures) {
-    const double grown = static_cast<double>(how.backoff.count()) *
-                         std::pow(how.factor, static_cast<double>(failures) - 1);
-    const double most = std::min(grown, static_cast<double>(how.max_backoff.count()));
-    return weir::detail::to_nanoseconds(
-        std::chrono::duration<double, std::milli>(most * (1 - how.jitter * chance())));
+void runner::stop_all(const lease& owner, stop_cause cause) {
+    for (run* const each : std::vector(running_)) {
+        if (each->owner == &owner) {
+            each->stop(cause);
+        }
+    }
 }
 
-}  // namespace weir::service
+// A handler cannot be ended by force: it keeps its worker until it returns.
+task<> runner::watch() {
+    for (;;) {
+        warn_unresponsive();
+        co_await sleep(options_.heartbeat);
+    }
+}
+
+void runner::warn_unresponsive() {
+    for (run* const each : running_) {
+        if (!each->is_reported &&
+            weir::now() >= weir::detail::after(each->stopped_at, unresponsive_after)) {
+            each->is_reported = true;
+            log_.write(log_level::warning, "task " + each->record.id.text() + ", '" +
+                                               each->record.kind +
+                                               "', was stopped and still runs: its handler does "
+                                               "not respond to the stop");
+        }
+    }
+}
+
+// ---- questions
+// -----------------------------------------------------------------------------------------
+
+std::size_t runner::running(const lease& owner) const noexcept {
+    return static_cast<std::size_t>(std::ranges::count(running_, &owner, &run::owner));
+}
+
+bool runner::is_running(task_id id) const noexcept {
+    return std::ranges::any_of(running_, [id](const run* each) { return each->record.id == id; });
+}
+
+void runner::append_running(std::vector<run_key>& to) const {
+    std::ranges::transform(running_, std::back_inserter(to), &run::key);
+}
+
+task<> runner::wait_until_idle() {
+    while (!running_.empty()) {
+        became_idle_.clear();
+        co_await became_idle_.wait();
+    }
+}
+
+void runner::name_fibers() const {
+    for (const run* const each : running_) {
+        if (each->fiber != nullptr) {
+            weir::detail::name_fiber(*each->fiber,
+                                     each->record.kind + " " + each->record.id.text());
+        }
+    }
+}
+
+void runner::add_to(service_stats& stats) const noexcept {
+    stats.started += started_;
+    stats.running += running_.size();
+}
+
+}  // namespace weir::service::detail

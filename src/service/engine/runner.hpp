@@ -1,78 +1,92 @@
 // SPDX-License-Identifier: MIT
-// A task that a service runs now: what was claimed, who has asked for its end, and what it has said
-// about itself.
+// Runs claimed tasks with their handlers and hands their ends to the settler.
 #pragma once
 
-#include "service/store/kept_text.hpp"
+#include "service/engine/claim_trigger.hpp"
+#include "service/engine/event_log.hpp"
+#include "service/engine/handler_registry.hpp"
+#include "service/engine/lease.hpp"
+#include "service/engine/progress_writer.hpp"
+#include "service/engine/settlement_builder.hpp"
+#include "service/engine/settler.hpp"
 
+#include <weir/group.hpp>
 #include <weir/scope.hpp>
-#include <weir/service/job.hpp>
-#include <weir/service/store.hpp>
+#include <weir/service/service.hpp>
 #include <weir/sync/event.hpp>
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace weir::service::detail {
 
-struct lease;
-class running_task;
-
-// Those whose progress is to be written.
-struct progress_feed {
-    std::vector<running_task*> news;
-    event has_news;
-};
-
-enum class stop_cause : unsigned char {
-    none,
-    cancelled,   // somebody asked for it
-    given_back,  // the service ends
-    lease_lost,  // others may run it now
-};
-
-class running_task final : public progress_listener {
+class runner {
 public:
-    run_key key() const noexcept { return {record.id, record.run}; }
+    runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
+           progress_writer& progress, claim_trigger& claims, const event_log& log,
+           const service_options& options);
+    runner(const runner&) = delete;
+    runner& operator=(const runner&) = delete;
+    ~runner();
 
-    // The first cause counts, and a timeout is one, which only a cancel outdoes. What the handler
-    // makes of it is its business: it has ended when it has.
-    void stop(stop_cause why) {
-        const bool is_over = scope != nullptr && scope->expired();
-        if (cause == stop_cause::none && (why == stop_cause::cancelled || !is_over)) {
-            cause = why;
-            told_at = std::min(told_at, weir::now());
-            if (scope != nullptr) {
-                scope->cancel();
-            }
-        }
-    }
-    void progressed(double to, std::string_view with) override {
-        progress = to;
-        message = with.substr(0, longest_message + 1);  // that it is too long must be seen
-        if (!has_news) {
-            feed->news.push_back(this);
-            has_news = true;
-            feed->has_news.set();
-        }
-    }
+    // Why a claimed task was not started, and when it may be tried again.
+    struct refusal {
+        clock::duration delay{};
+        std::string reason;
+    };
+    // Starts the task in the group, and moves it. A task that is refused is left as it is: the
+    // caller returns it to the store.
+    std::optional<refusal> start(task_record& claimed, const lease& owner, bool is_cancelled,
+                                 const task_group& group);
 
-    task_record record;
-    const handler* run = nullptr;
-    lease* by = nullptr;
-    progress_feed* feed = nullptr;
-    clock::time_point deadline{};
-    weir::detail::fiber* fiber = nullptr;  // that runs it
-    cancel_scope* scope = nullptr;         // while the handler runs
-    stop_cause cause = stop_cause::none;
-    clock::time_point told_at{};  // to end, at the latest: its deadline
-    bool is_complained_of = false;
-    bool has_news = false;
-    double progress = 0;
-    std::string message;
-    std::size_t place = 0;  // among those that run
+    // Stops runs. Each is settled when its handler has ended.
+    void cancel(task_id id);
+    void cancel(const lease& owner, const run_key& key);
+    void stop_all(stop_cause cause);
+    void stop_all(const lease& owner, stop_cause cause);
+
+    // Warns about runs that have been stopped and do not end.
+    task<> watch();
+
+    std::size_t running() const noexcept { return running_.size(); }
+    std::size_t running(const lease& owner) const noexcept;
+    std::size_t free_workers() const noexcept {
+        return running_.size() < options_.workers ? options_.workers - running_.size() : 0;
+    }
+    bool is_running(task_id id) const noexcept;
+    void append_running(std::vector<run_key>& to) const;
+    task<> wait_until_idle();
+    void name_fibers() const;
+
+    void add_to(service_stats& stats) const noexcept;
+
+private:
+    struct run;
+    class run_guard;
+
+    task<> execute(run& current);
+    void release(run& ended) noexcept;
+    void warn_unresponsive();
+    bool has_last_chance(const task_record& task) const noexcept;
+    bool runs_last_chance() const noexcept;
+
+    const handler_registry& handlers_;
+    settler& ends_;
+    settlement_builder& builder_;
+    progress_writer& progress_;
+    claim_trigger& claims_;
+    const event_log& log_;
+    const service_options& options_;
+
+    std::vector<run*> running_;
+    std::vector<std::unique_ptr<run>> runs_;  // all, to be used again
+    std::vector<run*> free_runs_;
+    event became_idle_;
+    std::uint64_t started_ = 0;
 };
 
 }  // namespace weir::service::detail

@@ -1,114 +1,101 @@
 // SPDX-License-Identifier: MIT
-// Schedules, and what is removed in the end. A slot is fired by the store: the schedule moves on
-// and the task is made, both or none, and only from the slot that the service has seen; so several
-// nodes fire it once, and a call that fails is just made again.
+// The store fires a slot: in one transaction it moves the schedule to its next slot and makes the
+// task, and only if the schedule is still at the slot that the scheduler has seen. So several nodes
+// fire a slot once, and a call that failed is simply repeated.
 
-#include "service/engine/core.hpp"
+#include "service/engine/scheduler.hpp"
 
 #include <weir/error.hpp>
-#include <weir/time.hpp>
+#include <weir/service/cron.hpp>
 
 #include <algorithm>
 
-namespace weir::service {
+namespace weir::service::detail {
 
 using namespace std::chrono_literals;
 
 namespace {
-constexpr clock::duration look_each = 10s;     // other nodes change schedules, too
-constexpr timestamp::duration in_time = 1min;  // later than that, a slot was missed
-constexpr clock::duration sweep_each = 1min;
+constexpr clock::duration check_interval = 10s;     // other nodes change schedules, too
+constexpr timestamp::duration max_lateness = 1min;  // a slot fired later counts as missed
 }  // namespace
 
-task<> service::core::fire_schedules() {
-    detail::growing_wait trouble;
+task<> scheduler::run() {
+    decision::backoff delays(store_backoff_options);
     for (;;) {
-        schedules_wake_.clear();
-        clock::time_point next = weir::now() + look_each;
+        wake_.clear();
+        clock::time_point next{};
         bool is_done = false;
         try {
-            co_await fire_due(next);
+            next = co_await fire_due();
             is_done = true;
-            trouble.reset();
+            delays.restart();
         } catch (const store_unavailable&) {
-            // said already
+            // The store_client has logged it.
         } catch (const std::exception& error) {
-            log(log_level::error, std::string("firing schedules failed: ") + error.what());
+            log_.write(log_level::error, std::string("firing schedules failed: ") + error.what());
         }
         if (!is_done) {
-            next = weir::now() + trouble.next(chance());
+            next = weir::now() + store_.next_delay(delays);
         }
-        co_await wait_for(schedules_wake_, next);
+        co_await wait_until(wake_, next);
     }
 }
 
-// Moves `next` to when the next slot comes.
-task<> service::core::fire_due(clock::time_point& next) {
-    const std::vector<schedule_record> all = co_await ask(kept.schedules());
+// Returns when to check again.
+task<clock::time_point> scheduler::fire_due() {
+    clock::time_point next = weir::now() + check_interval;
+    const std::vector<schedule_record> all = co_await store_.call(store_->schedules());
     for (const schedule_record& each : all) {
         if (each.is_paused) {
             continue;
         }
-        const timestamp at = now();
-        if (each.next_slot > at) {
-            next = std::min(next, clock_time_of(each.next_slot));
+        const timestamp now = time_.now();
+        if (each.next_slot > now) {
+            next = std::min(next, time_.loop_time(each.next_slot));
             continue;
         }
         try {
-            co_await fire_one(each, at);
+            co_await fire(each, now);
         } catch (const store_unavailable&) {
             throw;
         } catch (const std::exception& error) {
-            // A zone that this machine does not know, say: the others go on, and it is tried again
-            // at the next look.
-            log(log_level::error,
-                "the schedule '" + each.name + "' cannot be fired: " + error.what());
+            // For example, this machine does not know the zone. The other schedules go on, and this
+            // one is tried again at the next check.
+            log_.write(log_level::error,
+                       "the schedule '" + each.name + "' cannot be fired: " + error.what());
         }
     }
+    co_return next;
 }
 
-task<> service::core::fire_one(const schedule_record& due, timestamp at) {
+task<> scheduler::fire(const schedule_record& due, timestamp now) {
     const cron times = cron::parse(due.cron);
-    const timestamp following = times.next_after(at, due.zone);
+    const timestamp following = times.next_after(now, due.zone);
     const timestamp latest =
-        times.latest_between(due.next_slot - 1us, at, due.zone).value_or(due.next_slot);
-    std::optional<new_task> fresh;
-    if (due.missed == missed_slots::run_latest || at - latest <= in_time) {
-        fresh.emplace(due.task);
-        fresh->run_at = latest;
+        times.latest_between(due.next_slot - 1us, now, due.zone).value_or(due.next_slot);
+    std::optional<new_task> made;
+    if (due.missed == missed_slots::run_latest || now - latest <= max_lateness) {
+        made.emplace(due.task);
+        made->run_at = latest;
     }
-    const bool is_made = fresh.has_value();
-    const std::optional<submit_result> fired = co_await ask(
-        kept.fire(due.name, due.next_slot, following, std::move(fresh), at), proof::store_works);
+    const bool makes_task = made.has_value();
+    const std::optional<submit_result> fired = co_await store_.write(
+        store_->fire(due.name, due.next_slot, following, std::move(made), now));
     if (!fired.has_value()) {
-        co_return;  // another node was faster
+        co_return;  // another node has fired it
     }
     if (fired->what == submit_result::verdict::queue_full) {
-        log(log_level::warning, "the schedule '" + due.name + "' waits: its queue is full");
+        log_.write(log_level::warning, "the schedule '" + due.name + "' waits: its queue is full");
     } else if (fired->what == submit_result::verdict::too_many_queues) {
-        log(log_level::warning,
-            "the schedule '" + due.name + "' waits: its queue would be one too many (max_queues)");
+        log_.write(log_level::warning,
+                   "the schedule '" + due.name + "' waits: its queue would exceed max_queues");
     } else {
-        schedules_wake_.set();  // for the slot that follows
-        if (is_made) {
-            ++counts.submitted;
-            look_for_tasks();
+        wake_.set();  // for the following slot
+        if (makes_task) {
+            ++submitted_;
+            claims_.claim_now();
         }
     }
 }
 
-task<> service::core::sweep() {
-    for (;;) {
-        co_await sleep(sweep_each);
-        try {
-            std::size_t removed = 1;
-            while (removed != 0) {
-                removed = co_await ask(kept.purge(options.kept, now()));
-            }
-        } catch (const std::exception&) {
-            // the next one may
-        }
-    }
-}
-
-}  // namespace weir::service
+}  // namespace weir::service::detail

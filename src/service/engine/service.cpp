@@ -1,212 +1,314 @@
 // SPDX-License-Identifier: MIT
-// What users of a service call: checks what is asked, asks the store, and wakes what has to act on
-// it.
+// The service wires its components together and is the door to them. All live on one loop: between
+// two awaits nothing else happens, so they need no locks.
+//
+//   handler_registry   which handler runs which kind
+//   store_client       calls the store with a deadline
+//   claim_trigger      tells the claimer that a task may be claimable
+//   claimer            claims tasks for free workers       -> runner
+//   runner             runs them with their handlers       -> settler, progress_writer
+//   settler            writes their ends to the store
+//   progress_writer    writes their progress to the store
+//   lease_keeper       sends heartbeats; on a lost lease   -> runner
+//   rescuer            returns tasks of dead nodes, and retires old leases
+//   scheduler          submits tasks of schedules
+//   sweeper            removes tasks whose retention is over
+//
+// run() waits in the body of its group until it is stopped, and intercepts that stop, so that
+// nothing else ends by itself. Then the service claims no more and waits for its runs. A run that
+// takes longer than drain_limit, or until a second stop, is stopped and returned to the store. Only
+// then do the components end, the leases are released, and the stop goes on.
 
-#include "service/engine/core.hpp"
+#include "core/debug/fiber_namer.hpp"
+#include "service/engine/claimer.hpp"
+#include "service/engine/rescuer.hpp"
+#include "service/engine/scheduler.hpp"
+#include "service/engine/sweeper.hpp"
 
+#include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/bad_option.hpp>
-#include <weir/http/json.hpp>
+#include <weir/group.hpp>
+#include <weir/service/cron.hpp>
+#include <weir/service/service.hpp>
 
 #include <algorithm>
 
 namespace weir::service {
 
+using namespace std::chrono_literals;
+
 namespace {
 
-constexpr std::size_t longest_kind = 100;
-
-const service_options& checked(const service_options& given) {
+const service_options& checked(const service_options& options) {
     using weir::detail::throw_bad_option;
-    const auto positive = [](std::string_view option, clock::duration value) {
+    const auto check_positive = [](std::string_view option, clock::duration value) {
         if (value <= clock::duration::zero()) {
             throw_bad_option("service", option, value, "it must be more than 0");
         }
     };
-    if (given.workers == 0) {
+    if (options.workers == 0) {
         throw_bad_option("service", "workers", 0, "it must be 1 or more");
     }
-    if (given.claim_batch == 0) {
+    if (options.claim_batch == 0) {
         throw_bad_option("service", "claim_batch", 0, "it must be 1 or more");
     }
-    if (given.max_crashes == 0) {
+    if (options.max_crashes == 0) {
         throw_bad_option("service", "max_crashes", 0, "it must be 1 or more");
     }
-    if (given.max_result_bytes < 4) {
-        throw_bad_option("service", "max_result_bytes", given.max_result_bytes,
-                         "it must be 4 or more: the least result is null");
+    if (options.max_result_bytes < 4) {
+        throw_bad_option("service", "max_result_bytes", options.max_result_bytes,
+                         "it must be 4 or more: the shortest result is null");
     }
-    positive("default_timeout", given.default_timeout);
-    positive("lease", given.lease);
-    positive("heartbeat", given.heartbeat);
-    positive("poll", given.poll);
-    positive("store_timeout", given.store_timeout);
-    if (given.heartbeat > given.lease / 3) {
-        throw_bad_option("service", "heartbeat", given.heartbeat,
+    check_positive("default_timeout", options.default_timeout);
+    check_positive("lease", options.lease);
+    check_positive("heartbeat", options.heartbeat);
+    check_positive("poll", options.poll);
+    check_positive("store_timeout", options.store_timeout);
+    if (options.heartbeat > options.lease / 3) {
+        throw_bad_option("service", "heartbeat", options.heartbeat,
                          "it must be a third of the lease at most");
     }
-    if (given.drain_limit < clock::duration::zero()) {
-        throw_bad_option("service", "drain_limit", given.drain_limit, "it must be 0 or more");
+    if (options.drain_limit < clock::duration::zero()) {
+        throw_bad_option("service", "drain_limit", options.drain_limit, "it must be 0 or more");
     }
-    return given;
+    return options;
 }
 
 }  // namespace
 
-service::core::core(store& with, const service_options& given)
-    : kept(with), options(checked(given)) {}
+struct service::components {
+    components(weir::service::store& target, const service_options& given)
+        : options(checked(given)), store(target, options.store_timeout, log) {}
 
-void service::core::check_handled(const new_task& asked) const {
-    const auto found = handlers.find(asked.kind);
-    if (found == handlers.end()) {
-        throw_unknown(asked.kind);
-    }
-    if (!found->second.accepts) {
-        return;
-    }
-    try {
-        found->second.accepts(http::parse_json(asked.payload));
-    } catch (const permanent_failure& error) {
-        throw invalid_argument(std::string("task: payload: ") + error.what());
-    }
-}
+    const service_options options;
+    const detail::event_log log{options.log};
+    const detail::wall_clock time{options.wall_clock};
+    detail::store_client store;
+    detail::handler_registry handlers;
+    detail::settlement_builder builder{time, options.max_result_bytes};
+    detail::claim_trigger trigger{time};
+    detail::settler settler{store, time, log, builder, trigger};
+    detail::progress_writer progress{store, time};
+    detail::runner runner{handlers, settler, builder, progress, trigger, log, options};
+    detail::lease_keeper leases{store, time, log, runner, trigger, options};
+    detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
+    detail::rescuer rescuer{store, time, log, leases, claimer, runner, settler, trigger, options};
+    detail::scheduler scheduler{store, time, log, trigger};
+    detail::sweeper sweeper{store, time, options.kept};
+    std::uint64_t submitted = 0;
+    bool is_running = false;
 
-void service::core::throw_unknown(std::string_view kind) const {
-    std::vector<std::string_view> known;
-    for (const auto& each : handlers) {
-        known.push_back(each.first);
-    }
-    std::ranges::sort(known);
-    std::string what = "there is no handler for '";
-    what += kind;
-    what += known.empty() ? "'; there are none" : "'; there are:";
-    for (const std::string_view each : known) {
-        what += ' ';
-        what += each;
-    }
-    throw unknown_kind(what);
-}
+    weir::task<> run();
 
-void service::core::check_new(const new_task& asked) const {
-    weir::service::check(asked);
-    check_handled(asked);
-}
+private:
+    class run_guard;
+
+    weir::task<> run_all();
+    weir::task<> run_in(task_group group);
+    weir::task<bool> drain();
+    weir::task<> finish(any_handle claiming, any_handle rescuing, bool in_a_hurry);
+};
 
 service::service(store& with, const service_options& options)
-    : core_(std::make_unique<core>(with, options)) {}
+    : parts_(std::make_unique<components>(with, options)) {}
 service::~service() = default;
 
 service& service::handle(std::string kind, handler run, payload_check accepts) {
-    if (kind.empty() || kind.size() > longest_kind) {
-        throw invalid_argument("service::handle: the kind is '" + kind.substr(0, longest_kind) +
-                               "'; it must have 1 to " + std::to_string(longest_kind) + " bytes");
-    }
-    if (!run) {
-        throw invalid_argument("service::handle: the handler of '" + kind + "' is empty");
-    }
-    const auto [known, is_new] = core_->handlers.try_emplace(
-        std::move(kind), detail::known_handler{std::move(run), std::move(accepts)});
-    if (!is_new) {
-        throw invalid_argument("service::handle: '" + known->first + "' has a handler already");
-    }
+    parts_->handlers.add(std::move(kind), std::move(run), std::move(accepts));
     return *this;
 }
 
 std::vector<std::string> service::kinds() const {
-    std::vector<std::string> all;
-    for (const auto& each : core_->handlers) {
-        all.push_back(each.first);
-    }
-    std::ranges::sort(all);
-    return all;
+    return parts_->handlers.kinds();
 }
 
-void service::check(const new_task& asked) const {
-    core_->check_new(asked);
+void service::check(const new_task& task) const {
+    weir::service::check(task);
+    parts_->handlers.check(task);
+}
+
+// ---- running
+// -------------------------------------------------------------------------------------------
+
+// From the first lease to the last, however the run ends. Names the fibers of tasks meanwhile.
+class service::components::run_guard final : private weir::detail::fiber_namer {
+public:
+    explicit run_guard(components& parts) : parts_(parts) {
+        if (parts.is_running) {
+            throw invalid_state("service::run(): it runs already");
+        }
+        parts.is_running = true;
+        parts.store.seed(loop::current().fresh_seed());
+        parts.builder.seed(loop::current().fresh_seed());
+        parts.leases.take_first();
+        parts.claimer.open();
+    }
+    run_guard(const run_guard&) = delete;
+    run_guard& operator=(const run_guard&) = delete;
+    ~run_guard() {
+        parts_.settler.forget_all();
+        parts_.leases.forget_all();
+        parts_.is_running = false;
+    }
+
+private:
+    void name_fibers() override { parts_.runner.name_fibers(); }
+
+    components& parts_;
+};
+
+task<> service::components::run() {
+    const run_guard guard(*this);
+    outcome<> ended = co_await intercept(run_all());
+    co_await shield(leases.release_all());
+    co_await std::move(ended);
+}
+
+task<> service::components::run_all() {
+    co_await leases.register_node();
+    auto body = [this](task_group& group) { return run_in(group); };
+    co_await with_group(body);
+}
+
+task<> service::components::run_in(task_group group) {
+    const any_handle claiming = group.spawn(claimer.run(group), {.name = "service claimer"});
+    const any_handle rescuing = group.spawn(rescuer.run(), {.name = "service rescuer"});
+    const any_handle until_the_end[] = {
+        group.spawn(settler.run(), {.name = "service settler"}),
+        group.spawn(leases.run(), {.name = "service lease keeper"}),
+        group.spawn(progress.run(), {.name = "service progress writer"}),
+        group.spawn(runner.watch(), {.name = "service watchdog"})};
+    const any_handle until_draining[] = {
+        group.spawn(scheduler.run(), {.name = "service scheduler"}),
+        group.spawn(sweeper.run(), {.name = "service sweeper"})};
+    outcome<> stop = co_await intercept(sleep_forever());
+    for (const any_handle& each : until_draining) {
+        each.cancel();
+    }
+    const bool in_a_hurry = co_await drain();
+    co_await shield(finish(claiming, rescuing, in_a_hurry));
+    for (const any_handle& each : until_the_end) {
+        each.cancel();
+    }
+    co_await std::move(stop);
+}
+
+// Waits for the runs, and stops those that still run after that. True if a second stop came.
+task<bool> service::components::drain() {
+    claimer.close();
+    log.write(log_level::info, "draining: " + std::to_string(runner.running()) + " running");
+    auto idle = timeout_or(options.drain_limit, runner.wait_until_idle(), unit{});
+    const auto waited = co_await intercept(std::move(idle));
+    if (runner.running() > 0) {
+        log.write(log_level::warning, "stopping " + std::to_string(runner.running()) +
+                                          " tasks that still run, to return them");
+    }
+    runner.stop_all(detail::stop_cause::given_back);
+    co_return waited.is_stop();
+}
+
+// All runs have been stopped. What cannot be settled in time is run again by other nodes.
+task<> service::components::finish(any_handle claiming, any_handle rescuing, bool in_a_hurry) {
+    if (in_a_hurry) {
+        claiming.cancel();
+    }
+    co_await runner.wait_until_idle();
+    co_await claiming.wait();
+    rescuing.cancel();
+    co_await rescuing.wait();
+    clock::duration limit = options.store_timeout;
+    if (in_a_hurry) {
+        limit = std::min<clock::duration>(limit, 1s);
+    }
+    const clock::time_point latest = weir::now() + limit;
+    cancel_scope in_time(latest);
+    static_cast<void>(co_await in_time.run(claimer.return_all_lost_claims()));
+    co_await settler.wait_until_settled(latest - weir::now());
 }
 
 task<> service::run() {
-    return core_->run();
+    return parts_->run();
 }
 
 // ---- tasks
 // ---------------------------------------------------------------------------------------------
 
-task<submit_result> service::submit(new_task asked) {
-    std::vector<new_task> one;
-    one.push_back(std::move(asked));
-    const std::vector<submit_result> results = co_await submit(std::move(one));
+task<submit_result> service::submit(new_task task) {
+    std::vector<new_task> batch;
+    batch.push_back(std::move(task));
+    const std::vector<submit_result> results = co_await submit(std::move(batch));
     co_return results.at(0);
 }
 
-task<std::vector<submit_result>> service::submit(std::vector<new_task> asked) {
+task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
     const timestamp at = now();
     timestamp first = timestamp::max();
-    for (const new_task& each : asked) {
-        core_->check_new(each);
+    for (const new_task& each : tasks) {
+        check(each);
         first = std::min(first, each.run_at.value_or(at));
     }
     std::vector<submit_result> results =
-        co_await core_->ask(core_->kept.submit(std::move(asked), at), core::proof::store_works);
+        co_await parts_->store.write(parts_->store->submit(std::move(tasks), at));
     const auto made =
         std::ranges::count(results, submit_result::verdict::made, &submit_result::what);
-    core_->counts.submitted += static_cast<std::uint64_t>(made);
+    parts_->submitted += static_cast<std::uint64_t>(made);
     if (made > 0) {
-        core_->look_for_tasks_at(first);
+        parts_->trigger.claim_at(first);
     }
     co_return results;
 }
 
 task<std::optional<task_detail>> service::find(task_id id) {
-    return core_->ask(core_->kept.find(id));
+    return parts_->store.call(parts_->store->find(id));
 }
 
 task<std::vector<task_record>> service::list(task_filter filter) {
-    return core_->ask(core_->kept.list(std::move(filter), now()));
+    return parts_->store.call(parts_->store->list(std::move(filter), now()));
 }
 
 task<std::vector<hold>> service::why(task_id id) {
-    std::vector<hold> holds = co_await core_->ask(core_->kept.why(id, now()));
-    const auto waits_for_us = std::ranges::find(holds, hold::reason::its_turn, &hold::why);
-    if (waits_for_us == holds.end()) {
+    std::vector<hold> holds = co_await parts_->store.call(parts_->store->why(id, now()));
+    const auto its_turn = std::ranges::find(holds, hold::reason::its_turn, &hold::why);
+    if (its_turn == holds.end()) {
         co_return holds;
     }
+    // The store would let it run, so the reason is here.
     const std::optional<task_detail> found = co_await find(id);
     hold reason;
-    if (found.has_value() && !core_->handlers.contains(found->task.kind)) {
+    if (found.has_value() && parts_->handlers.find(found->task.kind) == nullptr) {
         reason.why = hold::reason::no_handler;
         reason.detail = found->task.kind;
-    } else if (core_->is_draining) {
+    } else if (parts_->claimer.is_closed()) {
         reason.why = hold::reason::draining;
-    } else if (!core_->has_free_workers()) {
+    } else if (parts_->runner.free_workers() == 0) {
         reason.why = hold::reason::workers_busy;
     } else {
         co_return holds;
     }
-    *waits_for_us = std::move(reason);
+    *its_turn = std::move(reason);
     co_return holds;
 }
 
 task<change_result> service::cancel(task_id id) {
-    const change_result result =
-        co_await core_->ask(core_->kept.cancel(id, now()), core::proof::store_works);
+    const change_result result = co_await parts_->store.write(parts_->store->cancel(id, now()));
     if (result == change_result::requested) {
-        core_->stop_cancelled(id);
+        parts_->claimer.note_cancelled(id);
+        parts_->runner.cancel(id);
     }
     co_return result;
 }
 
 task<change_result> service::retry(task_id id) {
-    const change_result result =
-        co_await core_->ask(core_->kept.retry(id, now()), core::proof::store_works);
-    core_->look_for_tasks();
+    const change_result result = co_await parts_->store.write(parts_->store->retry(id, now()));
+    parts_->trigger.claim_now();
     co_return result;
 }
 
 task<std::size_t> service::redrive(task_filter filter) {
-    const std::size_t count = co_await core_->ask(core_->kept.redrive(std::move(filter), now()),
-                                                  core::proof::store_works);
-    core_->look_for_tasks();
+    const std::size_t count =
+        co_await parts_->store.write(parts_->store->redrive(std::move(filter), now()));
+    parts_->trigger.claim_now();
     co_return count;
 }
 
@@ -214,63 +316,67 @@ task<std::size_t> service::redrive(task_filter filter) {
 // ------------------------------------------------------------------------------
 
 task<std::vector<queue_record>> service::queues() {
-    return core_->ask(core_->kept.queues());
+    return parts_->store.call(parts_->store->queues());
 }
 
 task<> service::pause(std::string queue, bool is_paused) {
-    co_await core_->ask(core_->kept.pause(queue, is_paused), core::proof::store_works);
-    core_->look_for_tasks();
+    co_await parts_->store.write(parts_->store->pause(queue, is_paused));
+    parts_->trigger.claim_now();
 }
 
 task<> service::limit(std::string queue, queue_limits limits) {
     weir::service::check(limits);
-    co_await core_->ask(core_->kept.limit(queue, limits), core::proof::store_works);
-    core_->look_for_tasks();
+    co_await parts_->store.write(parts_->store->limit(queue, limits));
+    parts_->trigger.claim_now();
 }
 
-task<> service::put_schedule(schedule asked) {
-    weir::service::check(asked);
-    core_->check_handled(asked.task);
-    if (!asked.task.idempotency_key.empty()) {
+task<> service::put_schedule(schedule plan) {
+    weir::service::check(plan);
+    parts_->handlers.check(plan.task);
+    if (!plan.task.idempotency_key.empty()) {
         throw invalid_argument("schedule: its task has the idempotency_key '" +
-                               asked.task.idempotency_key +
-                               "'; it must have none, or only its first slot would make one");
+                               plan.task.idempotency_key +
+                               "'; it must have none, or only the first slot would make a task");
     }
-    const timestamp next = cron::parse(asked.cron).next_after(now(), asked.zone);
-    co_await core_->ask(core_->kept.put_schedule(std::move(asked), next), core::proof::store_works);
-    core_->schedules_changed();
+    const timestamp next = cron::parse(plan.cron).next_after(now(), plan.zone);
+    co_await parts_->store.write(parts_->store->put_schedule(std::move(plan), next));
+    parts_->scheduler.wake();
 }
 
 task<bool> service::remove_schedule(std::string name) {
-    const bool was_there =
-        co_await core_->ask(core_->kept.remove_schedule(name), core::proof::store_works);
-    co_return was_there;
+    const bool is_removed = co_await parts_->store.write(parts_->store->remove_schedule(name));
+    co_return is_removed;
 }
 
 task<std::vector<schedule_record>> service::schedules() {
-    return core_->ask(core_->kept.schedules());
+    return parts_->store.call(parts_->store->schedules());
 }
 
-// ---- itself
-// --------------------------------------------------------------------------------------------
+// ---- the service itself
+// --------------------------------------------------------------------------------
 
-void service::observe(store_observer* by) noexcept {
-    core_->kept.observe(by);
+void service::observe(store_observer* observer) noexcept {
+    parts_->store->observe(observer);
 }
 
 timestamp service::now() const {
-    return core_->now();
+    return parts_->time.now();
 }
 
 service_stats service::stats() const noexcept {
-    service_stats all = core_->counts;
-    all.running = core_->running();
-    all.is_draining = core_->is_draining;
+    service_stats all;
+    all.submitted = parts_->submitted;
+    parts_->runner.add_to(all);
+    parts_->settler.add_to(all);
+    parts_->rescuer.add_to(all);
+    parts_->scheduler.add_to(all);
+    all.is_draining = parts_->claimer.is_closed();
+    all.store_is_well = parts_->store.is_available();
     return all;
 }
 
 store& service::kept_in() noexcept {
-    return core_->kept;
+    return parts_->store.target();
 }
 
 void service::write_metrics(metric_writer& to) const {
@@ -279,18 +385,18 @@ void service::write_metrics(metric_writer& to) const {
         to.counter(name, help, {}, static_cast<double>(value));
     };
     total("weir_service_submitted_total", "Tasks submitted", now.submitted);
-    total("weir_service_started_total", "Runs begun", now.started);
+    total("weir_service_started_total", "Runs started", now.started);
     total("weir_service_completed_total", "Tasks completed", now.completed);
     total("weir_service_failed_total", "Runs that failed or timed out", now.failed);
-    total("weir_service_dead_total", "Tasks that will not be tried again", now.dead);
+    total("weir_service_dead_total", "Tasks that will not be retried", now.dead);
     total("weir_service_cancelled_total", "Tasks cancelled", now.cancelled);
-    total("weir_service_rescued_total", "Tasks of nodes that are gone", now.rescued);
+    total("weir_service_rescued_total", "Tasks rescued from dead nodes", now.rescued);
     total("weir_service_fenced_total", "Results that came too late", now.fenced);
-    to.gauge("weir_service_running", "Tasks that run", {}, static_cast<double>(now.running));
+    to.gauge("weir_service_running", "Tasks running", {}, static_cast<double>(now.running));
     to.gauge("weir_service_workers", "Tasks that may run at a time", {},
-             static_cast<double>(core_->options.workers));
-    to.gauge("weir_service_draining", "1 while it ends", {}, now.is_draining ? 1 : 0);
-    to.gauge("weir_service_store_up", "1 if the store can be used", {}, now.store_is_well ? 1 : 0);
+             static_cast<double>(parts_->options.workers));
+    to.gauge("weir_service_draining", "1 while the service drains", {}, now.is_draining ? 1 : 0);
+    to.gauge("weir_service_store_up", "1 if the store is available", {}, now.store_is_well ? 1 : 0);
 }
 
 }  // namespace weir::service

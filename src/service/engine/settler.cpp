@@ -1,183 +1,185 @@
 // SPDX-License-Identifier: MIT
-// Settling. One call at a time: what ends while it is under way goes with the next, so nothing
-// waits for company, and under load many share a transaction. What fails is repeated until it is
-// answered: fences make that harmless. What the store refuses is found by settling one by one, and
-// is a failure then. Progress is told at most ten times a second, the latest of each task.
+// One call at a time: runs that end while it is in flight go with the next call, so no run waits
+// for others, and under load many share a transaction. A call that fails is repeated until it is
+// answered; fences make that harmless. If the store refuses a batch, the settler settles its runs
+// one by one, and a run that the store cannot keep becomes a failed attempt.
 
-#include "service/engine/core.hpp"
+#include "service/engine/settler.hpp"
 
 #include <weir/error.hpp>
-#include <weir/time.hpp>
 
 #include <algorithm>
 
-namespace weir::service {
-
-using namespace std::chrono_literals;
+namespace weir::service::detail {
 
 namespace {
-constexpr clock::duration progress_pause = 100ms;
-constexpr std::size_t most_settled = 2000;
+constexpr std::size_t max_batch = 2000;
 }  // namespace
 
-task<> service::core::settle_ended() {
-    for (;;) {
-        const auto next =
-            std::ranges::find_if(leases_, [](const lease& each) { return !each.ended.empty(); });
-        if (next == leases_.end()) {
-            is_settled_.set();
-            has_ended_.clear();
-            co_await has_ended_.wait();
-            continue;
-        }
-        co_await settle_some(*next);
+void settler::add(const lease& owner, settlement ended) {
+    const auto found = std::ranges::find(outboxes_, &owner, &outbox::owner);
+    outbox& to = found != outboxes_.end() ? *found : outboxes_.emplace_back(outbox{&owner, {}, {}});
+    to.waiting.push_back(std::move(ended));
+    has_waiting_.set();
+}
+
+void settler::forget(const lease& owner) noexcept {
+    std::erase_if(outboxes_, [&](const outbox& each) { return each.owner == &owner; });
+}
+
+const settler::outbox* settler::find(const lease& owner) const noexcept {
+    const auto found = std::ranges::find(outboxes_, &owner, &outbox::owner);
+    return found == outboxes_.end() ? nullptr : &*found;
+}
+
+bool settler::has_unsettled() const noexcept {
+    return !std::ranges::all_of(outboxes_, &outbox::is_empty);
+}
+
+bool settler::has_unsettled(const lease& owner) const noexcept {
+    const outbox* const found = find(owner);
+    return found != nullptr && !found->is_empty();
+}
+
+void settler::append_unsettled(const lease& owner, std::vector<run_key>& to) const {
+    if (const outbox* const found = find(owner)) {
+        std::ranges::transform(found->waiting, std::back_inserter(to), &settlement::key);
+        std::ranges::transform(found->in_flight, std::back_inserter(to), &settlement::key);
     }
 }
 
-task<> service::core::settle_some(lease& of) {
-    if (of.ended.size() <= most_settled) {
-        of.settling.swap(of.ended);
-    } else {
-        const auto end = of.ended.begin() + most_settled;
-        of.settling.assign(std::move_iterator(of.ended.begin()), std::move_iterator(end));
-        of.ended.erase(of.ended.begin(), end);
+task<> settler::wait_until_settled(clock::duration limit) {
+    const clock::time_point latest = weir::now() + limit;
+    while (has_unsettled() && weir::now() < latest) {
+        all_settled_.clear();
+        co_await wait_until(all_settled_, latest);
     }
-    detail::growing_wait trouble;
+}
+
+task<> settler::run() {
+    for (;;) {
+        const auto next = std::ranges::find_if(
+            outboxes_, [](const outbox& each) { return !each.waiting.empty(); });
+        if (next == outboxes_.end()) {
+            all_settled_.set();
+            has_waiting_.clear();
+            co_await has_waiting_.wait();
+            continue;
+        }
+        co_await settle_waiting(*next);
+    }
+}
+
+task<> settler::settle_waiting(outbox& from) {
+    if (from.waiting.size() <= max_batch) {
+        from.in_flight.swap(from.waiting);
+    } else {
+        const auto end = from.waiting.begin() + max_batch;
+        from.in_flight.assign(std::move_iterator(from.waiting.begin()), std::move_iterator(end));
+        from.waiting.erase(from.waiting.begin(), end);
+    }
+    decision::backoff delays(store_backoff_options);
     for (bool is_repeated = false;; is_repeated = true) {
-        const bool is_done = co_await settle_together(of, is_repeated);
+        const bool is_done = co_await settle_batch(from, is_repeated);
         if (is_done) {
             break;
         }
-        store_is_back_.clear();
-        co_await wait_for(store_is_back_, weir::now() + trouble.next(chance()));
+        co_await store_.wait_before_retry(delays);
     }
-    of.settling.clear();
-    look_for_tasks();  // what ran may have been in the way of others
+    from.in_flight.clear();
+    claims_.claim_now();  // limits may have kept other tasks waiting for these runs
 }
 
 // False if it must be repeated.
-task<bool> service::core::settle_together(lease& of, bool is_repeated) {
+task<bool> settler::settle_batch(outbox& from, bool is_repeated) {
     try {
         const std::vector<bool> written =
-            co_await ask(kept.settle(of.node(), of.settling, now()), proof::store_works);
-        for (std::size_t i = 0; i < of.settling.size(); ++i) {
-            settled(of.settling[i], i < written.size() && written[i], is_repeated);
+            co_await store_.write(store_->settle(from.owner->node(), from.in_flight, time_.now()));
+        for (std::size_t i = 0; i < from.in_flight.size(); ++i) {
+            count(from.in_flight[i], i < written.size() && written[i], is_repeated);
         }
         co_return true;
     } catch (const store_unavailable&) {
         co_return false;
     } catch (const std::exception& error) {
-        log(log_level::error, std::string("settling failed: ") + error.what());
+        log_.write(log_level::error, std::string("settling failed: ") + error.what());
     }
-    const bool is_done = co_await settle_one_by_one(of);
+    const bool is_done = co_await settle_each(from);
     co_return is_done;
 }
 
-// One of them is what the store cannot take. False if the rest must be repeated.
-task<bool> service::core::settle_one_by_one(lease& of) {
-    for (std::size_t i = 0; i < of.settling.size(); ++i) {
-        const bool is_done = co_await settle_alone(of, of.settling[i]);
+// The store refuses at least one of the batch. False if the rest must be repeated.
+task<bool> settler::settle_each(outbox& from) {
+    for (std::size_t i = 0; i < from.in_flight.size(); ++i) {
+        const bool is_done = co_await settle_or_fail(*from.owner, from.in_flight[i]);
         if (!is_done) {
-            of.settling.erase(of.settling.begin(),
-                              of.settling.begin() + static_cast<std::ptrdiff_t>(i));
+            from.in_flight.erase(from.in_flight.begin(),
+                                 from.in_flight.begin() + static_cast<std::ptrdiff_t>(i));
             co_return false;
         }
     }
     co_return true;
 }
 
-task<bool> service::core::settle_alone(lease& of, const settlement& how) {
-    std::string why;
+task<bool> settler::settle_or_fail(const lease& owner, const settlement& ended) {
+    std::string refusal;
     try {
-        co_await settle_just(of, how);
+        co_await settle_one(owner, ended);
         co_return true;
     } catch (const store_unavailable&) {
         co_return false;
     } catch (const std::exception& error) {
-        why = error.what();
+        refusal = error.what();
     }
-    log(log_level::error, "task " + how.key.id.text() + " cannot be settled: " + why);
-    const bool is_done = co_await fail_instead(of, how.key, std::move(why));
+    log_.write(log_level::error, "task " + ended.key.id.text() + " cannot be settled: " + refusal);
+    const bool is_done = co_await fail_instead(owner, ended.key, std::move(refusal));
     co_return is_done;
 }
 
-task<> service::core::settle_just(lease& of, const settlement& how) {
-    std::vector<settlement> one(1, how);
+task<> settler::settle_one(const lease& owner, const settlement& ended) {
+    std::vector<settlement> batch(1, ended);
     const std::vector<bool> written =
-        co_await ask(kept.settle(of.node(), std::move(one), now()), proof::store_works);
-    settled(how, !written.empty() && written.front(), true);
+        co_await store_.write(store_->settle(owner.node(), std::move(batch), time_.now()));
+    count(ended, !written.empty() && written.front(), true);
 }
 
-// What cannot be kept is a failure of the attempt: else it would be run again without end.
-task<bool> service::core::fail_instead(lease& of, run_key which, std::string why) {
+// A result that the store cannot keep fails the attempt: otherwise the task would run forever.
+task<bool> settler::fail_instead(const lease& owner, run_key key, std::string error) {
     try {
-        const std::optional<task_detail> found = co_await ask(kept.find(which.id));
-        if (found.has_value() && found->task.run == which.run) {
-            const settlement how = failed(found->task, attempt_end::failed,
-                                          "the store cannot keep what became of it: " + why);
-            co_await settle_just(of, how);
+        const std::optional<task_detail> found = co_await store_.call(store_->find(key.id));
+        if (found.has_value() && found->task.run == key.run) {
+            const settlement failure = builder_.failed(
+                found->task, attempt_end::failed, "the store cannot keep the result: " + error);
+            co_await settle_one(owner, failure);
         }
     } catch (const store_unavailable&) {
         co_return false;
-    } catch (const std::exception& error) {
-        // It stays as it is in the store, and is found there later as a run that nobody knows of.
-        log(log_level::error,
-            "task " + which.id.text() + " cannot be settled at all: " + error.what());
+    } catch (const std::exception& second) {
+        // The run stays in the store; the claimer finds it later as a run that is not running here.
+        log_.write(log_level::error, "task " + key.id.text() +
+                                         " cannot be settled as failed either: " + second.what());
     }
     co_return true;
 }
 
-void service::core::settled(const settlement& how, bool is_written, bool is_repeated) {
+void settler::count(const settlement& ended, bool is_written, bool is_repeated) noexcept {
     if (!is_written) {
-        counts.fenced += is_repeated ? 0 : 1;  // the first try may have written it
+        fenced_ += is_repeated ? 0 : 1;  // the first call may have written it
         return;
     }
-    counts.completed += how.state == task_state::completed ? 1 : 0;
-    counts.dead += how.state == task_state::failed ? 1 : 0;
-    counts.cancelled += how.state == task_state::cancelled ? 1 : 0;
-    counts.failed +=
-        how.attempt == attempt_end::failed || how.attempt == attempt_end::timed_out ? 1 : 0;
+    completed_ += ended.state == task_state::completed ? 1 : 0;
+    dead_ += ended.state == task_state::failed ? 1 : 0;
+    cancelled_ += ended.state == task_state::cancelled ? 1 : 0;
+    failed_ +=
+        ended.attempt == attempt_end::failed || ended.attempt == attempt_end::timed_out ? 1 : 0;
 }
 
-bool service::core::has_unsettled() const noexcept {
-    return std::ranges::any_of(
-        leases_, [](const lease& each) { return !each.ended.empty() || !each.settling.empty(); });
+void settler::add_to(service_stats& stats) const noexcept {
+    stats.completed += completed_;
+    stats.failed += failed_;
+    stats.dead += dead_;
+    stats.cancelled += cancelled_;
+    stats.fenced += fenced_;
 }
 
-task<> service::core::wait_until_settled(clock::duration limit) {
-    const clock::time_point latest = weir::now() + limit;
-    while (has_unsettled() && weir::now() < latest) {
-        is_settled_.clear();
-        co_await wait_for(is_settled_, latest);
-    }
-}
-
-task<> service::core::tell_progress() {
-    for (;;) {
-        feed_.has_news.clear();
-        if (feed_.news.empty()) {
-            co_await feed_.has_news.wait();
-        }
-        std::vector<progress_note> notes;
-        lease& mine = current();
-        for (running_task* const each : feed_.news) {
-            each->has_news = false;
-            if (each->by == &mine) {
-                progress_note note;
-                note.key = each->key();
-                note.progress = each->progress;
-                note.message = detail::kept_text(each->message, detail::longest_message);
-                notes.push_back(std::move(note));
-            }
-        }
-        feed_.news.clear();
-        try {
-            co_await ask(kept.note_progress(mine.node(), std::move(notes), now()));
-        } catch (const std::exception&) {
-            // It may be lost: the next one says more.
-        }
-        co_await sleep(progress_pause);
-    }
-}
-
-}  // namespace weir::service
+}  // namespace weir::service::detail

@@ -3,7 +3,7 @@
 // whatever was done to the processes: held against the ledger that their handlers keep.
 #pragma once
 
-#include <service_store/stores.hpp>
+#include "service/store/stores.hpp"
 #include <support/peers/program.hpp>
 
 #include <weir/cancel.hpp>

@@ -62,7 +62,7 @@ WEIR_TEST(ServiceOdd, AResultThatIsTooLongIsAFailure) {
     const task_record second = co_await record_of(store, is_too_long);
     EXPECT_EQ(second.state, task_state::failed);
     EXPECT_EQ(second.failures, 3u);
-    EXPECT_EQ(second.error, "its result has 101 bytes of JSON; it may have 100");
+    EXPECT_EQ(second.error, "the result has 101 bytes of JSON; the limit is 100");
     EXPECT_EQ(runs, 4);
     EXPECT_THROW(service(store, {.max_result_bytes = 0}), invalid_argument);
     co_await running.end();
@@ -122,7 +122,7 @@ task<int> one_poisonous_result(int away_at) {
         }
         EXPECT_EQ(each.state, task_state::failed);
         EXPECT_EQ(each.failures, 2u);
-        EXPECT_EQ(each.error, "the store cannot keep what became of it: too much of it");
+        EXPECT_EQ(each.error, "the store cannot keep the result: too much of it");
         EXPECT_EQ(runs[each.id], 2);
     }
     EXPECT_EQ(tasks.stats().completed, 9u);
@@ -159,7 +159,7 @@ WEIR_TEST(ServiceOdd, OneThatCannotBeSettledAtAllHoldsUpNoOther) {
     started running(tasks);
     co_await advance(1min);
     EXPECT_EQ(tasks.stats().completed, 4u);
-    EXPECT_GE(log.count("cannot be settled at all"), 1u);
+    EXPECT_GE(log.count("cannot be settled as failed either"), 1u);
     EXPECT_LE(log.lines.size(), 20u);
     picky.hated = {};
     co_await advance(1min);
@@ -396,10 +396,10 @@ WEIR_TEST(ServiceOdd, AHandlerThatIgnoresItsEndIsSaidAndWaitedFor) {
     co_await advance(1s);
     co_await tasks.cancel(cancelled_one);
     co_await advance(20s);
-    EXPECT_EQ(log.count("was told to end"), 0u);
+    EXPECT_EQ(log.count("was stopped and still runs"), 0u);
     co_await advance(1min);
-    EXPECT_EQ(log.count("was told to end"), 2u);
-    EXPECT_EQ(log.count(cancelled_one.text() + ", 'deaf', was told to end"), 1u);
+    EXPECT_EQ(log.count("was stopped and still runs"), 2u);
+    EXPECT_EQ(log.count(cancelled_one.text() + ", 'deaf', was stopped and still runs"), 1u);
     const task_record during = co_await record_of(store, cancelled_one);
     EXPECT_EQ(view_of(during, tasks.now()), task_view::cancelling);
     const task_id other = co_await submit(tasks, "other");

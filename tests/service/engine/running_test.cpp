@@ -54,7 +54,7 @@ WEIR_TEST(ServiceRuns, WhatIsAskedIsChecked) {
     EXPECT_THROW(tasks.handle("a", nothing), invalid_argument);
     EXPECT_THROW(tasks.handle("", nothing), invalid_argument);
     EXPECT_THROW(tasks.handle("c", handler()), invalid_argument);
-    WEIR_EXPECT_THROW_WITH(tasks.submit(new_task("c")), unknown_kind, "'c'; there are: a b");
+    WEIR_EXPECT_THROW_WITH(tasks.submit(new_task("c")), unknown_kind, "'c'; known kinds: a b");
     WEIR_EXPECT_THROW(tasks.submit(new_task("a", "{")), invalid_argument);
     const auto only_lists = [](const boost::json::value& payload) {
         if (!payload.is_array()) {

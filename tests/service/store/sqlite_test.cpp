@@ -2,8 +2,8 @@
 // What can be wrong with a file: it is none of ours, too new, locked, read-only, on a disk that is
 // full or fails. And several stores on one file, and calls that are stopped at any moment.
 
+#include "db/sqlite/faulty_disk.hpp"
 #include "stores.hpp"
-#include <db_sqlite/faulty_disk.hpp>
 #include <support/io.hpp>
 
 #include <weir/cancel.hpp>

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// A map from kinds to handlers. An unknown kind is an error that lists the known ones, so that a
+// typing error is seen at once.
+
+#include "service/engine/handler_registry.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+#include <weir/service/service.hpp>
+
+#include <algorithm>
+
+namespace weir::service::detail {
+
+namespace {
+constexpr std::size_t max_kind_bytes = 100;
+}  // namespace
+
+void handler_registry::add(std::string kind, handler run, payload_check accepts) {
+    if (kind.empty() || kind.size() > max_kind_bytes) {
+        throw invalid_argument("service::handle: the kind is '" + kind.substr(0, max_kind_bytes) +
+                               "'; it must have 1 to " + std::to_string(max_kind_bytes) + " bytes");
+    }
+    if (!run) {
+        throw invalid_argument("service::handle: the handler of '" + kind + "' is empty");
+    }
+    const auto [added, is_new] =
+        entries_.try_emplace(std::move(kind), entry{std::move(run), std::move(accepts)});
+    if (!is_new) {
+        throw invalid_argument("service::handle: '" + added->first + "' has a handler already");
+    }
+}
+
+const handler* handler_registry::find(const std::string& kind) const {
+    const auto found = entries_.find(kind);
+    return found == entries_.end() ? nullptr : &found->second.run;
+}
+
+std::vector<std::string> handler_registry::kinds() const {
+    std::vector<std::string> all;
+    for (const auto& each : entries_) {
+        all.push_back(each.first);
+    }
+    std::ranges::sort(all);
+    return all;
+}
+
+void handler_registry::check(const new_task& task) const {
+    const auto found = entries_.find(task.kind);
+    if (found == entries_.end()) {
+        throw_unknown(task.kind);
+    }
+    if (!found->second.accepts) {
+        return;
+    }
+    try {
+        found->second.accepts(http::parse_json(task.payload));
+    } catch (const permanent_failure& error) {
+        throw invalid_argument(std::string("task: payload: ") + error.what());
+    }
+}
+
+void handler_registry::throw_unknown(std::string_view kind) const {
+    const std::vector<std::string> known = kinds();
+    std::string error = "no handler for '";
+    error += kind;
+    error += known.empty() ? "'; no kind has a handler" : "'; known kinds:";
+    for (const std::string& each : known) {
+        error += ' ';
+        error += each;
+    }
+    throw unknown_kind(error);
+}
+
+}  // namespace weir::service::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The handlers of a service by kind, and the checks of payloads that go with them.
+#pragma once
+
+#include <weir/service/job.hpp>
+#include <weir/service/task.hpp>
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weir::service::detail {
+
+class handler_registry {
+public:
+    // Throws invalid_argument if the kind is empty, too long, or has a handler.
+    void add(std::string kind, handler run, payload_check accepts);
+
+    // Null if the kind has no handler. Stays valid.
+    const handler* find(const std::string& kind) const;
+    std::vector<std::string> kinds() const;  // sorted
+    // Throws unknown_kind, or invalid_argument for a payload that the handler refuses.
+    void check(const new_task& task) const;
+
+private:
+    struct entry {
+        handler run;
+        payload_check accepts;  // may be empty
+    };
+
+    [[noreturn]] void throw_unknown(std::string_view kind) const;
+
+    std::unordered_map<std::string, entry> entries_;
+};
+
+}  // namespace weir::service::detail

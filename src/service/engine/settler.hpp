@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Writes the ends of runs to the store, and repeats that until the store has answered.
+#pragma once
+
+#include "service/engine/claim_trigger.hpp"
+#include "service/engine/event_log.hpp"
+#include "service/engine/lease.hpp"
+#include "service/engine/settlement_builder.hpp"
+#include "service/engine/store_client.hpp"
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+namespace weir::service::detail {
+
+class settler {
+public:
+    settler(store_client& store, const wall_clock& time, const event_log& log,
+            settlement_builder& builder, claim_trigger& claims) noexcept
+        : store_(store), time_(time), log_(log), builder_(builder), claims_(claims) {}
+    settler(const settler&) = delete;
+    settler& operator=(const settler&) = delete;
+
+    task<> run();
+
+    // The settlement of a run under this lease, which stays until forget().
+    void add(const lease& owner, settlement ended);
+    void forget(const lease& owner) noexcept;
+    void forget_all() noexcept { outboxes_.clear(); }
+
+    bool has_unsettled() const noexcept;
+    bool has_unsettled(const lease& owner) const noexcept;
+    // Adds the runs under this lease that are not settled yet.
+    void append_unsettled(const lease& owner, std::vector<run_key>& to) const;
+    task<> wait_until_settled(clock::duration limit);
+
+    void add_to(service_stats& stats) const noexcept;
+
+private:
+    // The ends of runs under one lease.
+    struct outbox {
+        const lease* owner;
+        std::vector<settlement> waiting;
+        std::vector<settlement> in_flight;
+        bool is_empty() const noexcept { return waiting.empty() && in_flight.empty(); }
+    };
+
+    const outbox* find(const lease& owner) const noexcept;
+    task<> settle_waiting(outbox& from);
+    task<bool> settle_batch(outbox& from, bool is_repeated);
+    task<bool> settle_each(outbox& from);
+    task<bool> settle_or_fail(const lease& owner, const settlement& ended);
+    task<> settle_one(const lease& owner, const settlement& ended);
+    task<bool> fail_instead(const lease& owner, run_key key, std::string error);
+    void count(const settlement& ended, bool is_written, bool is_repeated) noexcept;
+
+    store_client& store_;
+    const wall_clock& time_;
+    const event_log& log_;
+    settlement_builder& builder_;
+    claim_trigger& claims_;
+    std::list<outbox> outboxes_;  // the oldest lease first
+    event has_waiting_;
+    event all_settled_;
+    std::uint64_t completed_ = 0;
+    std::uint64_t failed_ = 0;
+    std::uint64_t dead_ = 0;
+    std::uint64_t cancelled_ = 0;
+    std::uint64_t fenced_ = 0;
+};
+
+}  // namespace weir::service::detail
