@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: MIT
-// The words for options that make no sense: whose, which, the value, and what would be right.
+// Errors for invalid options: the owner, the option, its value, and what is expected.
+//
+//     token_bucket: rate is -1; it must be a positive number of tokens
 #pragma once
 
 #include <weir/clock.hpp>
-#include <weir/error.hpp>
 
-#include <cstdio>
-#include <string>
+#include <limits>
+#include <string_view>
 
 namespace weir::detail {
 
-inline std::string in_words(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", number);
-    return text;
-}
-inline std::string in_words(clock::duration time) {
-    return in_words(std::chrono::duration<double>(time).count()) + " s";
-}
+// Throw invalid_argument.
+[[noreturn]] void throw_bad_option(std::string_view owner, std::string_view option, double value,
+                                   std::string_view must_be);
+[[noreturn]] void throw_bad_option(std::string_view owner, std::string_view option,
+                                   clock::duration value, std::string_view must_be);
+[[noreturn]] void throw_bad_option(std::string_view owner, std::string_view option,
+                                   std::string_view value, std::string_view must_be);
 
-[[noreturn]] inline void bad_option(std::string_view owner, std::string_view option,
-                                    const std::string& value, std::string_view right) {
-    std::string text(owner);
-    text.append(": ").append(option).append(" is ").append(value).append(", ").append(right);
-    throw invalid_argument(text);
+// Above zero and finite.
+inline bool is_positive(double value) noexcept {
+    return value > 0 && value <= std::numeric_limits<double>::max();
 }
 
 }  // namespace weir::detail

@@ -17,8 +17,8 @@
 
 #include <weir/flow/decision/aimd.hpp>
 #include <weir/flow/decision/gradient.hpp>
-#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/detail/slot_line.hpp>
+#include <weir/flow/gated_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// admission: let in, with a pass, or refused, with the reason.
+// admission: a pass, or a refusal with its reason.
 //
-//     if (auto let_in = limiter.try_acquire()) { ... } else { tell(let_in.refusal().retry_after); }
+//     if (auto admitted = limiter.try_acquire()) { ... } else { use(admitted.refusal().retry_after); }
 //
-// Whatever can refuse has up to three forms:
-//     try_acquire()          admission, at once
-//     co_await admit()       admission, after waiting if that may help
+// A primitive that can refuse has up to three forms:
+//     try_acquire()          an admission, without waiting
+//     co_await admit()       an admission, after a wait if that helps
 //     co_await acquire()     the pass itself; throws weir::refused
 #pragma once
 
+#include <weir/clock.hpp>
 #include <weir/refusal.hpp>
 
 #include <type_traits>
@@ -17,8 +18,13 @@
 
 namespace weir {
 
-// Stands for the pass of something that is not given back: a token of a rate limiter.
+// The pass of a primitive that takes nothing back.
 struct no_pass {};
+
+// The pass of a rate limiter, whose tokens are not given back.
+struct let_through {
+    clock::duration waited{};  // before it was admitted
+};
 
 template <class Pass = no_pass>
 class [[nodiscard]] admission {
@@ -31,16 +37,16 @@ public:
 
     bool has_value() const noexcept { return state_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    // Only if let in.
+    // Requires has_value().
     Pass& pass() & noexcept { return *std::get_if<0>(&state_); }
     Pass pass() && noexcept { return std::move(*std::get_if<0>(&state_)); }
-    // Only if refused.
+    // Requires !has_value().
     const weir::refusal& refusal() const noexcept { return *std::get_if<1>(&state_); }
 
-    // The pass; throws weir::refused, naming who refused.
-    Pass value(std::string_view by = {}) && {
+    // The pass. Throws weir::refused with the name of the refusing primitive.
+    Pass value(std::string_view name = {}) && {
         if (!has_value()) {
-            throw refused(refusal(), by);
+            throw refused(refusal(), name);
         }
         return std::move(*std::get_if<0>(&state_));
     }

@@ -17,8 +17,8 @@
 // it must outlive its permits.
 #pragma once
 
-#include <weir/flow/detail/policy_call.hpp>
 #include <weir/flow/detail/slot_line.hpp>
+#include <weir/flow/gated_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>

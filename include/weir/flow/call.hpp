@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The innermost layer of every policy: the user's callable, and how it ended, as a value.
+// The user's callable as policies see it: how it is called, and its outcome as a value.
 //
-// A callable takes nothing, the number of the attempt (int, from 1), or the call_context&, and
-// gives a task, something else that can be awaited, or a plain value.
+// A callable takes no argument, the number of the attempt (int, from 1), or a call_context&. It
+// returns a task, another awaitable, or a plain value.
+//
+// Layers of policies are boundaries that contain one another: a call through five layers is one
+// object in the frame of the awaiting coroutine, and the only other frame is that of the user's
+// task. A layer that has to wait starts a coroutine for the wait.
 #pragma once
 
+#include <weir/base/child_call.hpp>
 #include <weir/base/to_task.hpp>
 #include <weir/flow/policy.hpp>
 
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -34,12 +40,12 @@ template <class Callable>
 using call_result_t =
     decltype(invoke_call(std::declval<Callable&>(), std::declval<call_context&>()));
 
-// What the callable gives in the end.
+// The value that the callable finally yields.
 template <class Callable>
 using call_value_t = typename call_value<call_result_t<Callable>>::type;
 
-// An error as the ending of a call. A stop of the calling task that somebody turned into an
-// exception is none: it goes on its way. Nothing is thrown again to find out which it is.
+// The outcome of a call that ended with this error. A stop of the calling task that was turned into
+// an exception (catchable) is rethrown. Other errors are not rethrown to find out their type.
 template <class T>
 outcome<T> outcome_of_error(const std::exception_ptr& error) {
     if (!is_cancellation(error)) [[likely]] {
@@ -59,7 +65,7 @@ outcome<T> outcome_of_current_exception() {
     return outcome_of_error<T>(std::current_exception());
 }
 
-// Calls what gives a plain value; its exceptions are the caller's.
+// Calls a callable that returns a plain value. Exceptions propagate to the caller.
 template <class Callable>
 auto call_plain(Callable& callable, call_context& call) {
     using value = call_value_t<Callable>;
@@ -71,13 +77,13 @@ auto call_plain(Callable& callable, call_context& call) {
     }
 }
 
-// Has the fiber been suspended since? Then it goes on from the loop, no more nested in its caller,
-// and the time that the context knows is an old one.
+// Marks the context's time as stale if the fiber was suspended since construction: then the loop
+// resumes it, and it no longer runs nested in its caller.
 class clock_keeper {
 public:
     explicit clock_keeper(call_context& call) noexcept
         : call_(&call), depth_(this_thread.call_depth) {}
-    void look() const noexcept {
+    void refresh() const noexcept {
         if (depth_ == 0 || this_thread.call_depth != depth_) {
             call_->time_passed();
         }
@@ -88,7 +94,8 @@ private:
     unsigned depth_;
 };
 
-// A boundary around a task, which lets stops pass. Child: a child_call; Derived gives its result.
+// A boundary around a task. Stops pass through it. Child: a child_call; Derived provides
+// await_resume().
 template <class Derived, class Child>
 class around_task : public bounded<Derived, boundary> {
 public:
@@ -119,7 +126,7 @@ protected:
     Child work_;
 };
 
-// How a task that a callable makes ends, without a frame of its own.
+// The outcome of a task that a callable returns, without a frame of its own.
 template <class T>
 class settled_task_call final : public around_task<settled_task_call<T>, child_call<T>> {
 public:
@@ -135,7 +142,7 @@ public:
     }
 
     outcome<T> await_resume() {
-        keeper_.look();
+        keeper_.refresh();
         if (!this->work_.has_value()) [[unlikely]] {
             return outcome_of_error<T>(this->work_.error());
         }
@@ -151,7 +158,7 @@ private:
     clock_keeper keeper_;
 };
 
-// The same for a callable that gives a plain value.
+// The outcome of a callable that returns a plain value.
 template <class T, class Callable>
 class settled_plain_call final : public boundary_awaitable {
 public:
@@ -177,18 +184,18 @@ inline constexpr bool is_plain_call = false;
 template <class T, class Callable>
 inline constexpr bool is_plain_call<settled_plain_call<T, Callable>> = true;
 
-// And for one that gives something else to await: a handle, an operation.
+// The outcome of a callable that returns another awaitable: a handle, an operation.
 template <class T, class Callable>
 task<outcome<T>> settled_other_call(Callable& callable, call_context& call) {
     const clock_keeper keeper(call);
     try {
         if constexpr (std::is_void_v<T>) {
             co_await invoke_call(callable, call);
-            keeper.look();
+            keeper.refresh();
             co_return outcome<T>::from_value();
         } else {
             outcome<T> ended = outcome<T>::from_value(co_await invoke_call(callable, call));
-            keeper.look();
+            keeper.refresh();
             co_return ended;
         }
     } catch (...) {
@@ -197,8 +204,8 @@ task<outcome<T>> settled_other_call(Callable& callable, call_context& call) {
     }
 }
 
-// co_await settle_call(callable, context): calls it, and gives the outcome. The callable must
-// outlive it.
+// co_await settle_call(callable, context): calls the callable; its outcome. The callable must
+// outlive the call.
 template <class Callable>
 auto settle_call(Callable& callable, call_context& call) {
     using result = call_result_t<Callable>;
@@ -212,7 +219,7 @@ auto settle_call(Callable& callable, call_context& call) {
     }
 }
 
-// As the `next` of the innermost policy.
+// The user's callable as the `next` of the innermost policy.
 template <class Callable>
 class innermost {
 public:
@@ -224,27 +231,160 @@ private:
     Callable* callable_;
 };
 
-// The value of an outcome, or its error thrown; a refusal names who refused.
+// The same where calls may outlive the policy's answer: each call shares ownership of the callable.
+template <class Fn>
+class owned_innermost {
+public:
+    using value_type = call_value_t<Fn>;
+
+    template <class Given>
+    explicit owned_innermost(Given&& fn) : fn_(std::make_shared<Fn>(std::forward<Given>(fn))) {}
+    task<outcome<value_type>> operator()(call_context& call) const { return keep(fn_, call); }
+
+private:
+    static task<outcome<value_type>> keep(std::shared_ptr<Fn> fn, call_context& call) {
+        co_return co_await settle_call(*fn, call);
+    }
+    std::shared_ptr<Fn> fn_;
+};
+
+// A policy whose calls may outlive its answer (the losers of a hedge): the callable must live as
+// long as the last call.
+template <class Policy>
+concept outlives_call = requires { requires Policy::outlives_call; };
+
+// The `next` for a callable held as Held. With IsOwned it owns the callable, copied if it is a
+// reference.
+template <bool IsOwned, class Held>
+auto innermost_of(std::remove_reference_t<Held>& fn) {
+    if constexpr (IsOwned) {
+        return owned_innermost<std::remove_cvref_t<Held>>(static_cast<Held&&>(fn));
+    } else {
+        return innermost<std::remove_reference_t<Held>>(fn);
+    }
+}
+
+// The result of `next(call)` as the child of a layer's boundary. Awaitable: in general a boundary
+// itself.
+template <class Awaitable>
+class inner_call {
+public:
+    // Constructed in place, or moved in before it has started.
+    template <class Next>
+    inner_call(Next& next, call_context& call) : inner_(next(call)) {}
+    explicit inner_call(Awaitable&& inner) : inner_(std::move(inner)) {}
+
+    void enter(boundary& parent, fiber& on) noexcept {
+        inner_.parent = &parent;
+        inner_.enter(on);
+    }
+    void child_suspended() noexcept {
+        if constexpr (requires { inner_.child_suspended(); }) {
+            inner_.child_suspended();
+        }
+    }
+    void lost() noexcept {}  // a stop has passed through it
+    auto take() { return inner_.await_resume(); }
+
+private:
+    Awaitable inner_;
+};
+
+// A custom policy that is a coroutine. An exception that it throws is its outcome.
 template <class T>
-T value_of(outcome<T>&& ended, std::string_view by) {
+class inner_call<task<outcome<T>>> : public child_call<outcome<T>> {
+    using base = child_call<outcome<T>>;
+
+public:
+    inner_call() noexcept = default;
+    template <class Next>
+    inner_call(Next& next, call_context& call) : base(next(call)) {}
+    explicit inner_call(task<outcome<T>>&& inner) : base(std::move(inner)) {}
+    void child_suspended() noexcept {}
+    outcome<T> take() {
+        return this->has_value() ? base::take() : outcome_of_error<T>(this->error());
+    }
+};
+
+// The same as an awaitable for coroutines.
+template <class T>
+class settled_policy_call final
+    : public around_task<settled_policy_call<T>, inner_call<task<outcome<T>>>> {
+public:
+    static constexpr const char* boundary_name = "policy";
+    explicit settled_policy_call(task<outcome<T>>&& work)
+        : around_task<settled_policy_call, inner_call<task<outcome<T>>>>(std::move(work)) {}
+    outcome<T> await_resume() { return this->work_.take(); }
+};
+
+// co_await settle_next(next, call): always an outcome, even if the next policy is a coroutine that
+// throws.
+template <class Next>
+auto settle_next(Next& next, call_context& call) {
+    using value = typename Next::value_type;
+    if constexpr (std::is_same_v<decltype(next(call)), task<outcome<value>>>) {
+        return settled_policy_call<value>(next(call));
+    } else {
+        return next(call);
+    }
+}
+
+// A plain call has nothing to wait for: the parent continues at once.
+template <class T, class Callable>
+class inner_call<settled_plain_call<T, Callable>> {
+public:
+    template <class Next>
+    inner_call(Next& next, call_context& call) : inner_(next(call)) {}
+    explicit inner_call(settled_plain_call<T, Callable>&& inner) : inner_(inner) {}
+
+    void enter(boundary& parent, fiber& on) noexcept { skip_child(parent, on); }
+    void child_suspended() noexcept {}
+    void lost() noexcept {}
+    auto take() { return inner_.await_resume(); }
+
+private:
+    settled_plain_call<T, Callable> inner_;
+};
+
+// The child of a layer with this `next`.
+template <class Next>
+using inner_call_of = inner_call<decltype(std::declval<Next&>()(std::declval<call_context&>()))>;
+
+// The value of an outcome. Throws its error; a refusal names the policy.
+template <class T>
+T value_of(outcome<T>&& ended, std::string_view policy_name) {
     if (ended.is_refused()) [[unlikely]] {
-        throw refused(ended.refusal(), by);
+        throw refused(ended.refusal(), policy_name);
     }
     return std::move(ended).value();
 }
 
-// What run(fn) and settle(fn) give of a call: its value, or the outcome itself.
+// The result of a call: its value for run(fn), the outcome itself for settle(fn).
 enum class call_view : unsigned char { value, outcome };
 
 template <call_view View, class T>
 using viewed_t = std::conditional_t<View == call_view::outcome, outcome<T>, T>;
 template <call_view View, class T>
-viewed_t<View, T> view_of(outcome<T>&& ended, std::string_view by) {
+viewed_t<View, T> view_of(outcome<T>&& ended, std::string_view policy_name) {
     if constexpr (View == call_view::outcome) {
         return std::move(ended);
     } else {
-        return value_of(std::move(ended), by);
+        return value_of(std::move(ended), policy_name);
     }
+}
+
+// run(fn) and settle(fn) behind `waiting`, an awaitable admission: the call is made once admitted.
+// Owner: a pointer to the object that admits.
+template <call_view View, class Work, class Owner, class Admit,
+          class T = call_value_t<std::remove_reference_t<Work>>>
+task<viewed_t<View, T>> call_when_admitted(Owner owner, Admit waiting, Work work, double weight) {
+    auto admitted = co_await std::move(waiting);
+    if (!admitted) {
+        co_return view_of<View>(outcome<T>::from_refusal(admitted.refusal()), owner->name());
+    }
+    call_context call(owner->name(), weight);
+    outcome<T> ended = co_await settle_call(work, call);
+    co_return view_of<View>(std::move(ended), owner->name());
 }
 
 }  // namespace detail

@@ -53,7 +53,7 @@ concept limiter_part = requires(Part& part, double weight) {
 
 namespace detail {
 
-void check_combined_options(const combined_limiter_options& with);
+void check_combined_options(const combined_limiter_options& options);
 void write_combined_metrics(metric_writer& to, std::string_view name,
                             const combined_limiter_stats& stats);
 void check_weight(std::string_view name, double weight);
@@ -105,12 +105,12 @@ public:
 
     explicit combined_limiter(Parts... parts)
         : combined_limiter(combined_limiter_options{}, std::forward<Parts>(parts)...) {}
-    explicit combined_limiter(const combined_limiter_options& with, Parts... parts)
+    explicit combined_limiter(const combined_limiter_options& options, Parts... parts)
         : parts_(std::forward<Parts>(parts)...),
-          max_waiting_(with.max_waiting),
-          max_wait_(with.max_wait),
-          name_(with.name) {
-        detail::check_combined_options(with);
+          max_waiting_(options.max_waiting),
+          max_wait_(options.max_wait),
+          name_(options.name) {
+        detail::check_combined_options(options);
     }
     combined_limiter(const combined_limiter&) = delete;
     combined_limiter& operator=(const combined_limiter&) = delete;

@@ -13,9 +13,9 @@
 // fallback throws is what the call ends with.
 #pragma once
 
-#include <weir/flow/detail/inner_call.hpp>
-#include <weir/flow/detail/policy_call.hpp>
+#include <weir/flow/call.hpp>
 #include <weir/flow/detail/stop_memory.hpp>
+#include <weir/flow/gated_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>
 

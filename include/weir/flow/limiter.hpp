@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: MIT
-// limiter<Decision>: a rate limiter that can be waited for. token_bucket, sliding_window,
-// leaky_bucket and fixed_window are this, each around its own decision.
+// limiter<Decision>: a rate limiter with a waiting line. token_bucket, sliding_window, leaky_bucket
+// and fixed_window are limiters, each around its own decision.
 //
 //     weir::token_bucket bucket({.rate = 10, .burst = 20});
-//     co_await bucket.acquire();                  // waits for its turn; gives the time it waited
-//     if (auto in = bucket.try_acquire(); !in) { tell(in.refusal().retry_after); }
+//     co_await bucket.acquire();                  // waits for its turn; returns the time waited
+//     if (auto in = bucket.try_acquire(); !in) { use(in.refusal().retry_after); }
 //
-// Waiters are let through in the order of asking, and nobody overtakes: who asks for much is not
-// starved by those who ask for little. (Or the newest first, if the options say so: serve.hpp.) A
-// fiber that is stopped while it waits leaves the line without a trace, and the next ones move up;
-// one that was let through and is stopped before it goes on gives back what it took. A wait that
-// would be longer than max_wait, or than the deadline around the caller leaves, is refused at once.
-// Belongs to one loop; the decision may be shared with other loops and threads. If it is destroyed
-// while fibers wait, they throw invalid_state.
+// Waiters are admitted in the order of arrival (or newest first: queue_order.hpp). No request
+// overtakes another, so a heavy one is not starved by light ones. A fiber that is stopped while it
+// waits leaves the line, and the others move up; one that was admitted and is stopped before it
+// continues gives back its tokens. A request that would have to wait longer than max_wait, or past
+// the deadline around the caller, is refused at once.
+//
+// A limiter belongs to one loop; the decision may be shared with other loops and threads. If the
+// limiter is destroyed while fibers wait, they throw invalid_state.
+//
+// All limiters have these options:
+//     max_waiting    how many requests may wait; 0: none
+//     when_full      which request is refused when so many wait (queue_order.hpp)
+//     order          which waiter goes first (queue_order.hpp)
+//     max_wait       requests that would wait longer are refused at once
+//     name           for messages and metrics
+//     observer       notified of "displaced" and "rate changed"
 #pragma once
 
 #include <weir/flow/call.hpp>
-#include <weir/flow/limiter_line.hpp>
-#include <weir/flow/limiter_operations.hpp>
+#include <weir/flow/detail/limiter_line.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/reservation.hpp>
 
@@ -28,7 +36,7 @@
 
 namespace weir {
 
-// The options of a limiter around a decision of your own.
+// The options of a limiter around a decision that the user provides.
 template <decision::limiter_decision Decision>
 struct limiter_options;
 
@@ -39,30 +47,30 @@ class limiter final : private detail::limiter_line {
 public:
     using decision_type = Decision;
     using limits = typename Decision::limits;
-    // What try_acquire() and admit() give to those let through. Where the end of a call matters, it
-    // is to be kept as long as the call lasts.
+    // The result of try_acquire() and admit(). If the decision measures from completion, keep it
+    // until the call has ended.
     using pass = std::conditional_t<has_turns, detail::limiter_turn<limiter>, let_through>;
-    // What acquire() gives: the time waited, or the pass where it has to be kept.
+    // The result of acquire(): the time waited, or the pass if it has to be kept.
     using acquired = std::conditional_t<has_turns, pass, clock::duration>;
     static constexpr policy_kind kind = policy_kind::rate_limiter;
 
-    // Throws invalid_argument if the options make no sense.
-    explicit limiter(const Options& options) : limiter_line(options.line()) {
+    // Throws invalid_argument for invalid options.
+    explicit limiter(const Options& options) : limiter_line(line_of(options)) {
         decision_ = &own_.emplace(options.limiter_limits());
     }
-    // Around a decision that others use too, on other loops and threads; the options say how to
-    // wait. Each limiter has a line of its own: between lines there is no order.
+    // Around a decision that is shared with other loops and threads; the options configure the
+    // line. Each limiter has its own line; there is no order between lines.
     limiter(std::shared_ptr<Decision> shared, const Options& options)
         requires decision::is_shareable<Decision>
-        : limiter_line(options.line()), shared_(std::move(shared)), decision_(shared_.get()) {}
+        : limiter_line(line_of(options)), shared_(std::move(shared)), decision_(shared_.get()) {}
     ~limiter() { close(); }
 
     using limiter_line::name;
     using limiter_line::stats;
     using limiter_line::write_metrics;
 
-    // At once. Refused while others wait who go first. Throws invalid_argument, as all that take a
-    // weight do, if it is not a positive number, or more than can ever pass at once.
+    // Does not wait. Refused while others that go first wait. Throws invalid_argument, as all
+    // functions that take a weight do, unless the weight is positive and at most capacity().
     admission<pass> try_acquire(double weight = 1) {
         check(weight, capacity());
         admission<pass> in = try_pass(weir::now(), weight);
@@ -71,17 +79,17 @@ public:
         }
         return in;
     }
-    // co_await admit(): admission<pass>, after waiting if that may help.
+    // co_await admit(): admission<pass>, after a wait if that helps.
     [[nodiscard]] detail::limiter_admit<limiter> admit(double weight = 1) {
         check(weight, capacity());
         return {*this, weight};
     }
-    // co_await acquire(): how long it waited. Throws refused if it may not wait.
+    // co_await acquire(): the time waited. Throws refused.
     [[nodiscard]] detail::limiter_acquire<limiter> acquire(double weight = 1) {
         check(weight, capacity());
         return {*this, weight};
     }
-    // A place in the line, at once; to be used or given back.
+    // A place in the line, to be used or given back later.
     admission<reservation> reserve(double weight = 1)
         requires(!has_turns)
     {
@@ -89,32 +97,34 @@ public:
         return reservation::ask(*this, weight);
     }
 
-    // co_await run(fn), settle(fn): calls it when its turn has come. fn is as in flow/call.hpp.
+    // co_await run(fn), settle(fn): calls fn once admitted. For fn see flow/call.hpp.
     template <class Work>
     auto run(Work&& work, double weight = 1) {
         WEIR_CHECK_CALLABLE(Work);
         check(weight, capacity());
-        return run_behind(*this, detail::held_t<Work>(std::forward<Work>(work)), weight);
+        return call_behind<detail::call_view::value, detail::held_t<Work>>(std::forward<Work>(work),
+                                                                           weight);
     }
     template <class Work>
     auto settle(Work&& work, double weight = 1) {
         WEIR_CHECK_CALLABLE(Work);
         check(weight, capacity());
-        return settle_behind(*this, detail::held_t<Work>(std::forward<Work>(work)), weight);
+        return call_behind<detail::call_view::outcome, detail::held_t<Work>>(
+            std::forward<Work>(work), weight);
     }
 
-    // How long a request that comes now would wait, behind all who go first. refusal::never if that
-    // cannot be foreseen.
+    // How long a request that arrives now would wait behind the others. refusal::never if that is
+    // not predictable.
     clock::duration retry_after(double weight = 1) {
         const clock::time_point now = weir::now();
         const clock::time_point due = due_of_new(now, weight);
         return due == clock::time_point::max() ? refusal::never : due - now;
     }
-    // The most that can pass at once.
+    // The largest weight that can be admitted.
     double capacity() const noexcept { return decision_->capacity(); }
 
-    // From now on; those who wait are told anew. What the limiter has saved up stays as it is: no
-    // burst comes from a change. Those who can never pass now, or too late for them, are refused.
+    // Changes the rate from now on. The saved-up tokens stay as they are, so a change causes no
+    // burst. Waiters that can no longer be admitted, or only too late, are refused.
     void set_rate(const limits& changed) {
         const clock::time_point now = weir::now();
         decision_->set_rate(now, changed);
@@ -124,7 +134,7 @@ public:
     Decision& decision() noexcept { return *decision_; }
     const Decision& decision() const noexcept { return *decision_; }
 
-    // As a policy: a gate that may make calls wait. A call that can never pass is refused.
+    // As a policy: a gate that calls may wait at. A call above the capacity is refused.
     admission<pass> try_enter(call_context& call) noexcept {
         return try_pass(call.now(), call.weight());
     }
@@ -141,7 +151,7 @@ private:
     friend class detail::limiter_acquire<limiter>;
     friend class detail::limiter_turn<limiter>;
 
-    // Behind those who wait, if there are any: how long that takes is not worked out here.
+    // Not granted while others wait; the wait is not computed then.
     decision::verdict attempt(clock::time_point now, double weight) noexcept {
         if (has_ahead()) [[unlikely]] {
             return {false, weight <= capacity() ? clock::duration::zero() : refusal::never};
@@ -179,7 +189,7 @@ private:
         requires has_turns
     {
         loop* const here = loop::current_or_null();
-        if (here == nullptr) {  // it has outlived its loop: nobody knows when it ended
+        if (here == nullptr) {  // the turn has outlived its loop: there is no clock
             decision_->completed(clock::time_point::min(), weight);
             return;
         }
@@ -188,26 +198,16 @@ private:
         move_up(now);
     }
 
-    template <class Work>
-    static task<outcome<detail::call_value_t<std::remove_reference_t<Work>>>> settle_behind(
-        limiter& gate, Work work, double weight) {
-        using result = outcome<detail::call_value_t<std::remove_reference_t<Work>>>;
-        admission<pass> in = co_await gate.admit(weight);
-        if (!in) {
-            co_return result::from_refusal(in.refusal());
-        }
-        call_context call(gate.name(), weight);
-        result ended = co_await detail::settle_call(work, call);
-        co_return ended;
-    }
-    template <class Work>
-    static task<detail::call_value_t<std::remove_reference_t<Work>>> run_behind(limiter& gate,
-                                                                                Work work,
-                                                                                double weight) {
-        auto ended = co_await settle_behind<std::remove_reference_t<Work>&>(gate, work, weight);
-        co_return detail::value_of(std::move(ended), gate.name());
+    template <detail::call_view View, class Held, class Work>
+    auto call_behind(Work&& work, double weight) {
+        return detail::call_when_admitted<View, Held>(
+            this, detail::limiter_admit<limiter>(*this, weight), std::forward<Work>(work), weight);
     }
 
+    static detail::line_options line_of(const Options& options) noexcept {
+        return {Options::kind, options.name,     options.max_waiting, options.when_full,
+                options.order, options.max_wait, options.observer};
+    }
     decision::verdict take(clock::time_point now, double weight) noexcept override {
         return decision_->try_take(now, weight);
     }
@@ -272,19 +272,17 @@ private:
 template <decision::limiter_decision Decision>
 struct limiter_options {
     using policy_type = limiter<Decision>;
+    static constexpr std::string_view kind = "limiter";
 
     typename Decision::limits limits{};
-    std::size_t max_waiting = 65536;  // 0: nobody waits
+    std::size_t max_waiting = 65536;
     weir::when_full when_full = weir::when_full::refuse_newest;
     queue_order order = queue_order::oldest_first;
-    clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
+    clock::duration max_wait = clock::duration::max();
     std::string_view name{};
     weir::observer* observer = nullptr;
 
     const typename Decision::limits& limiter_limits() const noexcept { return limits; }
-    detail::line_options line() const noexcept {
-        return {"limiter", name, max_waiting, when_full, order, max_wait, observer};
-    }
 };
 
 }  // namespace weir

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// queue_order: which of the waiting callers goes next.
+// queue_order: which of the waiting callers goes next. when_full: which one is refused when the queue
+// is full.
 //
 // Oldest first is fair. Newest first suits overload, where the callers that have waited longest
 // have mostly given up: new callers are answered in time, and the older ones wait for a lull or are
@@ -9,5 +10,11 @@
 namespace weir {
 
 enum class queue_order : unsigned char { oldest_first, newest_first };
+
+// Which request is refused when max_waiting are waiting.
+enum class when_full : unsigned char {
+    refuse_newest,    // the new request: queue_full
+    displace_oldest,  // the request that has waited longest: displaced
+};
 
 }  // namespace weir

@@ -10,7 +10,7 @@
 // twice.
 #pragma once
 
-#include <weir/flow/limiter_line.hpp>
+#include <weir/flow/detail/limiter_line.hpp>
 
 #include <memory>
 #include <utility>
@@ -29,7 +29,7 @@ public:
 private:
     friend class weir::reservation;
     friend class reservation_wait;
-    void answered(loop_core& home) noexcept override;
+    void notify(loop_core& home) noexcept override;
 
     limiter_line* line_;
     reservation_wait* awaited_by_ = nullptr;  // until its fiber has gone on

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: MIT
-// retry: tries again what failed, with growing, spread delays.
+// retry: retries a failed call with growing, randomised delays.
 //
 //     page got = co_await weir::retry({.max_attempts = 5}, [&] { return fetch(url); });
 //
 //     auto robust = weir::retrying({.max_attempts = 5}, fetch);    // a callable like fetch
 //     page got = co_await robust(url);
 //
-//     weir::retry_policy again({.name = "pages", .max_attempts = 5});   // shared, with stats
-//     page got = co_await again.run([&] { return fetch(url); });
-//
-// and retry_loop.hpp, where the loop is visible. The callable makes a new task for each attempt; it
-// may take the number of the attempt. There is no delay after the last attempt. Cancellation is
-// never retried: this task's own stop ends everything at once (what clean-up may throw instead is
-// passed on), another's is passed on. What an attempt asks for (the retry_after of a refusal,
-// delay_from) is waited for at least; a wait that would last until the total time or a deadline
-// around it is over is not begun.
+// retry_policy.hpp has the options, and the policy that many calls share.
 #pragma once
 
-#include <weir/flow/detail/policy_call.hpp>
-#include <weir/flow/detail/retry_call.hpp>
-#include <weir/flow/retry_options.hpp>
 #include <weir/flow/retry_policy.hpp>
 
+#include <functional>
 #include <memory>
-#include <string>
-#include <tuple>
+#include <utility>
 
 namespace weir {
 
@@ -41,26 +30,8 @@ auto retry_once(retry_options options, Fn fn) -> task<call_value_t<std::remove_r
 
 }  // namespace detail
 
-template <class Next>
-auto retry_policy::around(call_context& call, Next& next) {
-    return detail::retry_call<Next>(*this, call, next);
-}
-
-template <class Fn>
-auto retry_policy::run(Fn&& fn) {
-    WEIR_CHECK_CALLABLE(Fn);
-    return detail::call_under<detail::call_view::value, detail::held_t<Fn>>(this,
-                                                                            std::forward<Fn>(fn));
-}
-template <class Fn>
-auto retry_policy::settle(Fn&& fn) {
-    WEIR_CHECK_CALLABLE(Fn);
-    return detail::call_under<detail::call_view::outcome, detail::held_t<Fn>>(this,
-                                                                              std::forward<Fn>(fn));
-}
-
-// co_await retry(options, fn): calls fn until it succeeds or there is no attempt left, and gives
-// its value or throws. Options are checked at once.
+// co_await retry(options, fn): calls fn until it succeeds or no attempt is left. Returns its value
+// or throws the last error. Throws invalid_argument for invalid options before it is awaited.
 template <class Fn>
 auto retry(const retry_options& options, Fn&& fn) {
     WEIR_CHECK_CALLABLE(Fn);
@@ -68,13 +39,14 @@ auto retry(const retry_options& options, Fn&& fn) {
     return detail::retry_once<detail::held_t<Fn>>(options, std::forward<Fn>(fn));
 }
 
-// A callable that does what fn does, with retries. Copies share the policy; calls in flight keep
-// what they need, so it may go before they end. Each attempt gets the arguments as they were given:
-// as constants, or copied where fn takes them by value.
+// A callable with the signature of fn that retries. Copies share the policy. Calls in flight own
+// what they need, so the callable may be destroyed before they end. Each attempt gets the same
+// arguments: as constants, or copied where fn takes them by value.
 template <class Fn>
 class retrying_callable {
     struct shared {
-        shared(const retry_options& options, Fn given) : policy(options), fn(std::move(given)) {}
+        shared(const retry_options& options, Fn callable)
+            : policy(options), fn(std::move(callable)) {}
         retry_policy policy;
         Fn fn;
     };
@@ -92,15 +64,15 @@ public:
 
 private:
     template <class... Args>
-    static auto call(std::shared_ptr<shared> by, Args... args)
+    static auto call(std::shared_ptr<shared> owner, Args... args)
         -> task<typename detail::call_value<std::invoke_result_t<Fn&, const Args&...>>::type> {
         auto attempt = [&]() -> decltype(auto) {
-            return std::invoke(by->fn, std::as_const(args)...);
+            return std::invoke(owner->fn, std::as_const(args)...);
         };
         detail::innermost<decltype(attempt)> next(attempt);
-        call_context call(by->policy.name());
-        auto ended = co_await by->policy.around(call, next);
-        co_return detail::value_of(std::move(ended), by->policy.name());
+        call_context call(owner->policy.name());
+        auto ended = co_await owner->policy.around(call, next);
+        co_return detail::value_of(std::move(ended), owner->policy.name());
     }
     std::shared_ptr<shared> shared_;
 };

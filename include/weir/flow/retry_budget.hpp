@@ -10,7 +10,7 @@
 // It must outlive the policies that use it, and belongs to their loop.
 #pragma once
 
-#include <weir/flow/decision/retry_budget.hpp>
+#include <weir/flow/decision/retry_budget_decision.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/refusal.hpp>
 

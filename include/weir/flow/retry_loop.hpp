@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// retry_loop: retrying with the loop in sight.
+// retry_loop: retries in a loop that the caller writes.
 //
 //     weir::retry_loop tries({.max_attempts = 5});
 //     for (;;) {
@@ -7,15 +7,15 @@
 //         try {
 //             co_return co_await fetch(url);
 //         } catch (const connection_lost&) {
-//             tries.failed();                       // throws on if that was the last attempt
+//             tries.failed();                       // rethrows after the last attempt
 //         }
 //     }
 //
-// Everything of retry_options holds, but for one thing: an attempt here is any code at all, so the
-// total time does not stop it; it only ends the loop.
+// All of retry_options applies, with one exception: an attempt is arbitrary code, so the total time
+// does not stop an attempt; it only ends the loop.
 #pragma once
 
-#include <weir/flow/retry.hpp>
+#include <weir/flow/retry_policy.hpp>
 
 #include <exception>
 #include <memory>
@@ -29,24 +29,25 @@ public:
     retry_loop(const retry_loop&) = delete;
     retry_loop& operator=(const retry_loop&) = delete;
 
-    // Waits until it is time for the next attempt. If the last one was not said to have failed, it
-    // had no acceptable result: then throws retries_exhausted where there is no attempt left.
+    // Waits until the next attempt is due. An attempt for which neither failed() nor succeeded() was
+    // called counts as one without an acceptable result: next() then throws retries_exhausted if no
+    // attempt is left.
     task<> next();
 
-    // The attempt has failed, with the exception being handled. Throws it on, or retries_exhausted
-    // if so wanted, when there is no further attempt. Cancellation is always thrown on.
+    // Called in a catch block: the attempt has failed with this exception. If no attempt is left,
+    // rethrows it, or throws retries_exhausted if the options say so. Always rethrows cancellation.
     void failed();
-    // The same with an outcome, which may be a value. True: there is another attempt. False: it is
-    // the final outcome. Never throws the outcome itself.
+    // The same for an outcome, which may be a value. True: another attempt follows. False: this is
+    // the final outcome, which is not thrown.
     template <class T>
     [[nodiscard]] bool failed(const outcome<T>& ended) {
         return judge(outcome_view(ended));
     }
-    // The attempt has succeeded: only for the counters and the budget.
+    // The attempt has succeeded: updates the statistics and the budget.
     void succeeded() noexcept;
 
     int attempt() const noexcept { return static_cast<int>(call_.attempt()); }  // from 1
-    // Before the next attempt; known after failed().
+    // The delay before the next attempt. Valid after failed().
     clock::duration delay() const noexcept { return run_.delay(); }
 
 private:

@@ -11,7 +11,7 @@
 
 #include <weir/detail/timed_scope.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/detail/inner_call.hpp>
+#include <weir/flow/call.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Commands as texts, and the few that have functions of their own.
 
+#include "base/option_checks.hpp"
 #include "db/redis/client_core.hpp"
 
 #include <weir/db/redis/client.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/loop.hpp>
 
 #include <openssl/evp.h>

@@ -2,12 +2,12 @@
 // The two kinds of shared limits: what is sent to their scripts, and the local limiter that stands
 // in.
 
+#include "base/option_checks.hpp"
 #include "db/redis/limit_scripts.hpp"
 
 #include <weir/db/redis/sliding_window.hpp>
 #include <weir/db/redis/token_bucket.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/flow/sliding_window.hpp>
 #include <weir/flow/token_bucket.hpp>
 

@@ -3,9 +3,10 @@
 // that the first has to wait asks nobody: it waits behind the others, or is told at once that it
 // would be too long.
 
+#include "base/option_checks.hpp"
+
 #include <weir/db/redis/detail/shared_line.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/timeout.hpp>
 
 #include <algorithm>

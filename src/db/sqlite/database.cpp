@@ -2,11 +2,11 @@
 // A database is two lanes. Opening and closing touch the disk, so they happen on a thread for
 // blocking work.
 
+#include "base/option_checks.hpp"
 #include "db/sqlite/lane.hpp"
 
 #include <weir/db/sqlite/database.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/io/blocking.hpp>
 
 #include <stop_token>

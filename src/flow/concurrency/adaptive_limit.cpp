@@ -4,9 +4,10 @@
 // The decision turns samples into a limit (decision/aimd.hpp, decision/gradient.hpp), the line
 // (slot_line.cpp) keeps to it.
 
+#include "base/option_checks.hpp"
+
 #include <weir/error.hpp>
 #include <weir/flow/adaptive_limit.hpp>
-#include <weir/flow/bad_option.hpp>
 
 #include <cmath>
 

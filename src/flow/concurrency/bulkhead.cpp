@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The shell of the bulkhead. The line of those who wait is in slot_line.cpp.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/bulkhead.hpp>
 
 #include <cmath>

@@ -4,8 +4,9 @@
 // and what is no number count as too much, so no exponent is large enough to get round the maximum.
 // The maximum is applied once more after jitter, to the number that is handed out.
 
+#include "base/option_checks.hpp"
+
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/flow/decision/backoff.hpp>
 
 #include <cmath>

@@ -7,7 +7,8 @@
 // past the point that a waiter waits for, which is what keeps a bucket of one token from losing the
 // rest of a nanosecond at each grant.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/decision/gcra_terms.hpp>
 
 #include <charconv>

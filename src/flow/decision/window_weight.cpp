@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The checks that all windows share.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/decision/window_weight.hpp>
 
 namespace weir::decision {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// How the line in front of a limiter moves.
+// How the line of a limiter moves.
 //
-// The line is in the order of serving: who comes is put at its end, or with newest_first in front.
-// serve() is the only place that lets waiters through: it asks the decision for the first in line,
-// until one is told to wait, and arms the timer for that one. It runs when the timer fires, when
-// there is a new first, when something was given back, and when the rate has changed. Nobody is let
-// through without the decision having said so at that moment, so it does not matter how late a
-// timer is or who else takes from a shared decision meanwhile.
+// The line is kept in the order of service: a new waiter is appended, or with newest_first put in
+// front. serve() is the only function that admits waiters: it asks the decision for the first waiter
+// until one has to wait, and arms the timer for that one. It runs when the timer fires, when the
+// first waiter changes, when tokens are given back and when the rate changes. Every admission is
+// decided at the moment it is made, so a late timer or other users of a shared decision do no harm.
 //
-// First come, first served: who enters the line will pass before it is too late, as far as can be
-// foreseen. Newest first, anybody may be overtaken without end; so the timer minds the oldest too.
+// Oldest first: a waiter in the line will be admitted in time, as far as that is predictable. Newest
+// first: waiters may be overtaken again and again, so the timer also watches the oldest waiter.
+
+#include "base/option_checks.hpp"
 
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
-#include <weir/flow/limiter_line.hpp>
+#include <weir/flow/detail/limiter_line.hpp>
 #include <weir/timeout.hpp>
 
 #include <cstdio>
@@ -45,32 +45,32 @@ void limiter_line::throw_bad_weight(double weight, double most) const {
     throw invalid_argument((name_.empty() ? kind_ : name_) + text);
 }
 
-bool limiter_line::must_refuse(limiter_waiter& asking, clock::time_point now,
+bool limiter_line::must_refuse(limiter_waiter& waiter, clock::time_point now,
                                clock::duration wait_alone) noexcept {
     if (max_waiting_ == 0 || wait_alone == refusal::never) {
-        asking.why_ = {refusal_reason::rate_limited, foreseen(wait_alone)};
+        waiter.why_ = {refusal_reason::rate_limited, foreseen(wait_alone)};
         ++refused_;
         return true;
     }
     if (waiting_ >= max_waiting_ && when_full_ == when_full::refuse_newest) {
-        // There is room when the first in line has gone.
+        // There is room when the first waiter has left.
         const clock::duration until = is_armed() ? timer_due() - now : clock::duration::zero();
-        asking.why_ = {refusal_reason::queue_full, std::max(until, clock::duration::zero())};
+        waiter.why_ = {refusal_reason::queue_full, std::max(until, clock::duration::zero())};
         ++refused_;
         return true;
     }
-    asking.latest_ = std::min(current_deadline(), after(now, max_wait_));
-    if (asking.latest_ == clock::time_point::max()) {
+    waiter.latest_ = std::min(current_deadline(), after(now, max_wait_));
+    if (waiter.latest_ == clock::time_point::max()) {
         return false;
     }
-    const clock::time_point due = due_of_new(now, asking.weight_);
-    if (due <= asking.latest_ || due == clock::time_point::max()) {
+    const clock::time_point due = due_of_new(now, waiter.weight_);
+    if (due <= waiter.latest_ || due == clock::time_point::max()) {
         return false;
     }
-    // What max_wait makes too late may wait once the line is short enough; what the deadline around
-    // the caller makes too late passes when all ahead have.
+    // A request above max_wait may wait once the line is short enough; one past the deadline around
+    // the caller is admitted when all ahead of it have been.
     const clock::duration beyond = due - now - max_wait_;
-    asking.why_ = {refusal_reason::wait_too_long,
+    waiter.why_ = {refusal_reason::wait_too_long,
                    beyond > clock::duration::zero() ? beyond : due - now};
     ++refused_;
     return true;
@@ -93,9 +93,9 @@ loop* limiter_line::running_home() const noexcept {
     return here != nullptr && here->id() == home_id_ ? here : nullptr;
 }
 
-bool limiter_line::enter(limiter_waiter& asking) noexcept {
+bool limiter_line::enter(limiter_waiter& waiter) noexcept {
     if (!bind()) {
-        asking.state_ = wait_state::wrong_loop;
+        waiter.state_ = wait_state::wrong_loop;
         return false;
     }
     bool next_is_new = newest_first_ || !has_waiting();
@@ -103,39 +103,39 @@ bool limiter_line::enter(limiter_waiter& asking) noexcept {
     if (displaces) {
         next_is_new = true;
         ++displaced_;
-        const clock::duration until = is_armed() ? timer_due() - asking.since_ : clock::duration();
+        const clock::duration until = is_armed() ? timer_due() - waiter.since_ : clock::duration();
         refuse(oldest(), {refusal_reason::displaced, std::max(until, clock::duration::zero())});
     }
-    asking.state_ = wait_state::waiting;
-    add_waiting(asking);
+    waiter.state_ = wait_state::waiting;
+    add_waiting(waiter);
     if (next_is_new) {
-        serve(asking.since_);
+        serve(waiter.since_);
     }
     if (displaces && observer_ != nullptr) {
-        observer_->on_event({kind_, name_, "displaced", asking.since_});
+        observer_->on_event({kind_, name_, "displaced", waiter.since_});
     }
     return true;
 }
 
-wait_state limiter_line::place(limiter_waiter& asking, clock::time_point now) noexcept {
-    asking.since_ = now;
+wait_state limiter_line::place(limiter_waiter& waiter, clock::time_point now) noexcept {
+    waiter.since_ = now;
     if (!bind()) {
         return wait_state::wrong_loop;
     }
     decision::verdict said;
     if (!has_ahead()) {
-        said = take(now, asking.weight_);
+        said = take(now, waiter.weight_);
         if (said.granted) {
-            add_waiting(asking);
-            pass(asking, now);
-            return asking.state_;
+            add_waiting(waiter);
+            admit(waiter, now);
+            return waiter.state_;
         }
     }
-    if (must_refuse(asking, now, said.wait)) {
-        return asking.state_ = wait_state::refused;
+    if (must_refuse(waiter, now, said.wait)) {
+        return waiter.state_ = wait_state::refused;
     }
-    enter(asking);
-    return asking.state_;
+    enter(waiter);
+    return waiter.state_;
 }
 
 void limiter_line::add_waiting(limiter_waiter& added) noexcept {
@@ -146,7 +146,7 @@ void limiter_line::add_waiting(limiter_waiter& added) noexcept {
 
 void limiter_line::remove_waiting(limiter_waiter& gone) noexcept {
     line_.remove(gone);
-    // Fractions may not add up to zero again.
+    // Sums of fractions may not return to zero.
     weight_waiting_ = --waiting_ == 0 ? 0 : weight_waiting_ - gone.weight_;
 }
 
@@ -180,11 +180,11 @@ void limiter_line::refuse(limiter_waiter& waiting, const refusal& why) noexcept 
     ++refused_;
     waiting.why_ = why;
     waiting.state_ = wait_state::refused;
-    waiting.answered(*home_);
+    waiting.notify(*home_);
 }
 
-// The first in line, whose weight has been taken, goes.
-void limiter_line::pass(limiter_waiter& first, clock::time_point now) noexcept {
+// Admits the first waiter, whose weight the decision has granted.
+void limiter_line::admit(limiter_waiter& first, clock::time_point now) noexcept {
     line_.advance();
     weight_waiting_ = --waiting_ == 0 ? 0 : weight_waiting_ - first.weight_;
     ++granted_;
@@ -194,10 +194,10 @@ void limiter_line::pass(limiter_waiter& first, clock::time_point now) noexcept {
     }
     first.granted_ = now;
     first.state_ = wait_state::granted;
-    first.answered(*home_);
+    first.notify(*home_);
 }
 
-// Arms the timer for the first in line; false if that has no sense any more, and it was refused.
+// Arms the timer for the first waiter. False: it can no longer be admitted in time and was refused.
 bool limiter_line::wait_for_turn(limiter_waiter& first, clock::time_point now,
                                  clock::duration wait) noexcept {
     if (wait == refusal::never) {
@@ -212,7 +212,7 @@ bool limiter_line::wait_for_turn(limiter_waiter& first, clock::time_point now,
         }
         due = first.latest_;
     } else if (due > first.latest_) {
-        // Somebody else, or a lower rate, has made it wait longer than it can.
+        // Another user of the decision, or a lower rate, has made the wait too long.
         refuse(first, {refusal_reason::wait_too_long, wait});
         return false;
     }
@@ -232,7 +232,7 @@ void limiter_line::serve(clock::time_point now) noexcept {
         limiter_waiter& first = at(line_.first_waiting());
         const decision::verdict said = take(now, first.weight_);
         if (said.granted) {
-            pass(first, now);
+            admit(first, now);
         } else if (end_of_oldest() <= now) {
             refuse(oldest(), {refusal_reason::wait_too_long, foreseen(said.wait)});
         } else if (wait_for_turn(first, now, said.wait)) {
@@ -268,7 +268,7 @@ void limiter_line::close() noexcept {
         limiter_waiter& first = at(line_.first_waiting());
         remove_waiting(first);
         first.state_ = wait_state::orphaned;
-        first.answered(*home_);
+        first.notify(*home_);
     }
     if (is_armed()) {
         home_->disarm(*this);
@@ -289,15 +289,16 @@ limiter_stats limiter_line::stats() const noexcept {
 void limiter_line::write_metrics(metric_writer& to) const {
     const auto count = [](auto number) { return static_cast<double>(number); };
     const metric_writer::labels own = {{"kind", kind_}, {"name", name_}};
-    to.counter("weir_limiter_granted_total", "Let through", own, count(granted_));
-    to.counter("weir_limiter_waited_total", "Let through after waiting", own, count(waited_));
-    to.counter("weir_limiter_refused_total", "Told no", own, count(refused_));
-    to.counter("weir_limiter_displaced_total", "Told no after waiting, to make room", own,
+    to.counter("weir_limiter_granted_total", "Requests admitted", own, count(granted_));
+    to.counter("weir_limiter_waited_total", "Requests admitted after a wait", own, count(waited_));
+    to.counter("weir_limiter_refused_total", "Requests refused", own, count(refused_));
+    to.counter("weir_limiter_displaced_total", "Waiting requests refused to make room", own,
                count(displaced_));
-    to.counter("weir_limiter_cancelled_total", "Stopped while they waited", own, count(cancelled_));
-    to.counter("weir_limiter_wait_seconds_total", "Time that those let through have waited", own,
+    to.counter("weir_limiter_cancelled_total", "Requests stopped while waiting", own,
+               count(cancelled_));
+    to.counter("weir_limiter_wait_seconds_total", "Time that admitted requests have waited", own,
                std::chrono::duration<double>(time_waited_).count());
-    to.gauge("weir_limiter_waiting", "Waiting now", own, count(waiting_));
+    to.gauge("weir_limiter_waiting", "Requests waiting now", own, count(waiting_));
 }
 
 }  // namespace weir::detail

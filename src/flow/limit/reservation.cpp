@@ -18,10 +18,10 @@ namespace {
 
 namespace detail {
 
-void reserved_place::answered(loop_core& home) noexcept {
+void reserved_place::notify(loop_core& home) noexcept {
     if (is_spent_) {
         if (state_ == wait_state::granted) {
-            line_->went_on(*this);
+            line_->complete(*this);
         }
         delete this;
     } else if (awaited_by_ != nullptr) {
@@ -109,7 +109,7 @@ void reservation::use() noexcept {
     }
     dismiss();
     if (place_->state_ == detail::wait_state::granted) {
-        place_->line_->went_on(*place_);
+        place_->line_->complete(*place_);
     } else if (place_->state_ == detail::wait_state::waiting) {
         place_.release()->is_spent_ = true;
     }

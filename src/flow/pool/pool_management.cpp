@@ -6,7 +6,8 @@
 // is destroyed without having been closed takes a third one: the user's functions are not called
 // any more, since what they refer to may go with the pool; objects just end with their destructors.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/detail/pool_work.hpp>
 #include <weir/loop.hpp>
 #include <weir/timeout.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A hedged call is a race. The attempts are tasks; the caller sleeps until one of them ends or it
-// is time to start another. Each attempt leaves the race in the destructor of a local object, so it
-// does not matter whether it returned, threw or was stopped. When the race is over, the caller
-// cancels who still runs and waits for a while; whoever is not done then keeps only the race
-// itself, which forgets the caller, the policy and the budget.
+// A hedged call is a race. The attempts are tasks; the caller sleeps until an attempt ends or the
+// next one is due. Each attempt leaves the race in the destructor of a local object, whether it
+// returned, threw or was stopped. When the race is decided, the caller cancels the running attempts
+// and waits up to loser_grace; attempts that are still running then share ownership of the race,
+// which no longer refers to the caller, the policy and the budget.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/hedge.hpp>
 
 #include <algorithm>
@@ -85,19 +86,16 @@ void hedge_policy::write_metrics(metric_writer& to) const {
     count("weir_hedge_wins_total", "Calls decided by an attempt beyond the first", now.hedge_wins);
     count("weir_hedge_failed_total", "Calls of which all attempts failed", now.failed);
     count("weir_hedge_budget_refused_total", "Hedges that the budget refused", now.budget_refused);
-    to.gauge("weir_hedge_stragglers", "Losers that run on", {{"name", name_}},
+    to.gauge("weir_hedge_stragglers", "Losers that are still running", {{"name", name_}},
              static_cast<double>(now.stragglers));
 }
 
 namespace detail {
 
-// ---- waiting
-// -------------------------------------------------------------------------------------
-
-bool hedge_news::ready() noexcept {
-    return race_.has_news_;
+bool attempt_wait::ready() noexcept {
+    return race_.has_event_;
 }
-bool hedge_news::start() noexcept {
+bool attempt_wait::start() noexcept {
     race_.waiter_ = this;
     const clock::time_point until{clock::duration(deadline())};
     if (until != clock::time_point::max()) {
@@ -105,7 +103,7 @@ bool hedge_news::start() noexcept {
     }
     return true;
 }
-void hedge_news::let_go() noexcept {
+void attempt_wait::let_go() noexcept {
     if (race_.waiter_ == this) {
         race_.waiter_ = nullptr;
         if (is_armed()) {
@@ -113,17 +111,14 @@ void hedge_news::let_go() noexcept {
         }
     }
 }
-void hedge_news::wake() noexcept {
+void attempt_wait::wake() noexcept {
     let_go();
     complete();
 }
-void hedge_news::fire() noexcept {
+void attempt_wait::fire() noexcept {
     race_.waiter_ = nullptr;
     complete();
 }
-
-// ---- the race
-// ------------------------------------------------------------------------------------
 
 hedge_race::hedge_race(hedge_policy& policy, call_context& call)
     : policy_(&policy), hedges_left_(policy.options_.max_hedges) {
@@ -165,8 +160,8 @@ bool hedge_race::may_replace() const noexcept {
            policy_->options_.replace_failed;
 }
 
-bool hedge_race::wants_another() {
-    has_news_ = false;
+bool hedge_race::takes_another() {
+    has_event_ = false;
     if (is_over() || hedges_left_ == 0) {
         return false;
     }
@@ -180,13 +175,13 @@ bool hedge_race::wants_another() {
         granted_ = budget->try_spend(time);
         if (!granted_) {
             ++policy_->stats_.budget_refused;
-            tell("budget_refused", time, static_cast<double>(attempts_.size()));
+            report("budget_refused", time, static_cast<double>(attempts_.size()));
             plan(time);
             return false;
         }
     }
     ++policy_->stats_.hedges;
-    tell("hedge", time, static_cast<double>(attempts_.size()));
+    report("hedge", time, static_cast<double>(attempts_.size()));
     return true;
 }
 
@@ -212,7 +207,7 @@ bool hedge_race::wins(std::size_t number, const outcome_view& ended) {
         const clock::time_point time = now();
         policy_->latencies_.record(time, time - attempts_[number].begun);
         if (number > 0 && !attempts_[0].has_ended) {
-            // It will never be known how long the first one would have taken: so long at least.
+            // The first attempt would have taken at least this long.
             policy_->latencies_.record(time, time - attempts_[0].begun);
         }
     }
@@ -233,7 +228,7 @@ void hedge_race::leave(std::size_t number) noexcept {
     attempts_[number].has_ended = true;
     attempts_[number].extra = {};
     --running_;
-    has_news_ = true;
+    has_event_ = true;
     if (waiter_ != nullptr) {
         waiter_->wake();
     }
@@ -249,8 +244,8 @@ task<> hedge_race::end_losers() {
     const clock::time_point until = after(now(), grace);
     bool has_time = grace > clock::duration::zero();
     while (running_ > 0 && has_time) {
-        has_news_ = false;
-        co_await hedge_news(*this, until);
+        has_event_ = false;
+        co_await attempt_wait(*this, until);
         has_time = now() < until;
     }
     std::vector<any_handle>& stragglers = policy_->stragglers_;
@@ -258,7 +253,7 @@ task<> hedge_race::end_losers() {
     for (const attempt& each : attempts_) {
         if (!each.has_ended) {
             stragglers.push_back(each.task);
-            tell("straggler", now(), static_cast<double>(stragglers.size()));
+            report("straggler", now(), static_cast<double>(stragglers.size()));
         }
     }
 }
@@ -272,7 +267,7 @@ void hedge_race::detach() noexcept {
     }
 }
 
-void hedge_race::tell(std::string_view what, clock::time_point at, double value) const noexcept {
+void hedge_race::report(std::string_view what, clock::time_point at, double value) const noexcept {
     if (observer* watching = policy_->options_.observer) {
         watching->on_event(
             {.kind = "hedge", .name = policy_->name_, .what = what, .at = at, .value = value});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The visible loop is the same run of a policy that retry() makes; only who calls the attempts
-// differs.
+// A retry_loop drives the same retry_run as retry() does; the caller's code makes the attempts.
 
 #include <weir/flow/retry_loop.hpp>
 
@@ -30,7 +29,7 @@ bool retry_loop::judge(const outcome_view& ended) {
 void retry_loop::failed() {
     const std::exception_ptr error = std::current_exception();
     if (error == nullptr) {
-        throw invalid_state("retry_loop: failed() outside of a catch block has nothing to judge");
+        throw invalid_state("retry_loop: failed() called outside of a catch block");
     }
     const outcome<> ended = outcome<>::from_error(error);
     if (judge(outcome_view(ended))) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The arguments of the functions over streams, checked.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/batch.hpp>
 #include <weir/flow/consume.hpp>
 #include <weir/flow/streams.hpp>

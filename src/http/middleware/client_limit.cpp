@@ -2,8 +2,9 @@
 // A keyed_limiter, by number for addresses and by text for keys of the user's own. How long it
 // takes until a whole burst is there again says how much of it is there now.
 
+#include "base/option_checks.hpp"
+
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/flow/keyed_limiter.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/client_limit.hpp>

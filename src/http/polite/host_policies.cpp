@@ -4,11 +4,11 @@
 // sight, since between two of them an answer has to be disposed of. All of it deals with a small
 // summary of the answer; the answer itself, whatever its type, stays with whoever sends.
 
+#include "base/option_checks.hpp"
 #include "http/polite/host_gate.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/flow/bulkhead.hpp>
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/keyed.hpp>

@@ -2,10 +2,10 @@
 // A server is a tcp::serve whose handler speaks HTTP. The connection's code is compiled for plain
 // sockets, for TLS, and for streams of any other kind.
 
+#include "base/option_checks.hpp"
 #include "http/server/connection.hpp"
 
 #include <weir/finally.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/socket.hpp>
 #include <weir/io/tls.hpp>

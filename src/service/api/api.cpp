@@ -3,6 +3,7 @@
 // The routes and the OpenAPI document must name the same operations; where they differ, making the
 // router fails, so every test of the API finds it.
 
+#include "base/option_checks.hpp"
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
 #include "service/api/openapi.hpp"
@@ -14,7 +15,6 @@
 #include "service/api/task_resource.hpp"
 
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>

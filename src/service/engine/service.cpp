@@ -19,6 +19,7 @@
 // takes longer than drain_limit, or until a second stop, is stopped and returned to the store. Only
 // then do the components end, the leases are released, and the stop goes on.
 
+#include "base/option_checks.hpp"
 #include "core/debug/fiber_namer.hpp"
 #include "service/engine/claimer.hpp"
 #include "service/engine/rescuer.hpp"
@@ -27,7 +28,6 @@
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/group.hpp>
 #include <weir/service/cron.hpp>
 #include <weir/service/service.hpp>

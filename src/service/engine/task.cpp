@@ -2,10 +2,10 @@
 // Names of states, and what a task may look like. Limits are those of what people type and
 // databases index; payloads are bounded by whoever reads them.
 
+#include "base/option_checks.hpp"
 #include "base/quoted.hpp"
 
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/http/json.hpp>
 #include <weir/service/queue.hpp>
 #include <weir/service/store.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Checks the limits of a connection.
 
-#include <weir/flow/bad_option.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/ws/options.hpp>
 
 namespace weir::ws {

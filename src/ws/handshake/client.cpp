@@ -5,10 +5,10 @@
 // the connection.
 
 #include "base/base64.hpp"
+#include "base/option_checks.hpp"
 #include "ws/handshake/handshake.hpp"
 
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/scope.hpp>

@@ -8,10 +8,10 @@
 
 #include "ws/hub/hub_core.hpp"
 
+#include "base/option_checks.hpp"
 #include "base/quoted.hpp"
 
 #include <weir/error.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/loop.hpp>
 
 #include <algorithm>

@@ -21,7 +21,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(BreakerOptions, Shares) {
-    expect_refused({.failure_rate = -0.1}, "failure_rate is -0.1, must be from 0 to 1");
+    expect_refused({.failure_rate = -0.1}, "failure_rate is -0.1; it must be from 0 to 1");
     expect_refused({.failure_rate = 50}, "failure_rate is 50");
     expect_refused({.failure_rate = nan}, "failure_rate is nan");
     expect_refused({.slow_rate = 1.5, .slow_after = 1s}, "slow_rate is 1.5");
@@ -32,7 +32,7 @@ TEST(BreakerOptions, Shares) {
 }
 
 TEST(BreakerOptions, Times) {
-    expect_refused({.open_for = 0s}, "open_for is 0 s, must be positive");
+    expect_refused({.open_for = 0s}, "open_for is 0 s; it must be positive");
     expect_refused({.open_for = -1s}, "open_for is -1 s");
     expect_refused({.max_open_for = 0s}, "max_open_for is 0 s");
     expect_refused({.max_trial_time = -1s}, "max_trial_time is -1 s");
@@ -48,13 +48,13 @@ TEST(BreakerOptions, Times) {
 }
 
 TEST(BreakerOptions, Counts) {
-    expect_refused({.trial_calls = 0}, "trial_calls is 0, must be positive");
+    expect_refused({.trial_calls = 0}, "trial_calls is 0; it must be positive");
     expect_refused({.failure_rate = 0.5, .window_calls = 0}, "window_calls is 0");
     expect_refused({.failure_rate = 0.5, .window_calls = 1u << 30}, "window_calls is 1073741824");
     expect_refused({.failure_rate = 0.5, .window_time = 1s, .window_buckets = 0},
                    "window_buckets is 0");
     expect_refused({.failure_rate = 0.5, .window_calls = 5, .minimum_calls = 6},
-                   "minimum_calls is 6, more than window_calls: it would never open");
+                   "minimum_calls is 6; it must be at most window_calls");
     expect_refused({.initial = circuit_state::recovering}, "initial is recovering");
 }
 

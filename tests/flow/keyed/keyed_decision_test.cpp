@@ -166,7 +166,7 @@ TEST(KeyedDecision, BadRates) {
     try {
         pace({.rate = -2}, "clients");
     } catch (const invalid_argument& error) {
-        EXPECT_STREQ(error.what(), "clients: rate is -2, but must be a finite number above 0");
+        EXPECT_STREQ(error.what(), "clients: rate is -2; it must be a finite number above 0");
     }
 }
 

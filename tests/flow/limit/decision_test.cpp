@@ -5,7 +5,7 @@
 #include "naive_limiters.hpp"
 #include "support.hpp"
 
-#include <weir/flow/decision/fixed_window.hpp>
+#include <weir/flow/decision/fixed_window_decision.hpp>
 #include <weir/flow/decision/gcra.hpp>
 #include <weir/flow/decision/locked.hpp>
 #include <weir/flow/decision/sliding_counter.hpp>

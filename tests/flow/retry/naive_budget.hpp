@@ -2,7 +2,7 @@
 // How not to budget retries.
 #pragma once
 
-#include <weir/flow/decision/retry_budget.hpp>
+#include <weir/flow/decision/retry_budget_decision.hpp>
 
 #include <cstdint>
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <weir/clock.hpp>
+#include <weir/flow/decision/gcra_terms.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,12 +19,8 @@
 
 namespace weir {
 
-// So many in each period on average, and so many at once after a pause.
-struct key_rate {
-    double rate = 0;
-    clock::duration per = std::chrono::seconds(1);
-    double burst = 1;
-};
+// The rate of a key.
+using key_rate = decision::gcra_limits;
 
 namespace decision {
 

@@ -6,7 +6,6 @@
 // A weight stretches the pause after it. For one thread; locked.hpp shares it.
 #pragma once
 
-#include <weir/flow/bad_option.hpp>
 #include <weir/flow/decision/limiter_decision.hpp>
 
 #include <algorithm>
@@ -67,14 +66,7 @@ public:
     line plan(clock::time_point now) const noexcept { return {*this, now}; }
 
 private:
-    static limits checked(const limits& given) {
-        if (given.interval <= clock::duration::zero() ||
-            given.interval > std::chrono::hours(24 * 366)) {
-            weir::detail::throw_bad_option("leaky_bucket", "interval", given.interval,
-                                           "a time above zero, up to a year");
-        }
-        return given;
-    }
+    static const limits& checked(const limits& given);
     clock::duration pause(double weight) const noexcept {
         if (weight == 1) [[likely]] {
             return limits_.interval;

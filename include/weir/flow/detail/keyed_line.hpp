@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Those who wait for one key of a keyed_limiter. A line exists only while somebody is in it; it has
-// one timer, armed for the first who waits. Nothing is taken for anybody before his turn has come,
-// so one who leaves the line has nothing to give back.
+// The waiters for one key of a keyed_limiter. A line exists only while it has waiters; its timer is
+// armed for the first. Tokens are taken when a waiter's turn has come, so a waiter that leaves the
+// line has nothing to give back.
 #pragma once
 
 #include <weir/base/timer_wheel.hpp>
 #include <weir/base/wait_list.hpp>
 #include <weir/flow/admission.hpp>
 #include <weir/flow/decision/keyed_gcra.hpp>
-#include <weir/flow/limiter.hpp>
 #include <weir/loop.hpp>
 
 #include <cstdint>
 #include <exception>
 #include <string_view>
+#include <utility>
 
 namespace weir {
 struct keyed_limiter_stats;
@@ -28,7 +28,7 @@ void check_keyed_options(std::string_view name, std::size_t max_keys, clock::dur
 void write_keyed_metrics(metric_writer& to, std::string_view name,
                          const keyed_limiter_stats& stats);
 
-// What a line knows of those in it.
+// The part of a waiter that does not depend on the key.
 class keyed_waiter : public listed_operation {
 protected:
     template <class, class>
@@ -40,15 +40,15 @@ protected:
     double tokens_;
     clock::time_point since_{};
     clock::time_point granted_{};
-    decision::keyed_answer answer_;  // once it is decided
+    decision::keyed_answer answer_;  // once decided
 };
 
 template <class Key, class Limiter>
 class keyed_line final : private timer {
 public:
-    explicit keyed_line(Limiter& of) noexcept : of_(&of) {}
+    explicit keyed_line(Limiter& limiter) noexcept : limiter_(&limiter) {}
     ~keyed_line() {
-        rest();
+        disarm();
         waiters_.orphan();
     }
     void set_key(const Key& key) noexcept { key_ = &key; }
@@ -63,13 +63,13 @@ public:
         }
         home_ = static_cast<loop*>(this_thread.loop);
         queued_ += last.tokens_;
-        ++of_->waiting_;
+        ++limiter_->waiting_;
         if (&waiters_.first_waiting() == &last) {
             serve(now);
         }
         return true;
     }
-    // Stops waiting.
+    // The waiter stops waiting.
     void leave(keyed_waiter& gone, clock::time_point now) noexcept {
         const bool was_first = &waiters_.first_waiting() == &gone;
         waiters_.remove(gone);
@@ -78,20 +78,20 @@ public:
             serve(now);
         }
     }
-    // Goes on with what it was granted.
+    // The waiter continues with its grant.
     void leave_granted(keyed_waiter& gone) noexcept { waiters_.remove_granted(gone); }
-    // Was granted, and never saw it.
+    // The waiter was granted and is stopped before it continues.
     void give_back(keyed_waiter& gone, clock::time_point now) noexcept {
         waiters_.remove_granted(gone);
-        of_->decision_.refund(key(), gone.answer_, now);
-        --of_->granted_;
-        ++of_->returned_;
+        limiter_->decision_.refund(key(), gone.answer_, now);
+        --limiter_->granted_;
+        ++limiter_->returned_;
         serve(now);
     }
 
-    // Lets in whose turn has come, and sets the timer for the next.
+    // Admits the waiters whose turn has come; arms the timer for the next one.
     void serve(clock::time_point now) noexcept {
-        rest();
+        disarm();
         while (waiters_.has_waiting()) {
             auto& first = static_cast<keyed_waiter&>(wait_list::at(waiters_.first_waiting()));
             if (!decide(first, now)) {
@@ -100,27 +100,28 @@ public:
             }
         }
     }
-    // Nobody comes back to it.
+    // No waiter refers to the line.
     bool is_empty() const noexcept { return waiters_.is_empty(); }
 
 private:
-    // False if it has to wait on.
+    // False: the waiter continues to wait.
     bool decide(keyed_waiter& first, clock::time_point now) noexcept {
         try {
-            first.answer_ = of_->decision_.take(key(), first.tokens_, of_->rate_of(key()), now);
-        } catch (...) {  // no memory: it is tried again
+            first.answer_ =
+                limiter_->decision_.take(key(), first.tokens_, limiter_->rate_of(key()), now);
+        } catch (...) {  // no memory: retried later
             first.answer_ = {.verdict = decision::keyed_verdict::too_early,
                              .wait = std::chrono::milliseconds(1)};
         }
         if (first.answer_.granted()) {
-            ++of_->granted_;
+            ++limiter_->granted_;
             first.granted_ = now;
             waiters_.grant_first();
             forget(first);
             return true;
         }
         if (first.answer_.verdict == decision::keyed_verdict::too_much) {  // the rate was changed
-            ++of_->limited_;
+            ++limiter_->limited_;
             waiters_.release_first(wait_state::refused);
             forget(first);
             return true;
@@ -129,23 +130,23 @@ private:
     }
     void fire() noexcept override {
         serve(home_->now());
-        of_->end_if_empty(*this);
+        limiter_->end_if_empty(*this);
     }
-    void rest() noexcept {
+    void disarm() noexcept {
         if (is_armed()) {
             home_->disarm(*this);
         }
     }
     void forget(keyed_waiter& one) noexcept {
         queued_ = waiters_.has_waiting() ? queued_ - one.tokens_ : 0;
-        --of_->waiting_;
+        --limiter_->waiting_;
     }
 
-    Limiter* of_;
+    Limiter* limiter_;
     const Key* key_ = nullptr;
     loop* home_ = nullptr;
     wait_list waiters_;
-    double queued_ = 0;  // what those who wait ask for
+    double queued_ = 0;  // tokens that the waiters request
 };
 
 // co_await limiter.admit(key), or acquire(key).
@@ -194,19 +195,19 @@ public:
     }
     std::conditional_t<Throws, clock::duration, admission<let_through>> resume() {
         clock::duration waited{};
-        const wait_state how = std::exchange(state_, wait_state::idle);
+        const wait_state end = std::exchange(state_, wait_state::idle);
         if (failure_ != nullptr) [[unlikely]] {
             std::rethrow_exception(failure_);
         }
-        if (how == wait_state::granted) {
+        if (end == wait_state::granted) {
             line_->leave_granted(*this);
             from_->end_if_empty(*line_);
             waited = granted_ - since_;
-        } else if (how == wait_state::refused) {
+        } else if (end == wait_state::refused) {
             refusal_ = {refusal_reason::rate_limited, refusal::never};
             is_refused_ = true;
-        } else if (how != wait_state::idle) [[unlikely]] {
-            throw_wait_error(how, "keyed_limiter");
+        } else if (end != wait_state::idle) [[unlikely]] {
+            throw_wait_error(end, "keyed_limiter");
         }
         if constexpr (Throws) {
             if (is_refused_) {
@@ -227,7 +228,7 @@ private:
         refusal_ = why;
         is_refused_ = true;
     }
-    // The destructor may run while no task does.
+    // The destructor may run while no task is running.
     clock::time_point now() const noexcept { return static_cast<loop&>(waiter().home()).now(); }
 
     Limiter* from_;

@@ -5,7 +5,6 @@
 
 #include <weir/clock.hpp>
 #include <weir/flow/admission.hpp>
-#include <weir/flow/limiter_operations.hpp>
 #include <weir/task.hpp>
 
 #include <chrono>

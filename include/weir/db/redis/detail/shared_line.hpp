@@ -5,7 +5,7 @@
 #pragma once
 
 #include <weir/db/redis/detail/shared_decision.hpp>
-#include <weir/flow/limiter_line.hpp>
+#include <weir/flow/limiter.hpp>
 #include <weir/handle.hpp>
 #include <weir/outcome.hpp>
 #include <weir/scope.hpp>

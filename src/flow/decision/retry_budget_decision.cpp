@@ -2,8 +2,9 @@
 // The rare parts of the budgets: checking options, and forgetting slots whose time is over. A
 // budget counts in millionths, so that additions never lose anything.
 
-#include <weir/flow/bad_option.hpp>
-#include <weir/flow/decision/retry_budget.hpp>
+#include "base/option_checks.hpp"
+
+#include <weir/flow/decision/retry_budget_decision.hpp>
 
 #include <cmath>
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What happens after a failed attempt. The outcome decides whether it is one to retry and what
-// delay it asks for; decision::retry counts attempts and time and draws the delay; the budget has
-// the last word. Only then is anybody told, so that 'retry' is reported for attempts that are
-// really made. Nothing of this runs when the first attempt succeeds.
+// The decisions after a failed attempt. The outcome determines whether it is retried and which delay
+// it requests; decision::retry counts attempts and time and draws the delay; the budget decides
+// last. Hooks and observer are called after that, so 'retry' is reported only for attempts that are
+// made. None of this code runs if the first attempt succeeds.
 
-#include <weir/flow/bad_option.hpp>
-#include <weir/flow/retry.hpp>
+#include "base/option_checks.hpp"
+
+#include <weir/flow/retry_policy.hpp>
 #include <weir/timeout.hpp>
 
 #include <atomic>
@@ -14,10 +15,10 @@ namespace weir {
 
 namespace {
 
-constinit std::atomic<retry_mode> mode_of_all{retry_mode::normal};
+constinit std::atomic<retry_mode> process_mode{retry_mode::normal};
 
-// Is there any use in asking again by and by?
-bool may_pass(const refusal& why) noexcept {
+// Whether a later call may be admitted.
+bool may_pass_later(const refusal& why) noexcept {
     switch (why.reason) {
         case refusal_reason::circuit_isolated:
         case refusal_reason::budget_exhausted:
@@ -73,9 +74,9 @@ retries_exhausted::retries_exhausted(int attempts, retry_end why, std::string_vi
       attempts_(attempts),
       why_(why) {}
 
-retry_override::retry_override(retry_mode mode) noexcept : former_(mode_of_all.exchange(mode)) {}
+retry_override::retry_override(retry_mode mode) noexcept : former_(process_mode.exchange(mode)) {}
 retry_override::~retry_override() {
-    mode_of_all.store(former_);
+    process_mode.store(former_);
 }
 
 retry_policy::retry_policy(const retry_options& options) : options_(options), name_(options.name) {
@@ -99,9 +100,9 @@ void retry_policy::write_metrics(metric_writer& to) const {
     count("weir_retry_succeeded_total", "Calls that succeeded on a retry",
           stats_.succeeded_on_retry);
     count("weir_retry_exhausted_total", "Calls that ran out of attempts or time", stats_.exhausted);
-    count("weir_retry_budget_exhausted_total", "Calls that the budget did not let try again",
+    count("weir_retry_budget_exhausted_total", "Calls given up for lack of budget",
           stats_.budget_exhausted);
-    count("weir_retry_aborted_total", "Calls that ended with what is not retried", stats_.aborted);
+    count("weir_retry_aborted_total", "Calls whose outcome is not retried", stats_.aborted);
     count("weir_retry_cancelled_total", "Calls that ended with a cancellation", stats_.cancelled);
     to.gauge("weir_retry_waiting", "Calls between two attempts", {{"name", name_}},
              static_cast<double>(stats_.waiting));
@@ -124,7 +125,7 @@ void check_retry_options(const retry_options& options) {
     decision::backoff::check(options.backoff, owner.c_str());
 }
 
-bool retry_run::wants_retry(const outcome_view& ended) const {
+bool retry_run::is_retryable(const outcome_view& ended) const {
     const retry_options& options = policy_.options_;
     if (options.abort_if && options.abort_if(ended)) {
         return false;
@@ -133,7 +134,7 @@ bool retry_run::wants_retry(const outcome_view& ended) const {
         return options.retry_if(ended);
     }
     const refusal* refused = ended.refusal();
-    return refused != nullptr ? may_pass(*refused) : !ended.has_value();
+    return refused != nullptr ? may_pass_later(*refused) : !ended.has_value();
 }
 
 bool retry_run::judge(const outcome_view& ended, call_context& call) {
@@ -142,7 +143,7 @@ bool retry_run::judge(const outcome_view& ended, call_context& call) {
         end_ = retry_end::cancelled;
         return false;
     }
-    if (wants_retry(ended)) {
+    if (is_retryable(ended)) {
         return schedule(ended, call);
     }
     if (ended.has_value()) {
@@ -155,7 +156,7 @@ bool retry_run::judge(const outcome_view& ended, call_context& call) {
 
 bool retry_run::schedule(const outcome_view& ended, call_context& call) {
     const retry_options& options = policy_.options_;
-    extra_ = {};  // the attempt is over, whatever comes next
+    extra_ = {};  // the attempt has ended
     call.time_passed();
     if (stops_.was_stopped()) {
         ++policy_.stats_.cancelled;
@@ -165,20 +166,20 @@ bool retry_run::schedule(const outcome_view& ended, call_context& call) {
     if (options.budget != nullptr) {
         options.budget->failed();
     }
-    const retry_mode mode = mode_of_all.load(std::memory_order_relaxed);
+    const retry_mode mode = process_mode.load(std::memory_order_relaxed);
     if (mode == retry_mode::off) {
         return give_up(retry_end::switched_off, ended, call);
     }
-    const clock::duration asked = asked_delay(ended);
+    const clock::duration requested = requested_delay(ended);
     if (!progress_) {
         progress_.emplace(options.max_attempts, options.backoff);
     }
     const decision::retry::verdict next = progress_->failed(
-        call.now(), asked, std::min(deadline_, current_deadline()), policy_.random());
+        call.now(), requested, std::min(deadline_, current_deadline()), policy_.random());
     if (!next.again()) {
         return give_up(next.end, ended, call);
     }
-    if (asked == refusal::never || asked > options.max_asked_delay) {
+    if (requested == refusal::never || requested > options.max_asked_delay) {
         return give_up(retry_end::asked_too_much, ended, call);
     }
     if (options.budget != nullptr) {
@@ -191,19 +192,19 @@ bool retry_run::schedule(const outcome_view& ended, call_context& call) {
     ++policy_.stats_.retries;
     ++policy_.stats_.waiting;
     is_waiting_ = true;
-    tell(options.on_retry, "retry", ended, call);
+    report(options.on_retry, "retry", ended, call);
     return true;
 }
 
-clock::duration retry_run::asked_delay(const outcome_view& ended) const {
+clock::duration retry_run::requested_delay(const outcome_view& ended) const {
     const refusal* refused = ended.refusal();
-    clock::duration asked = refused != nullptr ? refused->retry_after : clock::duration::zero();
+    clock::duration requested = refused != nullptr ? refused->retry_after : clock::duration::zero();
     if (policy_.options_.delay_from) {
-        if (const std::optional<clock::duration> wish = policy_.options_.delay_from(ended)) {
-            asked = std::max(asked, *wish);
+        if (const std::optional<clock::duration> delay = policy_.options_.delay_from(ended)) {
+            requested = std::max(requested, *delay);
         }
     }
-    return asked;
+    return requested;
 }
 
 bool retry_run::give_up(retry_end why, const outcome_view& ended, call_context& call) {
@@ -212,23 +213,23 @@ bool retry_run::give_up(retry_end why, const outcome_view& ended, call_context& 
     attempts_ = static_cast<int>(call.attempt());
     if (why == retry_end::aborted) {
         ++policy_.stats_.aborted;
-        tell(policy_.options_.on_aborted, "aborted", ended, call);
+        report(policy_.options_.on_aborted, "aborted", ended, call);
     } else {
         ++(why == retry_end::budget ? policy_.stats_.budget_exhausted : policy_.stats_.exhausted);
-        tell(policy_.options_.on_exhausted, "exhausted", ended, call);
+        report(policy_.options_.on_exhausted, "exhausted", ended, call);
     }
     return false;
 }
 
-void retry_run::tell(const hook<void(const retry_event&)>& told, std::string_view what,
-                     const outcome_view& ended, call_context& call) const {
+void retry_run::report(const hook<void(const retry_event&)>& listener, std::string_view what,
+                       const outcome_view& ended, call_context& call) const {
     const auto attempt = static_cast<int>(call.attempt());
-    if (told) {
-        told({.name = policy_.name_,
-              .attempt = attempt,
-              .delay = delay_,
-              .end = end_,
-              .outcome = ended});
+    if (listener) {
+        listener({.name = policy_.name_,
+                  .attempt = attempt,
+                  .delay = delay_,
+                  .end = end_,
+                  .outcome = ended});
     }
     if (observer* watching = policy_.options_.observer) {
         const bool again = end_ == retry_end::none;
