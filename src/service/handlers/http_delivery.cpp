@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One attempt per run: the task's own retries are durable, so the client's are switched off. What
-// the policies refuse was not sent, and becomes a postponement.
+// One attempt per run: the task's own retries are durable, so the client's are switched off. A
+// request that the host's policies refuse was not sent, so the task is postponed.
 
 #include "base/utf8.hpp"
 
@@ -24,9 +24,9 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-// Of Retry-After: a host may not put off our tasks for years.
-constexpr clock::duration longest_wait = std::chrono::hours(24);
-constexpr std::chrono::seconds longest_answer(3600);
+// Upper bound of Retry-After: a host must not delay tasks for years.
+constexpr clock::duration max_retry_after = std::chrono::hours(24);
+constexpr std::chrono::seconds max_timeout(3600);
 
 struct delivery_request {
     std::string url;
@@ -42,46 +42,46 @@ struct delivery_request {
     throw permanent_failure("http: " + what);
 }
 
-// They say where a request ends, whose it is, or what becomes of its connection, which other tasks
-// share: who could set them could speak for those.
-bool is_the_clients(std::string_view name) noexcept {
-    constexpr std::array<std::string_view, 9> own = {"Connection", "Content-Length",    "Expect",
-                                                     "Host",       "Keep-Alive",        "TE",
-                                                     "Trailer",    "Transfer-Encoding", "Upgrade"};
+// Headers that frame the request or control the connection, which other tasks share: a payload that
+// set them could inject requests.
+bool is_reserved(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 9> reserved = {
+        "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "TE",
+        "Trailer",    "Transfer-Encoding", "Upgrade"};
     constexpr std::string_view proxy = "Proxy-";
-    return std::any_of(own.begin(), own.end(),
+    return std::any_of(reserved.begin(), reserved.end(),
                        [&](std::string_view each) { return http::same_name(name, each); }) ||
            http::same_name(name.substr(0, proxy.size()), proxy);
 }
 
-void read_headers(delivery_request& into, const json::value& given) {
-    if (!given.is_object()) {
+void read_headers(delivery_request& request, const json::value& value) {
+    if (!value.is_object()) {
         refuse("headers must be an object of texts");
     }
-    for (const auto& [name, value] : given.get_object()) {
-        if (!value.is_string()) {
+    for (const auto& [name, text] : value.get_object()) {
+        if (!text.is_string()) {
             refuse("the header '" + std::string(name) + "' must be a text");
         }
-        if (is_the_clients(name)) {
+        if (is_reserved(name)) {
             refuse("the header '" + std::string(name) +
                    "' cannot be chosen: it belongs to the connection");
         }
         try {
-            into.headers.set(name, value.get_string());
+            request.headers.set(name, text.get_string());
         } catch (const std::exception& error) {
             refuse(error.what());
         }
     }
 }
 
-void read_body(delivery_request& into, const json::value& given) {
-    into.has_body = true;
-    if (given.is_string()) {
-        into.body = given.get_string();
-        into.content_type = "text/plain; charset=utf-8";
+void read_body(delivery_request& request, const json::value& value) {
+    request.has_body = true;
+    if (value.is_string()) {
+        request.body = value.get_string();
+        request.content_type = "text/plain; charset=utf-8";
     } else {
-        into.body = http::to_json(given);
-        into.content_type = "application/json";
+        request.body = http::to_json(value);
+        request.content_type = "application/json";
     }
 }
 
@@ -89,31 +89,31 @@ delivery_request read_request(const json::value& payload) {
     if (!payload.is_object()) {
         refuse("the payload must be an object with at least a url");
     }
-    delivery_request made;
+    delivery_request request;
     for (const auto& [name, value] : payload.get_object()) {
         if (name == "url" && value.is_string()) {
-            made.url = value.get_string();
+            request.url = value.get_string();
         } else if (name == "method" && value.is_string()) {
-            made.method = value.get_string();
+            request.method = value.get_string();
         } else if (name == "headers") {
-            read_headers(made, value);
+            read_headers(request, value);
         } else if (name == "body") {
-            read_body(made, value);
+            read_body(request, value);
         } else if (name == "timeout" && value.is_number()) {
-            made.timeout = value.to_number<double>();
-            if (!(*made.timeout > 0 && *made.timeout <= longest_answer.count())) {
+            request.timeout = value.to_number<double>();
+            if (!(*request.timeout > 0 && *request.timeout <= max_timeout.count())) {
                 refuse("timeout must be above 0, and 3600 seconds at most");
             }
         } else {
             refuse("the member " + std::string(name) +
-                   " is not known or of another type; there are url and method (texts), headers"
+                   " is unknown or has the wrong type; expected: url and method (texts), headers"
                    " (an object of texts), body, timeout (seconds)");
         }
     }
-    if (made.url.empty()) {
+    if (request.url.empty()) {
         refuse("url is missing");
     }
-    return made;
+    return request;
 }
 
 http::client_request make_request(const delivery_request& from) {
@@ -124,21 +124,21 @@ http::client_request make_request(const delivery_request& from) {
     }
 }
 
-// What fits into the result: text, cut at a character.
-struct kept_answer {
+// The part of a body that fits into the result.
+struct kept_body {
     std::string text;
     bool is_cut = false;
 };
 
-task<kept_answer> read_some(http::client_response& from, std::size_t most) {
-    kept_answer kept;
+task<kept_body> read_some(http::client_response& from, std::size_t max_bytes) {
+    kept_body kept;
     std::array<char, 4096> piece;
     for (;;) {
         const std::size_t count = co_await from.read(piece);
         if (count == 0) {
             break;
         }
-        const std::size_t room = most - kept.text.size();
+        const std::size_t room = max_bytes - kept.text.size();
         kept.text.append(piece.data(), std::min(count, room));
         if (count > room) {
             kept.is_cut = true;
@@ -148,14 +148,14 @@ task<kept_answer> read_some(http::client_response& from, std::size_t most) {
     co_return kept;
 }
 
-// A text that was cut may end in the middle of a character, of four bytes at most.
+// A text that was cut may end inside a character, which has four bytes at most.
 void drop_broken_character(std::string& text) {
     for (int i = 0; i < 3 && !base::is_utf8(text) && !text.empty(); ++i) {
         text.pop_back();
     }
 }
 
-json::value result_of(http::status code, const http::headers& headers, kept_answer body) {
+json::value result_of(http::status code, const http::headers& headers, kept_body body) {
     json::object result;
     result["status"] = static_cast<int>(code);
     if (const std::string_view type = headers.get("Content-Type"); !type.empty()) {
@@ -171,16 +171,16 @@ json::value result_of(http::status code, const http::headers& headers, kept_answ
     return result;
 }
 
-std::string shown(std::string_view text) {
-    constexpr std::size_t most = 200;
-    return std::string(text.substr(0, most)) + (text.size() > most ? "..." : "");
+std::string excerpt(std::string_view text) {
+    constexpr std::size_t max_bytes = 200;
+    return std::string(text.substr(0, max_bytes)) + (text.size() > max_bytes ? "..." : "");
 }
 
-// Errors are seen by more people than payloads, and many a receiver takes its password from the
-// query.
-class nameable {
+// The URL as errors show it, without its query: more people see errors than payloads, and many
+// receivers take a password from the query.
+class loggable_url {
 public:
-    explicit nameable(const http::url& to) : whole_(to.text()), shown_(whole_) {
+    explicit loggable_url(const http::url& to) : whole_(to.text()), shown_(whole_) {
         if (!to.query().empty()) {
             shown_ = to.with_query("").text() + "?...";
         }
@@ -201,23 +201,22 @@ private:
 struct delivered {
     http::status code{};
     http::headers fields;
-    kept_answer body;
+    kept_body body;
 
     http::status status() const noexcept { return code; }
     const http::headers& headers() const noexcept { return fields; }
 };
 
-// Tasks wait in the store, where it costs nothing, and not with a worker. How long an answer may
-// take is a matter of each request: the limit for all of them must not cut short those that ask for
-// more.
-http::host_policies_options for_tasks(http::host_policies_options given) {
-    given.max_attempts = 1;
-    if (given.attempt_timeout > clock::duration::zero()) {  // else it is refused, as it should be
-        given.attempt_timeout =
-            std::max<clock::duration>(given.attempt_timeout, 2 * longest_answer);
+// Tasks wait in the store, where it costs nothing, and not in a worker. The time limit is set per
+// request, so the limit of the policies must not be shorter than the longest of them.
+http::host_policies_options for_tasks(http::host_policies_options options) {
+    options.max_attempts = 1;
+    if (options.attempt_timeout > clock::duration::zero()) {  // otherwise host_policies refuses it
+        options.attempt_timeout =
+            std::max<clock::duration>(options.attempt_timeout, 2 * max_timeout);
     }
-    given.max_wait = std::min<clock::duration>(given.max_wait, std::chrono::seconds(1));
-    return given;
+    options.max_wait = std::min<clock::duration>(options.max_wait, std::chrono::seconds(1));
+    return options;
 }
 
 }  // namespace
@@ -235,9 +234,9 @@ struct http_delivery::state {
                  std::move(filter)),
           hosts(for_tasks(given.hosts)) {}
 
-    task<delivered> send(const delivery_request& wanted, std::string_view id) {
-        http::client_request request = make_request(wanted);
-        for (const auto& [name, value] : wanted.headers) {
+    task<delivered> send(const delivery_request& delivery, std::string_view id) {
+        http::client_request request = make_request(delivery);
+        for (const auto& [name, value] : delivery.headers) {
             request.set_header(name, value);
         }
         if (!keys.empty()) {
@@ -246,17 +245,17 @@ struct http_delivery::state {
                                      .count();
             request.set_header("webhook-id", id);
             request.set_header("webhook-timestamp", std::to_string(seconds));
-            request.set_header("webhook-signature", sign_webhook(keys, id, seconds, wanted.body));
+            request.set_header("webhook-signature", sign_webhook(keys, id, seconds, delivery.body));
         }
-        if (wanted.has_body) {
-            if (wanted.headers.get("Content-Type").empty()) {
-                request.set_header("Content-Type", wanted.content_type);
+        if (delivery.has_body) {
+            if (delivery.headers.get("Content-Type").empty()) {
+                request.set_header("Content-Type", delivery.content_type);
             }
-            request.set_body(wanted.body);
+            request.set_body(delivery.body);
         }
-        request.set_timeout(wanted.timeout.has_value()
+        request.set_timeout(delivery.timeout.has_value()
                                 ? std::chrono::duration_cast<clock::duration>(
-                                      std::chrono::duration<double>(*wanted.timeout))
+                                      std::chrono::duration<double>(*delivery.timeout))
                                 : options.hosts.attempt_timeout);
         http::client_response answer = co_await client.send(std::move(request));
         delivered all;
@@ -285,18 +284,18 @@ void http_delivery::check(const json::value& payload) {
     static_cast<void>(make_request(read_request(payload)));
 }
 
-weir::task<json::value> http_delivery::deliver(job& what) {
-    const delivery_request wanted = read_request(what.payload());
-    const http::url to = make_request(wanted).url();
-    const nameable name(to);
-    const std::string id = what.id().text();
-    const auto send = [&] { return state_->send(wanted, id); };
+weir::task<json::value> http_delivery::deliver(job& job) {
+    const delivery_request delivery = read_request(job.payload());
+    const http::url to = make_request(delivery).url();
+    const loggable_url name(to);
+    const std::string id = job.id().text();
+    const auto send = [&] { return state_->send(delivery, id); };
     std::optional<delivered> answer;
     std::optional<postponed> later;
     try {
         answer.emplace(co_await state_->hosts.run(to, http::repeatable::never, send));
     } catch (const refused& error) {
-        // Not less than a moment: whoever is refused at once must not be claimed again at once.
+        // At least a moment: a task that is refused at once must not be claimed again at once.
         const auto wait = std::chrono::ceil<milliseconds>(std::clamp<clock::duration>(
             error.retry_after(), milliseconds(100), std::chrono::hours(1)));
         later.emplace(error.what(), wait);
@@ -313,14 +312,15 @@ weir::task<json::value> http_delivery::deliver(job& what) {
     if (http::is_success(answer->code)) {
         co_return result_of(answer->code, answer->fields, std::move(answer->body));
     }
-    const std::string problem = wanted.method + " " + name.text() + ": " +
+    const std::string problem = delivery.method + " " + name.text() + ": " +
                                 std::to_string(static_cast<int>(answer->code)) + " " +
-                                shown(answer->body.text);
+                                excerpt(answer->body.text);
     if (answer->code == http::status::gone) {
         throw permanent_failure(problem);
     }
-    if (const auto asked = http::retry_after(answer->fields)) {
-        throw retry_later(problem, std::chrono::ceil<milliseconds>(std::min(*asked, longest_wait)));
+    if (const auto requested = http::retry_after(answer->fields)) {
+        throw retry_later(problem,
+                          std::chrono::ceil<milliseconds>(std::min(*requested, max_retry_after)));
     }
     throw std::runtime_error(problem);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenSSL computes; comparing takes the same time wherever the first difference is.
+// HMAC-SHA256 by OpenSSL; signatures are compared in constant time.
 
 #include "base/base64.hpp"
 
@@ -25,8 +25,8 @@ webhook_key webhook_key::parse(std::string_view text) {
         }
     }
     throw invalid_argument(
-        "webhook key: it must be 'whsec_' and the base64 of 24 to 64 bytes, as"
-        " `echo whsec_$(openssl rand -base64 32)` makes one");
+        "webhook key: it must be 'whsec_' and the base64 of 24 to 64 bytes, such as"
+        " `echo whsec_$(openssl rand -base64 32)` prints");
 }
 
 std::string webhook_key::sign(std::string_view id, std::int64_t unix_seconds,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The handler 'exec': runs a program that the configuration allows, by its name there.
+// The handler 'exec': runs one of the programs that the configuration allows, by its name.
 //
 //     service::exec_commands commands;
 //     commands.allow("thumbnail", {.command = {"/usr/local/bin/thumbnail", "--stdin"}});
@@ -7,12 +7,12 @@
 //
 //     {"kind": "exec", "payload": {"command": "thumbnail", "input": {"path": "a.png"}}}
 //
-// The program gets `input` as JSON on its standard input, and the task's id and attempt as
-// WEIR_TASK_ID and WEIR_ATTEMPT; no shell is between. Words of the task, `arguments`, are appended
-// only where that was allowed. It completes the task by ending with 0: the result has what it
-// printed, as JSON if it is. Any other end is a failure with the end of what it said on standard
-// error; 100 means that trying again is in vain. Stopping the task ends the program and its
-// children: SIGTERM, then SIGKILL.
+// The program gets `input` as JSON on its standard input, and the task's id and attempt in the
+// variables WEIR_TASK_ID and WEIR_ATTEMPT. No shell is involved. `arguments` of the task are
+// appended only where the command allows them. Exit code 0 completes the task; its result is the
+// output, as JSON if it is JSON. Any other exit code is a failure with the end of the program's
+// standard error as message; 100 is a permanent failure, which is not retried. Stopping the task
+// ends the program and its children: SIGTERM, then SIGKILL.
 #pragma once
 
 #include <weir/service/job.hpp>
@@ -28,19 +28,19 @@ namespace weir::service {
 struct allowed_command {
     std::vector<std::string> command{};  // the program and its first arguments
     bool takes_arguments = false;
-    std::string directory{};  // empty: ours
+    std::string directory{};  // empty: the one of this process
     std::size_t max_output = 64 << 10;
 };
 
 // Must outlive the service.
 class exec_commands {
 public:
-    // Throws invalid_argument for a name that is empty or known, and a command without a program.
-    exec_commands& allow(std::string name, allowed_command what);
+    // Throws invalid_argument if the name is empty or already allowed, or the command has no program.
+    exec_commands& allow(std::string name, allowed_command command);
     bool empty() const noexcept { return allowed_.empty(); }
 
-    weir::task<boost::json::value> run(job& what) const;
-    // Throws permanent_failure if this is no payload for it: to refuse it when it is submitted.
+    weir::task<boost::json::value> run(job& job) const;
+    // Throws permanent_failure if the payload is invalid, so that it is refused at submit.
     void check(const boost::json::value& payload) const;
 
 private:

@@ -6,18 +6,18 @@
 //
 //     {"kind": "http", "payload": {"url": "https://example.com/hook", "body": {"event": "paid"}}}
 //
-// Members of the payload: url; method ('POST'); headers, an object of texts, without those that
-// belong to the connection (Host, Content-Length and the like); body, any JSON, or a text that is
-// sent as it is; timeout in seconds. With keys, each request is signed as Standard Webhooks has it:
-// the header webhook-id is the task's id on every attempt. Errors name the URL without its password
+// Members of the payload: url; method ('POST'); headers, an object of texts, except headers of the
+// connection (Host, Content-Length and the like); body, any JSON, or a text that is sent as it is;
+// timeout in seconds. With keys, each request is signed as specified by Standard Webhooks; the
+// header webhook-id is the task's id on every attempt. Errors name the URL without its password
 // and query.
 //
-// An answer 2xx completes the task; its status, type and the beginning of its body are the result.
-// Redirects are not followed. 410 means never again. Every other answer, and none, is a failure and
-// tried again, no sooner than Retry-After says. Each host has its own rate, number of requests at a
-// time and circuit (host_policies.hpp): while it is not to be asked, its tasks are postponed, which
-// spends no attempt. Addresses that are not public are refused at the moment of connecting, and the
-// task fails for good.
+// A 2xx response completes the task; its status, type and the beginning of its body are the result.
+// Redirects are not followed. 410 is a permanent failure. Every other response, and none, is a
+// failure and retried, no sooner than Retry-After says. Each host has its own rate, concurrency
+// limit and circuit (host_policies.hpp): while they do not admit a request, tasks for the host are
+// postponed, which spends no attempt. Addresses that are not public are refused when connecting, as
+// a permanent failure.
 //
 // Belongs to one loop, and must outlive the service.
 #pragma once
@@ -42,19 +42,19 @@ class resolver;
 namespace weir::service {
 
 struct http_delivery_options {
-    // Of each host. Its retries are not used, tasks have their own; and a second is the most that
-    // is waited. The attempt_timeout is for requests whose payload has no timeout.
+    // Per host. Its retries are not used, since tasks have their own, and max_wait is at most one
+    // second. attempt_timeout applies to requests whose payload has no timeout.
     http::host_policies_options hosts{
         .rate = 50, .burst = 50, .max_concurrent = 16, .attempt_timeout = std::chrono::seconds(30)};
     std::size_t max_connections = 256;
-    std::size_t max_answer_bytes = 16 << 10;  // that are kept in the result
+    std::size_t max_answer_bytes = 16 << 10;  // kept in the result
     std::string_view user_agent = "weir";
     dns::resolver* resolver = nullptr;  // default: the loop's
 };
 
 class http_delivery {
 public:
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for invalid options.
     explicit http_delivery(const http_delivery_options& options = {},
                            http::address_filter filter = http::address_filter::public_only(),
                            std::vector<webhook_key> keys = {});
@@ -62,8 +62,8 @@ public:
     http_delivery& operator=(const http_delivery&) = delete;
     ~http_delivery();
 
-    weir::task<boost::json::value> deliver(job& what);
-    // Throws permanent_failure if this is no payload for it: to refuse it when it is submitted.
+    weir::task<boost::json::value> deliver(job& job);
+    // Throws permanent_failure if the payload is invalid, so that it is refused at submit.
     static void check(const boost::json::value& payload);
 
     http::host_policies& hosts() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two handlers for trying things out.
+// Two handlers for trying out the service.
 #pragma once
 
 #include <weir/service/job.hpp>
@@ -7,9 +7,9 @@
 
 namespace weir::service {
 
-// 'echo': the result is the payload. {"fail": "words"} fails with these words.
-weir::task<boost::json::value> echo(job& what);
-// 'sleep': for so many seconds, with progress: the payload is a number, or {"seconds": 2.5}.
-weir::task<boost::json::value> sleep_handler(job& what);
+// 'echo': the result is the payload. {"fail": "message"} fails with that message.
+weir::task<boost::json::value> echo(job& job);
+// 'sleep': sleeps and reports progress; the payload is seconds, 2.5 or {"seconds": 2.5}.
+weir::task<boost::json::value> sleep_handler(job& job);
 
 }  // namespace weir::service

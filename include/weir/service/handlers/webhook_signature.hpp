@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signatures as the Standard Webhooks specification has them, for senders and receivers.
+// Signatures of the Standard Webhooks specification, for senders and receivers.
 //
 //     const service::webhook_key key = service::webhook_key::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
 //     key.sign(id, seconds, body);      // 'v1,<base64>', of HMAC-SHA256 over 'id.seconds.body'
@@ -15,7 +15,7 @@ namespace weir::service {
 
 class webhook_key {
 public:
-    // 'whsec_' and the base64 of 24 to 64 bytes. Throws invalid_argument, without saying the key.
+    // 'whsec_' and the base64 of 24 to 64 bytes. Throws invalid_argument that does not show the key.
     static webhook_key parse(std::string_view text);
 
     std::string sign(std::string_view id, std::int64_t unix_seconds, std::string_view body) const;
@@ -25,11 +25,12 @@ private:
     std::string bytes_;
 };
 
-// For the header 'webhook-signature': one for each key, while keys are being replaced.
+// The header 'webhook-signature': one signature per key, for while keys are being replaced.
 std::string sign_webhook(std::span<const webhook_key> keys, std::string_view id,
                          std::int64_t unix_seconds, std::string_view body);
 
-// For receivers: is one of the signatures by one of the keys, and the time near enough to now?
+// For receivers: true if one of the signatures is by one of the keys and the timestamp is within
+// the tolerance.
 bool is_signed(std::span<const webhook_key> keys, std::string_view id, std::string_view timestamp,
                std::string_view signatures, std::string_view body,
                std::chrono::sys_seconds now =
