@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Who may use the API.
+// Access control of the API.
 //
-// With tokens: whoever sends one of them, 'Authorization: Bearer <token>'. A page cannot do that
-// where it opens a WebSocket, so there the token may be one of the subprotocols offered,
+// With tokens, a client must send one of them: 'Authorization: Bearer <token>'. A page cannot set
+// headers of a WebSocket handshake, so there the token may be an offered subprotocol:
 // 'weir.token.<base64url of the token>'.
 //
-// Without: whoever is on this machine. A page of another site is, too, as it runs in a browser
-// here; so Host must be localhost, 127.0.0.1 or [::1] (a name that its owner has pointed to
-// 127.0.0.1 is refused), and what browsers send along, Origin and Sec-Fetch-Site, must not speak of
-// another site. The latter is asked of everybody, token or not.
+// Without tokens, only clients on this machine have access. Pages of other sites run on this machine
+// too, in its browser; so Host must be localhost, 127.0.0.1 or [::1] (another name that resolves to
+// 127.0.0.1 is refused). With and without tokens, Origin and Sec-Fetch-Site must not name another
+// site.
 //
-// All answers tell browsers to be careful: Content-Security-Policy, nosniff, no frames, no
-// referrer.
+// All responses have Content-Security-Policy, nosniff, no framing and no referrer.
 #pragma once
 
 #include <weir/http/handler.hpp>
@@ -26,30 +25,30 @@
 namespace weir::service {
 
 struct access_options {
-    // Any of them opens everything; none: only this machine gets in. Each at least 16 characters,
-    // so that nobody guesses it: letters, digits and -._~+/
+    // Any of them gives full access; empty: only this machine has access. Each has at least 16
+    // characters: letters, digits and -._~+/
     std::span<const std::string_view> tokens{};
-    // Origins of pages besides the service's own, 'https://tasks.example.com': for a proxy that
-    // changes Host.
+    // Allowed origins besides the service's own, such as 'https://tasks.example.com', for a proxy
+    // that changes Host.
     std::span<const std::string_view> origins{};
-    // Without tokens: names for this machine, besides localhost, that Host may have.
+    // Without tokens: allowed values of Host besides localhost.
     std::span<const std::string_view> hosts{};
     bool open_health = false;  // /healthz and /readyz need no token
 };
 
-// The program is about to listen there. Throws invalid_argument, saying what to do, if others could
-// reach that address and there is no token.
+// To be called before listening. Throws invalid_argument that says what to do if other machines can
+// reach the address and no token is set.
 void check_exposure(const io::address& at, const access_options& options);
 
-// The middleware. `is_open` says of a route's pattern that its page needs no token.
+// The middleware. `is_open` tells whether the route with that pattern needs no token.
 class access_control {
 public:
-    // Copies the options. Throws invalid_argument for tokens that are too short or cannot be sent;
-    // never shows one.
+    // Copies the options. Throws invalid_argument, without showing it, for a token that is too short
+    // or cannot be sent in a header.
     explicit access_control(const access_options& options,
                             std::function<bool(std::string_view route)> is_open = {});
 
-    task<http::response> operator()(http::request& asked, http::next inner) const;
+    task<http::response> operator()(http::request& request, http::next inner) const;
 
 private:
     struct rules;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The service over HTTP: tasks, queues, schedules, a live feed as WebSocket, metrics, health, and
-// the page.
+// The HTTP API of the service: tasks, queues, schedules, a live feed over WebSocket, metrics, health
+// and the dashboard.
 //
 //     service::service tasks(*store);
 //     http::router app = service::make_api(tasks, {.access = {.tokens = tokens}});
 //     co_await http::serve(address, std::move(app), {.max_body_bytes = 1 << 20});
 //
-// All answers are JSON, errors problem+json that names what was wrong; '/openapi.json' describes
-// them. Times are RFC 3339 in UTC, durations seconds.
+// Responses are JSON, errors are problem+json that names what is wrong; '/openapi.json' describes
+// both. Times are RFC 3339 in UTC, durations are seconds.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -28,7 +28,7 @@
 
 namespace weir::service {
 
-// What is known of a host that tasks talk to, for dashboards.
+// A host that tasks talk to, for the dashboard.
 struct remote_host {
     remote_host() = default;
 
@@ -36,30 +36,30 @@ struct remote_host {
     std::string circuit = "closed";  // 'open', 'half_open'
     double retry_after = 0;          // seconds
     std::uint64_t in_flight = 0;
-    std::uint64_t waiting = 0;  // for its rate or its limit
+    std::uint64_t waiting = 0;  // for its rate or its concurrency limit
 };
 
 struct api_options {
     access_options access{};
-    // Of a request; the server's own limit counts as well.
+    // Bytes of a request body; the server's own limit applies as well.
     std::uint64_t max_body = 1 << 20;
     std::size_t max_batch = 1000;  // tasks in POST /tasks/batch
     std::size_t max_page = 200;    // tasks in an answer of GET /tasks
-    // The feed: between messages of a busy topic; of tasks in one; of topics that a client is in.
+    // The feed: time between messages of a busy topic, tasks per message, topics per client.
     clock::duration feed_interval = std::chrono::milliseconds(100);
     std::size_t feed_tasks = 50;
     std::size_t max_subscriptions = 100;
-    // Files of the page at '/'; none: a page that says how to get them. They need no token, what
-    // they ask for does.
+    // Files of the dashboard at '/'; empty: a page that says how to get it. They need no token, the
+    // API that they use does.
     std::span<const http::asset> page{};
     hook<std::vector<remote_host>()> hosts{};   // for the topic 'stats' and GET /stats
     hook<void(metric_writer&)> more_metrics{};  // on /metrics
     std::string_view version = "0.1.0";         // in /openapi.json
 };
 
-// The service must outlive the router, and is observed by it from now on. Call it on the service's
-// loop. Texts and lists of the options are copied; what hooks refer to must live as long as the
-// router. Throws invalid_argument for options that make no sense.
+// The service must outlive the router, which observes it from now on. Call it on the service's loop.
+// Texts and lists of the options are copied; what hooks refer to must live as long as the router.
+// Throws invalid_argument for invalid options.
 http::router make_api(service& tasks, const api_options& options = {});
 
 }  // namespace weir::service

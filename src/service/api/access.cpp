@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// First what a browser says about where a request comes from, then who asks. A refusal says why:
-// who meets one by mistake, with a proxy or a name of his own, has to know which option is meant
-// for him.
+// Checks first what a browser says about the origin of a request, then the token. A refusal says
+// why, so that a user behind a proxy or with a host name of his own finds the option he needs.
 
 #include "base/base64.hpp"
 
@@ -22,7 +21,7 @@ namespace weir::service {
 
 namespace {
 
-constexpr std::size_t shortest_token = 16;
+constexpr std::size_t min_token_size = 16;
 constexpr std::string_view token_protocol = "weir.token.";
 
 // The host of 'host:port' and '[::1]:port'.
@@ -42,7 +41,7 @@ bool changes_something(http::method method) noexcept {
            method != http::method::options;
 }
 
-// 'https://example.com:443' and 'HTTPS://Example.com' are one.
+// 'https://example.com:443' and 'HTTPS://Example.com' are the same origin.
 std::optional<std::string> normal_origin(std::string_view text) {
     const std::optional<http::url> parsed = http::url::try_parse(text);
     if (!parsed || parsed->has_credentials()) {
@@ -56,18 +55,18 @@ bool is_same_host(std::string_view origin, std::string_view host) {
     if (!page) {
         return false;
     }
-    // With the scheme of the page: a proxy may have taken TLS off, and ports have their defaults.
+    // With the scheme of the page: a proxy may have terminated TLS, and default ports are implied.
     const std::optional<http::url> here =
         http::url::try_parse(std::string(page->scheme()) + "://" + std::string(host));
     return here && here->authority() == page->authority();
 }
 
-// A page's token for a WebSocket becomes what everybody else sends.
-void take_protocol_token(http::request& asked) {
-    if (asked.headers().contains("Authorization")) {
+// A page sends its token as a WebSocket subprotocol; it becomes an Authorization header.
+void take_protocol_token(http::request& request) {
+    if (request.headers().contains("Authorization")) {
         return;
     }
-    const std::string offered = asked.headers().joined("Sec-WebSocket-Protocol");
+    const std::string offered = request.headers().joined("Sec-WebSocket-Protocol");
     const std::size_t at = offered.find(token_protocol);
     if (at == std::string::npos || (at > 0 && offered[at - 1] != ' ' && offered[at - 1] != ',')) {
         return;
@@ -76,7 +75,7 @@ void take_protocol_token(http::request& asked) {
     coded = coded.substr(0, coded.find_first_of(", \t"));
     const std::optional<std::string> token = base::decode_base64url(coded);
     if (token && !token->empty() && http::is_field_value(*token)) {
-        asked.headers().set("Authorization", "Bearer " + *token);
+        request.headers().set("Authorization", "Bearer " + *token);
     }
 }
 
@@ -95,17 +94,17 @@ void check_exposure(const io::address& at, const access_options& options) {
     if (options.tokens.empty() && !at.is_loopback()) {
         throw invalid_argument(
             "refusing to listen on " + at.text() +
-            " without a token: whoever reaches it could run tasks. Set a token, or listen on "
+            " without a token: anybody who reaches it could run tasks. Set a token, or listen on "
             "127.0.0.1:" +
-            std::to_string(at.port()) + " and let a proxy that asks for passwords stand before it");
+            std::to_string(at.port()) + " behind a proxy that authenticates");
     }
 }
 
 struct access_control::rules {
-    std::optional<http::response> refusal_of(const http::request& asked) const;
-    std::optional<http::response> refusal_of_host(const http::request& asked) const;
-    bool needs_token(const http::request& asked) const {
-        return has_tokens && !(is_open && is_open(asked.route()));
+    std::optional<http::response> refusal_of(const http::request& request) const;
+    std::optional<http::response> refusal_of_host(const http::request& request) const;
+    bool needs_token(const http::request& request) const {
+        return has_tokens && !(is_open && is_open(request.route()));
     }
 
     http::bearer_auth auth;
@@ -117,34 +116,34 @@ struct access_control::rules {
 
 access_control::access_control(const access_options& options,
                                std::function<bool(std::string_view)> is_open) {
-    auto made = std::make_shared<rules>();
-    made->is_open = std::move(is_open);
-    made->auth.realm("weir");
+    auto parsed = std::make_shared<rules>();
+    parsed->is_open = std::move(is_open);
+    parsed->auth.realm("weir");
     for (std::size_t i = 0; i < options.tokens.size(); ++i) {
         const std::string name = "token " + std::to_string(i + 1);
-        if (options.tokens[i].size() < shortest_token) {
+        if (options.tokens[i].size() < min_token_size) {
             throw invalid_argument("access: " + name + " is shorter than " +
-                                   std::to_string(shortest_token) +
+                                   std::to_string(min_token_size) +
                                    " characters, and could be guessed");
         }
-        made->auth.token(options.tokens[i], name);
-        made->has_tokens = true;
+        parsed->auth.token(options.tokens[i], name);
+        parsed->has_tokens = true;
     }
     for (const std::string_view each : options.origins) {
         std::optional<std::string> origin = normal_origin(each);
         if (!origin) {
             throw invalid_argument("access: '" + std::string(each) +
-                                   "' is no origin, as 'https://tasks.example.com' is");
+                                   "' is not an origin such as 'https://tasks.example.com'");
         }
-        made->origins.push_back(std::move(*origin));
+        parsed->origins.push_back(std::move(*origin));
     }
-    made->hosts.assign(options.hosts.begin(), options.hosts.end());
-    rules_ = std::move(made);
+    parsed->hosts.assign(options.hosts.begin(), options.hosts.end());
+    rules_ = std::move(parsed);
 }
 
 std::optional<http::response> access_control::rules::refusal_of_host(
-    const http::request& asked) const {
-    const std::string_view host = host_of(asked.host());
+    const http::request& request) const {
+    const std::string_view host = host_of(request.host());
     const bool is_named = std::any_of(hosts.begin(), hosts.end(), [&](const std::string& each) {
         return http::same_name(each, host);
     });
@@ -154,7 +153,7 @@ std::optional<http::response> access_control::rules::refusal_of_host(
             "without a token the service answers only on this machine: Host must be localhost, "
             "127.0.0.1 or [::1]");
     }
-    if (asked.remote_address().is_ip() && !asked.remote_address().is_loopback()) {
+    if (request.remote_address().is_ip() && !request.remote_address().is_loopback()) {
         return http::response::problem(
             http::status::forbidden,
             "without a token the service answers only to clients on this machine");
@@ -162,21 +161,22 @@ std::optional<http::response> access_control::rules::refusal_of_host(
     return std::nullopt;
 }
 
-// A page may be opened from anywhere; its requests must be its own.
-std::optional<http::response> access_control::rules::refusal_of(const http::request& asked) const {
+// A link from any page may open the dashboard; other requests must come from it.
+std::optional<http::response> access_control::rules::refusal_of(
+    const http::request& request) const {
     if (!has_tokens) {
-        if (std::optional<http::response> refused = refusal_of_host(asked)) {
+        if (std::optional<http::response> refused = refusal_of_host(request)) {
             return refused;
         }
     }
-    const http::headers& fields = asked.headers();
+    const http::headers& fields = request.headers();
     const bool is_upgrade = fields.contains("Upgrade");
     const std::optional<std::string_view> origin = fields.find("Origin");
-    if (origin && (is_upgrade || changes_something(asked.method()))) {
+    if (origin && (is_upgrade || changes_something(request.method()))) {
         const std::optional<std::string> normal = normal_origin(*origin);
         const bool is_known =
             normal && std::find(origins.begin(), origins.end(), *normal) != origins.end();
-        if (fields.count("Origin") > 1 || (!is_known && !is_same_host(*origin, asked.host()))) {
+        if (fields.count("Origin") > 1 || (!is_known && !is_same_host(*origin, request.host()))) {
             return http::response::problem(
                 http::status::forbidden,
                 "pages of another origin may not do this: Origin is not that of Host");
@@ -185,11 +185,11 @@ std::optional<http::response> access_control::rules::refusal_of(const http::requ
             return std::nullopt;
         }
     }
-    // What a browser may say some day, and is not known here, is foreign too.
+    // Unknown values count as foreign.
     const std::string site = fields.joined("Sec-Fetch-Site");
     const bool is_foreign =
         fields.contains("Sec-Fetch-Site") && site != "same-origin" && site != "none";
-    const bool is_visit = asked.method() == http::method::get && !is_upgrade &&
+    const bool is_visit = request.method() == http::method::get && !is_upgrade &&
                           fields.get("Sec-Fetch-Mode") == "navigate";
     if (is_foreign && !is_visit) {
         return http::response::problem(
@@ -199,16 +199,16 @@ std::optional<http::response> access_control::rules::refusal_of(const http::requ
     return std::nullopt;
 }
 
-task<http::response> access_control::operator()(http::request& asked, http::next inner) const {
+task<http::response> access_control::operator()(http::request& request, http::next inner) const {
     const std::shared_ptr<const rules> held = rules_;
     http::response answer;
-    if (std::optional<http::response> refused = held->refusal_of(asked)) {
+    if (std::optional<http::response> refused = held->refusal_of(request)) {
         answer = std::move(*refused);
-    } else if (held->needs_token(asked)) {
-        take_protocol_token(asked);
-        answer = co_await held->auth(asked, inner);
+    } else if (held->needs_token(request)) {
+        take_protocol_token(request);
+        answer = co_await held->auth(request, inner);
     } else {
-        answer = co_await inner(asked);
+        answer = co_await inner(request);
     }
     add_security_headers(answer.headers());
     co_return answer;

@@ -6,7 +6,7 @@
 #include "service/api/event_resource.hpp"
 
 #include "base/quoted.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/json_write.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -195,7 +195,7 @@ void event_resource::handle_command(ws::connection& client, subscription_map& su
 void event_resource::subscribe(ws::connection& client, subscription_map& subscribed,
                                const subscription_request& request) {
     try {
-        const std::string topic = feed::proper_name(request.topic);
+        const std::string topic = feed::canonical_name(request.topic);
         subscribed.erase(topic);  // a repeated subscription starts again, at its position
         if (subscribed.size() >= max_subscriptions_) {
             post_error(
@@ -221,7 +221,7 @@ void event_resource::subscribe(ws::connection& client, subscription_map& subscri
 void event_resource::unsubscribe(ws::connection& client, subscription_map& subscribed,
                                  std::string_view name) {
     try {
-        const std::string topic = feed::proper_name(name);
+        const std::string topic = feed::canonical_name(name);
         subscribed.erase(topic);
         std::string text;
         json_writer json(text);

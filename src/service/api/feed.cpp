@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Events are gathered by topic; those that may speak do so at the end of the call that brought the
-// events, the others when one alarm for all rings. Topics live in the hub under a name that has a
-// number in it: a topic that has ended for us and begins anew is another one for the hub, so that
-// no old position fits it by chance.
+// Events are collected by topic. Topics whose interval is over publish at the end of the call that
+// brought the events, the others when the one timer for all of them fires. A topic has a number in
+// its name in the hub: a topic that is opened again is another one for the hub, so that no old
+// position fits it by chance.
 
 #include "service/api/feed.hpp"
 
 #include "base/quoted.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/json_read.hpp"
+#include "service/api/json/json_write.hpp"
 
 #include <weir/http/problem.hpp>
 
@@ -20,18 +21,18 @@ namespace {
 constexpr std::string_view queue_prefix = "queue:";
 constexpr std::string_view task_prefix = "task:";
 
-void begin_message(json_writer& to, std::string_view type, std::string_view topic,
+void begin_message(json_writer& json, std::string_view type, std::string_view topic,
                    const ws::position& at) {
-    to.begin_object();
-    to.member("type", type);
-    to.member("topic", topic);
-    to.member("seq", at.number);
-    to.member("position", at.text());
+    json.begin_object();
+    json.member("type", type);
+    json.member("topic", topic);
+    json.member("seq", at.number);
+    json.member("position", at.text());
 }
 
 }  // namespace
 
-std::string feed::proper_name(std::string_view name) {
+std::string feed::canonical_name(std::string_view name) {
     if (name == "all" || name == "stats" || name == "queues") {
         return std::string(name);
     }
@@ -55,28 +56,28 @@ feed::~feed() {
     alarm_.cancel();
 }
 
-feed::topic& feed::open(std::string_view name) {
+feed::topic& feed::find_or_open(std::string_view name) {
     const clock::time_point now = loop_.now();
-    forget_left(now);
-    std::string proper = proper_name(name);
-    if (const auto found = topics_.find(proper); found != topics_.end()) {
+    remove_abandoned(now);
+    std::string canonical = canonical_name(name);
+    if (const auto found = topics_.find(canonical); found != topics_.end()) {
         found->second->last_member = now;
         return *found->second;
     }
     if (topics_.size() >= options_.max_topics && now >= next_room_) {
-        // Those that wait for somebody to come back give way to those that somebody wants now.
+        // Topics that linger for clients that may reconnect make room for new ones.
         next_room_ = now + std::chrono::seconds(1);
-        forget(now, clock::duration::zero());
+        remove_idle(now, clock::duration::zero());
     }
     if (topics_.size() >= options_.max_topics) {
         throw http::problem(http::status::too_many_requests, "there are too many topics in use");
     }
-    auto made = std::make_unique<topic>();
-    made->name = proper;
-    made->hub_name = std::to_string(++lives_) + "/" + proper;
-    made->last_member = now;
-    topic& place = *made;
-    topics_.emplace(std::move(proper), std::move(made));
+    auto opened = std::make_unique<topic>();
+    opened->name = canonical;
+    opened->hub_name = std::to_string(++opened_) + "/" + canonical;
+    opened->last_member = now;
+    topic& place = *opened;
+    topics_.emplace(std::move(canonical), std::move(opened));
     task_topics_ += place.name.starts_with(task_prefix) ? 1 : 0;
     if (place.name == "all") {
         all_ = &place;
@@ -104,25 +105,25 @@ void feed::changed(std::span<const task_event> events) noexcept {
             on_change();
         }
         for (const task_event& each : events) {
-            measure(each);
+            record_latency(each);
             if (topics_.empty()) {
                 continue;
             }
             if (all_ != nullptr) {
-                gather(*all_, each);
+                collect(*all_, each);
             }
             if (topic* const queue = find(queue_prefix, each.queue)) {
-                gather(*queue, each);
+                collect(*queue, each);
             }
             if (task_topics_ > 0) {
                 if (topic* const task = find(task_prefix, each.id.text())) {
-                    gather(*task, each);
+                    collect(*task, each);
                 }
             }
         }
-        send_due(waited);  // the others wait for the alarm
+        send_due(waited);  // the others wait for the timer
     } catch (...) {
-        // No memory, and nobody to tell: who watches sees that counts differ.
+        // Out of memory, with no caller to tell: subscribers see that counts differ.
     }
 }
 
@@ -130,21 +131,20 @@ void feed::queue_changed(std::string_view) noexcept {
     ++queues_changes_;
 }
 
-void feed::measure(const task_event& event) noexcept {
+void feed::record_latency(const task_event& event) noexcept {
     if (event.started_at == timestamp()) {
         return;
     }
     if (event.view == task_view::running && event.at == event.started_at) {
-        // Its time may have come long before it was made: a slot that was missed, a date of last
-        // week.
-        const timestamp made{std::chrono::milliseconds(event.id.milliseconds())};
-        waits_.record(event.at - std::max(event.due_at, made));
+        // It may have been due long before it was created: a missed slot, a date of last week.
+        const timestamp created{std::chrono::milliseconds(event.id.milliseconds())};
+        waits_.record(event.at - std::max(event.due_at, created));
     } else if (is_final(state_of(event.view))) {
         runs_.record(event.at - event.started_at);
     }
 }
 
-void feed::gather(topic& to, const task_event& event) {
+void feed::collect(topic& to, const task_event& event) {
     const auto [place, is_new] = to.places.try_emplace(event.id.number(), to.latest.size());
     if (!is_new) {
         to.latest[place->second] = event;
@@ -166,7 +166,7 @@ clock::duration feed::interval_of(const topic& of) const {
                                            std::chrono::duration<double>(std::min(each, 60.0))));
 }
 
-// Of those that wait, from the first that is to be looked at.
+// Publishes those topics of waiting_, from `first` on, whose interval is over.
 void feed::send_due(std::size_t first) {
     if (first == waiting_.size()) {
         return;
@@ -194,7 +194,7 @@ void feed::send_due(std::size_t first) {
             alarm_at_.reset();
             try {
                 send_due(0);
-                forget_left(loop_.now());
+                remove_abandoned(loop_.now());
             } catch (...) {
                 // As in changed().
             }
@@ -205,15 +205,15 @@ void feed::send_due(std::size_t first) {
 void feed::send(topic& of) {
     hub_.publish(of.hub_name, [&](const ws::position& at) {
         std::string message;
-        json_writer to(message);
-        begin_message(to, "tasks", of.name, at);
-        to.key("tasks").begin_array();
+        json_writer json(message);
+        begin_message(json, "tasks", of.name, at);
+        json.key("tasks").begin_array();
         for (const task_event& each : of.latest) {
-            write_event(to, each);
+            write_event(json, each);
         }
-        to.end_array();
-        to.member("more", of.more);
-        to.end_object();
+        json.end_array();
+        json.member("more", of.more);
+        json.end_object();
         return message;
     });
     of.latest.clear();
@@ -230,24 +230,24 @@ void feed::publish(std::string_view name, std::string_view type,
     const topic& of = *found->second;
     hub_.publish(of.hub_name, [&](const ws::position& at) {
         std::string message;
-        json_writer to(message);
-        begin_message(to, type, of.name, at);
-        write(to);
-        to.end_object();
+        json_writer json(message);
+        begin_message(json, type, of.name, at);
+        write(json);
+        json.end_object();
         return message;
     });
 }
 
-// Topics that nobody has been in for a while. Looks rarely.
-void feed::forget_left(clock::time_point now) {
+// Removes topics without subscribers after `linger`; does so rarely.
+void feed::remove_abandoned(clock::time_point now) {
     if (now < next_sweep_) {
         return;
     }
     next_sweep_ = now + options_.linger / 4;
-    forget(now, options_.linger);
+    remove_idle(now, options_.linger);
 }
 
-void feed::forget(clock::time_point now, clock::duration linger) {
+void feed::remove_idle(clock::time_point now, clock::duration linger) {
     for (auto at = topics_.begin(); at != topics_.end();) {
         topic& each = *at->second;
         if (hub_.members(each.hub_name) > 0) {
@@ -265,18 +265,18 @@ void feed::forget(clock::time_point now, clock::duration linger) {
     }
 }
 
-// Where the client is before what follows: one that keeps the position of each message may be cut
-// off between them.
+// Has the position before the messages that follow: a client that stores the position of each message
+// may be disconnected between them.
 std::string feed::greeting(std::string_view name, const ws::catch_up& found) const {
     ws::position from = found.at;
     from.number -= found.replayed;
     std::string message;
-    json_writer to(message);
-    begin_message(to, "subscribed", name, from);
-    to.member("replayed", found.replayed);
-    to.member("missed", found.missed);
-    to.member("is_known", found.is_known);
-    to.end_object();
+    json_writer json(message);
+    begin_message(json, "subscribed", name, from);
+    json.member("replayed", found.replayed);
+    json.member("missed", found.missed);
+    json.member("is_known", found.is_known);
+    json.end_object();
     return message;
 }
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The live feed: what changes in the store, told to whoever has subscribed.
+// The live feed: changes of the store, published to subscribers.
 //
 // Topics are 'all', 'queue:<name>', 'task:<id>', and two that are published each second: 'stats'
-// and 'queues'. A topic that is idle tells a change at once. One that is busy gathers: its next
-// message comes an interval after the last, with the newest state of each task, once; of tasks
-// beyond a limit only the number is told. The more members a topic has, the longer the interval, so
-// that what goes out stays bounded and submits are not slowed by who watches.
+// and 'queues'. An idle topic publishes a change at once. A busy one collects: its next message
+// comes an interval after the last, with the latest state of each task; beyond a limit it only has
+// the number of further tasks. The more subscribers a topic has, the longer its interval, so that
+// the traffic stays bounded and subscribers do not slow down submits.
 //
-// Nothing is gathered for topics that nobody is in. One that was left goes on for a while, for
-// those who come back with their position; then it ends, and a position of it is not known any
-// more.
+// Changes are collected only for topics that exist. A topic without subscribers lingers for a while,
+// for clients that reconnect with their position; then it ends, and its positions become unknown.
 #pragma once
 
-#include "service/api/json_writer.hpp"
+#include "service/api/json/json_writer.hpp"
 #include "service/api/latency_window.hpp"
 
 #include <weir/clock.hpp>
@@ -53,21 +52,21 @@ public:
     feed& operator=(const feed&) = delete;
     ~feed();
 
-    // Called with each change, before it is told to anybody; must not throw.
+    // Called with each change, before it is published; must not throw.
     std::function<void()> on_change;
 
     void changed(std::span<const task_event> events) noexcept override;
     void queue_changed(std::string_view queue) noexcept override;
 
-    // The name as there is one of it: ids in lower case. Throws http::problem (422) for what is no
-    // topic.
-    static std::string proper_name(std::string_view name);
+    // The canonical name of a topic, with ids in lower case. Throws http::problem (422) if the name
+    // is not a topic.
+    static std::string canonical_name(std::string_view name);
 
-    // Joins a topic, with what came after `since`, if that is given, and a greeting before it.
-    // Throws http::problem: 422 for what is no topic, 429 when there are too many.
+    // Subscribes to a topic: posts a greeting, then, if `since` is given, the messages after it.
+    // Throws http::problem: 422 if the name is not a topic, 429 if too many topics are in use.
     template <ws::subscriber To>
     ws::membership join(To& to, std::string_view name, const std::optional<std::string>& since) {
-        topic& found = open(name);
+        topic& found = find_or_open(name);
         if (!since) {
             ws::membership made = hub_.join(to, found.hub_name);
             ws::catch_up here;
@@ -80,24 +79,24 @@ public:
     }
 
     bool has_members(std::string_view name) const;
-    // A message that is not about tasks: type, topic, seq, position, and what `write` adds. Nothing
-    // happens if nobody has asked for the topic lately.
+    // Publishes a message that is not about tasks: type, topic, seq, position, and the members that
+    // `write` adds. Nothing happens if the topic does not exist.
     void publish(std::string_view name, std::string_view type,
                  const std::function<void(json_writer&)>& write);
-    // How often counts or queues have changed, and once more: so that it is never 0.
+    // The number of changes of counts or queues so far, plus one: never 0.
     std::uint64_t queues_changes() const noexcept { return queues_changes_; }
-    latency_window& waits() noexcept { return waits_; }  // from due to begun
-    latency_window& runs() noexcept { return runs_; }    // from begun to ended
+    latency_window& waits() noexcept { return waits_; }  // from due to started
+    latency_window& runs() noexcept { return runs_; }    // from started to ended
     ws::hub_stats stats() const { return hub_.stats(); }
     std::size_t topics() const noexcept { return topics_.size(); }
 
 private:
     struct topic {
         std::string name;
-        std::string hub_name;            // another for each of its lives
-        std::vector<task_event> latest;  // of each task, in the order of their first change
+        std::string hub_name;            // unique for each time the topic is opened
+        std::vector<task_event> latest;  // per task, in the order of first changes
         std::unordered_map<std::int64_t, std::size_t> places;
-        std::uint64_t more = 0;  // changes that found no place
+        std::uint64_t more = 0;  // changes beyond tasks_per_message
         std::optional<clock::time_point> last_sent;
         clock::time_point last_member{};
         bool is_waiting = false;  // in waiting_
@@ -111,15 +110,15 @@ private:
     using topic_map =
         std::unordered_map<std::string, std::unique_ptr<topic>, hash, std::equal_to<>>;
 
-    topic& open(std::string_view name);
+    topic& find_or_open(std::string_view name);
     topic* find(std::string_view prefix, std::string_view name);
-    void measure(const task_event& event) noexcept;
-    void gather(topic& to, const task_event& event);
+    void record_latency(const task_event& event) noexcept;
+    void collect(topic& to, const task_event& event);
     void send_due(std::size_t first);
     void send(topic& of);
     clock::duration interval_of(const topic& of) const;
-    void forget_left(clock::time_point now);
-    void forget(clock::time_point now, clock::duration linger);
+    void remove_abandoned(clock::time_point now);
+    void remove_idle(clock::time_point now, clock::duration linger);
     std::string greeting(std::string_view name, const ws::catch_up& found) const;
 
     feed_options options_;
@@ -128,12 +127,12 @@ private:
     topic_map topics_;
     topic* all_ = nullptr;
     std::size_t task_topics_ = 0;
-    std::vector<topic*> waiting_;  // have something to send
+    std::vector<topic*> waiting_;  // topics with something to send
     callback_handle alarm_;
     std::optional<clock::time_point> alarm_at_;
     clock::time_point next_sweep_{};
     clock::time_point next_room_{};
-    std::uint64_t lives_ = 0;
+    std::uint64_t opened_ = 0;
     std::string key_;  // scratch
     std::uint64_t queues_changes_ = 1;
     latency_window waits_;

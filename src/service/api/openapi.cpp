@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The paths of the description. api.cpp compares them with the routes; the tests hold every answer
-// against the schemas.
+// The paths of the description. api.cpp compares them with the routes; the tests validate every
+// response against the schemas.
 
 #include "service/api/openapi.hpp"
 
-#include "service/api/json_forms.hpp"
+#include "service/api/json/json_writer.hpp"
+#include "service/api/json/raw_json.hpp"
 
 namespace weir::service::detail {
 
@@ -12,187 +13,263 @@ std::string_view openapi_paths() noexcept {
     return R"json({
 "/tasks": {
   "post": {"operationId": "submitTask", "summary": "Submit a task", "tags": ["tasks"],
-    "description": "The task is durable when this answers. A known idempotency key gives 200 and the first task's id.",
+    "description": "The response means that the task is stored. A known idempotency key gives 200 and the first id.",
     "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
-    "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewTask"}}}},
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewTask"}}}},
     "responses": {
-      "200": {"description": "The task was there already", "headers": {"Location": {"schema": {"type": "string"}}},
+      "200": {"description": "The task exists already",
+        "headers": {"Location": {"schema": {"type": "string"}}},
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submitted"}}}},
-      "202": {"description": "Taken", "headers": {"Location": {"schema": {"type": "string"}}},
+      "202": {"description": "Accepted", "headers": {"Location": {"schema": {"type": "string"}}},
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submitted"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
-  "get": {"operationId": "listTasks", "summary": "List tasks, the newest first", "tags": ["tasks"],
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "get": {"operationId": "listTasks", "summary": "List tasks, the newest first",
+    "tags": ["tasks"],
     "parameters": [
       {"name": "state", "in": "query", "schema": {"$ref": "#/components/schemas/State"}},
       {"name": "status", "in": "query", "schema": {"$ref": "#/components/schemas/Status"}},
       {"$ref": "#/components/parameters/Queue"}, {"$ref": "#/components/parameters/Kind"},
       {"$ref": "#/components/parameters/Tag"}, {"$ref": "#/components/parameters/FlowKey"},
       {"$ref": "#/components/parameters/From"}, {"$ref": "#/components/parameters/To"},
-      {"name": "cursor", "in": "query", "description": "From 'next' of the page before", "schema": {"type": "string"}},
+      {"name": "cursor", "in": "query", "description": "From 'next' of the page before",
+        "schema": {"type": "string"}},
       {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "default": 50}}],
     "responses": {
       "200": {"description": "A page of tasks, without payloads and results",
-        "headers": {"Link": {"description": "The next page, rel=\"next\"", "schema": {"type": "string"}}},
+        "headers": {
+          "Link": {"description": "The next page, rel=\"next\"", "schema": {"type": "string"}}},
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/TaskPage"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/batch": {
   "post": {"operationId": "submitTasks", "summary": "Submit several tasks", "tags": ["tasks"],
-    "description": "One result for each task, in their order; one that is refused does not keep the others out. With the header Idempotency-Key, task number i without a key of its own has '<key>/<i>'.",
+    "description": "One result per task, in order. With Idempotency-Key, task i without a key has '<key>/<i>'.",
     "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
-    "requestBody": {"required": true, "content": {"application/json": {"schema": {"oneOf": [
-      {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}},
-      {"type": "object", "required": ["tasks"], "additionalProperties": false,
-        "properties": {"tasks": {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}}}}]}}}},
+    "requestBody": {"required": true,
+      "content": {
+        "application/json": {
+          "schema": {
+            "oneOf": [{"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}},
+              {"type": "object", "required": ["tasks"], "additionalProperties": false,
+                "properties": {
+                  "tasks": {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}}}}]}}}},
     "responses": {
-      "200": {"description": "What became of each", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/BatchResult"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "One result per task",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/BatchResult"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "get": {"operationId": "getTask", "summary": "One task, with its attempts", "tags": ["tasks"],
     "responses": {
-      "200": {"description": "The task", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "The task",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/why": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "get": {"operationId": "whyTask", "summary": "Why a task does not run now", "tags": ["tasks"],
     "responses": {
-      "200": {"description": "Reasons", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reasons"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Reasons",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reasons"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/cancel": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "post": {"operationId": "cancelTask", "summary": "Cancel a task", "tags": ["tasks"],
     "responses": {
-      "200": {"description": "Cancelled", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
-      "202": {"description": "It runs, and has been asked to end", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Cancelled",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
+      "202": {"description": "It is running and was asked to stop",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/retry": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "post": {"operationId": "retryTask", "summary": "Run a task again, or now", "tags": ["tasks"],
     "description": "What failed or was cancelled begins again with all its attempts; what waits for later runs now.",
     "responses": {
-      "200": {"description": "It will run", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "It will run",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues": {
-  "get": {"operationId": "listQueues", "summary": "All queues with their counts", "tags": ["queues"],
+  "get": {"operationId": "listQueues", "summary": "All queues with their counts",
+    "tags": ["queues"],
     "responses": {
-      "200": {"description": "Queues", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queues"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Queues",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queues"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "get": {"operationId": "getQueue", "summary": "One queue", "tags": ["queues"],
     "responses": {
-      "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
-  "patch": {"operationId": "limitQueue", "summary": "Change limits; those not named stay", "tags": ["queues"],
-    "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/LimitsChange"}}}},
+      "200": {"description": "The queue",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "patch": {"operationId": "limitQueue", "summary": "Change limits; those not named stay",
+    "tags": ["queues"],
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/LimitsChange"}}}},
     "responses": {
-      "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "The queue",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}/pause": {"parameters": [{"$ref": "#/components/parameters/Name"}],
-  "post": {"operationId": "pauseQueue", "summary": "Start no more tasks of a queue", "tags": ["queues"],
+  "post": {"operationId": "pauseQueue", "summary": "Start no more tasks of a queue",
+    "tags": ["queues"],
     "responses": {
-      "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "The queue",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}/resume": {"parameters": [{"$ref": "#/components/parameters/Name"}],
-  "post": {"operationId": "resumeQueue", "summary": "Start tasks of a queue again", "tags": ["queues"],
+  "post": {"operationId": "resumeQueue", "summary": "Start tasks of a queue again",
+    "tags": ["queues"],
     "responses": {
-      "200": {"description": "The queue", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "The queue",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues/{name}/redrive": {"parameters": [{"$ref": "#/components/parameters/Name"}],
-  "post": {"operationId": "redriveQueue", "summary": "Run a queue's failed tasks again", "tags": ["queues"],
-    "parameters": [
-      {"$ref": "#/components/parameters/Kind"}, {"$ref": "#/components/parameters/Tag"},
-      {"$ref": "#/components/parameters/FlowKey"}, {"$ref": "#/components/parameters/From"},
-      {"$ref": "#/components/parameters/To"},
-      {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000000}}],
+  "post": {"operationId": "redriveQueue", "summary": "Run a queue's failed tasks again",
+    "tags": ["queues"],
+    "parameters": [{"$ref": "#/components/parameters/Kind"},
+      {"$ref": "#/components/parameters/Tag"}, {"$ref": "#/components/parameters/FlowKey"},
+      {"$ref": "#/components/parameters/From"}, {"$ref": "#/components/parameters/To"},
+      {"name": "limit", "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 1000000}}],
     "responses": {
-      "200": {"description": "How many", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Redriven"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "How many",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Redriven"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules": {
   "get": {"operationId": "listSchedules", "summary": "All schedules", "tags": ["schedules"],
     "responses": {
-      "200": {"description": "Schedules", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedules"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Schedules",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedules"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules/{name}": {"parameters": [{"$ref": "#/components/parameters/Name"}],
   "get": {"operationId": "getSchedule", "summary": "One schedule", "tags": ["schedules"],
     "responses": {
-      "200": {"description": "The schedule", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
-  "put": {"operationId": "putSchedule", "summary": "Make or replace a schedule", "tags": ["schedules"],
-    "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewSchedule"}}}},
+      "200": {"description": "The schedule",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "put": {"operationId": "putSchedule", "summary": "Make or replace a schedule",
+    "tags": ["schedules"],
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewSchedule"}}}},
     "responses": {
-      "200": {"description": "The schedule", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}},
-  "delete": {"operationId": "deleteSchedule", "summary": "Remove a schedule; its tasks stay", "tags": ["schedules"],
-    "responses": {
-      "204": {"description": "Removed"},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "The schedule",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "delete": {"operationId": "deleteSchedule", "summary": "Remove a schedule; its tasks stay",
+    "tags": ["schedules"],
+    "responses": {"204": {"description": "Removed"},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/kinds": {
-  "get": {"operationId": "listKinds", "summary": "Kinds of tasks that there are handlers for", "tags": ["service"],
+  "get": {"operationId": "listKinds", "summary": "Kinds of tasks that there are handlers for",
+    "tags": ["service"],
     "responses": {
-      "200": {"description": "Kinds", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Kinds"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Kinds",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Kinds"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/stats": {
-  "get": {"operationId": "getStats", "summary": "Numbers since the start of the process, and the queues", "tags": ["service"],
+  "get": {"operationId": "getStats",
+    "summary": "Numbers since the start of the process, and the queues", "tags": ["service"],
     "responses": {
-      "200": {"description": "Numbers", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Stats"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Numbers",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Stats"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/stats/history": {
-  "get": {"operationId": "getStatsHistory", "summary": "Tasks a second and latencies of the last five minutes", "tags": ["service"],
+  "get": {"operationId": "getStatsHistory",
+    "summary": "Tasks a second and latencies of the last five minutes", "tags": ["service"],
     "responses": {
-      "200": {"description": "One list for each number, oldest first", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/StatsHistory"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "One list for each number, oldest first",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/StatsHistory"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/events": {
-  "get": {"operationId": "watchEvents", "summary": "The live feed, as WebSocket", "tags": ["service"],
+  "get": {"operationId": "watchEvents", "summary": "The live feed, as WebSocket",
+    "tags": ["service"],
     "description": "Topics: all, stats, queues, queue:<name>, task:<id>. Messages of the client: {\"subscribe\": topic or list, \"since\": position} and {\"unsubscribe\": topic or list}. Messages of the server have type (subscribed, tasks, stats, queues, unsubscribed, error), topic, seq and position. A browser offers the protocols 'weir.events' and 'weir.token.<base64url of the token>'.",
     "parameters": [
-      {"name": "topic", "in": "query", "description": "To begin with; may be there several times", "schema": {"type": "array", "items": {"type": "string"}}},
-      {"name": "since", "in": "query", "description": "The position of the last message seen; with one topic", "schema": {"type": "string"}}],
-    "responses": {
-      "101": {"description": "Switching to WebSocket"},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      {"name": "topic", "in": "query",
+        "description": "To begin with; may be there several times",
+        "schema": {"type": "array", "items": {"type": "string"}}},
+      {"name": "since", "in": "query",
+        "description": "The position of the last message seen; with one topic",
+        "schema": {"type": "string"}}],
+    "responses": {"101": {"description": "Switching to WebSocket"},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/metrics": {
   "get": {"operationId": "getMetrics", "summary": "Metrics for Prometheus", "tags": ["service"],
     "responses": {
-      "200": {"description": "Metrics, text format 0.0.4", "content": {"text/plain": {"schema": {"type": "string"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "Metrics, text format 0.0.4",
+        "content": {"text/plain": {"schema": {"type": "string"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/healthz": {
   "get": {"operationId": "isAlive", "summary": "Does the process answer?", "tags": ["service"],
     "responses": {
-      "200": {"description": "It does", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Alive"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "It does",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Alive"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/readyz": {
   "get": {"operationId": "isReady", "summary": "Can it take tasks?", "tags": ["service"],
     "responses": {
-      "200": {"description": "It can", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
-      "503": {"description": "The store cannot be written, or the service is ending", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}},
+      "200": {"description": "It can",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
+      "503": {"description": "The store is not writable, or the service is shutting down",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/openapi.json": {
   "get": {"operationId": "getDescription", "summary": "This document", "tags": ["service"],
     "responses": {
-      "200": {"description": "OpenAPI 3.1", "content": {"application/json": {"schema": {"type": "object"}}}},
-      "4XX": {"$ref": "#/components/responses/Problem"}, "5XX": {"$ref": "#/components/responses/Problem"}}}}
-})json";
+      "200": {"description": "OpenAPI 3.1",
+        "content": {"application/json": {"schema": {"type": "object"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}}})json";
 }
 
 std::shared_ptr<const std::string> openapi_document(std::string_view version) {
     std::string text;
-    json_writer to(text);
-    to.begin_object();
-    to.member("openapi", "3.1.0");
-    to.key("info").begin_object();
-    to.member("title", "Weir task service").member("version", version);
-    to.member("description",
-              "Background tasks, kept durably and run with retries, limits and schedules. Times "
-              "are RFC 3339 in UTC, durations seconds.");
-    to.key("license").begin_object().member("name", "MIT").member("identifier", "MIT").end_object();
-    to.end_object();
-    to.key("servers").raw(R"([{"url":"/"}])");
-    // A token where one is set; none on loopback otherwise.
-    to.key("security").raw(R"([{"token":[]},{}])");
-    to.key("tags").raw(
+    json_writer json(text);
+    json.begin_object();
+    json.member("openapi", "3.1.0");
+    json.key("info").begin_object();
+    json.member("title", "Weir task service").member("version", version);
+    json.member(
+        "description",
+        "Durable background tasks with retries, limits and schedules. Times are RFC 3339 in "
+        "UTC, durations are seconds.");
+    json.key("license")
+        .begin_object()
+        .member("name", "MIT")
+        .member("identifier", "MIT")
+        .end_object();
+    json.end_object();
+    json.key("servers").raw(R"([{"url":"/"}])");
+    // A token if one is configured; otherwise none, on loopback only.
+    json.key("security").raw(R"([{"token":[]},{}])");
+    json.key("tags").raw(
         R"([{"name":"tasks","description":"Submitting, watching and changing tasks"},)"
         R"({"name":"queues","description":"Limits, pauses and counts"},)"
-        R"({"name":"schedules","description":"Tasks that are made by the clock"},)"
+        R"({"name":"schedules","description":"Tasks created by the clock"},)"
         R"({"name":"service","description":"The service itself"}])");
-    to.key("paths").raw(compact_json(openapi_paths()));
-    to.key("components").raw(compact_json(openapi_schemas()));
-    to.end_object();
+    json.key("paths").raw(compact_json(openapi_paths()));
+    json.key("components").raw(compact_json(openapi_schemas()));
+    json.end_object();
     return std::make_shared<const std::string>(std::move(text));
 }
 

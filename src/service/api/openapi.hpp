@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The description of the API, served as /openapi.json.
 #pragma once
 
 #include <memory>
@@ -7,10 +8,10 @@
 
 namespace weir::service::detail {
 
-// The description of the API, OpenAPI 3.1, as JSON.
+// OpenAPI 3.1, as JSON.
 std::shared_ptr<const std::string> openapi_document(std::string_view version);
 
-// Its parts, JSON each.
+// Its parts, each JSON.
 std::string_view openapi_paths() noexcept;
 std::string_view openapi_schemas() noexcept;
 

@@ -3,8 +3,10 @@
 
 #include "service/api/queue_resource.hpp"
 
-#include "service/api/json_body.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/filter_query.hpp"
+#include "service/api/json/json_body.hpp"
+#include "service/api/json/json_read.hpp"
+#include "service/api/json/json_write.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -79,7 +81,7 @@ answer queue_resource::find(http::request& request) {
     co_return shown(*found);
 }
 
-// One at a time: what is not named stays as it was.
+// One request at a time: limits that the body does not name stay unchanged.
 answer queue_resource::limit(http::request& request) {
     const std::string name = name_in(request);
     const std::string body = co_await read_json_body(request, max_body_);
@@ -114,7 +116,7 @@ answer queue_resource::resume(http::request& request) {
     return set_paused(request, false);
 }
 
-// In steps, so that the store is free for others in between; up to a limit, if one is given.
+// In steps, so that the store can serve other calls in between; up to `limit`, if given.
 answer queue_resource::redrive(http::request& request) {
     constexpr std::size_t most = 1'000'000;
     constexpr std::size_t step = 1000;

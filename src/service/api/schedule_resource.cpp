@@ -3,8 +3,9 @@
 
 #include "service/api/schedule_resource.hpp"
 
-#include "service/api/json_body.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/json_body.hpp"
+#include "service/api/json/json_read.hpp"
+#include "service/api/json/json_write.hpp"
 
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers are cut to what a chart can show: 300 samples are some ten kilobytes, and a few where
-// little happens.
+// Numbers are rounded to what a chart can show: 300 samples take some ten kilobytes.
 
 #include "service/api/stats_history.hpp"
 

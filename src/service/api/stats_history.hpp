@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the last minutes, second by second, for who comes later. Of a fixed size, made at
-// once.
+// Samples of the last minutes, one per second, for charts that are opened later. Fixed size.
 //
-// Seconds in which nothing happens need not be there: where the numbers stop, and where they go on,
-// there is a sample of nothing, so that a line through all of them is right.
+// Idle seconds have no sample; the sampler adds one of zeros where activity stops and where it
+// resumes, so that a line through all samples is right.
 #pragma once
 
-#include "service/api/json_writer.hpp"
+#include "service/api/json/json_writer.hpp"
 
 #include <weir/service/task.hpp>
 
@@ -18,12 +17,12 @@ namespace weir::service::detail {
 
 struct stats_sample {
     timestamp at{};
-    // Tasks a second.
+    // Tasks per second.
     float submitted = 0;
     float started = 0;
     float completed = 0;
     float failed = 0;
-    // Seconds; below 0: none were begun, or ended.
+    // Seconds; negative: no task was started, or ended.
     float wait_p50 = -1;
     float wait_p99 = -1;
     float run_p50 = -1;
@@ -33,14 +32,14 @@ class stats_history {
 public:
     static constexpr std::size_t capacity = 300;
 
-    void add(const stats_sample& made) noexcept {
-        samples_[next_] = made;
+    void add(const stats_sample& sample) noexcept {
+        samples_[next_] = sample;
         next_ = (next_ + 1) % capacity;
         size_ += size_ < capacity ? 1 : 0;
     }
     std::size_t size() const noexcept { return size_; }
 
-    // The members of an object that is open: one list for each number, oldest first.
+    // Members of an open object: one list per number, oldest first.
     void write(json_writer& to) const;
 
 private:

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "service/api/feed.hpp"
-#include "service/api/json_writer.hpp"
+#include "service/api/json/json_writer.hpp"
 #include "service/api/stats_history.hpp"
 
 #include <weir/clock.hpp>

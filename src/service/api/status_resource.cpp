@@ -4,8 +4,8 @@
 
 #include "service/api/status_resource.hpp"
 
-#include "service/api/json_body.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/json_body.hpp"
+#include "service/api/json/json_write.hpp"
 #include "service/api/openapi.hpp"
 
 #include <weir/error.hpp>
@@ -109,7 +109,7 @@ answer status_resource::show_stats(http::request&) {
 }
 
 answer status_resource::show_metrics(http::request&) {
-    // A store that is away takes only its own numbers with it.
+    // Without the store only its own metrics are missing.
     std::vector<queue_record> queues;
     try {
         queues = co_await tasks_.queues();
@@ -119,8 +119,7 @@ answer status_resource::show_metrics(http::request&) {
     co_return metrics_page(queues);
 }
 
-// No coroutine: in one, GCC 12 calls the pure virtual functions of the writer's base, which do not
-// exist.
+// Not a coroutine: inside one, GCC 12 calls the pure virtual functions of the writer's base.
 response status_resource::metrics_page(std::span<const queue_record> queues) {
     prometheus_writer page;
     tasks_.write_metrics(page);
@@ -140,7 +139,7 @@ answer status_resource::show_alive(http::request&) {
 
 answer status_resource::show_ready(http::request&) {
     if (tasks_.stats().is_draining) {
-        co_return readiness(status::service_unavailable, "the service is ending");
+        co_return readiness(status::service_unavailable, "the service is shutting down");
     }
     const clock::time_point now = weir::now();
     if (!probed_at_ || now - *probed_at_ > probe_holds) {

@@ -4,8 +4,11 @@
 
 #include "service/api/task_resource.hpp"
 
-#include "service/api/json_body.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/filter_query.hpp"
+#include "service/api/json/json_body.hpp"
+#include "service/api/json/json_read.hpp"
+#include "service/api/json/json_write.hpp"
+#include "service/api/json/raw_json.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -60,12 +63,12 @@ std::string conflict_text(const submit_result& first, const submitted& task) {
 }
 
 std::string full_text(const submitted& task) {
-    return "the queue '" + task.queue + "' has as many tasks pending as it may";
+    return "the queue '" + task.queue + "' is at its limit of pending tasks (max_pending)";
 }
 
 std::string no_queue_text(const submitted& task) {
     return "there is no queue '" + task.queue +
-           "', and there are as many queues as the store keeps (max_queues)";
+           "', and the store is at its limit of queues (max_queues)";
 }
 
 // The header Idempotency-Key, which some clients write in quotes; empty if it is missing.
@@ -151,7 +154,7 @@ answer task_resource::submit(http::request& request) {
     co_return answer;
 }
 
-// Each is read, checked and answered for itself; those that are well go to the store together.
+// Each task is parsed, checked and answered on its own; the valid ones go to the store together.
 answer task_resource::submit_batch(http::request& request) {
     const std::string body = co_await read_json_body(request, max_body_);
     const std::string key = header_key(request);
@@ -256,7 +259,7 @@ answer task_resource::find(http::request& request) {
 answer task_resource::list(http::request& request) {
     task_filter filter = read_filter(request.query_string(), max_page_);
     const std::size_t wanted = filter.limit;
-    filter.limit = wanted + 1;  // is there a next page?
+    filter.limit = wanted + 1;  // one more, to know whether there is a next page
     filter.is_brief = true;
     std::vector<task_record> found = co_await tasks_.list(filter);
     const bool is_more = found.size() > wanted;
@@ -294,7 +297,8 @@ answer task_resource::cancel(http::request& request) {
     const task_id id = read_task_id(request.param("id"));
     change_result result = co_await tasks_.cancel(id);
     if (result == change_result::no_change) {
-        // It has ended, or somebody was faster: who has lost the answer may ask again.
+        // It has ended, or is being cancelled already: a client that lost the response may repeat
+        // the request.
         const std::optional<task_detail> found = co_await tasks_.find(id);
         if (found && found->task.is_cancelling) {
             result = change_result::requested;
@@ -317,7 +321,7 @@ answer task_resource::retry(http::request& request) {
     }
     if (result == change_result::no_change) {
         throw problem(status::conflict,
-                      "the task " + id.text() + " runs, is about to run, or has completed");
+                      "the task " + id.text() + " is running, about to run, or completed");
     }
     co_return changed(id.text(), "retry", result);
 }

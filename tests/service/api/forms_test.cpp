@@ -2,7 +2,10 @@
 // Tasks, queues and filters as JSON, both ways; times, ids, payloads; and whatever a client may
 // send instead.
 
-#include "service/api/json_forms.hpp"
+#include "service/api/json/filter_query.hpp"
+#include "service/api/json/json_read.hpp"
+#include "service/api/json/json_write.hpp"
+#include "service/api/json/raw_json.hpp"
 #include "service/api/latency_window.hpp"
 
 #include <weir/error.hpp>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether a comma is due is seen from what was written last: after a bracket that opens, and after
-// the colon of a name, there is none.
+// Whether a comma is due follows from the last character: not after an opening bracket or a colon.
 
-#include "service/api/json_writer.hpp"
+#include "service/api/json/json_writer.hpp"
 
 #include "http/json/json_text.hpp"
 

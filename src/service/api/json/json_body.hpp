@@ -2,7 +2,7 @@
 // JSON in and out of the API: the body of a request as text, a response written member by member.
 #pragma once
 
-#include "service/api/json_writer.hpp"
+#include "service/api/json/json_writer.hpp"
 
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The media type is checked before the body is read, so that a wrong one costs nothing.
 
-#include "service/api/json_body.hpp"
+#include "service/api/json/json_body.hpp"
 
 #include <weir/http/headers.hpp>
 #include <weir/http/media_type.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes JSON into a text, member by member: what was stored as JSON goes in as it is, and nothing
-// is copied into values first.
+// Writes JSON into a text, member by member, without building values first. Stored JSON is inserted
+// as it is.
 #pragma once
 
 #include <weir/service/task.hpp>
@@ -15,8 +15,7 @@ namespace weir::service::detail {
 
 // '2026-11-15T09:30:00.250000Z'.
 std::string to_rfc3339(timestamp at);
-// With 'Z' or an offset, and with or without a fraction of a second, from 1970 to 9999; none for
-// anything else.
+// Accepts 'Z' or an offset, with or without a fraction, from 1970 to 9999.
 std::optional<timestamp> parse_rfc3339(std::string_view text) noexcept;
 
 class json_writer {
@@ -27,13 +26,13 @@ public:
     json_writer& end_object() { return close('}'); }
     json_writer& begin_array() { return open('['); }
     json_writer& end_array() { return close(']'); }
-    // Names are written as they are: they come from us.
+    // The name is not escaped: it is a constant of the program.
     json_writer& key(std::string_view name);
 
     json_writer& text(std::string_view value);
     json_writer& raw(std::string_view json);
     json_writer& null() { return raw("null"); }
-    json_writer& number(double value);  // null if it is none
+    json_writer& number(double value);  // null if it is not finite
     json_writer& integer(std::int64_t value);
     json_writer& natural(std::uint64_t value);
     json_writer& time(timestamp at);
@@ -60,11 +59,11 @@ public:
             return natural(value);
         }
     }
-    // null where the text is empty.
+    // null if the text is empty.
     json_writer& member_or_null(std::string_view name, std::string_view value) {
         return value.empty() ? key(name).null() : key(name).text(value);
     }
-    // JSON already; null where it is empty.
+    // `json` is inserted as it is; null if it is empty.
     json_writer& raw_member(std::string_view name, std::string_view json) {
         return key(name).raw(json.empty() ? "null" : json);
     }

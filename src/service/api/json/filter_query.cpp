@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What 'GET /tasks?...' asks for, and the same as a link to the next page.
+// Every parameter may be given once; unknown ones are errors.
+
+#include "service/api/json/filter_query.hpp"
 
 #include "base/quoted.hpp"
-#include "service/api/json_forms.hpp"
+#include "service/api/json/json_read.hpp"
+#include "service/api/json/json_writer.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
@@ -19,9 +22,9 @@ namespace {
 constexpr std::array<std::string_view, 9> known = {"state",    "status", "queue", "kind",  "tag",
                                                    "flow_key", "from",   "to",    "cursor"};
 
-[[noreturn]] void refuse(std::string_view parameter, std::string_view must) {
+[[noreturn]] void refuse(std::string_view parameter, std::string_view expected) {
     http::problem_details details(http::status::unprocessable_content);
-    details.detail("the parameter " + base::quoted(parameter) + " must be " + std::string(must))
+    details.detail("the parameter " + base::quoted(parameter) + " must be " + std::string(expected))
         .member("member", parameter);
     throw http::detailed_problem(details);
 }
@@ -44,54 +47,56 @@ timestamp read_time(std::string_view name, std::string_view value) {
     return *at;
 }
 
-std::size_t read_limit(std::string_view value, std::size_t most) {
+std::size_t read_limit(std::string_view value, std::size_t max_limit) {
     std::size_t limit = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
-    if (error != std::errc() || end != value.data() + value.size() || limit < 1 || limit > most) {
-        refuse("limit", "a number from 1 to " + std::to_string(most));
+    if (error != std::errc() || end != value.data() + value.size() || limit < 1 ||
+        limit > max_limit) {
+        refuse("limit", "a number from 1 to " + std::to_string(max_limit));
     }
     return limit;
 }
 
-void take(task_filter& to, std::string_view name, std::string_view value, std::size_t max_limit) {
+void read_parameter(task_filter& filter, std::string_view name, std::string_view value,
+                    std::size_t max_limit) {
     if (name == "state") {
-        to.state = parse_state(value);
-        if (!to.state) {
+        filter.state = parse_state(value);
+        if (!filter.state) {
             refuse(name, "pending, running, completed, failed or cancelled");
         }
     } else if (name == "status") {
-        to.view = parse_view(value);
-        if (!to.view) {
+        filter.view = parse_view(value);
+        if (!filter.view) {
             refuse(name,
                    "scheduled, pending, retrying, running, cancelling, completed, failed or "
                    "cancelled");
         }
     } else if (name == "queue") {
-        to.queue = read_name(name, value);
+        filter.queue = read_name(name, value);
     } else if (name == "kind") {
-        to.kind = read_name(name, value);
+        filter.kind = read_name(name, value);
     } else if (name == "tag") {
-        to.tag = read_name(name, value);
+        filter.tag = read_name(name, value);
     } else if (name == "flow_key") {
-        to.flow_key = read_name(name, value, 200);
+        filter.flow_key = read_name(name, value, 200);
     } else if (name == "from") {
-        to.created_from = read_time(name, value);
+        filter.created_from = read_time(name, value);
     } else if (name == "to") {
-        to.created_to = read_time(name, value);
+        filter.created_to = read_time(name, value);
     } else if (name == "cursor") {
         const std::optional<task_id> before = task_id::parse(value);
         if (!before) {
-            refuse(name, "what 'next' of the page before has");
+            refuse(name, "the one in 'next' of the page before");
         }
-        to.before = *before;
+        filter.before = *before;
     } else if (name == "limit") {
-        to.limit = read_limit(value, max_limit);
+        filter.limit = read_limit(value, max_limit);
     } else {
         std::string all;
         for (const std::string_view each : known) {
             all += std::string(each) + ", ";
         }
-        refuse(name.substr(0, 60), "left out: it is not known; known are: " + all + "limit");
+        refuse(name.substr(0, 60), "left out: it is unknown; known are: " + all + "limit");
     }
 }
 
@@ -113,14 +118,14 @@ task_filter read_filter(std::string_view query, std::size_t max_limit) {
     } catch (const invalid_argument& error) {
         throw http::problem(http::status::bad_request, error.what());
     }
-    task_filter made;
+    task_filter filter;
     for (const auto& [name, value] : all) {
         if (all.all(name).size() > 1) {
-            refuse(name.substr(0, 60), "there once");
+            refuse(name.substr(0, 60), "given once");
         }
-        take(made, name, value, max_limit);
+        read_parameter(filter, name, value, max_limit);
     }
-    return made;
+    return filter;
 }
 
 void write_filter(std::string& query, const task_filter& filter) {

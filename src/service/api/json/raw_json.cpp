@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// JSON as text. It has been parsed, so brackets match and quotes close: one pass that knows texts
-// from the rest is enough.
+// The text has been parsed, so brackets match and quotes close: one pass that tells texts from the
+// rest is enough.
 
-#include "service/api/json_forms.hpp"
+#include "service/api/json/raw_json.hpp"
 
 namespace weir::service::detail {
 
@@ -43,7 +43,7 @@ std::size_t end_of_value(std::string_view json, std::size_t at) noexcept {
             ++depth;
         } else if (letter == '}' || letter == ']') {
             if (depth == 0) {
-                return at;  // of what is around a number or a word
+                return at;  // the end of the object or array around a number or a word
             }
             if (--depth == 0) {
                 return at + 1;
@@ -59,8 +59,8 @@ std::size_t end_of_value(std::string_view json, std::size_t at) noexcept {
 }  // namespace
 
 std::string compact_json(std::string_view json) {
-    std::string made;
-    made.reserve(json.size());
+    std::string compact;
+    compact.reserve(json.size());
     for (std::size_t at = 0; at < json.size();) {
         const std::size_t begin = at;
         if (json[at] == '"') {
@@ -70,10 +70,10 @@ std::string compact_json(std::string_view json) {
                 ++at;
             }
         }
-        made += json.substr(begin, at - begin);
+        compact += json.substr(begin, at - begin);
         at = skip_blanks(json, at);
     }
-    return made;
+    return compact;
 }
 
 std::string_view raw_member(std::string_view object, std::string_view name) noexcept {

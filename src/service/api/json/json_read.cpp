@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// Only types and number ranges are checked here; check() of the task, queue and schedule decides
+// which values are valid.
+
+#include "service/api/json/json_read.hpp"
+
+#include "base/quoted.hpp"
+#include "base/utf8.hpp"
+#include "service/api/json/json_writer.hpp"
+#include "service/api/json/raw_json.hpp"
+
+#include <weir/error.hpp>
+#include <weir/http/json.hpp>
+#include <weir/http/problem.hpp>
+#include <weir/http/query.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace weir::service::detail {
+
+namespace {
+
+namespace bj = boost::json;
+
+constexpr double max_seconds = 1e7;  // of a timeout or a backoff
+constexpr double max_delay = 10 * 366 * 86'400.0;
+
+constexpr std::size_t max_shown = 60;  // bytes of an unknown name in a message
+
+[[noreturn]] void throw_problem(std::string_view member, std::string_view detail) {
+    http::problem_details details(http::status::unprocessable_content);
+    details.detail(detail).member("member", member);
+    throw http::detailed_problem(details);
+}
+
+[[noreturn]] void refuse(std::string_view member, std::string_view expected) {
+    throw_problem(member,
+                  "the member '" + std::string(member) + "' must be " + std::string(expected));
+}
+
+// Adds the member's name to errors inside it.
+template <class Function>
+void inside(std::string_view member, const Function& read) {
+    try {
+        read();
+    } catch (const http::problem& error) {
+        throw_problem(member, "in '" + std::string(member) + "': " + error.what());
+    }
+}
+
+std::string listed(std::span<const std::string_view> names) {
+    std::string all;
+    for (const std::string_view each : names) {
+        all += all.empty() ? "" : ", ";
+        all += each;
+    }
+    return all;
+}
+
+void expect_members(const bj::value& body, std::span<const std::string_view> known) {
+    const bj::object* const object = body.if_object();
+    if (object == nullptr) {
+        throw http::problem(http::status::unprocessable_content, "a JSON object is expected");
+    }
+    for (const auto& each : *object) {
+        const std::string_view name(each.key().data(), each.key().size());
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            throw_problem(name.substr(0, max_shown),
+                          "the member " + base::quoted(name, max_shown) +
+                              " is unknown; known are: " + listed(known));
+        }
+    }
+}
+
+template <class T>
+std::optional<T> read_member(const bj::value& body, std::string_view name) {
+    try {
+        return http::optional_member<T>(body, name);
+    } catch (const http::problem& error) {
+        throw_problem(name, error.what());
+    }
+}
+
+template <class T>
+void read_into(T& target, const bj::value& body, std::string_view name) {
+    if (std::optional<T> given = read_member<T>(body, name)) {
+        target = std::move(*given);
+    }
+}
+
+std::string read_text(const bj::value& body, std::string_view name) {
+    std::optional<std::string> given = read_member<std::string>(body, name);
+    if (!given) {
+        throw_problem(name, "the member '" + std::string(name) + "' is missing");
+    }
+    return std::move(*given);
+}
+
+std::optional<double> read_seconds(const bj::value& body, std::string_view name, double max) {
+    const bj::value* const found =
+        body.as_object().if_contains(bj::string_view(name.data(), name.size()));
+    if (found == nullptr || found->is_null()) {
+        return std::nullopt;
+    }
+    const double given = found->is_number() ? found->to_number<double>() : -1;
+    if (!(given >= 0 && given <= max)) {
+        refuse(name,
+               "a number of seconds from 0 to " + std::to_string(static_cast<long long>(max)));
+    }
+    return given;
+}
+
+std::optional<std::chrono::milliseconds> read_milliseconds(const bj::value& body,
+                                                           std::string_view name) {
+    const std::optional<double> given = read_seconds(body, name, max_seconds);
+    if (!given) {
+        return std::nullopt;
+    }
+    return std::chrono::milliseconds(std::llround(*given * 1000));
+}
+
+std::optional<timestamp> read_time(const bj::value& body, std::string_view name) {
+    const auto text = read_member<std::string>(body, name);
+    if (!text) {
+        return std::nullopt;
+    }
+    const std::optional<timestamp> at = parse_rfc3339(*text);
+    if (!at) {
+        refuse(name, "a time as in '2026-11-15T09:30:00Z'");
+    }
+    return at;
+}
+
+// Seconds, or an object with all settings.
+void read_backoff(retry_settings& retry, const bj::value& body) {
+    const bj::value* const given = body.as_object().if_contains("backoff");
+    if (given == nullptr || given->is_null()) {
+        return;
+    }
+    if (given->is_number()) {
+        retry.backoff = read_milliseconds(body, "backoff").value_or(retry.backoff);
+        return;
+    }
+    if (!given->is_object()) {
+        refuse("backoff", "a number of seconds, or an object with initial, factor, max and jitter");
+    }
+    constexpr std::array<std::string_view, 4> known = {"initial", "factor", "max", "jitter"};
+    inside("backoff", [&] {
+        expect_members(*given, known);
+        retry.backoff = read_milliseconds(*given, "initial").value_or(retry.backoff);
+        retry.max_backoff = read_milliseconds(*given, "max").value_or(retry.max_backoff);
+        read_into(retry.factor, *given, "factor");
+        read_into(retry.jitter, *given, "jitter");
+    });
+}
+
+void read_when(new_task& task, const bj::value& body, timestamp now) {
+    const std::optional<double> delay = read_seconds(body, "delay", max_delay);
+    task.run_at = read_time(body, "run_at");
+    if (delay && task.run_at) {
+        refuse("delay", "left out if 'run_at' is given");
+    }
+    if (delay && *delay > 0) {
+        task.run_at = now + std::chrono::microseconds(std::llround(*delay * 1e6));
+    }
+}
+
+void read_payload(new_task& task, const bj::value& body, std::string_view raw) {
+    const bj::value* const given = body.as_object().if_contains("payload");
+    if (given == nullptr) {
+        return;
+    }
+    const std::string_view written = raw_member(raw, "payload");
+    task.payload = written.empty() ? http::to_json(*given) : compact_json(written);
+}
+
+void read_tags(new_task& task, const bj::value& body) {
+    const bj::value* const given = body.as_object().if_contains("tags");
+    if (given == nullptr || given->is_null()) {
+        return;
+    }
+    if (!given->is_array()) {
+        refuse("tags", "an array of texts");
+    }
+    for (const bj::value& each : given->get_array()) {
+        if (!each.is_string()) {
+            refuse("tags", "an array of texts");
+        }
+        const bj::string& text = each.get_string();
+        std::string tag(text.data(), text.size());
+        if (std::find(task.tags.begin(), task.tags.end(), tag) == task.tags.end()) {
+            task.tags.push_back(std::move(tag));
+        }
+    }
+}
+
+std::string_view text_of(const bj::value& value) {
+    return {value.get_string().data(), value.get_string().size()};
+}
+
+}  // namespace
+
+new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
+    constexpr std::array<std::string_view, 12> known = {
+        "kind",         "payload", "queue",   "priority",        "delay", "run_at",
+        "max_attempts", "backoff", "timeout", "idempotency_key", "tags",  "flow_key"};
+    expect_members(body, known);
+    new_task task;
+    task.kind = read_text(body, "kind");
+    read_payload(task, body, raw);
+    read_into(task.queue, body, "queue");
+    read_into(task.priority, body, "priority");
+    read_when(task, body, now);
+    read_into(task.retry.max_attempts, body, "max_attempts");
+    read_backoff(task.retry, body);
+    if (const auto timeout = read_milliseconds(body, "timeout")) {
+        if (timeout->count() == 0 && body.at("timeout").to_number<double>() > 0) {
+            refuse("timeout", "at least 0.001 seconds; 0 means the service's default");
+        }
+        task.timeout = *timeout;
+    }
+    read_into(task.idempotency_key, body, "idempotency_key");
+    read_tags(task, body);
+    read_into(task.flow_key, body, "flow_key");
+    return task;
+}
+
+queue_limits read_limits(const bj::value& body, queue_limits limits) {
+    constexpr std::array<std::string_view, 7> known = {
+        "max_pending", "max_running", "rate", "burst", "key_max_running", "key_rate", "key_burst"};
+    expect_members(body, known);
+    const queue_limits defaults;
+    const auto change = [&](auto& limit, const auto& preset, std::string_view name) {
+        const bj::value* const given =
+            body.as_object().if_contains(bj::string_view(name.data(), name.size()));
+        if (given != nullptr) {
+            limit = preset;
+            read_into(limit, body, name);
+        }
+    };
+    change(limits.max_pending, defaults.max_pending, "max_pending");
+    change(limits.max_running, defaults.max_running, "max_running");
+    change(limits.rate, defaults.rate, "rate");
+    change(limits.burst, defaults.burst, "burst");
+    change(limits.key_max_running, defaults.key_max_running, "key_max_running");
+    change(limits.key_rate, defaults.key_rate, "key_rate");
+    change(limits.key_burst, defaults.key_burst, "key_burst");
+    return limits;
+}
+
+schedule read_schedule(std::string name, const bj::value& body, std::string_view raw,
+                       timestamp now) {
+    constexpr std::array<std::string_view, 6> known = {"name",   "cron",      "zone",
+                                                       "missed", "is_paused", "task"};
+    expect_members(body, known);
+    schedule parsed;
+    parsed.name = std::move(name);
+    if (const auto other = read_member<std::string>(body, "name"); other && *other != parsed.name) {
+        refuse("name", "the one in the path, or left out");
+    }
+    parsed.cron = read_text(body, "cron");
+    read_into(parsed.zone, body, "zone");
+    read_into(parsed.is_paused, body, "is_paused");
+    if (const bj::value* const missed = body.as_object().if_contains("missed")) {
+        if (missed->is_string() && text_of(*missed) == "skip") {
+            parsed.missed = missed_slots::skip;
+        } else if (!missed->is_string() || text_of(*missed) != "run_latest") {
+            refuse("missed", "'run_latest' or 'skip'");
+        }
+    }
+    const bj::value* const task = body.as_object().if_contains("task");
+    if (task == nullptr) {
+        refuse("task", "given: the task to run, as in POST /tasks");
+    }
+    const std::string_view raw_task = raw_member(raw, "task");
+    const std::string written = raw_task.empty() ? http::to_json(*task) : std::string(raw_task);
+    inside("task", [&] { parsed.task = read_new_task(*task, written, now); });
+    if (parsed.task.run_at || !parsed.task.idempotency_key.empty()) {
+        refuse("task", "without run_at, delay and idempotency_key: these come from the schedule");
+    }
+    return parsed;
+}
+
+std::string read_name(std::string_view what, std::string_view value, std::size_t max_bytes) {
+    const bool is_plain = std::none_of(value.begin(), value.end(), [](char each) {
+        return static_cast<unsigned char>(each) < 0x20 || each == 0x7f;
+    });
+    if (value.empty() || value.size() > max_bytes || !is_plain || !base::is_utf8(value)) {
+        http::problem_details details(http::status::unprocessable_content);
+        details
+            .detail("the " + std::string(what) + " must have 1 to " + std::to_string(max_bytes) +
+                    " bytes of UTF-8, without control characters")
+            .member("member", what);
+        throw http::detailed_problem(details);
+    }
+    return std::string(value);
+}
+
+task_id read_task_id(std::string_view text) {
+    const std::optional<task_id> id = task_id::parse(text);
+    if (!id) {
+        throw http::problem(http::status::not_found,
+                            "there is no such task: an id has 13 letters and digits");
+    }
+    return *id;
+}
+
+}  // namespace weir::service::detail
