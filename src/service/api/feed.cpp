@@ -265,8 +265,8 @@ void feed::remove_idle(clock::time_point now, clock::duration linger) {
     }
 }
 
-// Has the position before the messages that follow: a client that stores the position of each message
-// may be disconnected between them.
+// Has the position before the messages that follow: a client that stores the position of each
+// message may be disconnected between them.
 std::string feed::greeting(std::string_view name, const ws::catch_up& found) const {
     ws::position from = found.at;
     from.number -= found.replayed;
