@@ -60,8 +60,6 @@ private:
     void give_back(take_operation& from) noexcept;
     void taken() noexcept;
     void serve() noexcept;
-    void append(take_operation& waiter) noexcept;
-    void remove(take_operation& waiter) noexcept;
 
     void push_back(std::size_t index) noexcept;
     void member_ended(member_watch& ended) noexcept override;
@@ -78,11 +76,10 @@ private:
     std::size_t running_ = 0;
     std::size_t total_ = 0;  // repetitions do not count
     std::size_t taken_ = 0;
-    take_operation* first_waiter_ = nullptr;
-    take_operation* last_waiter_ = nullptr;
+    intrusive_list<take_operation> waiters_;
 };
 
-class take_operation : public operation {
+class take_operation : public operation, public list_link<> {
 public:
     bool ready() noexcept override { return state_->grant(*this); }
     bool start() noexcept override;
@@ -104,11 +101,8 @@ private:
     friend class completion_state;
     enum class granted : unsigned char { nothing, item, expiry, end };
 
-    take_operation* previous_ = nullptr;
-    take_operation* next_ = nullptr;
     std::size_t index_ = 0;
     granted granted_ = granted::nothing;
-    bool is_linked_ = false;
 };
 
 template <class T>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weir/base/unique_function.hpp>
+#include <weir/detail/done_callbacks.hpp>
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/join.hpp>
 
@@ -12,8 +13,6 @@
 #include <type_traits>
 
 namespace weir {
-
-enum class callback_id : std::uint64_t {};
 
 namespace detail {
 

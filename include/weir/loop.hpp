@@ -184,9 +184,10 @@ public:
     auto submit(Callable&& callable, Args&&... args);
 
     template <class T>
-    handle<T> spawn(task<T> work, const spawn_options& how = {},
+    handle<T> spawn(task<T> work, const spawn_options& options = {},
                     std::source_location where = std::source_location::current()) {
-        return handle<T>(detail::start_fiber(root(), std::move(work), start_options(how, where)));
+        return handle<T>(
+            detail::start_fiber(root(), std::move(work), start_options(options, where)));
     }
     std::vector<any_handle> all_tasks();
     std::string dump_tasks();
@@ -236,29 +237,12 @@ public:
 private:
     loop_service* find_service(const void* key) const;
     loop_service& add_service(const void* key, std::unique_ptr<loop_service> made);
-    void start();  // throws unless the loop may run now
-    detail::start_options start_options(const spawn_options& how,
+    detail::start_options start_options(const spawn_options& options,
                                         const std::source_location& where);
+    void check_can_run() const;
     void run_until_done(detail::fiber& main);
     void run_and_shut_down(detail::fiber& main);
     bool run_turns(const detail::fiber* main);
-    void forget_stop() noexcept;
-    // One turn: what is ready, was posted or is due; then, if the caller has not got what it runs
-    // for, the driver.
-    void work();
-    void wait();
-    void run_ready() noexcept;
-    detail::ready_item& pop() noexcept;
-    unsigned step_budget() noexcept;
-    void run_callback(detail::ready_item& item) noexcept;
-    void step_watched(detail::fiber& ready) noexcept;
-    void fire_timers() noexcept;
-    void take_mail() noexcept;
-    void take_signals() noexcept;
-    void wait_for_something();
-    void await_tasks(bool cancelling, const bool& give_up);
-    void end_all_tasks(bool cancelling);
-    std::string describe_late_tasks();
     void abandon_tasks() noexcept;
     void release_everything() noexcept;
 
@@ -309,7 +293,7 @@ T loop::run_until(handle<T>&& main) {
 template <class T>
 T loop::run_until(task<T> main) {
     try {
-        start();
+        check_can_run();
     } catch (...) {
         main.discard();
         throw;
@@ -320,7 +304,7 @@ T loop::run_until(task<T> main) {
 template <class T>
 T loop::run(task<T> main) {
     try {
-        start();
+        check_can_run();
     } catch (...) {
         main.discard();
         throw;

@@ -31,8 +31,8 @@ task<void> crew::stop() {
     if (group_ == nullptr) {
         co_return;
     }
-    for (fiber* each = group_->first_child; each != nullptr; each = each->next_sibling) {
-        cancel_fiber(*each, {});
+    for (fiber& each : group_->children) {
+        cancel_fiber(each, {});
     }
     while (group_->child_count != 0) {
         changed.clear();

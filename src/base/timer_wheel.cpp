@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Deadlines are biased to unsigned, so that their order is the order of their digits. The position
-// moves only to times that have come, so a timer armed for the past of the position is overdue:
-// those are few and kept in a sorted list of their own.
+// moves only to times that have come, so a timer armed for a time before the position is overdue:
+// overdue timers are few and kept in a sorted list of their own.
 
-#include "core/debug/explorer.hpp"
-
+#include <weir/base/random.hpp>
 #include <weir/base/timer_wheel.hpp>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace weir::detail {
 
@@ -31,27 +32,16 @@ constexpr std::uint64_t above(std::uint64_t key, int level) noexcept {
 
 }  // namespace
 
-timer_wheel::timer_wheel() noexcept {
-    overdue_.next_ = overdue_.previous_ = &overdue_;
-    for (list_head& each : lists_) {
-        each.next_ = each.previous_ = &each;
-    }
-}
-
-void timer_wheel::append(timer& list, timer& added) noexcept {
-    added.next_ = &list;
-    added.previous_ = list.previous_;
-    added.previous_->next_ = &added;
-    list.previous_ = &added;
+timer_wheel::place timer_wheel::place_of(std::uint64_t key) const noexcept {
+    const std::uint64_t difference = key ^ position_;
+    const int level = difference == 0 ? 0 : (63 - std::countl_zero(difference)) / bits_per_level;
+    return {level, digit(key, level)};
 }
 
 void timer_wheel::insert(timer& armed) noexcept {
-    const std::uint64_t key = key_of(armed.deadline_);
-    const std::uint64_t difference = key ^ position_;
-    const int level = difference == 0 ? 0 : (63 - std::countl_zero(difference)) / bits_per_level;
-    const unsigned slot = digit(key, level);
-    append(list_of(level, slot), armed);
-    occupied_[level] |= std::uint64_t{1} << slot;
+    const place in = place_of(key_of(armed.deadline_));
+    list_at(in).push_back(armed);
+    occupied_[in.level] |= std::uint64_t{1} << in.slot;
 }
 
 void timer_wheel::arm(timer& armed, std::int64_t deadline) noexcept {
@@ -61,30 +51,27 @@ void timer_wheel::arm(timer& armed, std::int64_t deadline) noexcept {
     armed.deadline_ = deadline;
     ++count_;
     if (deadline < earliest_) {
-        earliest_ =
-            deadline;  // valid even if the former earliest was unknown: this one is below it
+        // Valid even if the former earliest was unknown: this one is below it.
+        earliest_ = deadline;
     }
     if (key_of(deadline) >= position_) {
         insert(armed);
         return;
     }
-    timer* after = overdue_.previous_;
-    while (after != &overdue_ && after->deadline_ > deadline) {
-        after = after->previous_;
+    auto later = overdue_.end();
+    while (later != overdue_.begin() && std::prev(later)->deadline_ > deadline) {
+        --later;
     }
-    append(*after->next_, armed);
+    overdue_.insert_before(later, armed);
 }
 
-void timer_wheel::unlink(timer& gone) noexcept {
-    timer* const before = gone.previous_;
-    timer* const behind = gone.next_;
-    before->next_ = behind;
-    behind->previous_ = before;
-    gone.next_ = gone.previous_ = nullptr;
-    if (before == behind && before != &overdue_ && before >= &lists_[0] &&
-        before < &lists_[levels * slots]) {
-        const auto index = static_cast<list_head*>(before) - lists_;
-        occupied_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
+void timer_wheel::remove(timer& gone) noexcept {
+    const bool was_alone = gone.next() == gone.previous();
+    gone.unlink();
+    const std::uint64_t key = key_of(gone.deadline_);
+    if (was_alone && key >= position_) {
+        const place was = place_of(key);
+        occupied_[was.level] &= ~(std::uint64_t{1} << was.slot);
     }
 }
 
@@ -92,11 +79,19 @@ void timer_wheel::disarm(timer& disarmed) noexcept {
     if (!disarmed.is_armed()) {
         return;
     }
-    unlink(disarmed);
+    remove(disarmed);
     --count_;
     if (disarmed.deadline_ == earliest_) {
         earliest_known_ = false;
     }
+}
+
+timer_wheel::place timer_wheel::first_occupied() const noexcept {
+    int level = 0;
+    while (occupied_[level] == 0) {
+        ++level;
+    }
+    return {level, static_cast<unsigned>(std::countr_zero(occupied_[level]))};
 }
 
 std::int64_t timer_wheel::next_deadline() noexcept {
@@ -108,74 +103,66 @@ std::int64_t timer_wheel::next_deadline() noexcept {
         return earliest_;
     }
     earliest_known_ = true;
-    if (overdue_.next_ != &overdue_) {
-        return earliest_ = overdue_.next_->deadline_;
+    if (!overdue_.empty()) {
+        return earliest_ = overdue_.front().deadline_;
     }
-    int level = 0;
-    while (occupied_[level] == 0) {
-        ++level;
-    }
-    timer& list = list_of(level, static_cast<unsigned>(std::countr_zero(occupied_[level])));
     earliest_ = never;
-    for (timer* each = list.next_; each != &list; each = each->next_) {
-        earliest_ = each->deadline_ < earliest_ ? each->deadline_ : earliest_;
+    for (const timer& each : list_at(first_occupied())) {
+        earliest_ = std::min(earliest_, each.deadline_);
     }
     return earliest_;
 }
 
 // Any of those that share the first one's deadline, but timers that keep their order keep it.
-timer* timer_wheel::pick(timer& list, explorer& shuffle) noexcept {
+timer& timer_wheel::pick(timer_list& list, random_source& shuffle) noexcept {
     std::uint64_t equal = 0;
-    for (timer* each = list.next_; each != &list && each->deadline_ == list.next_->deadline_;
-         each = each->next_) {
+    for (auto each = list.begin(); each != list.end() && each->deadline_ == list.front().deadline_;
+         ++each) {
         ++equal;
     }
-    timer* picked = list.next_;
-    for (std::uint64_t skip = equal > 1 ? shuffle.draw(equal) : 0; skip > 0; --skip) {
-        picked = picked->next_;
+    auto picked = list.begin();
+    for (std::uint64_t skip = equal > 1 ? shuffle.next_below(equal) : 0; skip > 0; --skip) {
+        ++picked;
     }
     if (picked->keeps_order()) {
-        for (picked = list.next_; !picked->keeps_order(); picked = picked->next_) {
+        for (picked = list.begin(); !picked->keeps_order(); ++picked) {
         }
     }
-    return picked;
+    return *picked;
 }
 
-timer* timer_wheel::pop_due(std::int64_t now, explorer* shuffle) noexcept {
+timer* timer_wheel::find_due(std::int64_t now, random_source* shuffle) noexcept {
+    if (!overdue_.empty()) {
+        return &overdue_.front();
+    }
+    for (;;) {
+        const place first = first_occupied();
+        const std::uint64_t start = above(position_, first.level) |
+                                    std::uint64_t{first.slot} << (first.level * bits_per_level);
+        if (deadline_of(start) > now) {
+            return nullptr;
+        }
+        position_ = start;
+        timer_list& list = list_at(first);
+        if (first.level == 0) {
+            return shuffle != nullptr ? &pick(list, *shuffle) : &list.front();
+        }
+        occupied_[first.level] &= ~(std::uint64_t{1} << first.slot);
+        while (!list.empty()) {  // the whole list goes to lower levels
+            insert(list.pop_front());
+        }
+    }
+}
+
+timer* timer_wheel::pop_due(std::int64_t now, random_source* shuffle) noexcept {
     if (count_ == 0 || (earliest_known_ && earliest_ > now)) {
         return nullptr;
     }
-    timer* due = overdue_.next_;
-    if (due == &overdue_) {
-        due = nullptr;
-        while (due == nullptr) {
-            int level = 0;
-            while (occupied_[level] == 0) {
-                ++level;
-            }
-            const auto slot = static_cast<unsigned>(std::countr_zero(occupied_[level]));
-            const std::uint64_t start = above(position_, level) | std::uint64_t{slot}
-                                                                      << (level * bits_per_level);
-            if (deadline_of(start) > now) {
-                return nullptr;
-            }
-            position_ = start;
-            timer& list = list_of(level, slot);
-            if (level == 0) {
-                due = shuffle != nullptr ? pick(list, *shuffle) : list.next_;
-                break;
-            }
-            timer* moved = list.next_;  // the whole list goes to lower levels
-            list.next_ = list.previous_ = &list;
-            occupied_[level] &= ~(std::uint64_t{1} << slot);
-            while (moved != &list) {
-                timer* const next = moved->next_;
-                insert(*moved);
-                moved = next;
-            }
-        }
+    timer* const due = find_due(now, shuffle);
+    if (due == nullptr) {
+        return nullptr;
     }
-    unlink(*due);
+    remove(*due);
     --count_;
     earliest_known_ = false;
     return due;

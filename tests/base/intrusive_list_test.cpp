@@ -50,7 +50,7 @@ TEST(IntrusiveList, InsertsBeforeAnElement) {
     intrusive_list<element> list;
     list.push_back(one);
     list.push_back(three);
-    list.insert_before(three, two);
+    list.insert_before(++list.begin(), two);
     EXPECT_EQ(numbers(list), (std::vector<int>{1, 2, 3}));
 }
 

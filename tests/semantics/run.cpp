@@ -3,7 +3,7 @@
 
 #include <support/loops.hpp>
 
-#include <weir/base/loop_support.hpp>
+#include <weir/base/closable.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <csignal>

@@ -89,6 +89,7 @@ public:
         bool operator==(const iterator&) const noexcept = default;
 
     private:
+        friend class intrusive_list;
         link* at_ = nullptr;
     };
 
@@ -103,7 +104,9 @@ public:
 
     void push_back(T& last) noexcept { as_link(last).link_before(end_); }
     void push_front(T& first) noexcept { as_link(first).link_before(*end_.next()); }
-    void insert_before(T& place, T& added) noexcept { as_link(added).link_before(as_link(place)); }
+    void insert_before(iterator place, T& added) noexcept {
+        as_link(added).link_before(*place.at_);
+    }
     // The element must be in this list.
     void remove(T& gone) noexcept { as_link(gone).unlink(); }
     T& pop_front() noexcept {

@@ -2,20 +2,23 @@
 // Timers: exact to the nanosecond, armed and disarmed in constant time, without allocation.
 #pragma once
 
+#include <weir/base/intrusive_list.hpp>
+
 #include <cstdint>
 
 namespace weir::detail {
 
-class explorer;
+class random_source;
+struct timer_tag;
 
-// One timer, inside whatever waits for it.
-class timer {
+// One timer, inside the operation or component that waits for it.
+class timer : private list_link<timer_tag> {
 public:
     timer() noexcept = default;
-    timer(timer&& unarmed) noexcept : deadline_(unarmed.deadline_) {}
+    timer(timer&& unarmed) noexcept : list_link(), deadline_(unarmed.deadline_) {}
     timer(const timer&) = delete;
     timer& operator=(const timer&) = delete;
-    bool is_armed() const noexcept { return next_ != nullptr; }
+    bool is_armed() const noexcept { return is_linked(); }
     std::int64_t deadline() const noexcept { return deadline_; }
 
     virtual void fire() noexcept = 0;  // disarmed already; may arm anew
@@ -31,8 +34,8 @@ protected:
 
 private:
     friend class timer_wheel;
-    timer* previous_ = nullptr;
-    timer* next_ = nullptr;
+    friend class intrusive_list<timer, timer_tag>;
+
     std::int64_t deadline_ = 0;
 };
 
@@ -43,7 +46,7 @@ class timer_wheel {
 public:
     static constexpr std::int64_t never = INT64_MAX;
 
-    timer_wheel() noexcept;
+    timer_wheel() noexcept = default;
     timer_wheel(const timer_wheel&) = delete;
     timer_wheel& operator=(const timer_wheel&) = delete;
 
@@ -55,22 +58,27 @@ public:
     // The earliest deadline; never if there is none.
     std::int64_t next_deadline() noexcept;
     // Takes the earliest timer that is due off the wheel; null if none is. Of several with the same
-    // deadline the one armed first, or, when schedules are explored, any.
-    timer* pop_due(std::int64_t now, explorer* shuffle = nullptr) noexcept;
+    // deadline the one armed first, or, given a random source to explore schedules with, any.
+    timer* pop_due(std::int64_t now, random_source* shuffle = nullptr) noexcept;
 
 private:
     static constexpr int levels = 11;
     static constexpr int slots = 64;
-    struct list_head final : timer {
-        void fire() noexcept override {}
+    using timer_list = intrusive_list<timer, timer_tag>;
+
+    struct place {
+        int level;
+        unsigned slot;
     };
 
-    timer* pick(timer& list, explorer& shuffle) noexcept;
-    static void append(timer& list, timer& added) noexcept;
+    static timer& pick(timer_list& list, random_source& shuffle) noexcept;
+    timer* find_due(std::int64_t now, random_source* shuffle) noexcept;
     void insert(timer& armed) noexcept;
-    void unlink(timer& gone) noexcept;
-    timer& list_of(int level, unsigned slot) noexcept {
-        return lists_[level * slots + static_cast<int>(slot)];
+    void remove(timer& gone) noexcept;
+    place place_of(std::uint64_t key) const noexcept;
+    place first_occupied() const noexcept;
+    timer_list& list_at(place in) noexcept {
+        return lists_[in.level * slots + static_cast<int>(in.slot)];
     }
 
     std::uint64_t position_ = 0;  // deadlines below it are overdue
@@ -78,8 +86,8 @@ private:
     std::uint64_t count_ = 0;
     std::int64_t earliest_ = never;  // cached; valid if earliest_known_
     bool earliest_known_ = true;
-    list_head overdue_;  // sorted
-    list_head lists_[levels * slots];
+    timer_list overdue_;  // sorted
+    timer_list lists_[levels * slots];
 };
 
 }  // namespace weir::detail

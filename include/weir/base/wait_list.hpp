@@ -9,66 +9,55 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/intrusive_list.hpp>
 
 #include <cstdint>
 
 namespace weir::detail {
 
-struct wait_link {
-    wait_link* next = nullptr;
-    wait_link* previous = nullptr;
-};
+using wait_link = list_link<>;
 
 // The two-part list, of anything that has a link.
 class split_list {
 public:
-    constexpr split_list() noexcept : ends_{&ends_, &ends_}, first_waiting_(&ends_) {}
+    constexpr split_list() noexcept : first_waiting_(&end_) { end_.link_to_self(); }
     split_list(const split_list&) = delete;
     split_list& operator=(const split_list&) = delete;
 
-    bool is_empty() const noexcept { return ends_.next == &ends_; }
-    bool has_waiting() const noexcept { return first_waiting_ != &ends_; }
-    bool has_granted() const noexcept { return ends_.next != first_waiting_; }
-    wait_link& first() const noexcept { return *ends_.next; }
+    bool is_empty() const noexcept { return end_.next() == &end_; }
+    bool has_waiting() const noexcept { return first_waiting_ != &end_; }
+    bool has_granted() const noexcept { return end_.next() != first_waiting_; }
+    wait_link& first() const noexcept { return *end_.next(); }
     wait_link& first_waiting() const noexcept { return *first_waiting_; }
-    wait_link& last() const noexcept { return *ends_.previous; }
+    wait_link& last() const noexcept { return *end_.previous(); }
 
     void append(wait_link& last) noexcept {
-        last.next = &ends_;
-        last.previous = ends_.previous;
-        ends_.previous->next = &last;
-        ends_.previous = &last;
-        if (first_waiting_ == &ends_) {
+        last.link_before(end_);
+        if (first_waiting_ == &end_) {
             first_waiting_ = &last;
         }
     }
     // Before all that wait.
     void prepend(wait_link& first) noexcept {
-        first.next = first_waiting_;
-        first.previous = first_waiting_->previous;
-        first.previous->next = &first;
-        first.next->previous = &first;
+        first.link_before(*first_waiting_);
         first_waiting_ = &first;
     }
     // The first that waits becomes the last that is granted.
     wait_link& advance() noexcept {
         wait_link& first = *first_waiting_;
-        first_waiting_ = first.next;
+        first_waiting_ = first.next();
         return first;
     }
-    void remove_granted(wait_link& gone) noexcept {
-        gone.previous->next = gone.next;
-        gone.next->previous = gone.previous;
-    }
+    void remove_granted(wait_link& gone) noexcept { gone.unlink(); }
     void remove(wait_link& gone) noexcept {
         if (first_waiting_ == &gone) {
-            first_waiting_ = gone.next;
+            first_waiting_ = gone.next();
         }
-        remove_granted(gone);
+        gone.unlink();
     }
 
 private:
-    wait_link ends_;
+    wait_link end_;
     wait_link* first_waiting_;
 };
 

@@ -2,6 +2,7 @@
 // A fiber: one line of execution on a loop, with its stack of awaits and the stops asked of it.
 #pragma once
 
+#include <weir/base/intrusive_list.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/thread_state.hpp>
 
@@ -16,6 +17,7 @@ struct fiber_extras;
 struct group_errors;
 class fiber;
 class end_watch;
+struct sibling_tag;
 
 // Is told of each child of a group that ends, instead of the group's own rule about errors.
 class child_observer {
@@ -30,8 +32,7 @@ protected:
 // task_group objects that users hold.
 struct group_state {
     loop_core* home = nullptr;
-    fiber* first_child = nullptr;  // unfinished children, oldest first
-    fiber* last_child = nullptr;
+    intrusive_list<fiber, sibling_tag> children;  // unfinished ones, oldest first
     std::size_t child_count = 0;
     std::size_t references = 1;
     scope* body = nullptr;    // the boundary around the body; null for a root group and at the end
@@ -76,13 +77,11 @@ enum fiber_flag : std::uint16_t {
 
 // The fiber is itself the outermost boundary of its stack. What few fibers have (a name, callbacks,
 // task-local values, a reason for the stop) is behind one pointer.
-class fiber : public ready_item, public boundary {
+class fiber : public ready_item, public boundary, public list_link<sibling_tag> {
 public:
     frame* top = nullptr;          // the innermost frame
     scope* scopes = nullptr;       // the innermost scope
     group_state* group = nullptr;  // the group it belongs to
-    fiber* previous_sibling = nullptr;
-    fiber* next_sibling = nullptr;
     end_watch* joiners = nullptr;  // a ring; points at its first
     fiber_extras* extras = nullptr;
 

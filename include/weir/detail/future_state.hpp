@@ -17,7 +17,6 @@
 namespace weir::detail {
 
 class future_wait;
-struct context_values;
 
 // The parts that do not depend on the type of the value. Counted by promise and futures; lives on
 // one loop and is touched by its thread alone.
@@ -51,7 +50,7 @@ public:
     std::exception_ptr error();
 
     callback_id add_callback(unique_function<void(future_base&)> added, std::source_location where);
-    std::size_t remove_callback(callback_id id) noexcept;
+    std::size_t remove_callback(callback_id id) noexcept { return callbacks_.remove(id); }
 
 protected:
     virtual ~future_base();
@@ -59,19 +58,12 @@ protected:
 
 private:
     friend class future_wait;
-    struct callback {
-        std::uint64_t id;
-        unique_function<void(future_base&)> run;
-        context_values* context;  // task-local values at registration; owned
-        std::source_location registered;
-    };
     void destroy() noexcept;
     void schedule_callbacks() noexcept;
 
     group_state* group_;  // the loop's root group, which knows whether the loop is closed
-    future_wait* first_ = nullptr;
-    future_wait* last_ = nullptr;
-    std::vector<callback> callbacks_;
+    intrusive_list<future_wait> waiters_;
+    done_callbacks<future_base> callbacks_;
     std::exception_ptr error_;
     std::string reason_;  // of the cancellation
     std::uint32_t references_ = 1;
@@ -131,18 +123,18 @@ private:
 };
 
 // Waits in the state's list. Cancelling the waiter leaves the future alone.
-class future_wait : public operation {
+class future_wait : public operation, public list_link<> {
 public:
     explicit future_wait(future_base& on) noexcept : on_(&on) { on.retain(); }
     ~future_wait() {
-        unlink();
+        leave();
         on_->release();
     }
 
     bool ready() noexcept override;
     bool start() noexcept override;
     bool cancel() noexcept override {
-        unlink();
+        leave();
         return true;
     }
     const char* name() const noexcept override { return "future"; }
@@ -154,12 +146,13 @@ protected:
 
 private:
     friend class future_base;
-    void unlink() noexcept;
+    void leave() noexcept {
+        if (is_linked()) {
+            unlink();
+        }
+    }
 
     future_base* on_;
-    future_wait* previous_ = nullptr;
-    future_wait* next_ = nullptr;
-    bool is_linked_ = false;
     bool is_foreign_ = false;  // of another loop
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weir/base/child_call.hpp>
-#include <weir/base/loop_support.hpp>
+#include <weir/base/closable.hpp>
 #include <weir/detail/cleanup.hpp>
 
 #include <exception>

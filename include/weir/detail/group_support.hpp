@@ -23,20 +23,14 @@ inline void release_group(group_state* group) noexcept {
 inline void adopt_child(group_state& into, fiber& fresh) noexcept {
     fresh.group = &into;
     ++into.references;
-    fresh.previous_sibling = into.last_child;
-    (into.last_child != nullptr ? into.last_child->next_sibling : into.first_child) = &fresh;
-    into.last_child = &fresh;
+    into.children.push_back(fresh);
     ++into.child_count;
 }
 
 void child_failed(group_state& of, fiber& failed) noexcept;
 // Finished children are forgotten at once; the last one wakes the fiber that joins.
 inline void child_ended(group_state& of, fiber& ended) noexcept {
-    (ended.previous_sibling != nullptr ? ended.previous_sibling->next_sibling : of.first_child) =
-        ended.next_sibling;
-    (ended.next_sibling != nullptr ? ended.next_sibling->previous_sibling : of.last_child) =
-        ended.previous_sibling;
-    ended.next_sibling = ended.previous_sibling = nullptr;
+    of.children.remove(ended);
     --of.child_count;
     if (of.observer != nullptr) [[unlikely]] {
         of.observer->child_ended(ended);

@@ -11,8 +11,9 @@ enum class join_mistake : unsigned char { none, awaits_itself, other_loop };
 join_mistake check_join(const fiber& target) noexcept;
 [[noreturn]] void throw_join_mistake(join_mistake made);
 
-// A place in the ring of those who want to know when a fiber ends.
-class end_watch {
+// A place in the ring of watches that are told when a fiber ends. A ring, and not a list with an end
+// of its own, because a fiber has room for one pointer to it.
+class end_watch : private list_link<> {
 public:
     enum class role : unsigned char { forwarding_join, leaving_join, member };
 
@@ -21,10 +22,10 @@ public:
 
     fiber& target() const noexcept { return *target_; }
     role how() const noexcept { return role_; }
-    bool is_linked() const noexcept { return next_ != nullptr; }
+    using list_link::is_linked;
     void link() noexcept;  // they are told in the order in which they were linked
     void unlink() noexcept;
-    // Who was linked last to this target; null if nobody is.
+    // The watch that was linked last to this target; null if there is none.
     static end_watch* last_of(const fiber& target) noexcept;
 
 protected:
@@ -37,8 +38,6 @@ private:
     friend void finish(fiber&) noexcept;
     void target_ended() noexcept;
 
-    end_watch* previous_ = nullptr;
-    end_watch* next_ = nullptr;
     role role_;
 };
 

@@ -11,6 +11,47 @@ namespace weir::detail {
 // How many operations of a step may complete without waiting; then the fiber yields.
 constexpr unsigned operations_per_step = 256;
 
+// Fibers and callbacks that are ready to run, first in, first out.
+class ready_queue {
+public:
+    ready_queue() noexcept = default;
+    ready_queue(const ready_queue&) = delete;
+    ready_queue& operator=(const ready_queue&) = delete;
+
+    bool empty() const noexcept { return first_ == nullptr; }
+    ready_item& front() const noexcept { return *first_; }
+    void push(ready_item& item) noexcept {
+        item.next = nullptr;
+        *last_ = &item;
+        last_ = &item.next;
+    }
+    ready_item& pop() noexcept { return take(&first_); }
+
+    // The pointer to the first item. The pointer to each further one is `next` of the item before.
+    ready_item** first_place() noexcept { return &first_; }
+    // Takes the item that this pointer of the queue leads to.
+    ready_item& take(ready_item** place) noexcept {
+        ready_item& item = **place;
+        *place = item.next;
+        if (item.next == nullptr) {
+            last_ = place;
+        }
+        return item;
+    }
+    // Takes an item out of the middle. Slow: looks for it from the front.
+    void remove(const ready_item& queued) noexcept {
+        ready_item** place = &first_;
+        while (*place != &queued) {
+            place = &(*place)->next;
+        }
+        take(place);
+    }
+
+private:
+    ready_item* first_ = nullptr;
+    ready_item** last_ = &first_;
+};
+
 class loop_core {
 public:
     loop_core() noexcept;
@@ -18,11 +59,7 @@ public:
     loop_core& operator=(const loop_core&) = delete;
 
     // Appends to the ready queue. On the loop's thread only.
-    void push(ready_item& item) noexcept {
-        item.next = nullptr;
-        *ready_tail_ = &item;
-        ready_tail_ = &item.next;
-    }
+    void push(ready_item& item) noexcept { ready_.push(item); }
     // Queues a fiber that waits in a boundary, unless that has been done.
     void unpark(fiber& parked) noexcept {
         if (parked.has(is_parked)) {
@@ -36,13 +73,13 @@ public:
     bool debug() const noexcept { return debug_; }
     bool eager() const noexcept { return eager_; }
     bool shields_are_broken() const noexcept { return shields_broken_; }
+    void set_shields_broken(bool broken) noexcept { shields_broken_ = broken; }
     // Throws wrong_thread when debug mode is on and this is not the loop's thread.
     void check_thread(const char* what) const {
         if (debug_) [[unlikely]] {
             check_thread_slow(what);
         }
     }
-
     void check_wake_slow() const;
 
     // Runs one fiber until it suspends or ends. Nested for eager starts.
@@ -55,19 +92,11 @@ public:
 
 protected:
     ~loop_core() = default;
-    ready_item& take(ready_item** place) noexcept {
-        ready_item& item = **place;
-        *place = item.next;
-        if (item.next == nullptr) {
-            ready_tail_ = place;
-        }
-        return item;
-    }
     void check_thread_slow(const char* what) const;
 
-    ready_item* ready_head_ = nullptr;
-    ready_item** ready_tail_ = &ready_head_;
+    ready_queue ready_;
     group_state* root_ = nullptr;
+    const thread_state* thread_;  // of the thread that made the loop, or ran it last
     const std::uint32_t id_;
     bool debug_ = false;
     bool eager_ = false;           // spawn runs the first step at once, by default

@@ -2,7 +2,7 @@
 // Moving simulated time, and letting things happen, from inside a test.
 #pragma once
 
-#include <weir/detail/idle.hpp>
+#include <weir/base/idle.hpp>
 #include <weir/time.hpp>
 
 namespace weir::testing {

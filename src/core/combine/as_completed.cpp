@@ -95,33 +95,17 @@ void completion_state::taken() noexcept {
 }
 
 void completion_state::serve() noexcept {
-    while (first_waiter_ != nullptr && grant(*first_waiter_)) {
-        take_operation& served = *first_waiter_;
-        remove(served);
-        served.complete();
+    while (!waiters_.empty() && grant(waiters_.front())) {
+        waiters_.pop_front().complete();
     }
-}
-
-void completion_state::append(take_operation& waiter) noexcept {
-    waiter.is_linked_ = true;
-    waiter.next_ = nullptr;
-    waiter.previous_ = last_waiter_;
-    (last_waiter_ != nullptr ? last_waiter_->next_ : first_waiter_) = &waiter;
-    last_waiter_ = &waiter;
-}
-
-void completion_state::remove(take_operation& waiter) noexcept {
-    waiter.is_linked_ = false;
-    (waiter.previous_ != nullptr ? waiter.previous_->next_ : first_waiter_) = waiter.next_;
-    (waiter.next_ != nullptr ? waiter.next_->previous_ : last_waiter_) = waiter.previous_;
 }
 
 // ---- take_operation
 // ------------------------------------------------------------------------------
 
 take_operation::~take_operation() {
-    if (is_linked_) {
-        state_->remove(*this);
+    if (is_linked()) {
+        unlink();
     }
     if (granted_ != granted::nothing) {
         state_->give_back(*this);
@@ -129,12 +113,12 @@ take_operation::~take_operation() {
 }
 
 bool take_operation::start() noexcept {
-    state_->append(*this);
+    state_->waiters_.push_back(*this);
     return true;
 }
 
 bool take_operation::cancel() noexcept {
-    state_->remove(*this);
+    unlink();
     return true;
 }
 

@@ -99,8 +99,8 @@ fan_out::~fan_out() {
 
 void fan_out::cancel_rest(std::string_view reason) noexcept {
     group_->is_aborting = true;
-    for (fiber* each = group_->first_child; each != nullptr; each = each->next_sibling) {
-        cancel_fiber(*each, reason);
+    for (fiber& each : group_->children) {
+        cancel_fiber(each, reason);
     }
 }
 

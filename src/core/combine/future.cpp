@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Waiters are linked in the order they came and are completed in it. Callbacks go through the ready
-// queue, never inline, and are moved out of the list before anything that might come back is run or
-// destroyed.
+// Waiters are linked in the order they came and are completed in it; callbacks follow through the
+// ready queue.
 
-#include "core/loop/loop_state.hpp"
-
-#include <weir/detail/context.hpp>
 #include <weir/detail/group_support.hpp>
+#include <weir/error.hpp>
 #include <weir/future.hpp>
+#include <weir/loop.hpp>
 
 namespace weir::detail {
+
+namespace {
+
+// Keeps a future's state for a callback that is queued.
+class owner {
+public:
+    explicit owner(future_base& shared) noexcept : kept_(&shared) { shared.retain(); }
+    owner(owner&& other) noexcept : kept_(std::exchange(other.kept_, nullptr)) {}
+    owner& operator=(owner&&) = delete;
+    ~owner() {
+        if (kept_ != nullptr) {
+            kept_->release();
+        }
+    }
+    future_base& operator*() const noexcept { return *kept_; }
+
+private:
+    future_base* kept_;
+};
+
+}  // namespace
 
 future_base::future_base(loop_core& home) noexcept : group_(&home.root()) {
     retain_group(group_);
@@ -25,9 +44,6 @@ void future_base::destroy() noexcept {
                    error_,
                    {},
                    {}});
-    }
-    for (const callback& each : callbacks_) {
-        release_context(each.context);
     }
     group_state* const group = group_;
     delete this;
@@ -109,9 +125,8 @@ std::exception_ptr future_base::error() {
 
 void future_base::finish(state how) noexcept {
     now_ = how;
-    while (future_wait* first = first_) {
-        first->unlink();
-        first->complete();
+    while (!waiters_.empty()) {
+        waiters_.pop_front().complete();
     }
     if (!callbacks_.empty()) {
         schedule_callbacks();
@@ -122,28 +137,7 @@ void future_base::schedule_callbacks() noexcept {
     if (group_->is_closed) {
         return;
     }
-    auto& home = static_cast<loop&>(*group_->home);
-    std::vector<callback> due = std::move(callbacks_);
-    callbacks_.clear();
-    for (callback& each : due) {
-        retain();
-        struct keep {
-            future_base* kept;
-            explicit keep(future_base& shared) noexcept : kept(&shared) {}
-            keep(keep&& other) noexcept : kept(std::exchange(other.kept, nullptr)) {}
-            ~keep() {
-                if (kept != nullptr) {
-                    kept->release();
-                }
-            }
-        };
-        auto run = [self = keep(*this), callback = std::move(each.run)]() mutable {
-            callback(*self.kept);
-        };
-        auto* call = new scheduled_call(home, std::move(run), each.registered);
-        call->context = each.context;
-        home.push(*call);
-    }
+    callbacks_.schedule(static_cast<loop&>(*group_->home), [this] { return owner(*this); });
 }
 
 callback_id future_base::add_callback(unique_function<void(future_base&)> added,
@@ -151,28 +145,11 @@ callback_id future_base::add_callback(unique_function<void(future_base&)> added,
     if (group_->is_closed) {
         throw loop_error("add_done_callback: the loop of the future is closed");
     }
-    const std::uint64_t id = next_callback_number();
-    callbacks_.push_back({id, std::move(added), snapshot_context(current_context()), where});
+    const callback_id id = callbacks_.add(std::move(added), where);
     if (is_done()) {
         schedule_callbacks();
     }
-    return callback_id{id};
-}
-
-std::size_t future_base::remove_callback(callback_id id) noexcept {
-    std::vector<callback> removed;  // destroyed when the list is in order again
-    for (std::size_t index = 0; index < callbacks_.size();) {
-        if (callback_id{callbacks_[index].id} == id) {
-            removed.push_back(std::move(callbacks_[index]));
-            callbacks_.erase(callbacks_.begin() + static_cast<std::ptrdiff_t>(index));
-        } else {
-            ++index;
-        }
-    }
-    for (const callback& each : removed) {
-        release_context(each.context);
-    }
-    return removed.size();
+    return id;
 }
 
 // ---- waiting
@@ -187,21 +164,8 @@ bool future_wait::ready() noexcept {
 }
 
 bool future_wait::start() noexcept {
-    previous_ = on_->last_;
-    next_ = nullptr;
-    (previous_ != nullptr ? previous_->next_ : on_->first_) = this;
-    on_->last_ = this;
-    is_linked_ = true;
+    on_->waiters_.push_back(*this);
     return true;
-}
-
-void future_wait::unlink() noexcept {
-    if (!is_linked_) {
-        return;
-    }
-    is_linked_ = false;
-    (previous_ != nullptr ? previous_->next_ : on_->first_) = next_;
-    (next_ != nullptr ? next_->previous_ : on_->last_) = previous_;
 }
 
 void future_wait::check() const {

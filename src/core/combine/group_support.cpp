@@ -50,8 +50,8 @@ void child_failed(group_state& of, fiber& failed) noexcept {
 }
 
 void cancel_children(group_state& group) noexcept {
-    for (fiber* each = group.first_child; each != nullptr; each = each->next_sibling) {
-        cancel_fiber(*each, {});
+    for (fiber& each : group.children) {
+        cancel_fiber(each, {});
     }
 }
 

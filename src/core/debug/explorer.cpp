@@ -2,8 +2,8 @@
 // Draws schedules. Uniform choice finds most races; priorities find those that need one fiber to be
 // held back over many steps of the others (Burckhardt and others, "A randomized scheduler with
 // probabilistic guarantees of finding bugs"). A fiber's priority is drawn anew every sixteenth step
-// on average, and whoever waits at the head of the queue is passed over a limited number of times,
-// so that programs that poll still end. Callbacks are never moved: their order is part of their
+// on average, and the fiber at the head of the queue is passed over a limited number of times, so
+// that programs that poll still end. Callbacks are never moved: their order is part of their
 // contract.
 
 #include "core/debug/explorer.hpp"
@@ -20,16 +20,10 @@ constexpr std::uint64_t redraws_one_in = 16;  // steps after which a priority ch
 constexpr std::uint64_t short_budget_one_in = 2;  // steps that begin with a short budget
 constexpr std::uint64_t short_budgets = 3;
 
-std::uint64_t mix(std::uint64_t value) noexcept {  // splitmix64
-    value += 0x9e3779b97f4a7c15U;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31);
-}
-
 }  // namespace
 
-explorer::explorer(std::uint64_t seed) noexcept : random_(mix(seed)) {
+explorer::explorer(std::uint64_t seed) noexcept : random_(random_source(seed).next()) {
+    random_.next();
     if (seed == 0) {
         return;
     }
@@ -55,14 +49,9 @@ const char* explorer::name() const noexcept {
     return "";
 }
 
-std::uint64_t explorer::draw(std::uint64_t below) noexcept {
-    random_ += 0x9e3779b97f4a7c15U;
-    return mix(random_) % below;
-}
-
 unsigned explorer::budget() noexcept {
-    if (forces_yields_ && draw(short_budget_one_in) == 0) {
-        return static_cast<unsigned>(draw(short_budgets));
+    if (forces_yields_ && random_.next_below(short_budget_one_in) == 0) {
+        return static_cast<unsigned>(random_.next_below(short_budgets));
     }
     return operations_per_step;
 }
@@ -73,49 +62,49 @@ explorer::known_fiber& explorer::know(fiber& seen) {
     if (!seen.has(is_numbered)) {
         seen.raise(is_numbered);
         known.number = ++fibers_seen_;
-        known.priority = static_cast<std::uint32_t>(draw(UINT32_MAX));
+        known.priority = static_cast<std::uint32_t>(random_.next_below(UINT32_MAX));
     }
     return known;
 }
 
-ready_item** explorer::choose(ready_item*& head) {
+ready_item& explorer::take(ready_queue& ready) {
     if (++steps_ == most_steps && on_too_many_steps) {
         on_too_many_steps();
     }
+    ready_item** const first = ready.first_place();
     std::uint64_t candidates = 0;
-    for (ready_item* each = head;
+    for (ready_item* each = *first;
          each != nullptr && candidates < widest && (each->flags & is_callback) == 0;
          each = each->next) {
         ++candidates;
     }
-    ready_item** place = &head;
+    ready_item** place = first;
     if (candidates > 1 && style_ != style::ordinary) {
-        oldest_passed_over_ = oldest_ == head ? oldest_passed_over_ + 1 : 0;
-        oldest_ = head;
+        oldest_passed_over_ = oldest_ == *first ? oldest_passed_over_ + 1 : 0;
+        oldest_ = *first;
         if (oldest_passed_over_ < most_passed_over) {
-            place = style_ == style::random ? choose_random(head, candidates)
-                                            : choose_by_priority(head, candidates);
+            place = style_ == style::random ? choose_random(first, candidates)
+                                            : choose_by_priority(first, candidates);
         }
     }
     if (*place == oldest_) {
         oldest_ = nullptr;
     }
     note_step(**place);
-    return place;
+    return ready.take(place);
 }
 
-ready_item** explorer::choose_random(ready_item*& head, std::uint64_t candidates) noexcept {
-    ready_item** place = &head;
-    for (std::uint64_t skip = draw(candidates); skip > 0; --skip) {
+ready_item** explorer::choose_random(ready_item** place, std::uint64_t candidates) noexcept {
+    for (std::uint64_t skip = random_.next_below(candidates); skip > 0; --skip) {
         place = &(*place)->next;
     }
     return place;
 }
 
-ready_item** explorer::choose_by_priority(ready_item*& head, std::uint64_t candidates) {
-    ready_item** best = &head;
-    known_fiber* best_known = &know(static_cast<fiber&>(*head));
-    ready_item** place = &head->next;
+ready_item** explorer::choose_by_priority(ready_item** first, std::uint64_t candidates) {
+    ready_item** best = first;
+    known_fiber* best_known = &know(static_cast<fiber&>(**first));
+    ready_item** place = &(*first)->next;
     for (std::uint64_t left = candidates - 1; left > 0; --left, place = &(*place)->next) {
         known_fiber* known = &know(static_cast<fiber&>(**place));
         if (known->priority > best_known->priority) {
@@ -123,8 +112,8 @@ ready_item** explorer::choose_by_priority(ready_item*& head, std::uint64_t candi
             best_known = known;
         }
     }
-    if (draw(redraws_one_in) == 0) {
-        best_known->priority = static_cast<std::uint32_t>(draw(UINT32_MAX));
+    if (random_.next_below(redraws_one_in) == 0) {
+        best_known->priority = static_cast<std::uint32_t>(random_.next_below(UINT32_MAX));
     }
     return best;
 }
@@ -132,7 +121,7 @@ ready_item** explorer::choose_by_priority(ready_item*& head, std::uint64_t candi
 void explorer::note_step(ready_item& chosen) {
     const std::uint32_t number =
         (chosen.flags & is_callback) != 0 ? 0 : know(static_cast<fiber&>(chosen)).number;
-    fingerprint_ = mix(fingerprint_ ^ number);
+    fingerprint_ = random_source(fingerprint_ ^ number).next();
     if (on_step) {
         on_step(steps_, number, chosen);
     }

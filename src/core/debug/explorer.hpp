@@ -3,6 +3,7 @@
 // were given one, and tests, have it.
 #pragma once
 
+#include <weir/base/random.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/loop_core.hpp>
 
@@ -23,12 +24,13 @@ public:
     // both again with operations that are made to yield before they take effect.
     explicit explorer(std::uint64_t seed) noexcept;
 
-    // The place in the ready queue whose item is next.
-    ready_item** choose(ready_item*& head);
+    // Takes the item that is to run next out of the queue, which is not empty.
+    ready_item& take(ready_queue& ready);
     // How many operations may complete at once in the step that begins.
     unsigned budget() noexcept;
     bool shuffles() const noexcept { return style_ != style::ordinary; }
-    std::uint64_t draw(std::uint64_t below) noexcept;  // 0 <= result < below
+    // What all choices are drawn from.
+    random_source& random() noexcept { return random_; }
     // From here on the ordinary order.
     void become_ordinary() noexcept;
     const char* name() const noexcept;
@@ -51,11 +53,11 @@ private:
     };
 
     known_fiber& know(fiber& seen);
-    ready_item** choose_random(ready_item*& head, std::uint64_t candidates) noexcept;
-    ready_item** choose_by_priority(ready_item*& head, std::uint64_t candidates);
+    ready_item** choose_random(ready_item** place, std::uint64_t candidates) noexcept;
+    ready_item** choose_by_priority(ready_item** first, std::uint64_t candidates);
     void note_step(ready_item& chosen);
 
-    std::uint64_t random_;
+    random_source random_;
     style style_ = style::ordinary;
     bool forces_yields_ = false;
     std::uint32_t fibers_seen_ = 0;

@@ -6,8 +6,8 @@
 // once. Sources may be detached, and destroyed, while a batch of events is handed out: what the
 // batch still holds for them is crossed out.
 
-#include "core/driver/brief_spin.hpp"
-#include "core/driver/wait_pacing.hpp"
+#include "base/brief_spin.hpp"
+#include "base/wait_pacing.hpp"
 
 #include <weir/driver.hpp>
 #include <weir/error.hpp>

@@ -1,42 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Those who wait for the loop to be idle stand in a list, and the loop takes the first when it
-// would otherwise wait or move simulated time.
+// Idle operations wait in a list of the loop's scheduler.
 
 #include "core/loop/loop_state.hpp"
 
-#include <weir/detail/idle.hpp>
+#include <weir/base/idle.hpp>
 
 namespace weir::detail {
 
 namespace {
 
-idle_operation*& list_of(const loop_core& home) noexcept {
-    return static_cast<loop&>(const_cast<loop_core&>(home)).state().idle;
+wait_list& list_at(loop_core& home) noexcept {
+    return static_cast<loop&>(home).state().turns.idle_waiters();
 }
 
 }  // namespace
 
 bool idle_operation::start() noexcept {
-    idle_operation** end = &list_of(waiter().home());
-    while (*end != nullptr) {
-        end = &(*end)->next_;
-    }
-    *end = this;
-    return true;
+    return list_at(waiter().home()).enter(*this);
 }
 
 bool idle_operation::cancel() noexcept {
-    idle_operation** place = &list_of(waiter().home());
-    while (*place != this) {
-        place = &(*place)->next_;
-    }
-    *place = next_;
+    list_at(waiter().home()).remove(*this);
     return true;
-}
-
-void idle_operation::nothing_is_ready() noexcept {
-    list_of(waiter().home()) = next_;
-    complete();
 }
 
 }  // namespace weir::detail

@@ -2,6 +2,8 @@
 // Turns the first SIGINT or SIGTERM during a run into the cancellation of the main task.
 #pragma once
 
+#include "core/loop/loop_state.hpp"
+
 #include <weir/base/timer_wheel.hpp>
 #include <weir/loop.hpp>
 
@@ -9,25 +11,25 @@
 
 namespace weir::detail {
 
-// Watches from the beginning of a run to the end of its shutdown, with what signals the loop's
-// options ask for and nobody else has a use for. A second signal ends the process from its handler,
-// since the loop may be the very thing that hangs.
+// Watches from the beginning of a run to the end of its shutdown, with those signals that the
+// loop's options name and that nothing else in the process handles. A second signal ends the
+// process from its handler, since the loop may be the very thing that hangs.
 class interrupt_watch final : timer {
 public:
-    interrupt_watch(loop& at, fiber& main);
+    interrupt_watch(loop& home, fiber& main);
     interrupt_watch(const interrupt_watch&) = delete;
     interrupt_watch& operator=(const interrupt_watch&) = delete;
     ~interrupt_watch();
 
     // Before the shutdown: did the task end by the signal alone, or not end in time after it?
     bool ended_main() const noexcept;
-    // A signal that came when the task had ended well, during the shutdown.
+    // A signal that came during the shutdown, after the task had ended with success.
     bool came_too_late() const noexcept;
     std::exception_ptr error() const;
 
 private:
     void take(int number) noexcept;
-    void fire() noexcept override;  // the deadline of what the signal began
+    void fire() noexcept override;  // the deadline that the signal began
 
     loop& loop_;
     fiber& main_;

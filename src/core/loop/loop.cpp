@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The loop. One turn: up to 64 entries of the ready queue, then what other threads posted, then
-// timers that are due, then the driver, which waits if nothing is ready. A fiber that yields for
-// ever therefore starves neither timers nor sockets, and a turn costs no system call while work is
-// there.
+// The loop is a facade over its components (loop_state.hpp): the scheduler runs its turns, the
+// inbox takes what other threads send, the signal table what the kernel sends, the shutdown
+// sequence ends its tasks. What is here: how a run begins and ends, and the order in which a loop
+// closes.
 
+#include "core/debug/task_tree.hpp"
 #include "core/driver/driver_choice.hpp"
 #include "core/loop/interrupt_watch.hpp"
 #include "core/loop/loop_state.hpp"
-#include "core/runtime/fiber_extras.hpp"
+#include "core/loop/scheduled_call.hpp"
 
 #include <weir/detail/group_support.hpp>
 #include <weir/error.hpp>
@@ -18,34 +19,20 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir {
 
-using detail::loop_state;
-
 namespace {
-
-constexpr int resumptions_per_turn = 64;
 
 bool debug_by_environment() noexcept {
     const char* value = std::getenv("WEIR_DEBUG");
     return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-}  // namespace
-
-detail::loop_core::loop_core() noexcept
-    : id_([] {
-          static constinit std::atomic<std::uint32_t> last{0};
-          return last.fetch_add(1, std::memory_order_relaxed) + 1;
-      }()) {}
-
-loop::loop(loop_options options) : loop(detail::make_driver(options.driver), std::move(options)) {}
-
-loop::loop(std::unique_ptr<driver> custom, loop_options options)
-    : state_(std::make_unique<loop_state>()) {
-    if (custom == nullptr) {
+std::unique_ptr<driver> check_options(std::unique_ptr<driver> own, const loop_options& options) {
+    if (own == nullptr) {
         throw invalid_argument("loop: the driver is null");
     }
     if (options.shutdown_deadline < clock::duration::zero()) {
@@ -54,18 +41,47 @@ loop::loop(std::unique_ptr<driver> custom, loop_options options)
     if (options.slow_step < clock::duration::zero()) {
         throw invalid_argument("loop: slow_step is negative");
     }
-    state_->driver = custom.get();
-    state_->mail->driver = std::move(custom);
-    state_->thread = std::this_thread::get_id();
-    state_->slow_step = options.slow_step;
-    state_->shutdown_deadline = options.shutdown_deadline;
+    return own;
+}
+
+// Makes the loop the running one of this thread.
+class running_mark {
+public:
+    running_mark(loop& marked, const detail::thread_state*& thread) : state_(marked.state()) {
+        state_.is_running = true;
+        thread = &detail::this_thread;
+        detail::this_thread.loop = &marked;
+    }
+    running_mark(const running_mark&) = delete;
+    running_mark& operator=(const running_mark&) = delete;
+    ~running_mark() {
+        state_.is_running = false;
+        detail::this_thread.loop = nullptr;
+    }
+
+private:
+    detail::loop_state& state_;
+};
+
+void tell_shutdown_error(loop& of_run) noexcept {
+    of_run.tell({report_kind::shutdown,
+                 describe(std::current_exception()),
+                 std::current_exception(),
+                 {},
+                 {}});
+}
+
+}  // namespace
+
+loop::loop(loop_options options) : loop(detail::make_driver(options.driver), std::move(options)) {}
+
+loop::loop(std::unique_ptr<driver> custom, loop_options options)
+    : state_(std::make_unique<detail::loop_state>(
+          *this, ready_, check_options(std::move(custom), options), options)) {
     if (options.seed != 0) {
-        state_->exploration = std::make_unique<detail::explorer>(options.seed);
+        state_->turns.explore(options.seed);
     }
     on_report(std::move(options.on_report));
-    state_->signal_use = options.signals;
-    state_->dump_on_sigusr1 = options.dump_on_sigusr1.value_or(false);
-    state_->stop_marker.flags = detail::is_callback;
     debug_ = options.debug.value_or(debug_by_environment());
     root_ = detail::make_group(*this);
     root_->is_root = true;
@@ -75,11 +91,7 @@ loop::~loop() {
     try {
         close();
     } catch (...) {
-        tell({report_kind::shutdown,
-              describe(std::current_exception()),
-              std::current_exception(),
-              {},
-              {}});
+        tell_shutdown_error(*this);
         abandon_tasks();
     }
     detail::release_group(root_);
@@ -99,65 +111,15 @@ loop& loop::current() {
 bool loop::is_running() const noexcept {
     return state_->is_running;
 }
+
 bool loop::is_closed() const noexcept {
     return state_->is_closed;
-}
-driver& loop::get_driver() noexcept {
-    return *state_->driver;
-}
-
-loop_service* loop::find_service(const void* key) const {
-    check_thread("service");
-    for (const auto& [known, made] : state_->services) {
-        if (known == key) {
-            return made.get();
-        }
-    }
-    if (state_->is_closed) {
-        throw loop_error("service: the loop is closed");
-    }
-    return nullptr;
-}
-
-loop_service& loop::add_service(const void* key, std::unique_ptr<loop_service> made) {
-    return *state_->services.emplace_back(key, std::move(made)).second;
-}
-
-std::uint64_t loop::fresh_seed() noexcept {
-    // Multiples of an odd number are all different.
-    std::uint64_t seed = ++state_->seeds * 0xd1342543de82ef95U;
-    if (!state_->driver->is_simulated()) {
-        std::uint64_t entropy = 0;
-        if (::getentropy(&entropy, sizeof entropy) != 0) {
-            entropy = static_cast<std::uint64_t>(now().time_since_epoch().count());
-        }
-        seed ^= entropy;
-    }
-    return seed;
-}
-int loop::fd() const noexcept {
-    return state_->driver->fd();
-}
-void loop::set_slow_step(clock::duration limit) noexcept {
-    state_->slow_step = limit;
-}
-detail::start_options loop::start_options(const spawn_options& how,
-                                          const std::source_location& where) {
-    detail::start_options made = detail::to_start_options(how, *this);
-    made.created = where;
-    return made;
-}
-clock::time_point loop::now() noexcept {
-    return clock::time_point(clock::duration(state_->driver->now()));
-}
-clock::time_point clock::now() {
-    return weir::now();
 }
 
 // ---- running
 // -------------------------------------------------------------------------------------
 
-void loop::start() {
+void loop::check_can_run() const {
     if (state_->is_closed) {
         throw loop_error("the loop is closed");
     }
@@ -186,34 +148,32 @@ void loop::run_forever() {
 
 // True when the task has ended, false when stop() ended the run.
 bool loop::run_turns(const detail::fiber* main) {
-    start();
-    detail::running_mark mark(*this);
-    if (state_->stop_is_queued) {  // stopped before it ran: one turn over what is there, without
-                                   // waiting
-        forget_stop();
-        state_->driver->wait(0);
-        take_mail();
-        fire_timers();
-        stop();
+    check_can_run();
+    running_mark mark(*this, thread_);
+    detail::scheduler& turns = state_->turns;
+    if (turns.stop_is_requested()) {  // stopped before it ran: one turn that does not wait
+        turns.forget_stop();
+        turns.take_events();
+        turns.request_stop();
     }
     struct stop_is_for_this_run {
-        loop& run;
-        ~stop_is_for_this_run() { run.forget_stop(); }
-    } at_end{*this};
+        detail::scheduler& stopped;
+        ~stop_is_for_this_run() { stopped.forget_stop(); }
+    } at_end{turns};
     for (;;) {
-        work();
+        turns.work();
         if (main != nullptr && main->has(detail::is_done)) {
             return true;
         }
-        if (state_->stop_met) {
+        if (turns.stop_is_reached()) {
             return false;
         }
-        wait();
+        turns.wait();
     }
 }
 
-// Runs the task, then ends everything else. What run was called for goes before what the end
-// brings.
+// Runs the task, then ends everything else. The result of the task goes before errors of the
+// shutdown.
 void loop::run_and_shut_down(detail::fiber& main) {
     any_handle keep(main);
     std::exception_ptr failure;
@@ -232,11 +192,7 @@ void loop::run_and_shut_down(detail::fiber& main) {
         if (failure == nullptr && !main.has(detail::is_failed) && !main.has(detail::is_cancelled)) {
             throw;
         }
-        tell({report_kind::shutdown,
-              describe(std::current_exception()),
-              std::current_exception(),
-              {},
-              {}});
+        tell_shutdown_error(*this);
     }
     if (failure == nullptr && watch.came_too_late()) {
         failure = watch.error();
@@ -247,169 +203,241 @@ void loop::run_and_shut_down(detail::fiber& main) {
 }
 
 void loop::stop() noexcept {
-    if (!std::exchange(state_->stop_is_queued, true)) {
-        push(state_->stop_marker);
-    }
+    state_->turns.request_stop();
 }
 
-void loop::forget_stop() noexcept {
-    state_->stop_met = false;
-    if (!std::exchange(state_->stop_is_queued, false)) {
-        return;
-    }
-    detail::ready_item** place = &ready_head_;
-    while (*place != &state_->stop_marker) {
-        place = &(*place)->next;
-    }
-    take(place);
+int loop::fd() const noexcept {
+    return state_->mail->driver().fd();
 }
 
 bool loop::poll() {
-    start();
-    detail::running_mark mark(*this);
-    detail::inbox& mail = *state_->mail;
-    mail.is_sleeping.store(false, std::memory_order_relaxed);
-    state_->stop_met = false;  // there is no run to stop
-    state_->driver->wait(0);
-    work();
-    if (ready_head_ == nullptr && state_->driver->has_sources()) {
-        state_->driver->wait(0);  // what was begun now goes to the kernel before the host sleeps
-    }
-    if (ready_head_ != nullptr) {
-        return true;
-    }
-    // The host may sleep now: whoever posts after this look makes the descriptor readable.
-    mail.is_sleeping.store(true, std::memory_order_seq_cst);
-    return mail.posted.load(std::memory_order_seq_cst) != nullptr || mail.signals.load() != 0;
+    check_can_run();
+    running_mark mark(*this, thread_);
+    return state_->turns.poll();
 }
 
 std::optional<clock::time_point> loop::next_deadline() noexcept {
+    return state_->is_closed ? std::nullopt : state_->turns.next_deadline();
+}
+
+// ---- the end
+// -------------------------------------------------------------------------------------
+
+void loop::shutdown() {
     if (state_->is_closed) {
-        return std::nullopt;
-    }
-    if (ready_head_ != nullptr || state_->mail->has_mail()) {
-        return clock::time_point::min();
-    }
-    const std::int64_t deadline = state_->timers.next_deadline();
-    if (deadline == detail::timer_wheel::never) {
-        return std::nullopt;
-    }
-    return clock::time_point(clock::duration(deadline));
-}
-
-void loop::work() {
-    run_ready();
-    loop_state& state = *state_;
-    if (state.mail->has_mail()) [[unlikely]] {
-        take_mail();
-    }
-    if (!state.timers.empty()) {
-        fire_timers();
-    }
-}
-
-void loop::wait() {
-    if (ready_head_ == nullptr) {
-        wait_for_something();
-    } else if (state_->driver->has_sources()) {
-        state_->driver->wait(0);
-    }
-}
-
-void loop::run_ready() noexcept {
-    const bool plain = !debug_ && state_->exploration == nullptr;
-    int count = resumptions_per_turn;
-    while (count > 0 && ready_head_ != nullptr && !state_->stop_met) {
-        if (plain) [[likely]] {
-            count = run_fibers(count);
-            if (count == 0 || ready_head_ == nullptr) {
-                return;
-            }
-        }
-        detail::ready_item& item = pop();
-        if ((item.flags & detail::is_callback) != 0) {
-            run_callback(item);
-        } else if (debug_) {
-            step_watched(static_cast<detail::fiber&>(item));
-        } else {
-            step(static_cast<detail::fiber&>(item), step_budget());
-        }
-        --count;
-    }
-}
-
-unsigned loop::step_budget() noexcept {
-    return state_->exploration != nullptr ? state_->exploration->budget()
-                                          : detail::operations_per_step;
-}
-
-detail::ready_item& loop::pop() noexcept {
-    return state_->exploration != nullptr ? take(state_->exploration->choose(ready_head_))
-                                          : take(&ready_head_);
-}
-
-void loop::fire_timers() noexcept {
-    const std::int64_t now = state_->driver->now();
-    detail::explorer* const shuffle =
-        state_->exploration != nullptr && state_->exploration->shuffles()
-            ? state_->exploration.get()
-            : nullptr;
-    while (detail::timer* due = state_->timers.pop_due(now, shuffle)) {
-        due->fire();
-    }
-}
-
-void loop::wait_for_something() {
-    loop_state& state = *state_;
-    if (state.idle != nullptr && !state.mail->has_mail()) {
-        state.idle->nothing_is_ready();  // one at a time: it may make others ready
         return;
     }
-    const std::int64_t deadline = state.timers.next_deadline();
-    detail::inbox& mail = *state.mail;
-    if (state.driver->is_simulated() && deadline == detail::timer_wheel::never &&
-        mail.outside_work.load() == 0 && !mail.has_mail()) {
-        const std::string message =
-            "deadlock: no task is ready, no timer is armed, and nothing outside can wake one\n" +
-            dump_tasks();
-        if (debug_) {
-            tell({report_kind::deadlock, message, nullptr, {}, {}});
+    check_can_run();
+    try {
+        running_mark running(*this, thread_);
+        state_->shutdown.run();
+    } catch (...) {
+        abandon_tasks();
+        throw;
+    }
+    release_everything();
+}
+
+void loop::close() {
+    if (state_->is_closed) {
+        return;
+    }
+    if (state_->is_running) {
+        throw loop_error("close: the loop is running; stop() it first");
+    }
+    if (debug_) {
+        for (detail::fiber& each : root_->children) {
+            tell({report_kind::pending_destroyed,
+                  "a task had not ended when its loop was closed: " + detail::fiber_name(each),
+                  nullptr,
+                  any_handle(each),
+                  {}});
         }
-        throw deadlock(message);
     }
-    // Say that we sleep, then look once more: whoever posts after that look wakes us.
-    mail.is_sleeping.store(true, std::memory_order_seq_cst);
-    if (mail.posted.load(std::memory_order_seq_cst) == nullptr) {
-        // Simulated time must not run ahead of work that is done elsewhere in real time.
-        const bool for_outside = state.driver->is_simulated() && mail.outside_work.load() != 0;
-        state.driver->wait(for_outside ? driver::forever : deadline);
-    }
-    mail.is_sleeping.store(false, std::memory_order_relaxed);
-    if (mail.has_mail()) {
-        take_mail();
-    }
-    if (!state.timers.empty()) {
-        fire_timers();
+    if (root_->child_count > 0 || state_->shutdown.has_closables()) {
+        shutdown();
+    } else {
+        release_everything();
     }
 }
 
-// ---- timers, for operations
-// ----------------------------------------------------------------------
+void loop::abandon_tasks() noexcept {
+    if (!state_->is_closed) {
+        state_->shutdown.abandon();
+        release_everything();
+    }
+}
 
-void loop::arm(detail::timer& timer, clock::time_point when) noexcept {
-    state_->timers.arm(timer, when.time_since_epoch().count());
+void loop::release_everything() noexcept {
+    state_->is_closed = true;
+    state_->signals.close();
+    state_->turns.close();
+    root_->is_closed = true;
+    state_->services.close();
 }
-void loop::disarm(detail::timer& timer) noexcept {
-    state_->timers.disarm(timer);
+
+// ---- callbacks and tasks
+// -------------------------------------------------------------------------
+
+namespace {
+
+void check_callback(const loop& used, const detail::unique_function<void()>& callback,
+                    const char* what) {
+    if (!callback) {
+        throw invalid_argument(std::string(what) + ": the callback is empty");
+    }
+    if (used.is_closed()) {
+        throw loop_error(std::string(what) + ": the loop is closed");
+    }
+    used.check_thread(what);
 }
+
+// With one reference for the loop and one for the handle.
+detail::scheduled_call& make_call(loop& home, detail::unique_function<void()> callback,
+                                  clock::time_point when, const std::source_location& where) {
+    auto* call = new detail::scheduled_call(home, std::move(callback), where);
+    call->context = detail::snapshot_context(detail::current_context());
+    call->when = when;
+    call->references = 2;
+    return *call;
+}
+
+}  // namespace
+
+callback_handle loop::call_soon(detail::unique_function<void()> callback,
+                                std::source_location where) {
+    check_callback(*this, callback, "call_soon");
+    detail::scheduled_call& call = make_call(*this, std::move(callback), now(), where);
+    push(call);
+    return callback_handle(call);
+}
+
+callback_handle loop::call_at(clock::time_point when, detail::unique_function<void()> callback,
+                              std::source_location where) {
+    check_callback(*this, callback, "call_at");
+    detail::scheduled_call& call = make_call(*this, std::move(callback), when, where);
+    arm(call, when);
+    return callback_handle(call);
+}
+
+post_handle loop::post(detail::unique_function<void()> callback, std::source_location where) {
+    if (!callback) {
+        throw invalid_argument("post: the callback is empty");
+    }
+    const std::shared_ptr<detail::inbox> mail = state_->mail;  // the loop may go meanwhile
+    std::shared_ptr<detail::posted_call> call = detail::post(*mail, std::move(callback), where);
+    if (call == nullptr) {
+        throw loop_error("post: the loop is closed");
+    }
+    return post_handle(std::move(call));
+}
+
 std::shared_ptr<detail::inbox> loop::mail() const noexcept {
     return state_->mail;
 }
+
 void loop::expect_post() noexcept {
-    state_->mail->outside_work.fetch_add(1);
+    state_->mail->expect_post();
 }
+
 void loop::expected_post_came() noexcept {
-    state_->mail->outside_work.fetch_sub(1);
+    state_->mail->expected_post_came();
+}
+
+void loop::on_signal(int number, detail::unique_function<void()> callback,
+                     std::source_location where) {
+    check_callback(*this, callback, "on_signal");
+    state_->signals.set(number, std::move(callback), where);
+}
+
+bool loop::remove_signal(int number) noexcept {
+    return state_->signals.remove(number);
+}
+
+detail::start_options loop::start_options(const spawn_options& options,
+                                          const std::source_location& where) {
+    detail::start_options made = detail::to_start_options(options, *this);
+    made.created = where;
+    return made;
+}
+
+std::vector<any_handle> loop::all_tasks() {
+    check_thread("all_tasks");
+    return detail::list_tasks(*root_);
+}
+
+std::string loop::dump_tasks() {
+    check_thread("dump_tasks");
+    return detail::describe_tasks(*root_);
+}
+
+std::vector<any_handle> all_tasks() {
+    return loop::current().all_tasks();
+}
+
+std::string dump_tasks() {
+    return loop::current().dump_tasks();
+}
+
+// ---- time, reports, services
+// ---------------------------------------------------------------------
+
+clock::time_point loop::now() noexcept {
+    return state_->turns.now();
+}
+
+clock::time_point clock::now() {
+    return weir::now();
+}
+
+void loop::arm(detail::timer& timer, clock::time_point when) noexcept {
+    state_->turns.timers().arm(timer, when.time_since_epoch().count());
+}
+
+void loop::disarm(detail::timer& timer) noexcept {
+    state_->turns.timers().disarm(timer);
+}
+
+void loop::on_report(report_handler handler) {
+    state_->reports.set_handler(std::move(handler));
+}
+
+void loop::tell(report about) noexcept {
+    state_->reports.tell(std::move(about));
+}
+
+void loop::set_slow_step(clock::duration limit) noexcept {
+    state_->turns.set_slow_step(limit);
+}
+
+driver& loop::get_driver() noexcept {
+    return state_->mail->driver();
+}
+
+std::uint64_t loop::fresh_seed() noexcept {
+    // Multiples of an odd number are all different.
+    std::uint64_t seed = ++state_->seeds * 0xd1342543de82ef95U;
+    if (!get_driver().is_simulated()) {
+        std::uint64_t entropy = 0;
+        if (::getentropy(&entropy, sizeof entropy) != 0) {
+            entropy = static_cast<std::uint64_t>(now().time_since_epoch().count());
+        }
+        seed ^= entropy;
+    }
+    return seed;
+}
+
+loop_service* loop::find_service(const void* key) const {
+    check_thread("service");
+    loop_service* const found = state_->services.find(key);
+    if (found == nullptr && state_->is_closed) {
+        throw loop_error("service: the loop is closed");
+    }
+    return found;
+}
+
+loop_service& loop::add_service(const void* key, std::unique_ptr<loop_service> made) {
+    return state_->services.add(key, std::move(made));
 }
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A sleep is a timer inside the frame that sleeps: armed on the wheel, disarmed at once by a stop.
 
+#include <weir/error.hpp>
 #include <weir/time.hpp>
 
 namespace weir::detail {
@@ -23,6 +24,10 @@ bool sleep_operation::cancel() noexcept {
 
 void sleep_operation::disarm() noexcept {
     static_cast<loop&>(waiter().home()).disarm(*this);
+}
+
+void throw_not_a_number() {
+    throw invalid_argument("a duration is not a number (NaN)");
 }
 
 }  // namespace weir::detail

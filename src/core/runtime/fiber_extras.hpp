@@ -2,7 +2,7 @@
 // What few fibers have, kept out of the fiber block.
 #pragma once
 
-#include <weir/base/unique_function.hpp>
+#include <weir/detail/done_callbacks.hpp>
 #include <weir/detail/fiber.hpp>
 
 #include <cstdint>
@@ -17,19 +17,12 @@ namespace weir::detail {
 
 struct context_values;
 
-struct done_callback {
-    std::uint64_t id;
-    unique_function<void(fiber&)> run;
-    context_values* context;  // task-local values at registration; owned
-    std::source_location registered;
-};
-
 struct fiber_extras {
     std::string name;
     std::uint64_t number = 0;           // of a generated name; 0: none yet
     std::string reason;                 // of the latest stop request
     std::exception_ptr injected_error;  // to be thrown where a stop destroyed the callee
-    std::vector<done_callback> callbacks;
+    done_callbacks<fiber> callbacks;
     context_values* context = nullptr;  // task-local values; owned
     std::unique_ptr<std::stop_source> stop_source;
     std::source_location created;

@@ -201,7 +201,7 @@ void slot_line::refuse_too_large() noexcept {
         for (bool is_last = false; !is_last;) {
             auto& waiting = static_cast<slot_wait&>(wait_list::at(*each));
             is_last = each == last;
-            each = each->next;
+            each = each->next();
             if (waiting.weight_ > limit_for(waiting.level_)) {
                 waiting.refuse(refusal_for(waiting.weight_, waiting.level_));
             }

@@ -6,7 +6,8 @@
 // connect after a failure. When nothing can, none is armed. It may fire too early, because what it
 // was armed for has happened otherwise meanwhile; then it is armed anew.
 
-#include <weir/base/loop_support.hpp>
+#include "base/source_place.hpp"
+
 #include <weir/flow/detail/pool_work.hpp>
 #include <weir/loop.hpp>
 

@@ -21,7 +21,7 @@ std::unique_ptr<driver> make_uring_driver() {
 
 #else
 
-#include "core/driver/wait_pacing.hpp"
+#include "base/wait_pacing.hpp"
 #include "io/engine/uring_engine.hpp"
 #include "io/engine/uring_ring.hpp"
 #include "io/engine/uring_watches.hpp"

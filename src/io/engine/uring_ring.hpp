@@ -2,7 +2,7 @@
 // The ring: submission entries, completions, and the system call between them.
 #pragma once
 
-#include "core/driver/brief_spin.hpp"
+#include "base/brief_spin.hpp"
 
 #include <liburing.h>
 

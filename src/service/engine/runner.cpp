@@ -5,7 +5,7 @@
 
 #include "service/engine/runner.hpp"
 
-#include "core/debug/fiber_namer.hpp"
+#include "base/fiber_namer.hpp"
 
 #include <weir/error.hpp>
 

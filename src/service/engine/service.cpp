@@ -19,8 +19,8 @@
 // takes longer than drain_limit, or until a second stop, is stopped and returned to the store. Only
 // then do the components end, the leases are released, and the stop goes on.
 
+#include "base/fiber_namer.hpp"
 #include "base/option_checks.hpp"
-#include "core/debug/fiber_namer.hpp"
 #include "service/engine/claimer.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"

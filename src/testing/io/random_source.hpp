@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The chance of simulated networks and fault proxies.
+// The random decisions of simulated networks and fault proxies.
 #pragma once
 
+#include <weir/base/random.hpp>
 #include <weir/clock.hpp>
 
 #include <cstdint>
 
 namespace weir::testing::sim {
 
-// Small, and the same numbers on every machine.
 class random_source {
 public:
-    explicit random_source(std::uint64_t seed) noexcept : state_(seed) {}
-    std::uint64_t next() noexcept {
-        state_ += 0x9e3779b97f4a7c15U;
-        std::uint64_t mixed = state_;
-        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
-        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-        return mixed ^ (mixed >> 31);
+    explicit random_source(std::uint64_t seed) noexcept : source_(seed) {}
+    std::uint64_t next() noexcept { return source_.next(); }
+    std::uint64_t below(std::uint64_t end) noexcept {
+        return end == 0 ? 0 : source_.next_below(end);
     }
-    std::uint64_t below(std::uint64_t end) noexcept { return end == 0 ? 0 : next() % end; }
-    // Draws only where there is something to decide, so that turning a fault off changes nothing
-    // else.
-    bool chance(double of) noexcept {
-        return of > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < of;
+    // True with this probability. Draws a number only if the probability is not 0, so that turning a
+    // fault off changes nothing else.
+    bool chance(double probability) noexcept {
+        return probability > 0 && source_.next_fraction() < probability;
     }
     clock::duration up_to(clock::duration most) noexcept {
         return clock::duration(
@@ -31,7 +27,7 @@ public:
     }
 
 private:
-    std::uint64_t state_;
+    weir::detail::random_source source_;
 };
 
 }  // namespace weir::testing::sim

@@ -6,6 +6,7 @@
 
 #include "testing/kit/session.hpp"
 
+#include "base/source_place.hpp"
 #include "core/loop/loop_state.hpp"
 #include "core/runtime/fiber_extras.hpp"
 
@@ -113,8 +114,7 @@ void session::run(const test_body& body) {
 }
 
 void session::run_on(loop& fresh, const test_body& body) {
-    fresh.state().exploration = std::make_unique<weir::detail::explorer>(seed_);
-    explores_ = fresh.state().exploration.get();
+    explores_ = &fresh.state().turns.explore(seed_);
     schedule_name_ = explores_->name();
     watch_steps(fresh, *explores_);
     try {

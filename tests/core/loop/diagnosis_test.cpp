@@ -2,9 +2,9 @@
 // The task tree, the names in it, and what debug mode reports. By itself, not united with others
 // (tests/unite.cmake): the namespace that makes is seen in the names.
 
+#include "base/source_place.hpp"
 #include <support/loops.hpp>
 
-#include <weir/base/loop_support.hpp>
 #include <weir/testing/testing.hpp>
 
 #include <source_location>

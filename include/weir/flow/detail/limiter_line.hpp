@@ -134,7 +134,7 @@ protected:
             if (holds(at(*each))) {
                 return &at(*each);
             }
-            each = each->next;
+            each = each->next();
         }
         return nullptr;
     }
@@ -146,7 +146,7 @@ protected:
         wait_link* each = &line_.first_waiting();
         for (std::size_t left = waiting_; left > 0 && !(found && just_one); --left) {
             limiter_waiter& waiting = at(*each);
-            each = each->next;
+            each = each->next();
             if (holds(waiting)) {
                 refuse(waiting, {refusal_reason::wait_too_long, {}});
                 found = true;

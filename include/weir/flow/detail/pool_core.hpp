@@ -3,7 +3,7 @@
 // lent, and what has to be done next. src/flow/pool.cpp says how it works.
 #pragma once
 
-#include <weir/base/loop_support.hpp>
+#include <weir/base/closable.hpp>
 #include <weir/base/timer_wheel.hpp>
 #include <weir/flow/decision/random.hpp>
 #include <weir/flow/detail/pool_entry.hpp>

@@ -36,40 +36,32 @@ protected:
 // A list that counts.
 class pool_list {
 public:
-    pool_list() noexcept : ends_{&ends_, &ends_} {}
-    pool_list(const pool_list&) = delete;
-    pool_list& operator=(const pool_list&) = delete;
-
     bool empty() const noexcept { return count_ == 0; }
     std::size_t size() const noexcept { return count_; }
-    pool_entry& front() noexcept { return static_cast<pool_entry&>(*ends_.next); }
-    pool_entry& back() noexcept { return static_cast<pool_entry&>(*ends_.previous); }
-    void push_back(pool_entry& last) noexcept { insert(last, *ends_.previous); }
-    void push_front(pool_entry& first) noexcept { insert(first, ends_); }
+    pool_entry& front() noexcept { return entries_.front(); }
+    pool_entry& back() noexcept { return entries_.back(); }
+    void push_back(pool_entry& last) noexcept {
+        entries_.push_back(last);
+        ++count_;
+    }
+    void push_front(pool_entry& first) noexcept {
+        entries_.push_front(first);
+        ++count_;
+    }
     void remove(pool_entry& gone) noexcept {
-        gone.previous->next = gone.next;
-        gone.next->previous = gone.previous;
+        entries_.remove(gone);
         --count_;
     }
     // The visitor may remove the entry that it is given, and no other.
     template <class Visitor>
     void each(Visitor visit) {
-        for (wait_link *at = ends_.next, *next = nullptr; at != &ends_; at = next) {
-            next = at->next;
-            visit(static_cast<pool_entry&>(*at));
+        for (auto at = entries_.begin(); at != entries_.end();) {
+            visit(*at++);
         }
     }
 
 private:
-    void insert(pool_entry& added, wait_link& after) noexcept {
-        added.previous = &after;
-        added.next = after.next;
-        after.next->previous = &added;
-        after.next = &added;
-        ++count_;
-    }
-
-    wait_link ends_;
+    intrusive_list<pool_entry> entries_;
     std::size_t count_ = 0;
 };
 

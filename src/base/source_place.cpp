@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The compilers' names for functions, made readable. GCC calls the body of a coroutine
 // "void ns::f(ns::f(int)::_ZN2ns1fEi.Frame*)" and a lambda "<lambda(int)>", clang the one "R
-// ns::f(int)" and the other "(anonymous class)::operator()". People write ns::f and <lambda>. What
-// goes: the return type, parameters wherever they stand, qualifiers, template bindings, and unnamed
-// namespaces.
+// ns::f(int)" and the other "(anonymous class)::operator()". People write ns::f and <lambda>. The
+// return type, parameters wherever they stand, qualifiers, template bindings and unnamed namespaces
+// are removed.
 
-#include <weir/base/loop_support.hpp>
+#include "base/source_place.hpp"
 
 namespace weir::detail {
 
@@ -96,6 +96,10 @@ std::string plain_function_name(const char* decorated) {
         }
     }
     return name;
+}
+
+std::string describe_place(const std::source_location& where) {
+    return std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
 
 }  // namespace weir::detail

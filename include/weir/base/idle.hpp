@@ -3,22 +3,18 @@
 // on.
 #pragma once
 
-#include <weir/awaitable.hpp>
+#include <weir/base/wait_list.hpp>
 
 namespace weir::detail {
 
-class idle_operation final : public operation {
+// The loop completes the operations that wait one at a time, when it would otherwise sleep or move
+// simulated time.
+class idle_operation final : public listed_operation {
 public:
     bool start() noexcept override;
     bool cancel() noexcept override;
     const char* name() const noexcept override { return "idle"; }
     void resume() const noexcept {}
-
-    // From the loop, to the first that waits: lets it go on.
-    void nothing_is_ready() noexcept;
-
-private:
-    idle_operation* next_ = nullptr;
 };
 
 }  // namespace weir::detail

@@ -2,7 +2,7 @@
 // A look around before going to sleep.
 #pragma once
 
-#include "core/driver/wait_pacing.hpp"
+#include "base/wait_pacing.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The trampoline: how the loop runs a fiber.
+//
+// A step resumes the innermost coroutine and then keeps going as long as there is something to do
+// without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a
+// stop walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
+
+#include <weir/awaitable.hpp>
+#include <weir/detail/cleanup.hpp>
+#include <weir/detail/loop_core.hpp>
+#include <weir/error.hpp>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace weir {
+
+bool suspend_before_start(operation& leaf, detail::fiber& on) noexcept {
+    if (!on.has(detail::stop_pending)) {
+        on.leaf = &leaf;
+        on.raise(detail::restart_leaf);
+    }
+    on.home().push(on);
+    return true;
+}
+
+}  // namespace weir
+
+namespace weir::detail {
+
+namespace {
+
+// A stop is due, or an operation has yet to start.
+next_step unusual_entry(fiber& ready) noexcept {
+    operation* postponed = nullptr;
+    if (ready.has(restart_leaf)) {
+        ready.clear(restart_leaf);
+        postponed = std::exchange(ready.leaf, nullptr);
+    }
+    if (ready.has(keeps_result)) {
+        ready.clear(keeps_result);
+    } else if (ready.has(stop_pending)) {
+        ready.clear(is_interrupted);
+        return next_step::walk_on();
+    }
+    if (postponed != nullptr && !postponed->ready()) {
+        if (ready.has(stop_pending)) {
+            return next_step::walk_on();  // the operation itself requested it
+        }
+        ready.leaf = postponed;
+        if (postponed->start()) {
+            return next_step::suspended();
+        }
+        ready.leaf = nullptr;
+    }
+    return ready.top->turn();
+}
+
+// Leaves this_thread.running as it is: the callers reset it when they are through.
+inline void step_on(fiber& ready, thread_state& thread, unsigned budget) noexcept {
+    thread.running = &ready;
+    thread.budget = budget;
+    next_step next = next_step::suspended();
+    constexpr std::uint16_t unusual = stop_pending | restart_leaf | keeps_result;
+    if ((ready.flags & unusual) != 0) [[unlikely]] {
+        next = unusual_entry(ready);
+    } else {
+        next = ready.top->turn();
+    }
+    while (!next.is_suspended()) {
+        if (next.is_coroutine()) [[likely]] {
+            thread.next = nullptr;
+            std::coroutine_handle<>::from_address(next.word()).resume();
+            next = next_step::from_word(thread.next);
+        } else if (next.is_walk()) {
+            next = run_walk(ready);
+        } else {
+            boundary& top = static_cast<boundary&>(*ready.top);
+            next = top.table().advance(top, ready);
+        }
+    }
+}
+
+}  // namespace
+
+void loop_core::step(fiber& ready, unsigned budget) noexcept {
+    step_on(ready, this_thread, budget);
+    this_thread.running = nullptr;
+}
+
+int loop_core::run_fibers(int count) noexcept {
+    thread_state& thread = this_thread;
+    while (count > 0 && !ready_.empty() && (ready_.front().flags & is_callback) == 0) {
+        step_on(static_cast<fiber&>(ready_.pop()), thread, operations_per_step);
+        --count;
+    }
+    thread.running = nullptr;
+    return count;
+}
+
+loop_core::loop_core() noexcept
+    : thread_(&this_thread), id_([] {
+          static constinit std::atomic<std::uint32_t> last{0};
+          return last.fetch_add(1, std::memory_order_relaxed) + 1;
+      }()) {}
+
+void loop_core::check_thread_slow(const char* what) const {
+    if (thread_ != &this_thread) {
+        throw wrong_thread(
+            std::string(what) +
+            ": called on a thread that does not run this loop; use loop.post or loop.submit");
+    }
+}
+
+void loop_core::check_wake_slow() const {
+    check_thread_slow("waking a task");
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What handles say that cannot be used, and who is running.
+
+#include "core/runtime/fiber_extras.hpp"
+
+#include <weir/error.hpp>
+#include <weir/handle.hpp>
+
+namespace weir {
+
+any_handle current_task() noexcept {
+    detail::fiber* running = detail::this_thread.running;
+    return running != nullptr ? any_handle(*running) : any_handle();
+}
+
+void any_handle::set_name(std::string_view name) const {
+    checked().extra().name = name;
+}
+
+namespace detail {
+
+void throw_cancelled(const fiber& ended) {
+    throw cancelled(stop_reason(ended));
+}
+
+void throw_not_done(const fiber& unfinished, const char* what) {
+    throw invalid_state(std::string(what) + " of task " +
+                        fiber_name(const_cast<fiber&>(unfinished)) +
+                        ": it has not ended yet; co_await the handle");
+}
+
+void throw_empty_handle() {
+    throw invalid_state("the handle is empty");
+}
+
+}  // namespace detail
+}  // namespace weir
