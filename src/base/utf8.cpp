@@ -38,4 +38,17 @@ bool utf8_check::feed(std::span<const std::byte> piece) noexcept {
     return is_valid_;
 }
 
+std::size_t utf8_character_size(std::string_view text) noexcept {
+    utf8_check check;
+    for (std::size_t size = 1; size <= text.size(); ++size) {
+        if (!check.feed(std::as_bytes(std::span(text.substr(size - 1, 1))))) {
+            return 0;
+        }
+        if (check.is_complete()) {
+            return size;
+        }
+    }
+    return 0;
+}
+
 }  // namespace weir::base

@@ -31,4 +31,7 @@ inline bool is_utf8(std::string_view text) noexcept {
     return check.feed(std::as_bytes(std::span(text))) && check.is_complete();
 }
 
+// The number of bytes of the text's first character; 0 if the text does not begin with UTF-8.
+std::size_t utf8_character_size(std::string_view text) noexcept;
+
 }  // namespace weir::base

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Where something is on the web: an http, https, ws or wss URL, in its one normal form.
+// An http, https, ws or wss URL in its normal form.
 //
 //     auto page = weir::http::url::parse("HTTPS://Example.com:443/a/../b?q=1#top");
 //     page.text();                      // 'https://example.com/b?q=1#top'
 //     page.resolve("../c").text();      // 'https://example.com/c': links and redirects
 //
-// libcurl's URL functions take it apart, so that what checks a URL and what follows it agree on
-// what it means. On top of them:
+// libcurl's URL functions take the text apart, so that code that checks a URL and the client that
+// requests it agree on what it means. On top of them:
 // - the host has one spelling: lower case, percent-encoding undone, names in other scripts as
 //   'xn--...', IPv6 addresses as RFC 5952 writes them, and IPv4 addresses dotted, however they were
 //   written: 'http://0x7f.1', 'http://2130706433' and 'http://127.0.0.1.' are all
 //   'http://127.0.0.1/';
-// - what parsers are known to disagree about is refused: blanks and control characters, a backslash
-// before the path, hosts that end in a number but are no address, port 0, other than two slashes;
-// - what does not belong in a URL ('"', '<', '>', '^', '`', '{', '|', '}', letters outside ASCII)
-//   is percent-encoded, and a fragment or query that is empty is none.
+// - text that parsers are known to disagree about is invalid: spaces and control characters, a
+//   backslash before the path, hosts that end in a number but are not an address, port 0, and
+//   anything but two slashes after the scheme;
+// - characters that do not belong in a URL ('"', '<', '>', '^', '`', '{', '|', '}', letters outside
+//   ASCII) are percent-encoded, and an empty fragment or query is the same as none.
 #pragma once
 
 #include <weir/io/address.hpp>
@@ -26,91 +27,103 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir::http {
 
 class query_parameters;
 
-// One string and where its parts lie. Views are valid as long as the object is unchanged.
+namespace detail {
+
+// Offsets of the parts in the text of a URL.
+struct url_parts {
+    std::uint16_t scheme_end = 0;
+    std::uint16_t host_begin = 0;  // of the brackets, if it has them
+    std::uint16_t host_end = 0;
+    std::uint16_t path_begin = 0;
+    std::uint16_t path_end = 0;
+    std::uint16_t query_end = 0;
+    std::uint16_t port = 0;
+    bool is_ip_literal = false;
+};
+
+}  // namespace detail
+
+// One string and the offsets of its parts. Views are valid as long as the object is unchanged.
 class url {
 public:
-    // In bytes, as given and as written. Longer ones are refused.
+    // In bytes, as given and in normal form. Longer ones are invalid.
     static constexpr std::size_t max_size = 8192;
 
-    // None: all parts are empty.
+    // No URL: all parts are empty.
     url() noexcept = default;
-    // Throws invalid_argument with the text, less its password, and what is wrong with it.
+    // Throws invalid_argument with the text, without its password, and the reason.
     static url parse(std::string_view text);
-    // The same without an error, for links by the thousand, many of which are no such URLs.
+    // None if it is invalid: for links, many of which are not such URLs.
     static std::optional<url> try_parse(std::string_view text);
 
-    // What a reference found at this URL leads to, as RFC 3986 section 5 has it. Blanks inside the
-    // reference, which are common in documents and in Location, become '%20'. Throws as parse does.
+    // The URL that a reference found at this URL leads to, by RFC 3986 section 5. Spaces inside the
+    // reference, which are common in documents and in Location, become '%20'. Throws as parse()
+    // does.
     url resolve(std::string_view reference) const;
     std::optional<url> try_resolve(std::string_view reference) const;
 
     bool empty() const noexcept { return text_.empty(); }
     const std::string& text() const noexcept { return text_; }
-    std::string_view scheme() const noexcept { return part(0, scheme_end_); }
+    std::string_view scheme() const noexcept { return part(0, parts_.scheme_end); }
     bool is_secure() const noexcept;  // https or wss
-    bool has_credentials() const noexcept { return host_begin_ > scheme_end_ + 3; }
+    bool has_credentials() const noexcept { return parts_.host_begin > parts_.scheme_end + 3; }
     std::string user() const;      // decoded
     std::string password() const;  // decoded
     // Without the brackets of an IPv6 address.
     std::string_view host() const noexcept;
-    std::uint16_t port() const noexcept { return port_; }
+    std::uint16_t port() const noexcept { return parts_.port; }
     bool has_default_port() const noexcept;
     // As in the header Host: 'example.com', 'example.com:8080', '[::1]:8080'.
-    std::string_view authority() const noexcept { return part(host_begin_, path_begin_); }
-    std::string_view path() const noexcept { return part(path_begin_, path_end_); }
+    std::string_view authority() const noexcept {
+        return part(parts_.host_begin, parts_.path_begin);
+    }
+    std::string_view path() const noexcept { return part(parts_.path_begin, parts_.path_end); }
     std::string_view query() const noexcept;     // without the '?'
     std::string_view fragment() const noexcept;  // without the '#'
-    // Path and query: what the first line of a request asks for.
-    std::string_view target() const noexcept { return part(path_begin_, query_end_); }
-    // 'https://example.com', 'http://example.com:8080': who it is that answers.
+    // Path and query, as in the first line of a request.
+    std::string_view target() const noexcept { return part(parts_.path_begin, parts_.query_end); }
+    // 'https://example.com', 'http://example.com:8080'.
     std::string origin() const;
 
-    // The host, if it is an address, with the port.
+    // Host and port, if the host is an address.
     std::optional<io::address> address() const;
-    bool is_ip_literal() const noexcept { return is_ip_literal_; }
+    bool is_ip_literal() const noexcept { return parts_.is_ip_literal; }
 
     url without_credentials() const;
     url without_fragment() const;
-    url with_query(std::string_view query) const;  // encoded already; empty: none
+    url with_query(std::string_view query) const;  // already encoded; empty: none
     url with_query(const query_parameters& query) const;
 
     friend bool operator==(const url& a, const url& b) noexcept { return a.text_ == b.text_; }
     friend std::ostream& operator<<(std::ostream& out,
-                                    const url& shown);  // its text, less its password
+                                    const url& shown);  // without the password
 
 private:
-    friend struct url_parser;
-
+    url(std::string text, const detail::url_parts& parts) noexcept
+        : text_(std::move(text)), parts_(parts) {}
     std::string_view part(std::size_t begin, std::size_t end) const noexcept {
         return std::string_view(text_).substr(begin, end - begin);
     }
-    std::string referred(std::string_view reference) const;
+    std::string resolved_text(std::string_view reference) const;
 
     std::string text_;
-    std::uint16_t scheme_end_ = 0;
-    std::uint16_t host_begin_ = 0;  // of the brackets, if it has them
-    std::uint16_t host_end_ = 0;
-    std::uint16_t path_begin_ = 0;
-    std::uint16_t path_end_ = 0;
-    std::uint16_t query_end_ = 0;
-    std::uint16_t port_ = 0;
-    bool is_ip_literal_ = false;
+    detail::url_parts parts_;
 };
 
-// The text of a URL, or of what was meant to be one, with '***' for a password: for logs and
-// messages.
+// The text of a URL, valid or not, with '***' for a password: for logs and messages.
 std::string without_password(std::string_view text);
 
 }  // namespace weir::http
 
 template <>
 struct std::hash<weir::http::url> {
-    std::size_t operator()(const weir::http::url& of) const noexcept {
-        return std::hash<std::string>()(of.text());
+    std::size_t operator()(const weir::http::url& url) const noexcept {
+        return std::hash<std::string>()(url.text());
     }
 };

@@ -2,8 +2,9 @@
 // The whole body is read, within the limits, and parsed at once: a value that is half there is of
 // no use.
 
+#include "base/json_text.hpp"
+#include "base/quoted.hpp"
 #include "http/json/json_builder.hpp"
-#include "http/json/json_text.hpp"
 
 #include <weir/http/json.hpp>
 #include <weir/http/media_type.hpp>
@@ -11,8 +12,6 @@
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <new>
 #include <utility>
@@ -32,10 +31,9 @@ std::string place_of(std::string_view text, std::size_t at) {
     return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-// What a client sent, in a message: not all of it.
-std::string shown(std::string_view text) {
-    constexpr std::size_t longest = 60;
-    return "'" + std::string(text.substr(0, longest)) + (text.size() > longest ? "...'" : "'");
+// A name that a client sent, as part of a message.
+std::string shown(std::string_view name) {
+    return base::quoted(name, 60);
 }
 
 std::string reason_of(const bj::error_code& error, const detail::json_builder& builder,
@@ -71,20 +69,11 @@ void append_double(std::string& to, double number) {
         to += "null";
         return;
     }
-    std::array<char, 32> digits;
-    const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
-    to += text;
-    if (text.find_first_of(".e") == std::string_view::npos) {
+    const std::size_t begin = to.size();
+    base::append_number(to, number);
+    if (to.find_first_of(".e", begin) == std::string::npos) {
         to += ".0";
     }
-}
-
-template <class Integer>
-void append_integer(std::string& to, Integer number) {
-    std::array<char, 24> digits;
-    to.append(digits.data(),
-              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
 void append_json(std::string& to, const bj::value& value) {
@@ -96,16 +85,16 @@ void append_json(std::string& to, const bj::value& value) {
             to += value.get_bool() ? "true" : "false";
             break;
         case bj::kind::int64:
-            append_integer(to, value.get_int64());
+            base::append_number(to, value.get_int64());
             break;
         case bj::kind::uint64:
-            append_integer(to, value.get_uint64());
+            base::append_number(to, value.get_uint64());
             break;
         case bj::kind::double_:
             append_double(to, value.get_double());
             break;
         case bj::kind::string:
-            detail::append_json_string(to, value.get_string());
+            base::append_json_string(to, value.get_string());
             break;
         case bj::kind::array: {
             char before = '[';
@@ -120,7 +109,7 @@ void append_json(std::string& to, const bj::value& value) {
             char before = '{';
             for (const bj::key_value_pair& each : value.get_object()) {
                 to += std::exchange(before, ',');
-                detail::append_json_string(to, each.key());
+                base::append_json_string(to, each.key());
                 to += ':';
                 append_json(to, each.value());
             }

@@ -2,7 +2,7 @@
 // The members are kept as JSON and joined when the document is asked for. What was thrown is told
 // apart by its type, inside groups as well; what is not known says nothing but 500.
 
-#include "http/json/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/problem.hpp>
@@ -22,7 +22,7 @@ void append_member(std::string& to, std::string_view name, std::string_view json
     if (to.size() > 1) {
         to += ',';
     }
-    detail::append_json_string(to, name);
+    base::append_json_string(to, name);
     to += ':';
     to += json;
 }
@@ -30,7 +30,7 @@ void append_member(std::string& to, std::string_view name, std::string_view json
 void append_text(std::string& to, std::string_view name, std::string_view text) {
     if (!text.empty()) {
         append_member(to, name, "");
-        detail::append_json_string(to, text);
+        base::append_json_string(to, text);
     }
 }
 
@@ -79,7 +79,7 @@ problem_details& problem_details::instance(std::string_view uri) {
 
 problem_details& problem_details::member(std::string_view name, std::string_view text) {
     std::string json;
-    detail::append_json_string(json, text);
+    base::append_json_string(json, text);
     return json_member(name, json);
 }
 

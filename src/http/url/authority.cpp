@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stricter than RFC 3986, whose registered names may also have %-escapes, commas and the like: no
-// host that resolves has them, and those who split lists or unescape would see another host.
+// Stricter than RFC 3986, whose registered names may also contain %-escapes, commas and the like. No
+// name that resolves contains them, and code that splits lists or unescapes would see another host.
 
 #include "http/url/authority.hpp"
 
@@ -24,12 +24,12 @@ bool is_authority(std::string_view text, bool needs_port) noexcept {
         }
     } else {
         host = text.substr(0, text.find(':'));
-        const bool is_good = std::all_of(host.begin(), host.end(), [](char each) {
+        const bool is_name = std::all_of(host.begin(), host.end(), [](char each) {
             const char lower = static_cast<char>(each | 0x20);
             return (lower >= 'a' && lower <= 'z') || base::is_decimal(each) || each == '-' ||
                    each == '.' || each == '_' || each == '~';
         });
-        if (host.empty() || !is_good) {
+        if (host.empty() || !is_name) {
             return false;
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What can be done with a URL that has been read. Changing one writes the new text and reads it
-// again: there is one place that knows what a URL looks like.
+// Changing a URL writes the new text and parses it again: only url_parser knows the normal form.
 
 #include "base/quoted.hpp"
+#include "http/url/url_parser.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/percent.hpp>
@@ -18,13 +18,22 @@ namespace {
 
 constexpr std::size_t none = std::string_view::npos;
 
-// RFC 3986 section 3.1: a colon before anything else that could end it.
-bool has_scheme(std::string_view reference) noexcept {
-    const std::size_t colon = reference.find_first_of(":/?#");
-    return colon != none && colon > 0 && reference[colon] == ':';
+}  // namespace
+
+url url::parse(std::string_view text) {
+    detail::url_parser parser;
+    if (!parser.parse(text)) {
+        throw invalid_argument(base::quoted(without_password(text)) +
+                               " is not a valid URL: " + parser.reason());
+    }
+    return {std::move(parser.text()), parser.parts()};
 }
 
-}  // namespace
+std::optional<url> url::try_parse(std::string_view text) {
+    detail::url_parser parser;
+    return parser.parse(text) ? std::optional(url(std::move(parser.text()), parser.parts()))
+                              : std::nullopt;
+}
 
 bool url::is_secure() const noexcept {
     return scheme() == "https" || scheme() == "wss";
@@ -34,30 +43,36 @@ std::string url::user() const {
     if (!has_credentials()) {
         return {};
     }
-    const std::string_view both = part(scheme_end_ + 3u, host_begin_ - 1u);
-    return percent_decode(both.substr(0, both.find(':')));
+    const std::string_view credentials = part(parts_.scheme_end + 3u, parts_.host_begin - 1u);
+    return percent_decode(credentials.substr(0, credentials.find(':')));
 }
 
 std::string url::password() const {
     if (!has_credentials()) {
         return {};
     }
-    const std::string_view both = part(scheme_end_ + 3u, host_begin_ - 1u);
-    const std::size_t colon = both.find(':');
-    return colon == none ? std::string() : percent_decode(both.substr(colon + 1));
+    const std::string_view credentials = part(parts_.scheme_end + 3u, parts_.host_begin - 1u);
+    const std::size_t colon = credentials.find(':');
+    return colon == none ? std::string() : percent_decode(credentials.substr(colon + 1));
 }
 
 std::string_view url::host() const noexcept {
-    const std::string_view written = part(host_begin_, host_end_);
+    const std::string_view written = part(parts_.host_begin, parts_.host_end);
     return written.starts_with('[') ? written.substr(1, written.size() - 2) : written;
 }
 
 std::string_view url::query() const noexcept {
-    return query_end_ == path_end_ ? std::string_view() : part(path_end_ + 1u, query_end_);
+    return parts_.query_end == parts_.path_end ? std::string_view()
+                                               : part(parts_.path_end + 1u, parts_.query_end);
 }
 
 std::string_view url::fragment() const noexcept {
-    return query_end_ == text_.size() ? std::string_view() : part(query_end_ + 1u, text_.size());
+    return parts_.query_end == text_.size() ? std::string_view()
+                                            : part(parts_.query_end + 1u, text_.size());
+}
+
+bool url::has_default_port() const noexcept {
+    return parts_.port == detail::default_port(scheme());
 }
 
 std::string url::origin() const {
@@ -65,50 +80,51 @@ std::string url::origin() const {
 }
 
 std::optional<io::address> url::address() const {
-    return is_ip_literal_ ? std::optional(io::address::parse(host(), port_)) : std::nullopt;
+    return parts_.is_ip_literal ? std::optional(io::address::parse(host(), parts_.port))
+                                : std::nullopt;
 }
 
 url url::without_credentials() const {
-    return has_credentials() ? parse(origin() + std::string(part(path_begin_, text_.size())))
+    return has_credentials() ? parse(origin() + std::string(part(parts_.path_begin, text_.size())))
                              : *this;
 }
 
 url url::without_fragment() const {
     url without = *this;
-    without.text_.resize(query_end_);
+    without.text_.resize(parts_.query_end);
     return without;
 }
 
 url url::with_query(std::string_view query) const {
-    std::string text(part(0, path_end_));
+    std::string text(part(0, parts_.path_end));
     if (!query.empty()) {
         (text += '?') += query;
     }
-    return parse(text.append(part(query_end_, text_.size())));
+    return parse(text.append(part(parts_.query_end, text_.size())));
 }
 
 url url::with_query(const query_parameters& query) const {
     return with_query(query.text());
 }
 
-// RFC 3986 section 5.2.2, but for dots in the path, which go when the result is read.
-std::string url::referred(std::string_view reference) const {
+// RFC 3986 section 5.2.2, except for dot segments, which the parser removes.
+std::string url::resolved_text(std::string_view reference) const {
     if (empty()) {
-        throw invalid_state("url: nothing can be resolved against no URL");
+        throw invalid_state("url::resolve: the base URL is empty");
     }
     std::string text;
-    if (has_scheme(reference)) {
-        // A URL of its own.
+    if (detail::scheme_size(reference) > 0) {
+        // An absolute URL.
     } else if (reference.starts_with("//")) {
         (text = scheme()) += ':';
     } else if (reference.starts_with('/')) {
-        text = part(0, path_begin_);
+        text = part(0, parts_.path_begin);
     } else if (reference.starts_with('?')) {
-        text = part(0, path_end_);
+        text = part(0, parts_.path_end);
     } else if (reference.empty() || reference.starts_with('#')) {
-        text = part(0, query_end_);
+        text = part(0, parts_.query_end);
     } else {
-        text = part(0, path_begin_ + path().rfind('/') + 1);
+        text = part(0, parts_.path_begin + path().rfind('/') + 1);
     }
     for (const char each : reference.substr(0, max_size + 1)) {
         each == ' ' ? text += "%20" : text += each;
@@ -117,23 +133,23 @@ std::string url::referred(std::string_view reference) const {
 }
 
 url url::resolve(std::string_view reference) const {
-    return parse(referred(reference));
+    return parse(resolved_text(reference));
 }
 
 std::optional<url> url::try_resolve(std::string_view reference) const {
-    return try_parse(referred(reference));
+    return try_parse(resolved_text(reference));
 }
 
 std::ostream& operator<<(std::ostream& out, const url& shown) {
     if (shown.password().empty()) {
         return out << shown.text_;
     }
-    const std::size_t colon = shown.text_.find(':', shown.scheme_end_ + 3u);
+    const std::size_t colon = shown.text_.find(':', shown.parts_.scheme_end + 3u);
     return out << shown.part(0, colon + 1) << "***"
-               << shown.part(shown.host_begin_ - 1u, shown.text_.size());
+               << shown.part(shown.parts_.host_begin - 1u, shown.text_.size());
 }
 
-// Also for what is no URL, such as one whose password has a slash or an at sign in it: rather too
+// The text may be invalid, such as one whose password contains a slash or an at sign: rather too
 // much is left out than too little.
 std::string without_password(std::string_view text) {
     const std::size_t slashes = text.find("//");

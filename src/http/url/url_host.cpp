@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Hosts of URLs, in their one spelling.
+// Writes hosts in their normal form.
 //
-// libcurl converts names in other scripts (IDNA 2008, by libidn2) according to the locale, which is
-// 'C' in most programs and would make it fail; so the conversion runs under 'C.UTF-8', in this
-// thread alone. It maps full-width and circled digits to plain ones, and some letters even to
-// slashes: the host is checked after it, not before.
+// libcurl converts names in other scripts (IDNA 2008, by libidn2) according to the locale. That is
+// 'C' in most programs, in which the conversion fails; so it runs under 'C.UTF-8', in this thread
+// alone. It maps full-width and circled digits to plain ones, and some letters even to slashes: the
+// host is checked after the conversion, not before.
 
 #include "http/url/url_host.hpp"
 
@@ -30,8 +30,8 @@ struct text_cleaner {
     void operator()(char* text) const noexcept { curl_free(text); }
 };
 
-bool refuse(std::string& why, std::string reason) {
-    why = std::move(reason);
+bool refuse(std::string& reason, std::string text) {
+    reason = std::move(text);
     return false;
 }
 
@@ -60,7 +60,7 @@ private:
 };
 #endif
 
-// The host in ASCII; empty if that cannot be.
+// The host in ASCII; empty if it cannot be converted.
 std::string ascii_host(CURLU* from) {
     std::string host = get(from, CURLUPART_HOST);
     if (is_ascii(host)) {
@@ -81,33 +81,33 @@ bool ends_in_number(std::string_view host) noexcept {
                                   is_hexadecimal ? 2 : 0) == std::string_view::npos;
 }
 
-bool check_name(std::string_view host, std::string& why) {
+bool check_name(std::string_view host, std::string& reason) {
     constexpr std::size_t longest_name = 253;
     constexpr std::size_t longest_label = 63;
     if (host.ends_with('.')) {
         host.remove_suffix(1);
     }
     if (host.empty() || host.size() > longest_name) {
-        return refuse(why,
+        return refuse(reason,
                       host.empty() ? "it has no host" : "its host has more than 253 characters");
     }
     std::size_t label = 0;
     for (const char each : host) {
         if (!is_unreserved(each) || each == '~') {
-            return refuse(why, "its host has " + base::quoted({&each, 1}) + " in it");
+            return refuse(reason, "its host contains " + base::quoted({&each, 1}));
         }
         label = each == '.' ? 0 : label + 1;
         if (label > longest_label) {
-            return refuse(why, "a label of its host has more than 63 characters");
+            return refuse(reason, "a label of its host has more than 63 characters");
         }
     }
     if (host.front() == '.' || host.back() == '.' || host.find("..") != std::string_view::npos) {
-        return refuse(why, "a label of its host is empty");
+        return refuse(reason, "a label of its host is empty");
     }
     return true;
 }
 
-// As the address itself is written.
+// Writes the address in its normal form; false if it is not one.
 bool write_address(const std::string& host, std::string& to) {
     try {
         const io::address read = io::address::parse(host, 0);
@@ -121,9 +121,9 @@ bool write_address(const std::string& host, std::string& to) {
 
 }  // namespace
 
-curl_url take_apart(const std::string& text, std::string& why) {
+curl_url split_url(const std::string& text, std::string& reason) {
     curl_url handle(::curl_url());
-    // Also for ws and wss, which need not be built into libcurl.
+    // The flag allows ws and wss, which need not be built into libcurl.
     const CURLUcode code =
         handle ? curl_url_set(handle.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME)
                : CURLUE_OUT_OF_MEMORY;
@@ -131,7 +131,7 @@ curl_url take_apart(const std::string& text, std::string& why) {
         throw std::bad_alloc();
     }
     if (code != CURLUE_OK) {
-        why = curl_url_strerror(code);
+        reason = curl_url_strerror(code);
         handle.reset();
     }
     return handle;
@@ -141,26 +141,26 @@ std::string get(CURLU* from, CURLUPart part, unsigned flags) {
     char* raw = nullptr;
     const CURLUcode code = curl_url_get(from, part, &raw, flags);
     const std::unique_ptr<char, text_cleaner> owned(raw);
-    // With flags, that is also what it says when it cannot convert a host.
+    // With flags, libcurl also reports this when it cannot convert a host.
     if (code == CURLUE_OUT_OF_MEMORY && flags == 0) {
         throw std::bad_alloc();
     }
     return code == CURLUE_OK && raw != nullptr ? std::string(raw) : std::string();
 }
 
-bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& why) {
+bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& reason) {
     const std::string host = lower_case(ascii_host(from));
     if (host.empty()) {
-        return refuse(why, "its host cannot be written in ASCII");
+        return refuse(reason, "its host cannot be written in ASCII");
     }
     if (host.front() == '[') {
         if (!get(from, CURLUPART_ZONEID).empty()) {
-            return refuse(why, "its host has a zone, which means something on one machine only");
+            return refuse(reason, "its host has a zone, which is meaningful on one machine only");
         }
         is_ip_literal = true;
-        return write_address(host, to) || refuse(why, "its host is no IPv6 address");
+        return write_address(host, to) || refuse(reason, "its host is not an IPv6 address");
     }
-    if (!check_name(host, why)) {
+    if (!check_name(host, reason)) {
         return false;
     }
     const std::string undotted = host.substr(0, host.size() - (host.ends_with('.') ? 1 : 0));
@@ -169,10 +169,10 @@ bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& 
         to += host;
         return true;
     }
-    // What was converted or had a dot at its end has not been seen as an address yet.
-    const curl_url again = take_apart("http://" + undotted + '/', why);
+    // libcurl has not recognised the address if it was converted or ends in a dot.
+    const curl_url again = split_url("http://" + undotted + '/', reason);
     return again && (write_address(get(again.get(), CURLUPART_HOST), to) ||
-                     refuse(why, "its host ends in a number and is no IPv4 address"));
+                     refuse(reason, "its host ends in a number and is not an IPv4 address"));
 }
 
 }  // namespace weir::http::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libcurl's reading of a URL, and what is made of the host in it.
+// A URL as libcurl takes it apart, and the normal form of its host.
 #pragma once
 
 #include <curl/curl.h>
@@ -14,11 +14,11 @@ struct curl_url_cleaner {
 };
 using curl_url = std::unique_ptr<CURLU, curl_url_cleaner>;
 
-// Null if libcurl refuses it, and `why`.
-curl_url take_apart(const std::string& text, std::string& why);
+// Null if libcurl rejects the text; sets `reason`.
+curl_url split_url(const std::string& text, std::string& reason);
 // A part as it is written; empty if there is none.
 std::string get(CURLU* from, CURLUPart part, unsigned flags = 0);
-// Writes the host in its one spelling, brackets included. False if it is refused, and `why`.
-bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& why);
+// Appends the host in its normal form, with brackets. False if it is invalid; sets `reason`.
+bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& reason);
 
 }  // namespace weir::http::detail

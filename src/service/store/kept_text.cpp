@@ -3,7 +3,7 @@
 
 #include "service/store/kept_text.hpp"
 
-#include "http/json/json_text.hpp"
+#include "base/utf8.hpp"
 
 namespace weir::service::detail {
 
@@ -13,7 +13,7 @@ std::string kept_text(std::string_view text, std::size_t most) {
     std::string kept;
     std::size_t whole = 0;  // so much of it leaves room for the dots
     while (!text.empty()) {
-        const std::size_t size = http::detail::character_size(text);
+        const std::size_t size = base::utf8_character_size(text);
         const bool is_good = size != 0 && text.front() != '\0';
         const std::string_view next = is_good ? text.substr(0, size) : unknown;
         if (kept.size() + next.size() > most) {

@@ -167,12 +167,12 @@ TEST(Url, RefusesWithAReason) {
         {"http://?", ""},
         {"http://#", ""},
         {"http://@/", ""},
-        {" http://example.com", "a blank or a control character in it, at 0"},
-        {"http://example.com/a b", "at 20"},
-        {"http://example.com/\r\nX: y", "at 19"},
-        {"http://example.com/\t", "at 19"},
-        {"http://exa\0mple.com/"s, "at 10"},
-        {"http://example.com/\x7f", "at 19"},
+        {" http://example.com", "a space or control character at position 0"},
+        {"http://example.com/a b", "at position 20"},
+        {"http://example.com/\r\nX: y", "at position 19"},
+        {"http://example.com/\t", "at position 19"},
+        {"http://exa\0mple.com/"s, "at position 10"},
+        {"http://example.com/\x7f", "at position 19"},
         {"http://good\\@evil/", "a backslash before its path"},
         {"http://good\\evil/", "a backslash before its path"},
         {"http:\\\\good/", "two slashes"},
@@ -217,16 +217,17 @@ TEST(Url, RefusesWithAReason) {
         {"http://[::1%25lo]/", "zone"},
         {"http://[fe80::1%25eth0]/", "zone"},
         {"http://::1/", ""},
-        {"http://u:%zz@x/", "badly encoded"},
-        {"http://u%0a:p@x/", "badly encoded"},
+        {"http://u:%zz@x/", "invalid percent-encoding"},
+        {"http://u%0a:p@x/", "invalid percent-encoding"},
         {"http://" + std::string(64, 'a') + ".com/", "63"},
         {"http://" + std::string(9000, 'a'), "8192"},
         {"http://x/" + std::string(8200, 'a'), "8192"},
-        {"http://x/" + std::string(4000, '{'), "8192 bytes when written in full"},
+        {"http://x/" + std::string(4000, '{'), "8192 bytes in normal form"},
     };
     for (const auto& each : cases) {
         const std::string message = error_of(each.text);
-        EXPECT_NE(message.find(" is no URL: "), std::string::npos) << each.text << ": " << message;
+        EXPECT_NE(message.find(" is not a valid URL: "), std::string::npos)
+            << each.text << ": " << message;
         EXPECT_NE(message.find(each.reason), std::string::npos) << each.text << ": " << message;
         EXPECT_EQ(message.find_first_of("\r\n\t\x7f"), std::string::npos) << message;
         EXPECT_LT(message.size(), 400u);

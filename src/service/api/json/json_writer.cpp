@@ -3,9 +3,8 @@
 
 #include "service/api/json/json_writer.hpp"
 
-#include "http/json/json_text.hpp"
+#include "base/json_text.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -20,12 +19,6 @@ void append_digits(std::string& to, unsigned value, int count) {
         digits[i] = static_cast<char>('0' + value % 10);
     }
     to.append(digits, static_cast<std::size_t>(count));
-}
-
-template <class Number>
-void append_number(std::string& to, Number value) {
-    char digits[40];
-    to.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
 void append_rfc3339(std::string& to, timestamp at) {
@@ -167,7 +160,7 @@ json_writer& json_writer::key(std::string_view name) {
 
 json_writer& json_writer::text(std::string_view value) {
     separate();
-    http::detail::append_json_string(*out_, value);
+    base::append_json_string(*out_, value);
     return *this;
 }
 
@@ -182,19 +175,19 @@ json_writer& json_writer::number(double value) {
         return null();
     }
     separate();
-    append_number(*out_, value);
+    base::append_number(*out_, value);
     return *this;
 }
 
 json_writer& json_writer::integer(std::int64_t value) {
     separate();
-    append_number(*out_, value);
+    base::append_number(*out_, value);
     return *this;
 }
 
 json_writer& json_writer::natural(std::uint64_t value) {
     separate();
-    append_number(*out_, value);
+    base::append_number(*out_, value);
     return *this;
 }
 
