@@ -116,7 +116,7 @@ weir::task<> one_request(client& fetcher, std::string base, int number, std::siz
     }
 }
 
-WEIR_IO_TEST(HttpClientFaults, NothingIsMixedUpOrLeftBehind) {
+WEIR_IO_TEST(ClientFaults, NothingIsMixedUpOrLeftBehind) {
     tiny_server server(&answer_tagged);
     std::mt19937 random(20261115);
     tally counts;
@@ -170,7 +170,7 @@ WEIR_IO_TEST(HttpClientFaults, NothingIsMixedUpOrLeftBehind) {
 }
 
 // The request is stopped after each number of turns of the loop, that is at each of its awaits.
-WEIR_IO_TEST(HttpClientFaults, StoppedAtEveryAwait) {
+WEIR_IO_TEST(ClientFaults, StoppedAtEveryAwait) {
     tiny_server server(&answer_tagged);
     const std::string port = std::to_string(server.address().port());
     client fetcher({.max_connections = 2});
@@ -202,7 +202,7 @@ WEIR_IO_TEST(HttpClientFaults, StoppedAtEveryAwait) {
 }
 
 // Idle connections end with the loop, also those of a client that lives longer than it.
-TEST(HttpClientLoop, AClientMayOutliveItsLoop) {
+TEST(ClientFaults, AClientMayOutliveItsLoop) {
     client fetcher;
     for (int i = 0; i < 3; ++i) {
         const std::ptrdiff_t before = weir_test::open_descriptors();

@@ -42,7 +42,7 @@ using kind = weir::http::transport_error::kind;
 using socket = weir::io::socket;
 
 // Kept connections that have ended, were reset, or have an answer on them that nobody asked for.
-WEIR_IO_TEST(HttpClientNetwork, SpoiltConnectionsAreNotUsed) {
+WEIR_IO_TEST(ClientNetwork, SpoiltConnectionsAreNotUsed) {
     bool resets = false;
     int spoilt = 0;
     tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
@@ -85,7 +85,7 @@ WEIR_IO_TEST(HttpClientNetwork, SpoiltConnectionsAreNotUsed) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientNetwork, ConnectionsAreLimitedAndShared) {
+WEIR_IO_TEST(ClientNetwork, ConnectionsAreLimitedAndShared) {
     int now = 0;
     int most = 0;
     tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
@@ -139,7 +139,7 @@ WEIR_IO_TEST(HttpClientNetwork, ConnectionsAreLimitedAndShared) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientNetwork, FiltersAddresses) {
+WEIR_IO_TEST(ClientNetwork, FiltersAddresses) {
     tiny_server server([](seen_request& seen, socket& peer) {
         if (seen.target() == "/away") {
             return say(peer,
@@ -244,7 +244,7 @@ WEIR_IO_TEST(HttpClientNetwork, FiltersAddresses) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientNetwork, GoesThroughProxies) {
+WEIR_IO_TEST(ClientNetwork, GoesThroughProxies) {
     std::vector<std::string> seen_by_proxy;
     tiny_server target([](seen_request& seen, socket& peer) {
         return say(peer, ok_answer("target " + seen.target()));
@@ -287,7 +287,7 @@ WEIR_IO_TEST(HttpClientNetwork, GoesThroughProxies) {
     co_await proxy.stop();
 }
 
-WEIR_IO_TEST(HttpClientNetwork, CookiesByChoice) {
+WEIR_IO_TEST(ClientNetwork, CookiesByChoice) {
     std::string cookies;
     tiny_server server([&](seen_request& seen, socket& peer) {
         cookies = seen.header("Cookie");
@@ -307,7 +307,7 @@ WEIR_IO_TEST(HttpClientNetwork, CookiesByChoice) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientNetwork, TlsAndHttp2) {
+WEIR_IO_TEST(ClientNetwork, TlsAndHttp2) {
     const weir::tls::certificate_authority authority("Test");
     const weir::tls::certificate site = authority.issue({.names = "localhost,127.0.0.1"});
     weir_test::nginx origin(

@@ -32,6 +32,7 @@ using weir::http::client_response;
 using weir::http::method;
 using weir::http::status;
 using weir_test::ok_answer;
+using weir_test::pattern;
 using weir_test::seen_request;
 using weir_test::tiny_server;
 using kind = weir::http::transport_error::kind;
@@ -102,7 +103,7 @@ weir::task<std::string> result_of(client& fetcher, std::string url) {
     }
 }
 
-WEIR_IO_TEST(HttpClientAnswers, BodiesEndAsTheyShouldOrFail) {
+WEIR_IO_TEST(ClientResponse, BodiesEndAsTheyShouldOrFail) {
     scripted_server script;
     tiny_server server(script.handler());
     client fetcher({.max_header_count = 50, .max_header_bytes = 20'000});
@@ -170,7 +171,7 @@ WEIR_IO_TEST(HttpClientAnswers, BodiesEndAsTheyShouldOrFail) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientAnswers, AnEndlessHeadIsCutOff) {
+WEIR_IO_TEST(ClientResponse, AnEndlessHeadIsCutOff) {
     tiny_server server([](seen_request&, socket& peer) -> weir::task<bool> {
         co_await peer.write("HTTP/1.1 200 OK\r\n");
         const std::string line = "X-Endless: " + std::string(1000, 'e') + "\r\n";
@@ -185,7 +186,7 @@ WEIR_IO_TEST(HttpClientAnswers, AnEndlessHeadIsCutOff) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientAnswers, Decompresses) {
+WEIR_IO_TEST(ClientResponse, Decompresses) {
     std::string text;
     for (int i = 0; i < 20'000; ++i) {
         text += "line " + std::to_string(i * 7919 % 1000) + "\n";
@@ -251,7 +252,7 @@ WEIR_IO_TEST(HttpClientAnswers, Decompresses) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientAnswers, BombsAreDefused) {
+WEIR_IO_TEST(ClientResponse, BombsAreDefused) {
     const std::string zeros(16'000'000, '\0');
     scripted_server script;
     tiny_server server(script.handler());
@@ -278,7 +279,7 @@ WEIR_IO_TEST(HttpClientAnswers, BombsAreDefused) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClientAnswers, RedirectsAreFollowedByTheRules) {
+WEIR_IO_TEST(ClientResponse, RedirectsAreFollowedByTheRules) {
     scripted_server script;
     tiny_server server(script.handler());
     scripted_server other_script;
@@ -402,7 +403,7 @@ WEIR_IO_TEST(HttpClientAnswers, RedirectsAreFollowedByTheRules) {
 }
 
 // What is wrong with a body may show while somebody waits for more of it: then libcurl is at work.
-WEIR_IO_TEST(HttpClientAnswers, ABodyThatTurnsBadWhileItIsAwaited) {
+WEIR_IO_TEST(ClientResponse, ABodyThatTurnsBadWhileItIsAwaited) {
     weir::event waits;
     weir::event over;
     std::string bad;
@@ -454,7 +455,7 @@ WEIR_IO_TEST(HttpClientAnswers, ABodyThatTurnsBadWhileItIsAwaited) {
 
 // Neither memory nor time without bounds: fields behind the body, and lines folded ten thousand
 // times.
-WEIR_IO_TEST(HttpClientAnswers, TrailersAndFoldedLinesHaveLimits) {
+WEIR_IO_TEST(ClientResponse, TrailersAndFoldedLinesHaveLimits) {
     scripted_server script;
     tiny_server server(script.handler());
     client fetcher({.max_header_bytes = 100'000});
@@ -480,6 +481,44 @@ WEIR_IO_TEST(HttpClientAnswers, TrailersAndFoldedLinesHaveLimits) {
     EXPECT_EQ(answer.header("X-Folded"), whole);
     got = co_await answer.text();
     EXPECT_EQ(got, "ok");
+    co_await server.stop();
+}
+
+WEIR_IO_TEST(ClientResponse, HoldsBackTheServerWhileNothingReads) {
+    constexpr std::size_t size = 20'000'000;
+    const std::string content = pattern(size);
+    std::size_t sent = 0;
+    tiny_server server([&](seen_request&, socket& peer) -> weir::task<bool> {
+        co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(size) +
+                            "\r\n\r\n");
+        for (sent = 0; sent < size;) {
+            const std::size_t count = std::min<std::size_t>(100'000, size - sent);
+            co_await peer.write(std::string_view(content).substr(sent, count));
+            sent += count;
+        }
+        co_return true;
+    });
+    client fetcher;
+    client_request wanted(method::get, server.url());
+    wanted.set_stall_timeout(400ms);  // ours, not the server's
+    client_response answer = co_await fetcher.send(std::move(wanted));
+    std::size_t before = 0;
+    do {
+        before = sent;
+        co_await weir::sleep(600ms);
+    } while (sent != before);
+    EXPECT_LT(sent, size);
+    std::string got;
+    got.reserve(size);
+    std::vector<char> piece(70'000);
+    for (;;) {
+        const std::size_t count = co_await answer.read(piece);
+        if (count == 0) {
+            break;
+        }
+        got.append(piece.data(), count);
+    }
+    EXPECT_TRUE(got == content);
     co_await server.stop();
 }
 

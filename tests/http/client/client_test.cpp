@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The client against a server that answers whatever a test wants: what is sent, what is given,
-// redirects, limits, and what is refused.
+// The client with a server whose responses each test writes: methods, headers, names, invalid
+// options, cancellation and destruction.
 
 #include "tiny_server.hpp"
 #include <support/io.hpp>
@@ -42,7 +42,7 @@ weir::task<std::string> failure_of(weir::task<T> work) {
     co_return "";
 }
 
-WEIR_IO_TEST(HttpClient, GetsTextAndKeepsTheConnection) {
+WEIR_IO_TEST(Client, GetsTextAndKeepsTheConnection) {
     tiny_server server([](seen_request& seen, socket& peer) {
         return say(peer, ok_answer("you asked for " + seen.target(), "X-Colour:  blue \r\n"));
     });
@@ -64,7 +64,7 @@ WEIR_IO_TEST(HttpClient, GetsTextAndKeepsTheConnection) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClient, SendsMethodsHeadersAndBodies) {
+WEIR_IO_TEST(Client, SendsMethodsHeadersAndBodies) {
     std::string last;
     std::string body;
     tiny_server server([&](seen_request& seen, socket& peer) {
@@ -150,7 +150,7 @@ WEIR_IO_TEST(HttpClient, SendsMethodsHeadersAndBodies) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClient, ANonSuccessIsAValue) {
+WEIR_IO_TEST(Client, ANonSuccessIsAValue) {
     tiny_server server([](seen_request&, socket& peer) {
         return say(peer, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
     });
@@ -170,7 +170,7 @@ WEIR_IO_TEST(HttpClient, ANonSuccessIsAValue) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClient, NamesAreLookedUpByOurResolver) {
+WEIR_IO_TEST(Client, NamesAreLookedUpByOurResolver) {
     tiny_server server(
         [](seen_request& seen, socket& peer) { return say(peer, ok_answer(seen.header("Host"))); });
     client fetcher;
@@ -184,22 +184,8 @@ WEIR_IO_TEST(HttpClient, NamesAreLookedUpByOurResolver) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClient, ErrorsNameTheRequest) {
-    std::string refused_url;
-    {
-        weir::io::listener closed = weir::io::listen(weir::io::address::loopback(0));
-        refused_url =
-            "http://ann:secret@127.0.0.1:" + std::to_string(closed.local_address().port()) + "/";
-    }
+TEST(Client, RefusesInvalidOptionsAndUrls) {
     client fetcher;
-    try {
-        client_response answer = co_await fetcher.get(refused_url);
-        ADD_FAILURE();
-    } catch (const weir::http::transport_error& error) {
-        EXPECT_EQ(error.why(), weir::http::transport_error::kind::connect) << error.what();
-        EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos) << error.what();
-        EXPECT_TRUE(std::string(error.what()).starts_with("GET http://127.0.0.1:")) << error.what();
-    }
     EXPECT_THROW((void)fetcher.get("ftp://127.0.0.1/"), weir::invalid_argument);
     EXPECT_THROW((void)fetcher.get("http://"), weir::invalid_argument);
     EXPECT_THROW(client({.max_connections = 0}), weir::invalid_argument);
@@ -207,65 +193,7 @@ WEIR_IO_TEST(HttpClient, ErrorsNameTheRequest) {
     EXPECT_THROW(client({.proxy = "ws://127.0.0.1/"}), weir::invalid_argument);
 }
 
-WEIR_IO_TEST(HttpClient, TimeLimitsSayWhichTheyWere) {
-    tiny_server server([](seen_request& seen, socket& peer) -> weir::task<bool> {
-        if (seen.target() == "/drip") {
-            co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
-            for (int i = 0; i < 1000; ++i) {
-                co_await peer.write("x");
-                co_await weir::sleep(10ms);
-            }
-        }
-        if (seen.target() == "/half") {
-            co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
-        }
-        co_await weir::sleep(1h);
-        co_return false;
-    });
-    client fetcher;
-    using limit = weir::http::request_timed_out::limit;
-    const auto limit_of = [&](client_request wanted) -> weir::task<limit> {
-        try {
-            client_response answer = co_await fetcher.send(std::move(wanted));
-            co_await answer.text();
-        } catch (const weir::http::request_timed_out& error) {
-            EXPECT_TRUE(std::string(error.what()).starts_with("GET http://127.0.0.1"))
-                << error.what();
-            co_return error.which();
-        }
-        ADD_FAILURE();
-        co_return limit::connect;
-    };
-    client_request silent(method::get, server.url("/silent"));
-    silent.set_timeout(60ms);
-    limit reached = co_await limit_of(std::move(silent));
-    EXPECT_EQ(reached, limit::total);
-    client_request stalls(method::get, server.url("/half"));
-    stalls.set_stall_timeout(60ms);
-    reached = co_await limit_of(std::move(stalls));
-    EXPECT_EQ(reached, limit::stall);
-    client_request drips(method::get, server.url("/drip"));
-    drips.set_stall_timeout(500ms).set_timeout(150ms);
-    reached = co_await limit_of(std::move(drips));
-    EXPECT_EQ(reached, limit::total);
-    EXPECT_EQ(fetcher.stats().active, 0U);
-
-    // Nobody accepts, and the queue is full: connecting goes on for ever.
-    weir::io::listener full = weir::io::listen(weir::io::address::loopback(0), {.backlog = 1});
-    std::vector<socket> fillers;
-    for (int i = 0; i < 2; ++i) {
-        socket filler = co_await weir::tcp::connect(full.local_address().text());
-        fillers.push_back(std::move(filler));
-    }
-    client_request unanswered(
-        method::get, "http://127.0.0.1:" + std::to_string(full.local_address().port()) + "/");
-    unanswered.set_connect_timeout(80ms);
-    reached = co_await limit_of(std::move(unanswered));
-    EXPECT_EQ(reached, limit::connect);
-    co_await server.stop();
-}
-
-WEIR_IO_TEST(HttpClient, CancellingEndsItAtOnce) {
+WEIR_IO_TEST(Client, CancellingEndsItAtOnce) {
     tiny_server server([](seen_request& seen, socket& peer) -> weir::task<bool> {
         if (seen.target() == "/half") {
             co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
@@ -306,7 +234,7 @@ WEIR_IO_TEST(HttpClient, CancellingEndsItAtOnce) {
     co_await server.stop();
 }
 
-WEIR_IO_TEST(HttpClient, DestroyedInUse) {
+WEIR_IO_TEST(Client, DestroyedInUse) {
     tiny_server server([](seen_request& seen, socket& peer) -> weir::task<bool> {
         if (seen.target() == "/half") {
             co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
