@@ -89,10 +89,10 @@ weir::task<> ingest(http::polite_client& api, std::string url, sqlite::database&
 // ---- somebody's API: 250 products, 10 on a page, and now and then it is busy
 // -------------------------
 
-http::router products_api(int& asked) {
+http::router products_api(int& requests) {
     http::router api;
-    api.get("/products", [&asked](http::request& request) {
-        if (++asked % 9 == 0) {
+    api.get("/products", [&requests](http::request& request) {
+        if (++requests % 9 == 0) {
             return http::response(http::status::service_unavailable).with("Retry-After", "0");
         }
         const int page = std::stoi(request.query("page").value_or("1"));
@@ -111,10 +111,10 @@ http::router products_api(int& asked) {
 }
 
 weir::task<> scene(std::filesystem::path folder) {
-    int asked = 0;
+    int requests = 0;
     weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
     const std::string url = "http://" + door.local_address().text() + "/products";
-    auto serving = weir::spawn(http::serve(std::move(door), products_api(asked)));
+    auto serving = weir::spawn(http::serve(std::move(door), products_api(requests)));
 
     http::client client;
     http::polite_client api(client, {.rate = 100,  // a second
@@ -126,7 +126,7 @@ weir::task<> scene(std::filesystem::path folder) {
 
     const auto found = co_await store.query("SELECT count(*), sum(cents) FROM products");
     const auto last = co_await store.query("SELECT * FROM products ORDER BY id DESC LIMIT 1");
-    std::cout << asked << " requests\n"
+    std::cout << requests << " requests\n"
               << found[0].get<int>(0) << " products for " << found[0].get<int>(1) << " cents\n"
               << "the last: " << last.one<product>().name << '\n';
     co_await store.close();

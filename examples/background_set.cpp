@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R13: tasks that nobody keeps do not disappear: the loop owns them, lists them, and ends them
+// R13: tasks without a kept handle do not disappear: the loop owns them, lists them, and ends them
 #include <weir/weir.hpp>
 
 #include <iostream>

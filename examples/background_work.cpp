@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R3: tasks are started, main goes on, results are collected later; a failure nobody asks for is
+// R3: tasks are started, main goes on, results are collected later; an unhandled failure is
 // told
 #include <weir/weir.hpp>
 
@@ -33,7 +33,7 @@ weir::task<> run() {
     const std::string& two = co_await second;
     std::cout << one << ", " << two << "\n";
 
-    weir::spawn(fails(), {.name = "saver"});  // nobody keeps its handle
+    weir::spawn(fails(), {.name = "saver"});  // without keeping the handle
     co_await weir::sleep(2s);
 }
 

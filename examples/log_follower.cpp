@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-// Stands for a service that logs for ever, and says goodbye when it is asked to end.
+// Stands for a service that logs for ever, and prints a last line when it is stopped.
 const std::vector<std::string> service{
     "/bin/sh", "-c",
     "trap 'echo shutting down; exit 0' TERM;"

@@ -52,7 +52,7 @@ weir::task<> main_task() {
     try {
         co_await weir::timeout(1s, front.pass());
     } catch (const weir::timed_out&) {
-        std::puts("nobody opens: a timeout works with it as with everything");
+        std::puts("never opened: a timeout works with it as with everything");
     }
     auto visitor = weir::spawn(visit, std::ref(front));
     co_await weir::sleep(2s);

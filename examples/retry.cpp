@@ -15,7 +15,7 @@ struct connection_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Answers when it has been asked often enough.
+// Answers after some calls.
 weir::task<std::string> flaky_api(std::string url, int& failures) {
     co_await weir::sleep(100ms);
     if (failures-- > 0) {

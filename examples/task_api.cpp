@@ -43,8 +43,8 @@ http::router task_api(weir::task_manager& tasks) {
     http::router api;
     api.use(http::deadline(5s));
     api.post("/tasks", [&tasks](http::request& request) -> weir::task<http::response> {
-        const auto asked = co_await http::read_json(request);
-        const auto data = http::member<std::string>(asked, "data");
+        const auto body = co_await http::read_json(request);
+        const auto data = http::member<std::string>(body, "data");
         const std::string id = co_await tasks.submit(process, data);  // refused when full: 503
         co_return http::json({{"task_id", id}}, http::status::accepted)
             .with("Location", "/tasks/" + id);

@@ -15,7 +15,7 @@ weir::task<> answer(io::socket socket, tls::context site) {
     auto client = co_await tls::accept(std::move(socket), site);
     std::array<char, 1024> request;
     const std::size_t size = co_await client.read(request);
-    std::cout << "server: " << client.server_name() << " was asked for "
+    std::cout << "server: " << client.server_name() << " got a request for "
               << std::string_view(request.data(), size) << '\n';
     co_await client.write("hello over " + std::string(client.version()) + "\n");
     co_await client.close_write();  // the client knows now that it has got everything

@@ -49,11 +49,11 @@ weir::task<> run() {
     }
 
     // A wait that cannot end in time is refused at once, not at the deadline.
-    const auto asked = weir::now();
+    const auto started = weir::now();
     try {
         co_await weir::timeout(1s, bucket.run([] { std::cout << "never called\n"; }, 20));
     } catch (const weir::refused& no) {
-        std::cout << no.what() << ", after " << (weir::now() - asked) / 1ms << " ms\n";
+        std::cout << no.what() << ", after " << (weir::now() - started) / 1ms << " ms\n";
     }
 
     // Slower from now on; no burst comes from the change.

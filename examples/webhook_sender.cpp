@@ -26,12 +26,12 @@ weir::task<> deliver(http::polite_client& sender, std::string to) {
 }
 
 weir::task<> scene() {
-    // A customer's server, which is busy when it is asked first.
+    // A customer's server, which is busy at the first request.
     weir::io::listener door = weir::io::listen(weir::io::address::parse("127.0.0.2:0"));
     const std::string port = ':' + std::to_string(door.local_address().port());
-    int asked = 0;
-    const auto answer = [&asked] {
-        return ++asked == 1
+    int requests = 0;
+    const auto answer = [&requests] {
+        return ++requests == 1
                    ? http::response(http::status::service_unavailable).with("Retry-After", "0")
                    : http::response(http::status::no_content);
     };
@@ -48,7 +48,7 @@ weir::task<> scene() {
                                    "169.254.169.254", "localhost", "[64:ff9b::7f00:1]"}) {
         co_await deliver(sender, "http://" + host + port);
     }
-    std::cout << "the customer was asked " << asked << " times\n";
+    std::cout << "requests to the customer: " << requests << "\n";
     customer.cancel();
     co_await customer.wait();
 }

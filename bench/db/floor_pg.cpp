@@ -27,7 +27,7 @@ using clock_type = std::chrono::steady_clock;
 struct line {
     PGconn* on = nullptr;
     bool inserts = false;
-    std::deque<int> asked;
+    std::deque<int> expected_ids;
     std::minstd_rand random{7};
     unsigned long long done = 0;
 
@@ -42,7 +42,7 @@ struct line {
         if (sent != 1 || PQpipelineSync(on) != 1) {
             fail(PQerrorMessage(on));
         }
-        asked.push_back(id);
+        expected_ids.push_back(id);
     }
 
     // The answers that are there; each is followed by the next question.
@@ -54,19 +54,19 @@ struct line {
             }
             const ExecStatusType status = PQresultStatus(result);
             if (status == PGRES_PIPELINE_SYNC) {
-                asked.pop_front();
+                expected_ids.pop_front();
                 ++done;
                 ask();
             } else if (status == PGRES_TUPLES_OK) {
                 if (PQntuples(result) != 1 ||
-                    std::atoi(PQgetvalue(result, 0, 0)) != asked.front()) {
+                    std::atoi(PQgetvalue(result, 0, 0)) != expected_ids.front()) {
                     fail("another answer");
                 }
             } else if (status != PGRES_COMMAND_OK) {
                 fail(PQresultErrorMessage(result));
             }
             PQclear(result);
-            if (asked.empty()) {
+            if (expected_ids.empty()) {
                 return;
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The server under test as a child process: started on a processor of its own, asked for its port,
+// The server under test as a child process: started on a processor of its own, queried for its port,
 // looked at through /proc, and killed in the end.
 #pragma once
 

@@ -100,11 +100,11 @@ task<> process(store& in, const char* name, std::size_t batch) {
     const stopwatch watch;
     std::size_t done = 0;
     for (;;) {
-        claim_request asked;
-        asked.node = "bench";
-        asked.now = now();
-        asked.limit = batch;
-        const claimed some = co_await in.claim(asked);
+        claim_request request;
+        request.node = "bench";
+        request.now = now();
+        request.limit = batch;
+        const claimed some = co_await in.claim(request);
         std::vector<settlement> ended;
         for (const task_record& each : some.tasks) {
             if (each.queue == "default") {
@@ -131,10 +131,10 @@ task<> latency(store& in, std::size_t count) {
         std::vector<new_task> fresh(1, make("default"));
         co_await in.submit(std::move(fresh), now());
         const double submitted = seconds(CLOCK_MONOTONIC);
-        claim_request asked;
-        asked.node = "bench";
-        asked.now = now();
-        const claimed some = co_await in.claim(asked);
+        claim_request request;
+        request.node = "bench";
+        request.now = now();
+        const claimed some = co_await in.claim(request);
         const double ended = seconds(CLOCK_MONOTONIC);
         submits.push_back(submitted - began);
         claims.push_back(ended - submitted);
@@ -165,10 +165,10 @@ task<> measure(std::string folder, std::size_t pending, std::size_t count) {
         co_await in.limit("waiting", limits);
         co_await in.pause("paused", true);
         co_await submit_bulk(in, 1000, "waiting", 0);
-        claim_request asked;
-        asked.node = "bench";
-        asked.now = now();
-        co_await in.claim(asked);
+        claim_request request;
+        request.node = "bench";
+        request.now = now();
+        co_await in.claim(request);
         co_await submit_bulk(in, pending / 2, "waiting", 100);
         co_await submit_bulk(in, pending / 2, "paused", 1000);
     }

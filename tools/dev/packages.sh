@@ -8,13 +8,13 @@ missing_packages() {
     for list in "$@"; do
         while read -r package probe; do
             [[ -z $package || $package == \#* ]] && continue
-            is_there "$probe" || echo "$package"
+            is_installed "$probe" || echo "$package"
         done <"$root/tools/dev/packages/$list.txt"
     done | sort -u
 }
 
-# is_there PROBE: a file or a pattern of files when it starts with a slash, else a command.
-is_there() {
+# is_installed PROBE: a file or a pattern of files when it starts with a slash, else a command.
+is_installed() {
     if [[ $1 == /* ]]; then
         compgen -G "$1" >/dev/null
     else
@@ -40,7 +40,7 @@ confirm() {
         return
     fi
     if [[ ! -t 0 ]]; then
-        say "Not a terminal, so nobody to ask: add --yes to install."
+        say "Standard input is not a terminal: add --yes to install."
         return 1
     fi
     local answer

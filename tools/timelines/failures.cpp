@@ -106,7 +106,7 @@ std::string breaker_timeline() {
     const char* const title = "Circuit breaker: open after 3 failures in a row, for 1.5 s";
     chart drawing(
         title,
-        "While it is open nobody waits for a service that is down, and the service is left "
+        "While it is open no call waits for a service that is down, and the service is left "
         "alone, but for a trial call.",
         340);
     drawing.time_axis(70, 290);
