@@ -3,7 +3,7 @@
 // while they are open.
 
 #include "service/engine/node_identity.hpp"
-#include "service/store/sqlite/sqlite_schema.hpp"
+#include "service/store/sqlite/file/schema.hpp"
 #include "stores.hpp"
 #include "version_1.hpp"
 #include <support/io.hpp>

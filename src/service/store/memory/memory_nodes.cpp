@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Nodes and their leases, queues and schedules.
 
-#include "service/store/memory/memory_tables.hpp"
+#include "service/store/memory/turns.hpp"
 
 namespace weir::service {
 

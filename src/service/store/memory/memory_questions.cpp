@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What people ask about tasks, and do to them.
 
-#include "service/store/memory/memory_tables.hpp"
+#include "service/store/memory/turns.hpp"
 
 #include <algorithm>
 

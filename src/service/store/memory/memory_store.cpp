@@ -3,7 +3,7 @@
 // that a test has chosen, changes the tables in one go, tells the observer, and answers a turn
 // later, so that a stop may come before the change, or between the change and its answer.
 
-#include "service/store/memory/memory_tables.hpp"
+#include "service/store/memory/turns.hpp"
 
 #include <weir/time.hpp>
 

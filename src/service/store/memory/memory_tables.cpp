@@ -2,7 +2,7 @@
 // How tasks move: in, to a node, and out again. A record is changed only while it is taken out of
 // the sets and counts of its queue, and put back in as what it is then; so they cannot disagree.
 
-#include "service/store/memory/memory_tables.hpp"
+#include "service/store/memory/turns.hpp"
 
 namespace weir::service {
 

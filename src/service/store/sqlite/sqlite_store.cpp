@@ -4,8 +4,8 @@
 // they begin anew each time and give back all that they found; what changed is told here, on the
 // loop, once it is durable.
 
-#include "service/store/sqlite/sqlite_file.hpp"
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/file/store_file.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <weir/error.hpp>
 #include <weir/service/sqlite_store.hpp>

@@ -3,7 +3,7 @@
 // written once. A flow's place follows from its numbers, so it is worked out when it is written;
 // the indexes of flows are touched only if it changes.
 
-#include "service/store/sqlite/sqlite_ledger.hpp"
+#include "service/store/sqlite/ledger.hpp"
 
 namespace weir::service::detail {
 

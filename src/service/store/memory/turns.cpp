@@ -3,7 +3,7 @@
 // then of the keys within the queue; each task begun asks anew, so that the limits are looked at
 // one by one.
 
-#include "service/store/memory/memory_tables.hpp"
+#include "service/store/memory/turns.hpp"
 
 #include <algorithm>
 #include <cmath>

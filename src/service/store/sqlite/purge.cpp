@@ -3,7 +3,7 @@
 // unless their rate still remembers one. When all tasks of a time are gone, queues that nobody uses
 // follow, and nodes.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <algorithm>
 #include <array>

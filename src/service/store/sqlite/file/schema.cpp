@@ -10,7 +10,7 @@
 // and of what has ended (one for each state, by that time). A flow is a queue's tasks of one flow
 // key; those without a key are one, too.
 
-#include "service/store/sqlite/sqlite_schema.hpp"
+#include "service/store/sqlite/file/schema.hpp"
 
 #include <weir/db/sqlite/error.hpp>
 #include <weir/service/store.hpp>

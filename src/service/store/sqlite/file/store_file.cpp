@@ -7,9 +7,9 @@
 // A log that the old file has left at the path would be taken for the new one's, and spoil it. It
 // is put aside.
 
-#include "service/store/sqlite/sqlite_file.hpp"
+#include "service/store/sqlite/file/store_file.hpp"
 
-#include "service/store/sqlite/sqlite_schema.hpp"
+#include "service/store/sqlite/file/schema.hpp"
 
 #include <weir/io/blocking.hpp>
 

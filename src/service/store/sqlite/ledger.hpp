@@ -3,7 +3,7 @@
 // once.
 #pragma once
 
-#include "service/api/rate.hpp"
+#include "service/store/rate_bucket.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/queue.hpp>

@@ -3,7 +3,7 @@
 // read it, unless it is told that nobody writes; where they are there already, somebody may, and
 // they are used as they are.
 
-#include "service/store/sqlite/sqlite_schema.hpp"
+#include "service/store/sqlite/file/schema.hpp"
 
 #include <weir/db/sqlite/database.hpp>
 #include <weir/service/sqlite_store.hpp>

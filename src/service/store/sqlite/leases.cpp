@@ -2,7 +2,7 @@
 // Nodes and what they leave behind. A node that has lost its lease keeps its row, marked as gone
 // once its tasks have been taken, so that it is not taken for a new one when it comes back.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 namespace weir::service::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows of tasks: what is not said is null, and read as the default.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <weir/http/json.hpp>
 

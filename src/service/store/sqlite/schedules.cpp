@@ -2,7 +2,7 @@
 // Schedules. A slot is left and its task made in one transaction, and only by who names the slot
 // that it is at: so none is made twice, and none is lost.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -2,7 +2,7 @@
 // What became of runs. Every write asks for id, state, run and node: one that comes too late finds
 // nothing.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 namespace weir::service::detail {
 

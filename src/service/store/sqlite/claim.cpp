@@ -5,7 +5,7 @@
 // fetched, of each flow as many as it has turns, by priority and age. Nothing of this depends on
 // how many tasks wait.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <algorithm>
 #include <limits>

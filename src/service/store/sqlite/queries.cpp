@@ -2,7 +2,7 @@
 // What people ask for. Lists go through tasks from the newest to the oldest, or through those that
 // are few: the running, the failed, a tag's.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // New tasks. One without options costs a row, an entry in the index of what is due, and the counts
 // of its queue and flow, which those submitted together share.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // store is made of.
 #pragma once
 
-#include "service/store/sqlite/sqlite_ledger.hpp"
+#include "service/store/sqlite/ledger.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>

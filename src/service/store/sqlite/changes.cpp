@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What people change: a task's end, its new beginning, a queue's limits.
 
-#include "service/store/sqlite/sqlite_tasks.hpp"
+#include "service/store/sqlite/task_rows.hpp"
 
 namespace weir::service::detail {
 
