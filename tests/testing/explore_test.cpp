@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kit finds: each kind of failure in a small body that has it, seen through explore().
+// Schedules: found, replayed by seed, and traced.
 
 #include "core/debug/explorer.hpp"
 
@@ -20,156 +20,6 @@ bool mentions(const exploration& found, std::string_view text) {
     return found.text().find(text) != std::string::npos;
 }
 
-weir::task<> waits_for_ever() {
-    co_await weir::sleep_forever();
-}
-
-TEST(Kit, PassesWhatIsRight) {
-    auto body = []() -> weir::task<> {
-        co_await weir::sleep(1h);
-        EXPECT_EQ(1, 1);
-    };
-    const exploration found = explore(body, {.schedules = 50});
-    EXPECT_FALSE(found.failed) << found.text();
-    EXPECT_EQ(found.schedules_run, 50u);
-}
-
-TEST(Kit, ExpectationsCountAndStayInside) {
-    auto body = []() -> weir::task<> {
-        EXPECT_EQ(1, 2) << "of course";
-        co_return;
-    };
-    const exploration found = explore(body);
-    EXPECT_TRUE(found.failed);
-    EXPECT_EQ(found.schedules_run, 1u);
-    EXPECT_EQ(found.messages.size(), 1u);
-    EXPECT_TRUE(mentions(found, "of course"));
-    EXPECT_TRUE(mentions(found, "kit_test.cpp:"));
-    EXPECT_FALSE(::testing::Test::HasFailure());
-}
-
-TEST(Kit, AssertionsLeaveTheCoroutine) {
-    bool went_on = false;
-    auto body = [&]() -> weir::task<> {
-        WEIR_ASSERT_EQ(1, 2);
-        went_on = true;
-    };
-    EXPECT_TRUE(explore(body).failed);
-    EXPECT_FALSE(went_on);
-}
-
-TEST(Kit, DeadlockPrintsTheTree) {
-    auto body = []() -> weir::task<> {
-        auto stuck = weir::spawn(waits_for_ever(), {.name = "the stuck one"});
-        co_await stuck.wait();
-    };
-    const exploration found = explore(body, {.schedules = 5});
-    EXPECT_TRUE(found.failed);
-    EXPECT_TRUE(mentions(found, "deadlock")) << found.text();
-    EXPECT_TRUE(mentions(found, "the stuck one")) << found.text();
-    EXPECT_TRUE(mentions(found, "waits_for_ever")) << found.text();
-}
-
-TEST(Kit, TasksLeftRunningPrintTheTree) {
-    auto body = []() -> weir::task<> {
-        weir::spawn(waits_for_ever(), {.name = "forgotten"});
-        co_return;
-    };
-    const exploration found = explore(body, {.schedules = 5});
-    EXPECT_TRUE(found.failed);
-    EXPECT_TRUE(mentions(found, "left tasks running")) << found.text();
-    EXPECT_TRUE(mentions(found, "forgotten")) << found.text();
-}
-
-TEST(Kit, ExceptionsAreFailures) {
-    auto body = []() -> weir::task<> {
-        co_await weir::yield();
-        throw std::runtime_error("unexpected");
-    };
-    EXPECT_TRUE(mentions(explore(body), "unexpected"));
-}
-
-TEST(Kit, ACancelledTestHasFailed) {
-    auto body = []() -> weir::task<> {
-        weir::current_task().cancel("not wanted");
-        co_await weir::yield();
-    };
-    const exploration found = explore(body);
-    EXPECT_TRUE(mentions(found, "cancelled: not wanted")) << found.text();
-}
-
-TEST(Kit, LivelocksEnd) {
-    auto body = []() -> weir::task<> {
-        for (;;) {
-            co_await weir::yield();
-        }
-    };
-    const exploration found = explore(body, {.most_steps = 1000});
-    EXPECT_TRUE(mentions(found, "after 1000 steps")) << found.text();
-}
-
-// ---- reports -----------------------------------------------------------------------------------
-
-weir::task<> fails() {
-    co_await weir::yield();
-    throw std::runtime_error("nobody asks");
-}
-
-TEST(Kit, ReportsAreFailures) {
-    auto body = []() -> weir::task<> {
-        weir::spawn(fails());
-        co_await weir::testing::settle_all();
-    };
-    EXPECT_TRUE(mentions(explore(body), "nobody asks"));
-}
-
-TEST(Kit, ExpectedReportsAreNot) {
-    auto body = []() -> weir::task<> {
-        weir::testing::expect_report(weir::report_kind::unretrieved_error, "nobody asks");
-        weir::spawn(fails());
-        co_await weir::testing::settle_all();
-        EXPECT_EQ(weir::testing::reports().size(), 1u);
-    };
-    const exploration found = explore(body, {.schedules = 20});
-    EXPECT_FALSE(found.failed) << found.text();
-}
-
-TEST(Kit, ExpectedReportsMustCome) {
-    auto body = []() -> weir::task<> {
-        weir::testing::allow_report(weir::report_kind::callback_error);
-        weir::testing::expect_report(weir::report_kind::unretrieved_error, "nobody asks", 2);
-        weir::spawn(fails());
-        co_await weir::testing::settle_all();
-    };
-    EXPECT_TRUE(mentions(explore(body), "expected 2 report(s)"));
-}
-
-TEST(Kit, OneTooManyIsAFailure) {
-    auto body = []() -> weir::task<> {
-        weir::testing::expect_report(weir::report_kind::unretrieved_error);
-        weir::spawn(fails());
-        weir::spawn(fails());
-        co_await weir::testing::settle_all();
-    };
-    EXPECT_TRUE(explore(body).failed);
-}
-
-TEST(Kit, ReportsOutsideATestAreMisuse) {
-    EXPECT_THROW(weir::testing::expect_report(weir::report_kind::shutdown), weir::invalid_state);
-    EXPECT_THROW(weir::testing::in_ordinary_order(), weir::invalid_state);
-}
-
-TEST(Kit, DebugFindsTasksNeverAwaited) {
-    auto body = []() -> weir::task<> {
-        (void)fails();
-        co_return;
-    };
-    EXPECT_FALSE(explore(body, {.schedules = 1}).failed);
-    EXPECT_TRUE(mentions(explore(body, {.schedules = 1, .debug = true}), "never awaited"));
-}
-
-// ---- schedules ---------------------------------------------------------------------------------
-
 // Two tasks race; the second to arrive must not be "right".
 weir::task<> racing_body() {
     std::string order;
@@ -184,7 +34,7 @@ weir::task<> racing_body() {
     EXPECT_EQ(order, "lr");
 }
 
-TEST(Kit, FindsAnotherOrder) {
+TEST(Explore, FindsAnotherOrder) {
     const exploration found = explore(racing_body);
     EXPECT_TRUE(found.failed);
     EXPECT_NE(found.seed, 0u) << "the ordinary schedule is first in, first out";
@@ -193,7 +43,7 @@ TEST(Kit, FindsAnotherOrder) {
     EXPECT_GT(found.trace.size(), 4u);
 }
 
-TEST(Kit, ASeedIsASchedule) {
+TEST(Explore, ASeedIsASchedule) {
     const exploration found = explore(racing_body);
     const exploration first = replay(racing_body, found.seed);
     const exploration second = replay(racing_body, found.seed);
@@ -203,7 +53,7 @@ TEST(Kit, ASeedIsASchedule) {
     EXPECT_EQ(second.trace, found.trace);
 }
 
-TEST(Kit, SeesThatARunCannotBeReproduced) {
+TEST(Explore, SeesThatARunCannotBeReproduced) {
     int runs = 0;
     auto body = [&runs]() -> weir::task<> {
         for (int left = ++runs; left > 0; --left) {
@@ -216,7 +66,7 @@ TEST(Kit, SeesThatARunCannotBeReproduced) {
     EXPECT_FALSE(found.reproducible);
 }
 
-TEST(Kit, NotesAreInTheTrace) {
+TEST(Explore, NotesAreInTheTrace) {
     auto body = []() -> weir::task<> {
         weir::testing::note("about to wait");
         co_await weir::yield();
@@ -228,7 +78,7 @@ TEST(Kit, NotesAreInTheTrace) {
     EXPECT_TRUE(mentions(found, "here"));
 }
 
-TEST(Kit, ForcedYieldsComeBeforeTheEffect) {
+TEST(Explore, ForcedYieldsComeBeforeTheEffect) {
     // A handle that is done: awaiting it would never suspend. Some schedules make it.
     std::size_t suspended = 0;
     auto body = [&suspended]() -> weir::task<> {
@@ -262,7 +112,7 @@ struct lettered_timer final : weir::detail::timer {
     bool is_ordered;
 };
 
-TEST(Kit, EqualDeadlinesFireInAnyOrderButCallbacksKeepTheirs) {
+TEST(Explore, EqualDeadlinesFireInAnyOrderButCallbacksKeepTheirs) {
     std::set<std::string> orders;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         weir::detail::explorer shuffle(seed);
@@ -273,7 +123,7 @@ TEST(Kit, EqualDeadlinesFireInAnyOrderButCallbacksKeepTheirs) {
             wheel.arm(each, each.letter == 'z' ? 1001 : 1000);
         }
         std::string order;
-        while (weir::detail::timer* due = wheel.pop_due(2000, &shuffle)) {
+        while (weir::detail::timer* due = wheel.pop_due(2000, &shuffle.random())) {
             order += static_cast<lettered_timer*>(due)->letter;
         }
         EXPECT_LT(order.find('1'), order.find('2')) << order;
@@ -285,7 +135,7 @@ TEST(Kit, EqualDeadlinesFireInAnyOrderButCallbacksKeepTheirs) {
 
 // Fails only if one task waits for its turn while another takes twenty: a fair coin would need a
 // million schedules.
-TEST(Kit, HoldsATaskBackForLong) {
+TEST(Explore, HoldsATaskBackForLong) {
     auto body = []() -> weir::task<> {
         int steps = 0;
         auto busy = [&steps]() -> weir::task<> {
@@ -305,7 +155,7 @@ TEST(Kit, HoldsATaskBackForLong) {
     EXPECT_TRUE(explore(body, {.schedules = 200}).failed);
 }
 
-TEST(Kit, PollingEndsUnderEverySchedule) {
+TEST(Explore, PollingEndsUnderEverySchedule) {
     auto body = []() -> weir::task<> {
         bool flag = false;
         auto setter = [&flag]() -> weir::task<> {
@@ -331,7 +181,7 @@ TEST(Kit, PollingEndsUnderEverySchedule) {
     EXPECT_FALSE(found.failed) << found.text();
 }
 
-TEST(Kit, OrdinaryOrderOnDemand) {
+TEST(Explore, OrdinaryOrderOnDemand) {
     auto body = []() -> weir::task<> {
         weir::testing::in_ordinary_order();
         co_await racing_body();
@@ -339,7 +189,7 @@ TEST(Kit, OrdinaryOrderOnDemand) {
     EXPECT_FALSE(explore(body, {.schedules = 200}).failed);
 }
 
-TEST(Kit, OnceIsEnoughOnDemand) {
+TEST(Explore, OnceIsEnoughOnDemand) {
     if (std::getenv("WEIR_SEED") != nullptr) {
         GTEST_SKIP() << "one schedule was asked for";
     }
@@ -362,7 +212,7 @@ TEST(Kit, OnceIsEnoughOnDemand) {
     EXPECT_EQ(once, 1);
 }
 
-WEIR_TEST(Kit, ExploreInsideALoopIsMisuse) {
+WEIR_TEST(Explore, ExploreInsideALoopIsMisuse) {
     EXPECT_THROW(explore([]() -> weir::task<> { co_return; }), weir::loop_error);
     co_return;
 }
