@@ -31,7 +31,7 @@ weir::task<std::string> process(weir::task_context& context, std::string data) {
     co_return "processed " + data;
 }
 
-http::response show(const weir::task_record& task) {
+http::response show(const weir::managed_task& task) {
     return http::json({{"id", task.id},
                        {"status", to_string(task.state)},
                        {"progress", task.progress},

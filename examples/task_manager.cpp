@@ -41,7 +41,7 @@ public:
     }
 };
 
-void show(const weir::task_record& task) {
+void show(const weir::managed_task& task) {
     std::cout << task.id << ": " << to_string(task.state);
     if (task.started_at && task.finished_at) {
         std::cout << " after "
@@ -96,8 +96,8 @@ weir::task<> run() {
 
     co_await manager.shutdown();  // what was accepted is done first; more is refused
     co_await printing;
-    const std::vector<weir::task_record> all = co_await manager.list();
-    for (const weir::task_record& each : all) {
+    const std::vector<weir::managed_task> all = co_await manager.list();
+    for (const weir::managed_task& each : all) {
         show(each);
     }
 }

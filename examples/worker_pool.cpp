@@ -61,7 +61,7 @@ weir::task<> one_handler() {
     };
     weir::handler_pool pool({.workers = 2, .queue = 1, .when_full = weir::when_queue_full::refuse},
                             handler);
-    std::vector<weir::job<int>> jobs;
+    std::vector<weir::job_handle<int>> jobs;
     for (int i = 1; i <= 4; ++i) {
         auto let_in = pool.try_submit(i);
         if (let_in) {
@@ -71,7 +71,7 @@ weir::task<> one_handler() {
         }
     }
     jobs[2].cancel();  // still in the queue: it never runs
-    for (const weir::job<int>& each : jobs) {
+    for (const weir::job_handle<int>& each : jobs) {
         const weir::outcome<int> ended = co_await weir::settle(each);
         std::cout << "job " << each.id() << " is " << to_string(each.status());
         if (ended.has_value()) {

@@ -2,7 +2,7 @@
 // What the body of a managed task can know and say about itself.
 #pragma once
 
-#include <weir/flow/task_record.hpp>
+#include <weir/flow/managed_task.hpp>
 
 #include <atomic>
 #include <memory>

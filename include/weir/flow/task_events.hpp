@@ -10,7 +10,7 @@
 // came since.
 #pragma once
 
-#include <weir/flow/task_record.hpp>
+#include <weir/flow/managed_task.hpp>
 #include <weir/sync/event.hpp>
 #include <weir/task.hpp>
 

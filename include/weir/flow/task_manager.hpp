@@ -4,7 +4,7 @@
 //
 //     weir::task_manager manager({.concurrency = 5, .executor = &threads});
 //     std::string id = co_await manager.submit(make_report, "May");        // or {.id = "r-1"} first
-//     std::optional<weir::task_record> report = co_await manager.get(id);
+//     std::optional<weir::managed_task> report = co_await manager.get(id);
 //     std::string text = co_await manager.result<std::string>(id);         // waits; rethrows its error
 //
 // A task is a coroutine, which may take a task_context& first, or a plain function: those may
@@ -120,11 +120,11 @@ public:
         return core_->request_cancel(id, reason);
     }
     // Empty if there is none, or none any more.
-    task<std::optional<task_record>> get(std::string id) {
+    task<std::optional<managed_task>> get(std::string id) {
         return detail::task_manager_core::get(core_, std::move(id));
     }
     // When it has ended. Throws unknown_task.
-    task<task_record> wait(std::string id) {
+    task<managed_task> wait(std::string id) {
         return detail::task_manager_core::wait(core_, std::move(id));
     }
     // What it returned, when it has ended. Throws what it threw, weir::cancelled, unknown_task, or
@@ -132,7 +132,7 @@ public:
     template <class T>
     task<T> result(std::string id);
     // In the order of submission: a page, to be continued with .after.
-    task<std::vector<task_record>> list(const task_query& query = {}) {
+    task<std::vector<managed_task>> list(const task_query& query = {}) {
         return detail::task_manager_core::list(core_, query);
     }
     // From now on; or, given the number of the last event seen, from the one after it.
@@ -168,8 +168,8 @@ private:
     static live_pointer make(const task_options& how, detail::task_body body);
     static task<std::string> enter_or_throw(core_pointer core, live_pointer fresh);
     static task<admission<std::string>> enter(core_pointer core, live_pointer fresh);
-    [[noreturn]] static void throw_failure(const task_record& ended);
-    [[noreturn]] static void throw_other_type(const task_record& ended);
+    [[noreturn]] static void throw_failure(const managed_task& ended);
+    [[noreturn]] static void throw_other_type(const managed_task& ended);
     template <class T>
     static task<T> result_of(core_pointer core, std::string id);
 
@@ -178,7 +178,7 @@ private:
 
 template <class T>
 task<T> task_manager::result_of(core_pointer core, std::string id) {
-    const task_record ended = co_await detail::task_manager_core::wait(core, std::move(id));
+    const managed_task ended = co_await detail::task_manager_core::wait(core, std::move(id));
     if (ended.state != task_state::completed) {
         throw_failure(ended);
     }

@@ -2,7 +2,7 @@
 // worker_pool: so many jobs at a time, so many more in a queue, and a rule for what comes on top.
 //
 //     weir::worker_pool pool({.workers = 5, .queue = 100});
-//     weir::job<page> page = co_await pool.submit(fetch, "example.com");   // one function per job
+//     weir::job_handle<page> page = co_await pool.submit(fetch, "example.com");   // one function per job
 //     use(co_await page);
 //     co_await pool.shutdown();                                            // all jobs are done first
 //
@@ -20,7 +20,7 @@
 #include <weir/flow/admission.hpp>
 #include <weir/flow/detail/signature.hpp>
 #include <weir/flow/detail/worker_pool_core.hpp>
-#include <weir/flow/job.hpp>
+#include <weir/flow/job_handle.hpp>
 
 namespace weir {
 
@@ -40,12 +40,12 @@ public:
     // The same for those who know the type of the result: co_await pool.get<int>("a"). Throws
     // invalid_argument if there is no such job, or its result is of another type.
     template <class T>
-    job<T> get(std::string_view id) const {
+    job_handle<T> get(std::string_view id) const {
         auto found = std::dynamic_pointer_cast<detail::typed_job<T>>(core_->at(id));
         if (found == nullptr) {
             core_->throw_other_type(id);
         }
-        return job<T>(std::move(found));
+        return job_handle<T>(std::move(found));
     }
     // As any_job::cancel(); false also if there is no such job.
     bool cancel(std::string_view id, std::string_view reason = {});
@@ -74,31 +74,31 @@ protected:
         return made;
     }
     template <class T>
-    admission<job<T>> try_enter(const job_options& how, task<T>&& work) {
+    admission<job_handle<T>> try_enter(const job_options& how, task<T>&& work) {
         auto made = make_job(how, std::move(work));
         if (const std::optional<refusal> why = core_->try_enter(made)) {
             return *why;
         }
-        return job<T>(std::move(made));
+        return job_handle<T>(std::move(made));
     }
     template <class T>
-    static task<admission<job<T>>> enter(std::shared_ptr<detail::worker_pool_core> core,
-                                         std::shared_ptr<detail::typed_job<T>> made) {
+    static task<admission<job_handle<T>>> enter(std::shared_ptr<detail::worker_pool_core> core,
+                                                std::shared_ptr<detail::typed_job<T>> made) {
         const std::optional<refusal> why =
             co_await detail::worker_pool_core::enter(std::move(core), made);
         if (why.has_value()) {
             co_return *why;
         }
-        co_return job<T>(std::move(made));
+        co_return job_handle<T>(std::move(made));
     }
     template <class T>
-    static task<job<T>> enter_or_throw(std::shared_ptr<detail::worker_pool_core> core,
-                                       std::shared_ptr<detail::typed_job<T>> made) {
+    static task<job_handle<T>> enter_or_throw(std::shared_ptr<detail::worker_pool_core> core,
+                                              std::shared_ptr<detail::typed_job<T>> made) {
         const std::optional<refusal> why = co_await detail::worker_pool_core::enter(core, made);
         if (why.has_value()) {
             core->throw_refused(*why, *made);
         }
-        co_return job<T>(std::move(made));
+        co_return job_handle<T>(std::move(made));
     }
 
     std::shared_ptr<detail::worker_pool_core> core_;
@@ -109,7 +109,7 @@ class worker_pool : public basic_worker_pool {
 public:
     explicit worker_pool(const worker_pool_options& options = {}) : basic_worker_pool(options) {}
 
-    // co_await submit(fn, args...): a job<T>. While the queue is full, does what the options say;
+    // co_await submit(fn, args...): a job_handle<T>. While the queue is full, does what the options say;
     // throws weir::refused. A submitter that is cancelled while it waits has submitted nothing.
     template <class Callable, class... Args>
         requires std::invocable<std::decay_t<Callable>&, std::decay_t<Args>...>
@@ -124,7 +124,7 @@ public:
     auto submit(Callable&& callable, Args&&... args) {
         return submit(job_options{}, std::forward<Callable>(callable), std::forward<Args>(args)...);
     }
-    // co_await offer(fn, args...): the same as an admission<job<T>>, a value.
+    // co_await offer(fn, args...): the same as an admission<job_handle<T>>, a value.
     template <class Callable, class... Args>
         requires std::invocable<std::decay_t<Callable>&, std::decay_t<Args>...>
     auto offer(const job_options& how, Callable&& callable, Args&&... args) {
@@ -166,18 +166,20 @@ public:
           })) {}
 
     // As those of worker_pool.
-    task<job<Result>> submit(const job_options& how, Job what) {
+    task<job_handle<Result>> submit(const job_options& how, Job what) {
         return enter_or_throw(core_, make_job(how, handle(handler_, std::move(what))));
     }
-    task<job<Result>> submit(Job what) { return submit(job_options{}, std::move(what)); }
-    task<admission<job<Result>>> offer(const job_options& how, Job what) {
+    task<job_handle<Result>> submit(Job what) { return submit(job_options{}, std::move(what)); }
+    task<admission<job_handle<Result>>> offer(const job_options& how, Job what) {
         return enter(core_, make_job(how, handle(handler_, std::move(what))));
     }
-    task<admission<job<Result>>> offer(Job what) { return offer(job_options{}, std::move(what)); }
-    admission<job<Result>> try_submit(const job_options& how, Job what) {
+    task<admission<job_handle<Result>>> offer(Job what) {
+        return offer(job_options{}, std::move(what));
+    }
+    admission<job_handle<Result>> try_submit(const job_options& how, Job what) {
         return try_enter(how, handle(handler_, std::move(what)));
     }
-    admission<job<Result>> try_submit(Job what) {
+    admission<job_handle<Result>> try_submit(Job what) {
         return try_submit(job_options{}, std::move(what));
     }
 

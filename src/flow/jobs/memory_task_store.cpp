@@ -21,16 +21,16 @@ std::string_view to_string(task_state state) noexcept {
     return "unknown";
 }
 
-task<void> task_store::save_progress(const task_record&) {
+task<void> task_store::save_progress(const managed_task&) {
     co_return;
 }
 
-task_record* memory_task_store::find(std::string_view id) {
+managed_task* memory_task_store::find(std::string_view id) {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : &found->second->second;
 }
 
-task<bool> memory_task_store::insert(const task_record& fresh) {
+task<bool> memory_task_store::insert(const managed_task& fresh) {
     if (by_id_.contains(fresh.id)) {
         co_return false;
     }
@@ -39,8 +39,8 @@ task<bool> memory_task_store::insert(const task_record& fresh) {
     co_return true;
 }
 
-task<bool> memory_task_store::transition(const task_record& next, task_state expected) {
-    task_record* const stored = find(next.id);
+task<bool> memory_task_store::transition(const managed_task& next, task_state expected) {
+    managed_task* const stored = find(next.id);
     if (stored == nullptr || stored->token != next.token || stored->state != expected ||
         stored->revision + 1 != next.revision) {
         co_return false;
@@ -49,8 +49,8 @@ task<bool> memory_task_store::transition(const task_record& next, task_state exp
     co_return true;
 }
 
-task<void> memory_task_store::save_progress(const task_record& running) {
-    task_record* const stored = find(running.id);
+task<void> memory_task_store::save_progress(const managed_task& running) {
+    managed_task* const stored = find(running.id);
     if (stored != nullptr && stored->token == running.token &&
         stored->revision == running.revision) {
         stored->progress = running.progress;
@@ -59,12 +59,12 @@ task<void> memory_task_store::save_progress(const task_record& running) {
     co_return;
 }
 
-task<std::optional<task_record>> memory_task_store::get(std::string_view id) {
-    const task_record* const stored = find(id);
-    co_return stored == nullptr ? std::nullopt : std::optional<task_record>(*stored);
+task<std::optional<managed_task>> memory_task_store::get(std::string_view id) {
+    const managed_task* const stored = find(id);
+    co_return stored == nullptr ? std::nullopt : std::optional<managed_task>(*stored);
 }
 
-task<std::vector<task_record>> memory_task_store::list(const task_query& query) {
+task<std::vector<managed_task>> memory_task_store::list(const task_query& query) {
     auto from = records_.begin();
     if (!query.after.empty()) {
         const auto last_seen = by_id_.find(query.after);
@@ -72,9 +72,9 @@ task<std::vector<task_record>> memory_task_store::list(const task_query& query) 
             from = std::next(last_seen->second);
         }
     }
-    std::vector<task_record> found;
+    std::vector<managed_task> found;
     for (; from != records_.end() && found.size() < query.limit; ++from) {
-        const task_record& each = from->second;
+        const managed_task& each = from->second;
         if ((!query.state.has_value() || each.state == *query.state) &&
             (query.name.empty() || each.name == query.name)) {
             found.push_back(each);
@@ -83,12 +83,12 @@ task<std::vector<task_record>> memory_task_store::list(const task_query& query) 
     co_return found;
 }
 
-task<bool> memory_task_store::remove(const task_record& finished) {
+task<bool> memory_task_store::remove(const managed_task& finished) {
     const auto found = by_id_.find(finished.id);
     if (found == by_id_.end()) {
         co_return true;
     }
-    const task_record& stored = found->second->second;
+    const managed_task& stored = found->second->second;
     if (stored.token != finished.token || stored.revision != finished.revision) {
         co_return false;
     }

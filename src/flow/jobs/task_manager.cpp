@@ -88,7 +88,7 @@ std::optional<refusal> task_manager_core::refuse(refusal_reason why) {
 }
 
 task<std::optional<refusal>> task_manager_core::submit(core_pointer self, live_pointer fresh) {
-    task_record& record = fresh->record;
+    managed_task& record = fresh->record;
     if (self->is_closed_) {
         co_return self->refuse(refusal_reason::shut_down);
     }
@@ -226,7 +226,7 @@ task<void> task_manager_core::drive(driving self) {
     }
     driven.phase = task_phase::finishing;
     driven.body = {};
-    task_record final = manager.final_record(driven, std::move(ended));
+    managed_task final = manager.final_record(driven, std::move(ended));
     (void)co_await intercept(shield(manager.finish(self.task(), std::move(final))));
 }
 
@@ -238,7 +238,7 @@ task<task_value> task_manager_core::run_body(driving& self) {
 task<void> task_manager_core::drive_to_cancelled(driving self) {
     live_task& driven = *self.task();
     driven.body = {};
-    task_record final = self.manager().final_record(
+    managed_task final = self.manager().final_record(
         driven, outcome<task_value>::from_cancellation(driven.cancel_reason));
     (void)co_await intercept(shield(self.manager().finish(self.task(), std::move(final))));
 }

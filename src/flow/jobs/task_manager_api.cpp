@@ -51,7 +51,7 @@ task<std::string> task_manager::submit_named(const task_options& how, std::strin
     return enter_or_throw(core_, std::move(made));
 }
 
-void task_manager::throw_failure(const task_record& ended) {
+void task_manager::throw_failure(const managed_task& ended) {
     if (ended.state == task_state::cancelled) {
         throw cancelled(ended.error);
     }
@@ -61,7 +61,7 @@ void task_manager::throw_failure(const task_record& ended) {
     throw task_failed(ended.error);
 }
 
-void task_manager::throw_other_type(const task_record& ended) {
+void task_manager::throw_other_type(const managed_task& ended) {
     throw invalid_argument("the result of task '" + ended.id +
                            "' is of another type than was asked for");
 }

@@ -46,7 +46,7 @@ task<bool> task_manager_core::cancel(core_pointer self, std::string id, std::str
         co_return live->record.state == task_state::cancelled;
     }
     // None of ours: left over from another process, perhaps.
-    std::optional<task_record> stored = co_await self->store_.get(id);
+    std::optional<managed_task> stored = co_await self->store_.get(id);
     if (self->live_.contains(id)) {  // it was submitted meanwhile
         co_return co_await cancel(self, id, reason);
     }

@@ -11,20 +11,20 @@ namespace weir::detail {
 // ---- reading
 // -------------------------------------------------------------------------------------
 
-task<std::optional<task_record>> task_manager_core::get(core_pointer self, std::string id) {
+task<std::optional<managed_task>> task_manager_core::get(core_pointer self, std::string id) {
     self->sweep();
     const auto live = self->live_.find(id);
     if (live != self->live_.end() && live->second->phase != task_phase::inserting) {
         co_return live->second->record;
     }
-    std::optional<task_record> stored = co_await self->store_.get(id);
+    std::optional<managed_task> stored = co_await self->store_.get(id);
     if (stored.has_value() && self->is_too_old(*stored)) {
         co_return std::nullopt;
     }
     co_return stored;
 }
 
-task<task_record> task_manager_core::wait(core_pointer self, std::string id) {
+task<managed_task> task_manager_core::wait(core_pointer self, std::string id) {
     const auto live = self->live_.find(id);
     if (live != self->live_.end()) {
         const live_pointer awaited = live->second;
@@ -34,7 +34,7 @@ task<task_record> task_manager_core::wait(core_pointer self, std::string id) {
         }
         throw unknown_task(id);  // the store did not take it
     }
-    std::optional<task_record> stored = co_await get(self, id);
+    std::optional<managed_task> stored = co_await get(self, id);
     if (!stored.has_value()) {
         throw unknown_task(id);
     }
@@ -45,15 +45,15 @@ task<task_record> task_manager_core::wait(core_pointer self, std::string id) {
     co_return *std::move(stored);
 }
 
-task<std::vector<task_record>> task_manager_core::list(core_pointer self, task_query query) {
+task<std::vector<managed_task>> task_manager_core::list(core_pointer self, task_query query) {
     self->sweep();
     const std::string name(query.name);
     const std::string after(query.after);
     query.name = name;
     query.after = after;
-    std::vector<task_record> found = co_await self->store_.list(query);
-    std::erase_if(found, [&](const task_record& each) { return self->is_too_old(each); });
-    for (task_record& each : found) {  // progress that is on its way to the store
+    std::vector<managed_task> found = co_await self->store_.list(query);
+    std::erase_if(found, [&](const managed_task& each) { return self->is_too_old(each); });
+    for (managed_task& each : found) {  // progress that is on its way to the store
         const auto live = self->live_.find(each.id);
         if (live != self->live_.end() && live->second->record.revision == each.revision) {
             each.progress = live->second->record.progress;
@@ -69,12 +69,12 @@ task<std::size_t> task_manager_core::recover(core_pointer self) {
     for (;;) {
         task_query query;
         query.after = after;
-        const std::vector<task_record> page = co_await self->store_.list(query);
+        const std::vector<managed_task> page = co_await self->store_.list(query);
         if (page.empty()) {
             co_return count;
         }
         after = page.back().id;
-        for (const task_record& each : page) {
+        for (const managed_task& each : page) {
             if (is_final(each.state)) {
                 if (!self->live_.contains(each.id)) {
                     self->keep(each);
@@ -116,7 +116,7 @@ task_events task_manager_core::subscribe(std::optional<std::uint64_t> seen) {
 // ---- telling
 // -------------------------------------------------------------------------------------
 
-void task_manager_core::publish(task_event_kind kind, const task_record& about) {
+void task_manager_core::publish(task_event_kind kind, const managed_task& about) {
     task_event made;
     made.kind = kind;
     made.id = about.id;

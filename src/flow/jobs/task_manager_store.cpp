@@ -32,9 +32,10 @@ task<void> task_manager_core::pause_before_retry(unsigned attempt) {
 }
 
 // What the store has now, asked for until it answers.
-task<outcome<std::optional<task_record>>> task_manager_core::look_up(const std::string& id) {
+task<outcome<std::optional<managed_task>>> task_manager_core::look_up(const std::string& id) {
     for (unsigned attempt = 1;; ++attempt) {
-        outcome<std::optional<task_record>> there = co_await settle([&] { return store_.get(id); });
+        outcome<std::optional<managed_task>> there =
+            co_await settle([&] { return store_.get(id); });
         if (!there.has_value()) {
             store_failed();
             if (attempt < store_attempts_) {
@@ -46,7 +47,7 @@ task<outcome<std::optional<task_record>>> task_manager_core::look_up(const std::
     }
 }
 
-task<task_manager_core::saved> task_manager_core::insert(const task_record& fresh) {
+task<task_manager_core::saved> task_manager_core::insert(const managed_task& fresh) {
     bool is_uncertain = false;  // an attempt threw: it may have been taken all the same
     for (unsigned attempt = 1;; ++attempt) {
         const outcome<bool> done = co_await settle([&] { return store_.insert(fresh); });
@@ -57,7 +58,7 @@ task<task_manager_core::saved> task_manager_core::insert(const task_record& fres
             is_uncertain = true;
             store_failed();
         }
-        const outcome<std::optional<task_record>> there = co_await look_up(fresh.id);
+        const outcome<std::optional<managed_task>> there = co_await look_up(fresh.id);
         if (there.has_value() && there.value().has_value()) {
             co_return there.value()->token == fresh.token ? saved::yes : saved::conflict;
         }
@@ -73,7 +74,7 @@ task<task_manager_core::saved> task_manager_core::insert(const task_record& fres
     }
 }
 
-task<task_manager_core::save_result> task_manager_core::save(const task_record& next,
+task<task_manager_core::save_result> task_manager_core::save(const managed_task& next,
                                                              task_state expected) {
     bool is_uncertain = false;
     for (unsigned attempt = 1;; ++attempt) {
@@ -86,9 +87,9 @@ task<task_manager_core::save_result> task_manager_core::save(const task_record& 
             is_uncertain = true;
             store_failed();
         }
-        const outcome<std::optional<task_record>> there = co_await look_up(next.id);
+        const outcome<std::optional<managed_task>> there = co_await look_up(next.id);
         if (there.has_value()) {
-            const std::optional<task_record>& stored = there.value();
+            const std::optional<managed_task>& stored = there.value();
             if (stored.has_value() && stored->token == next.token &&
                 stored->revision == next.revision && stored->state == next.state) {
                 co_return save_result(saved::yes);
@@ -105,7 +106,7 @@ task<task_manager_core::save_result> task_manager_core::save(const task_record& 
 }
 
 task<bool> task_manager_core::begin(const live_pointer& of) {
-    task_record next = of->record;
+    managed_task next = of->record;
     next.state = task_state::running;
     next.started_at = wall_now();
     ++next.revision;
@@ -123,13 +124,13 @@ task<bool> task_manager_core::begin(const live_pointer& of) {
         why = std::make_exception_ptr(
             invalid_state("the record of the task was changed by somebody else"));
     }
-    task_record final = final_record(*of, outcome<task_value>::from_error(std::move(why)));
+    managed_task final = final_record(*of, outcome<task_value>::from_error(std::move(why)));
     co_await finish(of, std::move(final));
     co_return false;
 }
 
-task_record task_manager_core::final_record(const live_task& of, outcome<task_value> ended) {
-    task_record made = of.record;
+managed_task task_manager_core::final_record(const live_task& of, outcome<task_value> ended) {
+    managed_task made = of.record;
     ++made.revision;
     made.finished_at = wall_now();
     if (ended.has_value()) {
@@ -149,16 +150,16 @@ task_record task_manager_core::final_record(const live_task& of, outcome<task_va
     return made;
 }
 
-task<void> task_manager_core::finish(const live_pointer& of, task_record final) {
+task<void> task_manager_core::finish(const live_pointer& of, managed_task final) {
     while (of->progress_writer.valid() && !of->progress_writer.done()) {
         co_await of->progress_writer.wait();
     }
     save_result done = co_await save(final, of->record.state);
     if (done.how == saved::conflict) {
         // A write of ours that we gave up on may have been taken; or somebody else has been here.
-        const outcome<std::optional<task_record>> there = co_await look_up(final.id);
+        const outcome<std::optional<managed_task>> there = co_await look_up(final.id);
         if (there.has_value() && there.value().has_value()) {
-            const task_record& stored = *there.value();
+            const managed_task& stored = *there.value();
             if (is_final(stored.state)) {
                 final = stored;
                 done.how = saved::yes;
@@ -193,7 +194,7 @@ task<void> task_manager_core::finish(const live_pointer& of, task_record final) 
 task<void> task_manager_core::write_progress(helping self) {
     live_task& of = self.task();
     while (std::exchange(of.progress_is_new, false)) {
-        const task_record snapshot = of.record;
+        const managed_task snapshot = of.record;
         const outcome<void> done =
             co_await settle([&] { return self.manager().store_.save_progress(snapshot); });
         if (!done.has_value()) {
@@ -215,12 +216,12 @@ void task_manager_core::helped(const live_pointer& of) noexcept {
 // ---- keeping and forgetting
 // ----------------------------------------------------------------------
 
-bool task_manager_core::is_too_old(const task_record& finished) {
+bool task_manager_core::is_too_old(const managed_task& finished) {
     return finished.finished_at.has_value() && wall_now() - *finished.finished_at >= keep_for_;
 }
 
-void task_manager_core::keep(const task_record& finished) {
-    task_record key;
+void task_manager_core::keep(const managed_task& finished) {
+    managed_task key;
     key.id = finished.id;
     key.token = finished.token;
     key.revision = finished.revision;
@@ -248,7 +249,7 @@ void task_manager_core::sweep() {
 task<void> task_manager_core::remove_old(helping self) {
     task_manager_core& manager = self.manager();
     while (manager.has_old()) {
-        const task_record key = manager.finished_.front();
+        const managed_task key = manager.finished_.front();
         const outcome<bool> done = co_await settle([&] { return manager.store_.remove(key); });
         if (!done.has_value()) {
             manager.store_failed();

@@ -47,7 +47,7 @@ bool basic_worker_pool::cancel(std::string_view id, std::string_view reason) {
 namespace detail {
 
 void throw_empty_job() {
-    throw invalid_state("an empty weir::job was used: it stands for no job");
+    throw invalid_state("an empty weir::job_handle was used: it stands for no job");
 }
 
 clock::time_point worker_pool_core::time_now() noexcept {

@@ -328,16 +328,16 @@ WEIR_TEST(TaskManagerProperty, AStoreThatStaysAwayStopsNothingElse) {
 // from memory.
 class store_that_dies final : public weir::task_store {
 public:
-    task<bool> insert(const task_record& fresh) override { return inner.insert(fresh); }
-    task<bool> transition(const task_record& next, task_state expected) override {
+    task<bool> insert(const managed_task& fresh) override { return inner.insert(fresh); }
+    task<bool> transition(const managed_task& next, task_state expected) override {
         check(next.state);
         return inner.transition(next, expected);
     }
-    task<std::optional<task_record>> get(std::string_view id) override { return inner.get(id); }
-    task<std::vector<task_record>> list(const weir::task_query& query) override {
+    task<std::optional<managed_task>> get(std::string_view id) override { return inner.get(id); }
+    task<std::vector<managed_task>> list(const weir::task_query& query) override {
         return inner.list(query);
     }
-    task<bool> remove(const task_record& finished) override { return inner.remove(finished); }
+    task<bool> remove(const managed_task& finished) override { return inner.remove(finished); }
 
     weir::memory_task_store inner;
     bool refuses_starts = false;
@@ -512,23 +512,23 @@ WEIR_TEST(KnownBugs, river_1245_a_cancel_that_is_reported_was_done) {
 // Somebody who was late overwrote what a task had become meanwhile.
 WEIR_TEST(KnownBugs, river_1302_a_late_write_is_fenced_off) {
     weir::memory_task_store store;
-    task_record fresh;
+    managed_task fresh;
     fresh.id = "a";
     fresh.token = 1;
     (void)co_await store.insert(fresh);
-    task_record running = fresh;
+    managed_task running = fresh;
     running.state = task_state::running;
     running.revision = 1;
     const bool started = co_await store.transition(running, task_state::pending);
     EXPECT_TRUE(started);
-    task_record again = running;  // given back to the queue, and started by somebody else
+    managed_task again = running;  // given back to the queue, and started by somebody else
     again.state = task_state::pending;
     again.revision = 2;
     (void)co_await store.transition(again, task_state::running);
     again.state = task_state::running;
     again.revision = 3;
     (void)co_await store.transition(again, task_state::pending);
-    task_record late = running;  // the first one wakes up
+    managed_task late = running;  // the first one wakes up
     late.state = task_state::failed;
     late.revision = 2;
     const bool taken = co_await store.transition(late, task_state::running);

@@ -38,7 +38,7 @@ WEIR_TEST(TaskManager, ALifeFromSubmissionToResult) {
     EXPECT_EQ(running->state, task_state::running);
     EXPECT_EQ(running->name, "report");
     EXPECT_FALSE(running->finished_at.has_value());
-    const task_record ended = co_await manager.wait(id);
+    const managed_task ended = co_await manager.wait(id);
     EXPECT_EQ(ended.state, task_state::completed);
     EXPECT_EQ(ended.result, "report for May");
     EXPECT_EQ(*ended.finished_at - *ended.started_at, 100ms);
@@ -171,7 +171,7 @@ WEIR_TEST(TaskManager, ARunningTaskIsStoppedAndCleansUp) {
     EXPECT_TRUE(manager.request_cancel(id, "enough"));
     const auto meanwhile = co_await manager.get(id);
     EXPECT_EQ(meanwhile->state, task_state::running);  // until it has let go
-    const task_record ended = co_await manager.wait(id);
+    const managed_task ended = co_await manager.wait(id);
     EXPECT_TRUE(cleaned_up);
     EXPECT_EQ(ended.state, task_state::cancelled);
     EXPECT_EQ(ended.error, "enough");
@@ -189,7 +189,7 @@ WEIR_TEST(TaskManager, ARunningTaskIsStoppedAndCleansUp) {
         (void)co_await manager.cancel(context.id(), "myself");
     };
     const std::string self = co_await manager.submit(cancels_itself);
-    const task_record by_itself = co_await manager.wait(self);
+    const managed_task by_itself = co_await manager.wait(self);
     EXPECT_EQ(by_itself.state, task_state::cancelled);
     co_await manager.shutdown();
 }
@@ -270,9 +270,9 @@ WEIR_TEST(TaskManager, ListsByStateAndName) {
     (void)co_await manager.submit({.id = "3", .name = "report"}, idle, 10ms);
     (void)co_await manager.submit({.id = "4", .name = "mail"}, idle, 10ms);
     co_await settle_all();
-    const auto ids = [](const std::vector<task_record>& records) {
+    const auto ids = [](const std::vector<managed_task>& records) {
         std::string text;
-        for (const task_record& each : records) {
+        for (const managed_task& each : records) {
             text += each.id;
         }
         return text;
@@ -483,7 +483,7 @@ WEIR_TEST(TaskManager, HandlersByName) {
 WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
     weir::memory_task_store store;
     for (int i = 0; i < 3; ++i) {
-        task_record left;
+        managed_task left;
         left.id = std::to_string(i);
         left.name = i == 2 ? "unknown" : "shout";
         left.payload = "text " + left.id;

@@ -14,7 +14,7 @@
 
 namespace flow_tests {
 
-using weir::task_record;
+using weir::managed_task;
 using weir::task_state;
 
 // Takes its time, fails now and then, before or after having done what was asked; and keeps watch:
@@ -24,13 +24,13 @@ public:
     explicit trying_store(dice& random, int fails_one_in = 0, bool is_slow = true)
         : random_(random), fails_one_in_(fails_one_in), is_slow_(is_slow) {}
 
-    task<bool> insert(const task_record& fresh) override {
+    task<bool> insert(const managed_task& fresh) override {
         co_await before();
         const bool done = co_await inner.insert(fresh);
         co_await after();
         co_return done;
     }
-    task<bool> transition(const task_record& next, task_state expected) override {
+    task<bool> transition(const managed_task& next, task_state expected) override {
         co_await before();
         const bool done = co_await inner.transition(next, expected);
         if (done) {
@@ -44,19 +44,19 @@ public:
         co_await after();
         co_return done;
     }
-    task<void> save_progress(const task_record& running) override {
+    task<void> save_progress(const managed_task& running) override {
         co_await before();
         co_await inner.save_progress(running);
     }
-    task<std::optional<task_record>> get(std::string_view id) override {
+    task<std::optional<managed_task>> get(std::string_view id) override {
         co_await before();
         co_return co_await inner.get(id);
     }
-    task<std::vector<task_record>> list(const weir::task_query& query) override {
+    task<std::vector<managed_task>> list(const weir::task_query& query) override {
         co_await before();
         co_return co_await inner.list(query);
     }
-    task<bool> remove(const task_record& finished) override {
+    task<bool> remove(const managed_task& finished) override {
         co_await before();
         const bool done = co_await inner.remove(finished);
         co_await after();

@@ -11,7 +11,7 @@
 namespace {
 
 using namespace flow_tests;
-using weir::job;
+using weir::job_handle;
 using weir::job_status;
 using weir::shutdown_mode;
 using weir::when_queue_full;
@@ -30,7 +30,7 @@ struct traffic {
     std::map<int, int> runs;  // how often the body of each job was begun
     struct submitted {
         int number;
-        job<int> handle;
+        job_handle<int> handle;
         bool was_cancelled_unstarted = false;
     };
     std::vector<submitted> jobs;
@@ -165,8 +165,8 @@ TEST(WorkerPoolProperty, CancelRacesStartAndCompletion) {
             co_await weir::sleep(1ms);
             co_return 7;
         };
-        job<int> first = co_await pool.submit(work);
-        job<int> second = co_await pool.submit(work);
+        job_handle<int> first = co_await pool.submit(work);
+        job_handle<int> second = co_await pool.submit(work);
         auto cancel = [&]() -> task<> {
             co_await weir::sleep(1ms);
             const job_status before = second.status();
@@ -182,8 +182,8 @@ TEST(WorkerPoolProperty, CancelRacesStartAndCompletion) {
         co_await cancelling;
         EXPECT_EQ(second.status(), job_status::cancelled);
         EXPECT_LE(runs, 2);
-        job<int> third = co_await pool.submit(work);  // no worker and no place is lost
-        job<int> fourth = co_await pool.submit(work);
+        job_handle<int> third = co_await pool.submit(work);  // no worker and no place is lost
+        job_handle<int> fourth = co_await pool.submit(work);
         const int value = co_await third;
         EXPECT_EQ(value, 7);
         co_await fourth;
@@ -430,10 +430,10 @@ WEIR_TEST(KnownBugs, kestra_17129_a_failure_during_the_drain_is_delivered) {
         co_await weir::sleep(after);
         co_return 1;
     };
-    job<int> running = co_await pool.submit({.id = "running"}, fail, 10ms);
-    job<int> beside = co_await pool.submit({.id = "beside"}, succeed, 20ms);
-    job<int> queued = co_await pool.submit({.id = "queued"}, fail, 10ms);
-    job<int> last = co_await pool.submit({.id = "last"}, succeed, 10ms);
+    job_handle<int> running = co_await pool.submit({.id = "running"}, fail, 10ms);
+    job_handle<int> beside = co_await pool.submit({.id = "beside"}, succeed, 20ms);
+    job_handle<int> queued = co_await pool.submit({.id = "queued"}, fail, 10ms);
+    job_handle<int> last = co_await pool.submit({.id = "last"}, succeed, 10ms);
     auto waiting =
         weir::spawn([&]() -> task<> { WEIR_EXPECT_THROW(pool.get<int>("running"), test_error); });
     co_await pool.shutdown();

@@ -11,7 +11,7 @@
 namespace {
 
 using namespace flow_tests;
-using weir::job;
+using weir::job_handle;
 using weir::job_status;
 using weir::refusal_reason;
 using weir::shutdown_mode;
@@ -32,8 +32,8 @@ task<> idle(std::chrono::milliseconds time) {
 
 WEIR_TEST(WorkerPool, GivesTypedResults) {
     worker_pool pool({.workers = 2});
-    job<int> number = co_await pool.submit(twice, 21);
-    job<std::string> text =
+    job_handle<int> number = co_await pool.submit(twice, 21);
+    job_handle<std::string> text =
         co_await pool.submit([](std::string name) { return "hello " + name; }, "weir");
     job<> nothing = co_await pool.submit(idle, 10ms);
     auto move_only = co_await pool.submit([]() { return std::make_unique<int>(7); });
@@ -78,8 +78,8 @@ WEIR_TEST(WorkerPool, RunsSoManyAtATimeInOrder) {
 
 WEIR_TEST(WorkerPool, ErrorsAreRethrownAndKillNoWorker) {
     worker_pool pool({.workers = 1});
-    job<int> bad = co_await pool.submit(fail_after, 10ms);
-    job<int> good = co_await pool.submit(twice, 1);
+    job_handle<int> bad = co_await pool.submit(fail_after, 10ms);
+    job_handle<int> good = co_await pool.submit(twice, 1);
     WEIR_EXPECT_THROW_WITH(bad, test_error, "on purpose");
     WEIR_EXPECT_THROW(bad, test_error);
     const int value = co_await good;
@@ -102,8 +102,8 @@ WEIR_TEST(WorkerPool, AnErrorThatNobodyAsksForIsReported) {
 
 WEIR_TEST(WorkerPool, KnowsJobsById) {
     worker_pool pool({.workers = 1});
-    job<int> own = co_await pool.submit({.id = "mine"}, twice, 4);
-    job<int> generated = co_await pool.submit(twice, 5);
+    job_handle<int> own = co_await pool.submit({.id = "mine"}, twice, 4);
+    job_handle<int> generated = co_await pool.submit(twice, 5);
     EXPECT_EQ(own.id(), "mine");
     EXPECT_FALSE(generated.id().empty());
     EXPECT_NE(generated.id(), "mine");
@@ -133,7 +133,7 @@ WEIR_TEST(WorkerPool, GeneratedIdsAvoidThoseTaken) {
 
 WEIR_TEST(WorkerPool, ADuplicateIdIsRefusedAndChangesNothing) {
     worker_pool pool({.workers = 1});
-    job<int> first = co_await pool.submit({.id = "a"}, twice, 1);
+    job_handle<int> first = co_await pool.submit({.id = "a"}, twice, 1);
     WEIR_EXPECT_THROW_WITH(pool.submit({.id = "a"}, twice, 2), weir::refused, "'a'");
     const auto as_value = co_await pool.offer({.id = "a"}, twice, 3);
     EXPECT_FALSE(as_value.has_value());
@@ -149,7 +149,7 @@ WEIR_TEST(WorkerPool, ADuplicateIdIsRefusedAndChangesNothing) {
 
 WEIR_TEST(WorkerPool, WaitingWithATimeout) {
     worker_pool pool({.workers = 1});
-    job<int> slow = co_await pool.submit({.id = "slow"}, twice, 1);
+    job_handle<int> slow = co_await pool.submit({.id = "slow"}, twice, 1);
     const auto begin = weir::now();
     WEIR_EXPECT_TIMEOUT(weir::timeout(0s, slow));  // not for ever
     EXPECT_EQ(weir::now() - begin, 0s);
@@ -191,7 +191,7 @@ WEIR_TEST(WorkerPool, CancelRunningStopsIt) {
         co_await weir::finally(weir::sleep_forever(), clean_up);
     };
     job<> victim = co_await pool.submit(work);
-    job<int> next = co_await pool.submit(twice, 3);
+    job_handle<int> next = co_await pool.submit(twice, 3);
     co_await weir::sleep(1ms);
     EXPECT_TRUE(victim.cancel("enough"));
     WEIR_EXPECT_THROW_WITH(victim, weir::cancelled, "enough");
@@ -214,14 +214,14 @@ WEIR_TEST(WorkerPool, CancelAtTheEdges) {
         EXPECT_TRUE(pool.cancel("self"));
         co_return 1;
     };
-    job<int> self = co_await pool.submit({.id = "self"}, cancel_self);
+    job_handle<int> self = co_await pool.submit({.id = "self"}, cancel_self);
     WEIR_EXPECT_CANCELLED(self);
     EXPECT_EQ(self.status(), job_status::cancelled);
     auto answer = [&]() -> task<int> {
         (void)co_await weir::intercept(weir::sleep_forever());
         co_return 5;
     };
-    job<int> stubborn = co_await pool.submit(answer);
+    job_handle<int> stubborn = co_await pool.submit(answer);
     co_await settle_all();
     EXPECT_TRUE(stubborn.cancel());
     const int value = co_await stubborn;  // it answered the stop with a value
@@ -247,10 +247,10 @@ WEIR_TEST(WorkerPool, FullRefuses) {
 
 WEIR_TEST(WorkerPool, FullDisplacesTheOldest) {
     worker_pool pool({.workers = 1, .queue = 2, .when_full = when_queue_full::displace_oldest});
-    job<int> running = co_await pool.submit(twice, 1);
-    job<int> oldest = co_await pool.submit({.id = "oldest"}, twice, 2);
-    job<int> middle = co_await pool.submit(twice, 3);
-    job<int> newest = co_await pool.submit(twice, 4);
+    job_handle<int> running = co_await pool.submit(twice, 1);
+    job_handle<int> oldest = co_await pool.submit({.id = "oldest"}, twice, 2);
+    job_handle<int> middle = co_await pool.submit(twice, 3);
+    job_handle<int> newest = co_await pool.submit(twice, 4);
     WEIR_EXPECT_THROW_WITH(oldest, weir::refused, "'oldest': displaced");
     EXPECT_EQ(oldest.status(), job_status::cancelled);
     const int last = co_await newest;
@@ -282,7 +282,7 @@ WEIR_TEST(WorkerPool, FullRunsHere) {
     (void)co_await pool.submit(idle, 50ms);
     (void)co_await pool.submit(idle, 50ms);
     const auto begin = weir::now();
-    job<int> own = co_await pool.submit({.id = "own"}, twice, 5);
+    job_handle<int> own = co_await pool.submit({.id = "own"}, twice, 5);
     EXPECT_EQ(weir::now() - begin, 100ms);
     EXPECT_TRUE(own.done());
     const int value = co_await pool.get<int>("own");
@@ -299,7 +299,7 @@ WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
     worker_pool pool({.workers = 1, .queue = 0, .when_full = when_queue_full::run_here});
     job<> other = co_await pool.submit(idle, 50ms);
     auto submit = [&]() -> task<job_status> {
-        job<int> own = co_await pool.submit({.id = "own"}, twice, 5);
+        job_handle<int> own = co_await pool.submit({.id = "own"}, twice, 5);
         co_return own.status();
     };
     auto by_id = weir::spawn(submit);
@@ -323,7 +323,7 @@ WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
 
 WEIR_TEST(WorkerPool, ResultsAreKeptForABoundedTime) {
     worker_pool pool({.keep_results = 1s, .most_results = 10});
-    job<int> kept = co_await pool.submit({.id = "a"}, twice, 1);
+    job_handle<int> kept = co_await pool.submit({.id = "a"}, twice, 1);
     co_await kept;
     co_await weir::sleep(999ms);
     EXPECT_EQ(pool.status("a"), job_status::done);
@@ -346,7 +346,7 @@ WEIR_TEST(WorkerPool, ResultsAreKeptUpToABoundedNumber) {
     EXPECT_EQ(pool.status("job 6"), std::nullopt);
     EXPECT_EQ(pool.status("job 7"), job_status::done);
     worker_pool none({.most_results = 0});
-    job<int> only_handle = co_await none.submit({.id = "x"}, twice, 2);
+    job_handle<int> only_handle = co_await none.submit({.id = "x"}, twice, 2);
     const int value = co_await only_handle;
     EXPECT_EQ(value, 4);
     EXPECT_EQ(none.status("x"), std::nullopt);
@@ -355,7 +355,7 @@ WEIR_TEST(WorkerPool, ResultsAreKeptUpToABoundedNumber) {
 
 WEIR_TEST(WorkerPool, ShutdownDrains) {
     worker_pool pool({.workers = 2, .queue = 10});
-    std::vector<job<int>> jobs;
+    std::vector<job_handle<int>> jobs;
     for (int i = 0; i < 8; ++i) {
         jobs.push_back(co_await pool.submit(twice, i));
     }
@@ -375,8 +375,8 @@ WEIR_TEST(WorkerPool, ShutdownDrains) {
 
 WEIR_TEST(WorkerPool, ShutdownFinishesWhatRuns) {
     worker_pool pool({.workers = 1});
-    job<int> running = co_await pool.submit(twice, 1);
-    job<int> queued = co_await pool.submit(twice, 2);
+    job_handle<int> running = co_await pool.submit(twice, 1);
+    job_handle<int> queued = co_await pool.submit(twice, 2);
     co_await pool.shutdown(shutdown_mode::finish_running);
     const int value = co_await running;
     EXPECT_EQ(value, 2);
@@ -471,7 +471,7 @@ WEIR_TEST(WorkerPool, JobsHaveTheTaskLocalValuesOfTheirSubmitter) {
         if (!value.empty()) {
             request.set(value);
         }
-        job<std::string> submitted = co_await pool.submit(read, "changed");
+        job_handle<std::string> submitted = co_await pool.submit(read, "changed");
         std::string seen = co_await std::move(submitted);
         co_return seen;
     };
@@ -497,8 +497,8 @@ WEIR_TEST(HandlerPool, OneHandlerForAllJobs) {
     };
     weir::handler_pool pool({.workers = 2}, handler);
     static_assert(std::is_same_v<decltype(pool), weir::handler_pool<std::string, std::size_t>>);
-    job<std::size_t> three = co_await pool.submit("one");
-    job<std::size_t> five = co_await pool.submit({.id = "b"}, "three");
+    job_handle<std::size_t> three = co_await pool.submit("one");
+    job_handle<std::size_t> five = co_await pool.submit({.id = "b"}, "three");
     auto bad = pool.try_submit("");
     WEIR_ASSERT_TRUE(bad.has_value());
     const std::size_t first = co_await three;
@@ -517,7 +517,7 @@ int plain_half(int number) {
 
 WEIR_TEST(HandlerPool, PlainHandlersAndPoolsThatGoFirst) {
     weir::handler_pool halves({.workers = 1}, plain_half);
-    job<int> four = co_await halves.submit(8);
+    job_handle<int> four = co_await halves.submit(8);
     const int value = co_await four;
     EXPECT_EQ(value, 4);
     co_await halves.shutdown();
@@ -529,7 +529,7 @@ WEIR_TEST(HandlerPool, PlainHandlersAndPoolsThatGoFirst) {
         co_await weir::finally(weir::sleep_forever(), clean_up);
         co_return *alive;
     };
-    job<int> cut_short;
+    job_handle<int> cut_short;
     {
         weir::handler_pool<int, int> pool({.workers = 1}, std::move(handler));
         cut_short = co_await pool.submit(1);
@@ -565,9 +565,9 @@ WEIR_TEST(WorkerPool, MetricsAndEvents) {
                       .queue = 1,
                       .when_full = when_queue_full::displace_oldest,
                       .observer = &watch});
-    job<int> bad = co_await pool.submit(fail_after, 1ms);
-    job<int> displaced = co_await pool.submit(twice, 1);
-    job<int> newest = co_await pool.submit(twice, 1);
+    job_handle<int> bad = co_await pool.submit(fail_after, 1ms);
+    job_handle<int> displaced = co_await pool.submit(twice, 1);
+    job_handle<int> newest = co_await pool.submit(twice, 1);
     WEIR_EXPECT_THROW(bad, test_error);
     co_await newest;
     co_await pool.shutdown();

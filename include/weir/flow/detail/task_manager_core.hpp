@@ -67,7 +67,7 @@ enum class task_phase : unsigned char { inserting, queued, starting, running, fi
 
 // A task of this process, from submission until its end is stored.
 struct live_task {
-    task_record record;  // as the store has it; progress may be ahead
+    managed_task record;  // as the store has it; progress may be ahead
     task_phase phase = task_phase::inserting;
     task_body body;
     std::optional<context> locals;  // of whoever submitted it, if there were any
@@ -100,9 +100,9 @@ public:
 
     bool request_cancel(std::string_view id, std::string_view reason);
     static task<bool> cancel(core_pointer self, std::string id, std::string reason);
-    static task<std::optional<task_record>> get(core_pointer self, std::string id);
-    static task<task_record> wait(core_pointer self, std::string id);
-    static task<std::vector<task_record>> list(core_pointer self, task_query query);
+    static task<std::optional<managed_task>> get(core_pointer self, std::string id);
+    static task<managed_task> wait(core_pointer self, std::string id);
+    static task<std::vector<managed_task>> list(core_pointer self, task_query query);
     task_events subscribe(std::optional<std::uint64_t> seen);
 
     void progress(live_task& of, double fraction, std::string_view message);
@@ -205,22 +205,22 @@ private:
 
     // Records and the store: src/flow/task_manager_store.cpp
     task<bool> begin(const live_pointer& of);  // false: it must not run
-    task<void> finish(const live_pointer& of, task_record final);
-    task_record final_record(const live_task& of, outcome<task_value> ended);
-    task<outcome<std::optional<task_record>>> look_up(const std::string& id);
-    task<saved> insert(const task_record& fresh);
-    task<save_result> save(const task_record& next, task_state expected);
+    task<void> finish(const live_pointer& of, managed_task final);
+    managed_task final_record(const live_task& of, outcome<task_value> ended);
+    task<outcome<std::optional<managed_task>>> look_up(const std::string& id);
+    task<saved> insert(const managed_task& fresh);
+    task<save_result> save(const managed_task& next, task_state expected);
     task<void> pause_before_retry(unsigned attempt);
     void store_failed() noexcept;
     static task<void> write_progress(helping self);
     void helped(const live_pointer& of) noexcept;
-    bool is_too_old(const task_record& finished);
-    void keep(const task_record& finished);
+    bool is_too_old(const managed_task& finished);
+    void keep(const managed_task& finished);
     bool has_old();
     void sweep();
     static task<void> remove_old(helping self);
 
-    void publish(task_event_kind kind, const task_record& about);
+    void publish(task_event_kind kind, const managed_task& about);
     void tell(std::string_view what) noexcept;
     wall_time wall_now();
 
@@ -240,7 +240,7 @@ private:
     std::map<std::string, live_pointer, std::less<>> live_;
     std::deque<live_pointer> queue_;
     std::map<std::string, std::shared_ptr<named_handler>, std::less<>> handlers_;
-    std::deque<task_record> finished_;  // only id, token, revision, and when: oldest first
+    std::deque<managed_task> finished_;  // only id, token, revision, and when: oldest first
     std::shared_ptr<event_feed> feed_;
     std::size_t running_ = 0;     // slots taken
     std::size_t unfinished_ = 0;  // live ones that have not ended

@@ -23,8 +23,8 @@ constexpr bool is_final(task_state state) noexcept {
 // Calendar time, since records may outlive the process and its steady clock.
 using wall_time = std::chrono::sys_time<std::chrono::nanoseconds>;
 
-struct task_record {
-    task_record() = default;  // not an aggregate: safe to pass around in co_await expressions
+struct managed_task {
+    managed_task() = default;  // not an aggregate: safe to pass around in co_await expressions
 
     std::string id;
     std::string name;     // what kind of task; which handler, if it has one by name

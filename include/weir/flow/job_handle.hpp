@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// job<T>: a piece of work that was handed to a worker pool. Shared, cheap to copy; the work goes on
+// job_handle<T>: a piece of work that was handed to a worker pool. Shared, cheap to copy; the work goes on
 // when the last one goes.
 //
-//     weir::job<int> sum = co_await pool.submit(add, 1, 2);
+//     weir::job_handle<int> sum = co_await pool.submit(add, 1, 2);
 //     int value = co_await sum;                             // or throws what add threw
 //     int soon = co_await weir::timeout(1s, sum);           // gives up waiting; the job runs on
 #pragma once
@@ -56,12 +56,12 @@ private:
 };
 
 template <class T = void>
-class job : public any_job {
+class job_handle : public any_job {
 public:
     using value_type = T;
 
-    job() noexcept = default;
-    explicit job(std::shared_ptr<detail::typed_job<T>> record) noexcept
+    job_handle() noexcept = default;
+    explicit job_handle(std::shared_ptr<detail::typed_job<T>> record) noexcept
         : any_job(std::move(record)) {}
 
     // co_await job: a reference to the value, any number of times. Throws what the job threw;
