@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the body of a managed task can know and say about itself.
+// task_context, blocking_context: through these the body of a managed task reads its id and reports
+// its progress.
 #pragma once
-
-#include <weir/flow/managed_task.hpp>
 
 #include <atomic>
 #include <memory>
@@ -15,45 +14,42 @@ class blocking_context;
 
 namespace detail {
 
-class task_manager_core;
-struct live_task;
+class live_task;
 struct inbox;
 
-// Set for functions that block, which a stop cannot reach.
+// Tells a function on another thread to stop: a stop of the fiber cannot reach it.
 struct stop_flag {
     std::atomic<bool> is_set{false};
 };
 
 }  // namespace detail
 
-// For coroutines: take it as the first parameter, by reference. Lives as long as the body.
+// For coroutines: taken as the first parameter, by reference. Lives as long as the body.
 class task_context {
 public:
-    task_context(detail::task_manager_core& manager,
-                 std::shared_ptr<detail::live_task> of) noexcept;
+    explicit task_context(std::shared_ptr<detail::live_task> task) noexcept;  // for the library
     task_context(const task_context&) = delete;
     task_context& operator=(const task_context&) = delete;
 
     const std::string& id() const noexcept;
     const std::string& name() const noexcept;
-    // How much is done, 0 to 1, and what is being done: seen in the record and as an event. Throws
-    // invalid_argument if it is not a number; what is beyond the ends is moved to them.
+    // The fraction done, 0 to 1, and a message: shown in the record, and published as an event.
+    // Throws invalid_argument for NaN; other values are clamped to 0 to 1.
     void progress(double fraction, std::string_view message = {});
 
     blocking_context for_thread() const;  // for the library
 
 private:
-    detail::task_manager_core& manager_;
-    std::shared_ptr<detail::live_task> of_;
+    std::shared_ptr<detail::live_task> task_;
 };
 
 // The same for functions that run on an executor. May be used on any thread.
 class blocking_context {
 public:
     const std::string& id() const noexcept { return id_; }
-    // Reaches the record when the loop gets to it.
+    // Reaches the record in a later step of the loop.
     void progress(double fraction, std::string_view message = {}) const;
-    // Somebody cancelled the task: return soon. It counts as cancelled whatever is returned.
+    // The task was cancelled: return soon. It counts as cancelled whatever the function returns.
     bool stop_requested() const noexcept { return stop_->is_set.load(std::memory_order_relaxed); }
 
 private:
@@ -61,8 +57,7 @@ private:
     blocking_context() = default;
 
     std::string id_;
-    std::weak_ptr<detail::task_manager_core> manager_;
-    std::weak_ptr<detail::live_task> of_;
+    std::weak_ptr<detail::live_task> task_;
     std::shared_ptr<detail::inbox> mail_;
     std::shared_ptr<const detail::stop_flag> stop_;
 };

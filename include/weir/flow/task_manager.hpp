@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// task_manager: background tasks that can be asked for by id: state, progress, result, error, and
-// when.
+// task_manager: runs background tasks and answers by id: state, progress, result, error, times.
 //
 //     weir::task_manager manager({.concurrency = 5, .executor = &threads});
 //     std::string id = co_await manager.submit(make_report, "May");        // or {.id = "r-1"} first
 //     std::optional<weir::managed_task> report = co_await manager.get(id);
 //     std::string text = co_await manager.result<std::string>(id);         // waits; rethrows its error
 //
-// A task is a coroutine, which may take a task_context& first, or a plain function: those may
-// block, so they run on the executor, never on the loop. Records live in a task_store, in memory or
+// A task is a coroutine, which may take a task_context& first, or a plain function: that one may
+// block, so it runs on the executor, never on the loop. Records live in a task_store, in memory or
 // elsewhere; a state is reported when the store has it, and each change is fenced. A pending task
 // that is cancelled never runs; an id is never used twice; finished tasks are kept up to a number
 // and an age. Destroying the manager is shutdown_mode::now without the waiting. One loop, one
@@ -17,48 +16,96 @@
 
 #include <weir/error.hpp>
 #include <weir/flow/admission.hpp>
-#include <weir/flow/detail/task_manager_core.hpp>
+#include <weir/flow/detail/task_body.hpp>
+#include <weir/flow/hook.hpp>
+#include <weir/flow/shutdown_mode.hpp>
+#include <weir/flow/task_events.hpp>
+#include <weir/flow/task_store.hpp>
+#include <weir/flow/telemetry.hpp>
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace weir {
 
-// No task has this id, or none any more.
+// The id is unknown, or its task is no longer kept.
 class unknown_task : public std::runtime_error {
 public:
     explicit unknown_task(std::string_view id);
 };
-// A task failed in another process: its error is known as text only.
+// A task failed in another process: only the text of its error is known.
 class task_failed : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-struct task_options {
-    std::string_view id{};    // empty: one is generated. One that is taken is refused
-    std::string_view name{};  // what kind of task: can be asked for
+struct task_manager_options {
+    std::string_view name = "tasks";
+    std::size_t concurrency = 10;       // tasks that run at a time
+    std::size_t most_pending = 10'000;  // further ones are refused: queue_full
+    // How many finished tasks are kept, and how long; then they are removed from the store.
+    std::size_t keep = 1000;
+    clock::duration keep_for = std::chrono::hours(1);
+    std::size_t event_history = 1024;    // events kept for subscribers that lag or reconnect
+    task_store* store = nullptr;         // null: the manager's own, in memory
+    weir::executor* executor = nullptr;  // runs functions that block; null: they are not accepted
+    // Attempts of a store call that fails, and the first delay between them, which doubles.
+    unsigned store_attempts = 5;
+    clock::duration store_retry = std::chrono::milliseconds(100);
+    // The time in records. Default: the time of day at the manager's first use, moved on by the
+    // loop's clock; in simulated time it begins at 1970.
+    hook<wall_time()> wall_clock{};
+    weir::observer* observer = nullptr;  // "failed", "refused", "store_error", "shut_down"
 };
+
+struct task_manager_stats {
+    std::uint64_t submitted = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t cancelled = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t removed = 0;       // finished ones, because of number or age
+    std::uint64_t store_errors = 0;  // calls of the store that threw
+    std::uint64_t unsaved = 0;       // tasks whose end the store did not take
+    // Now:
+    std::size_t pending = 0;
+    std::size_t running = 0;
+    std::size_t kept = 0;  // finished
+};
+
+struct task_options {
+    std::string_view id{};    // empty: one is generated. A duplicate is refused
+    std::string_view name{};  // the kind of task: lists can be filtered by it
+};
+
+namespace detail {
+class task_manager_core;
+}  // namespace detail
 
 class task_manager {
 public:
-    explicit task_manager(const task_manager_options& options = {})
-        : core_(std::make_shared<detail::task_manager_core>(options)) {}
+    explicit task_manager(const task_manager_options& options = {});
     task_manager(const task_manager&) = delete;
     task_manager& operator=(const task_manager&) = delete;
-    ~task_manager() { core_->close(shutdown_mode::now); }
+    ~task_manager();
 
-    // ---- in
-    // --------------------------------------------------------------------------------------
-    // co_await submit(fn, args...), or a task: the id. Throws weir::refused, or what the store
-    // threw. Once begun it goes on even if the submitter is cancelled: the task is then accepted
-    // all the same.
+    // ---- submitting -----------------------------------------------------------------------------
+
+    // co_await submit(fn, args...), or submit(task): the id. Throws weir::refused, or what the
+    // store threw. A submission that has begun goes on even if the submitter is cancelled.
     template <class Callable, class... Args>
         requires detail::runs_as_task<std::decay_t<Callable>, std::decay_t<Args>...>
-    task<std::string> submit(const task_options& how, Callable&& callable, Args&&... args) {
+    task<std::string> submit(const task_options& options, Callable&& callable, Args&&... args) {
         WEIR_CHECK_CALLABLE(Callable);
-        return enter_or_throw(
-            core_, make(how, body(std::forward<Callable>(callable), std::forward<Args>(args)...)));
+        return submit_body(options,
+                           body(std::forward<Callable>(callable), std::forward<Args>(args)...));
     }
     template <class Callable, class... Args>
         requires detail::runs_as_task<std::decay_t<Callable>, std::decay_t<Args>...>
@@ -67,8 +114,8 @@ public:
                       std::forward<Args>(args)...);
     }
     template <class T>
-    task<std::string> submit(const task_options& how, task<T> work) {
-        return enter_or_throw(core_, make(how, detail::body_of_task<T>(std::move(work))));
+    task<std::string> submit(const task_options& options, task<T> work) {
+        return submit_body(options, detail::body_of_task<T>(std::move(work)));
     }
     template <class T>
     task<std::string> submit(task<T> work) {
@@ -77,11 +124,11 @@ public:
     // The same as an admission of the id, a value.
     template <class Callable, class... Args>
         requires detail::runs_as_task<std::decay_t<Callable>, std::decay_t<Args>...>
-    task<admission<std::string>> offer(const task_options& how, Callable&& callable,
+    task<admission<std::string>> offer(const task_options& options, Callable&& callable,
                                        Args&&... args) {
         WEIR_CHECK_CALLABLE(Callable);
-        return enter(
-            core_, make(how, body(std::forward<Callable>(callable), std::forward<Args>(args)...)));
+        return offer_body(options,
+                          body(std::forward<Callable>(callable), std::forward<Args>(args)...));
     }
     template <class Callable, class... Args>
         requires detail::runs_as_task<std::decay_t<Callable>, std::decay_t<Args>...>
@@ -89,96 +136,85 @@ public:
         return offer(task_options{}, std::forward<Callable>(callable), std::forward<Args>(args)...);
     }
 
-    // ---- tasks that a store can keep
-    // ------------------------------------------------------------- A handler by name:
-    // handler(task_context&, std::string payload) makes a task.
+    // ---- tasks that survive the process ---------------------------------------------------------
+
+    // The handler of all tasks with this name: handler(task_context&, std::string payload), which
+    // returns a task.
     template <class Handler>
         requires std::invocable<Handler&, task_context&, std::string>
     void define(std::string name, Handler handler) {
-        core_->define(std::move(name), [handler = std::move(handler)](task_context& context,
-                                                                      std::string payload) mutable {
+        define_handler(std::move(name), [handler = std::move(handler)](
+                                            task_context& context, std::string payload) mutable {
             return detail::await_body<std::reference_wrapper<Handler>, std::string>(
                 std::ref(handler), std::tuple<std::string>(std::move(payload)), context);
         });
     }
-    // A task for the handler of its name. Throws invalid_argument if there is none.
-    task<std::string> submit_named(const task_options& how, std::string payload);
-    // Takes over what the store has from an earlier process: pending tasks whose handler is
-    // defined, and those that it was running, which begin again. For a store that no other process
-    // uses. How many.
-    task<std::size_t> recover() { return detail::task_manager_core::recover(core_); }
+    // Submits a task for the handler of options.name. Throws invalid_argument if none is defined.
+    task<std::string> submit_named(const task_options& options, std::string payload);
+    // Takes over the tasks of an earlier process that the store has: pending ones whose handler is
+    // defined, and those that were running, which start again. Only for a store that no other
+    // process uses. The number of tasks taken over.
+    task<std::size_t> recover();
 
-    // ---- by id
-    // ----------------------------------------------------------------------------------- Asks for
-    // the stop and waits for the end. True: it ended as cancelled; false: it had ended already,
-    // ended otherwise, or is unknown. Cancelling the waiter does not take the request back.
-    task<bool> cancel(std::string id, std::string reason = {}) {
-        return detail::task_manager_core::cancel(core_, std::move(id), std::move(reason));
-    }
-    // Just asks; false if it has ended, or is none of this manager's.
-    bool request_cancel(std::string_view id, std::string_view reason = {}) {
-        return core_->request_cancel(id, reason);
-    }
-    // Empty if there is none, or none any more.
-    task<std::optional<managed_task>> get(std::string id) {
-        return detail::task_manager_core::get(core_, std::move(id));
-    }
-    // When it has ended. Throws unknown_task.
-    task<managed_task> wait(std::string id) {
-        return detail::task_manager_core::wait(core_, std::move(id));
-    }
-    // What it returned, when it has ended. Throws what it threw, weir::cancelled, unknown_task, or
-    // invalid_argument if it returned another type.
+    // ---- by id ----------------------------------------------------------------------------------
+
+    // Requests the stop and waits for the end. True: it ended as cancelled; false: it had ended
+    // before, ended otherwise, or is unknown. Cancelling the waiter does not withdraw the request.
+    task<bool> cancel(std::string id, std::string reason = {});
+    // Requests the stop only; false if the task has ended, or is not one of this manager's.
+    bool request_cancel(std::string_view id, std::string_view reason = {});
+    // Empty if the id is unknown, or its task is no longer kept.
+    task<std::optional<managed_task>> get(std::string id);
+    // The record of the task when it has ended. Throws unknown_task.
+    task<managed_task> wait(std::string id);
+    // The value of the task when it has ended. Throws what the task threw, weir::cancelled,
+    // unknown_task, or invalid_argument if the value has another type.
     template <class T>
-    task<T> result(std::string id);
-    // In the order of submission: a page, to be continued with .after.
-    task<std::vector<managed_task>> list(const task_query& query = {}) {
-        return detail::task_manager_core::list(core_, query);
+    task<T> result(std::string id) {
+        return result_of<T>(wait(std::move(id)));
     }
-    // From now on; or, given the number of the last event seen, from the one after it.
-    task_events subscribe() { return core_->subscribe(std::nullopt); }
-    task_events subscribe_after(std::uint64_t seen) { return core_->subscribe(seen); }
+    // A page of tasks in the order of submission; the next page starts with .after.
+    task<std::vector<managed_task>> list(const task_query& query = {});
+    // From now on; or from the event after the one with the given number.
+    task_events subscribe();
+    task_events subscribe_after(std::uint64_t seen);
 
-    // ---- out
-    // ------------------------------------------------------------------------------------- Until
-    // nothing is pending or running; more may be submitted meanwhile.
-    task<void> drain() { return detail::task_manager_core::drain(core_); }
-    // From the first step on nothing more is accepted. Returns when every task has ended and the
-    // store knows. Again with a harder mode, it does what that says. Cancelling the waiter changes
+    // ---- shutdown -------------------------------------------------------------------------------
+
+    // Waits until no task is pending or running; tasks may be submitted meanwhile.
+    task<void> drain();
+    // Accepts nothing from its first step on. Returns when every task has ended and the store
+    // knows. A further call with a harder mode applies that mode. Cancelling the waiter changes
     // nothing.
-    task<void> shutdown(shutdown_mode mode = shutdown_mode::drain) {
-        return detail::task_manager_core::shutdown(core_, mode);
-    }
-    bool is_shut_down() const noexcept { return core_->is_closed(); }
+    task<void> shutdown(shutdown_mode mode = shutdown_mode::drain);
+    bool is_shut_down() const noexcept;
 
-    task_manager_stats stats() const noexcept { return core_->stats(); }
-    void write_metrics(metric_writer& to) const { core_->write_metrics(to); }
-    const std::string& name() const noexcept { return core_->name(); }
+    task_manager_stats stats() const noexcept;
+    void write_metrics(metric_writer& to) const;
+    const std::string& name() const noexcept;
 
 private:
-    using core_pointer = std::shared_ptr<detail::task_manager_core>;
-    using live_pointer = std::shared_ptr<detail::live_task>;
-
     template <class Callable, class... Args>
     detail::task_body body(Callable&& callable, Args&&... args) {
-        return detail::make_task_body(core_->blocking_executor(), core_->name(),
-                                      std::forward<Callable>(callable),
+        return detail::make_task_body(blocking_executor(), name(), std::forward<Callable>(callable),
                                       std::forward<Args>(args)...);
     }
-    static live_pointer make(const task_options& how, detail::task_body body);
-    static task<std::string> enter_or_throw(core_pointer core, live_pointer fresh);
-    static task<admission<std::string>> enter(core_pointer core, live_pointer fresh);
+    executor* blocking_executor() const noexcept;
+    task<std::string> submit_body(const task_options& options, detail::task_body body,
+                                  std::string payload = {});
+    task<admission<std::string>> offer_body(const task_options& options, detail::task_body body);
+    void define_handler(std::string name, detail::task_handler handler);
     [[noreturn]] static void throw_failure(const managed_task& ended);
     [[noreturn]] static void throw_other_type(const managed_task& ended);
     template <class T>
-    static task<T> result_of(core_pointer core, std::string id);
+    static task<T> result_of(task<managed_task> waiting);
 
-    core_pointer core_;
+    std::shared_ptr<detail::task_manager_core> core_;
 };
 
 template <class T>
-task<T> task_manager::result_of(core_pointer core, std::string id) {
-    const managed_task ended = co_await detail::task_manager_core::wait(core, std::move(id));
+task<T> task_manager::result_of(task<managed_task> waiting) {
+    const managed_task ended = co_await std::move(waiting);
     if (ended.state != task_state::completed) {
         throw_failure(ended);
     }
@@ -193,10 +229,6 @@ task<T> task_manager::result_of(core_pointer core, std::string id) {
         }
         throw_other_type(ended);
     }
-}
-template <class T>
-task<T> task_manager::result(std::string id) {
-    return result_of<T>(core_, std::move(id));
 }
 
 }  // namespace weir

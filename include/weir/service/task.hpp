@@ -6,7 +6,7 @@
 // its end.
 #pragma once
 
-#include <weir/flow/task_record.hpp>
+#include <weir/flow/managed_task.hpp>
 #include <weir/service/task_id.hpp>
 
 #include <chrono>

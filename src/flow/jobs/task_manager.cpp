@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The life of a task. Each has one fiber that drives it from its start to its end, and does all its
-// writing to the store, so that the writes of one task never overtake each other. What others want
-// of it (cancel) they say in memory, where it takes effect at once: a task taken out of the queue
-// cannot start, whatever the store is doing. The body runs inside intercept(), so that a stop ends
-// the body and leaves the fiber to store how it ended; the store is called behind shields.
+// Live tasks, from submission until their end is stored, are jobs of the engine and answered from
+// memory, which has what the store has and progress that is on its way there; all others are
+// answered from the store. A submission reserves its id in memory, then inserts the record on a
+// fiber of its own, so that a submitter that is cancelled leaves no half of a task. One fiber
+// removes old records, by token and revision: a late removal cannot hit a newer task of the same
+// id.
 
-#include <weir/error.hpp>
+#include "flow/jobs/live_task.hpp"
+#include "flow/jobs/retention.hpp"
+
 #include <weir/flow/task_manager.hpp>
+#include <weir/loop.hpp>
 #include <weir/spawn.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <map>
 
 namespace weir {
 
@@ -19,26 +23,16 @@ namespace detail {
 
 namespace {
 
+constexpr job_engine::identity task_manager_words{"task_manager", "task manager", "task"};
+
 const task_manager_options& checked(const task_manager_options& given) {
-    const std::string who = "task_manager '" + std::string(given.name) + "': ";
-    const auto at_least_one = [&](std::string_view option, std::uint64_t value) {
-        if (value == 0 || value > std::uint64_t{1} << 40) {
-            throw invalid_argument(who + std::string(option) + " is " + std::to_string(value) +
-                                   "; at least 1 is needed, and at most 2^40");
-        }
-    };
-    at_least_one("concurrency", given.concurrency);
-    at_least_one("most_pending", given.most_pending);
-    at_least_one("event_history", given.event_history);
-    at_least_one("store_attempts", given.store_attempts);
-    if (given.keep_for < clock::duration::zero()) {
-        throw invalid_argument(who + "keep_for is " + std::to_string(given.keep_for.count()) +
-                               " ns; 0 or more is needed");
-    }
-    if (given.store_retry < clock::duration::zero()) {
-        throw invalid_argument(who + "store_retry is " + std::to_string(given.store_retry.count()) +
-                               " ns; 0 or more is needed");
-    }
+    const std::string owner = "task_manager '" + std::string(given.name) + "'";
+    check_count(owner, "concurrency", given.concurrency, 1);
+    check_count(owner, "most_pending", given.most_pending, 1);
+    check_count(owner, "event_history", given.event_history, 1);
+    check_count(owner, "store_attempts", given.store_attempts, 1);
+    check_not_negative(owner, "keep_for", given.keep_for);
+    check_not_negative(owner, "store_retry", given.store_retry);
     return given;
 }
 
@@ -54,110 +48,147 @@ std::string id_from(std::uint64_t token) {
 executor& executor_for_blocking(executor* given, std::string_view manager) {
     if (given == nullptr) {
         throw invalid_state("task_manager '" + std::string(manager) +
-                            "': a function that is no coroutine would block the loop, and there is "
-                            "no executor to run it; set the option executor");
+                            "': a function that is not a coroutine would block the loop, and there "
+                            "is no executor to run it; set the option executor");
     }
     return *given;
 }
 
-task_manager_core::task_manager_core(const task_manager_options& options)
-    : name_(checked(options).name),
-      concurrency_(options.concurrency),
-      most_pending_(options.most_pending),
-      keep_(options.keep),
-      keep_for_(options.keep_for),
-      own_store_(options.store == nullptr ? std::make_unique<memory_task_store>() : nullptr),
-      store_(options.store == nullptr ? *own_store_ : *options.store),
-      executor_(options.executor),
-      store_attempts_(options.store_attempts),
-      store_retry_(options.store_retry),
-      wall_clock_(options.wall_clock),
-      observer_(options.observer),
-      feed_(std::make_shared<event_feed>(options.event_history)) {
-    quiet_.set();
-}
+class task_manager_core final : public job_engine, private live_task_owner {
+public:
+    using core_pointer = std::shared_ptr<task_manager_core>;
+    using live_pointer = std::shared_ptr<live_task>;
 
-// ---- in
-// ------------------------------------------------------------------------------------------
+    explicit task_manager_core(const task_manager_options& options)
+        : job_engine(task_manager_words, checked(options).name, options.concurrency,
+                     options.observer),
+          most_pending_(options.most_pending),
+          executor_(options.executor),
+          own_store_(options.store == nullptr ? std::make_unique<memory_task_store>() : nullptr),
+          store_(options.store == nullptr ? *own_store_ : *options.store, options.store_attempts,
+                 options.store_retry, *this),
+          journal_(options.wall_clock, options.event_history),
+          finished_(options.keep, options.keep_for) {}
 
-std::optional<refusal> task_manager_core::refuse(refusal_reason why) {
-    ++counts_.refused;
-    tell("refused");
-    const bool for_ever = why != refusal_reason::queue_full;
-    return refusal{why, for_ever ? refusal::never : clock::duration::zero()};
-}
+    executor* blocking_executor() const noexcept { return executor_; }
+    void define(std::string name, task_handler handler);
+    task_body body_for(const std::string& name, std::string payload);  // empty: no such handler
+
+    live_pointer make(managed_task initial, task_body body) {
+        return std::make_shared<live_task>(std::move(initial), std::move(body),
+                                           static_cast<live_task_owner&>(*this), store_, journal_);
+    }
+    // Accepts it, under its id or a new one, or says why not.
+    static task<std::optional<refusal>> submit(core_pointer self, live_pointer fresh);
+    static task<std::size_t> recover(core_pointer self);
+
+    live_pointer live(std::string_view id) const {
+        return std::static_pointer_cast<live_task>(known(id));
+    }
+    static task<bool> cancel_and_wait(core_pointer self, std::string id, std::string reason);
+    static task<std::optional<managed_task>> get(core_pointer self, std::string id);
+    static task<managed_task> wait(core_pointer self, std::string id);
+    static task<std::vector<managed_task>> list(core_pointer self, task_query query);
+    task_journal& journal() noexcept { return journal_; }
+    task_manager_stats stats() const noexcept;
+
+private:
+    // In the frame of the fiber that inserts a task, from before it starts: unless the task is
+    // accepted, its id becomes unknown again.
+    class insertion {
+    public:
+        insertion(core_pointer manager, live_pointer fresh)
+            : manager_(std::move(manager)), fresh_(std::move(fresh)) {
+            manager_->admit(fresh_);
+        }
+        insertion(insertion&&) noexcept = default;
+        insertion& operator=(insertion&&) = delete;
+        ~insertion() {
+            if (manager_ != nullptr) {
+                manager_->withdraw(*fresh_);
+                fresh_->ended.set();
+            }
+        }
+        task_manager_core& manager() const noexcept { return *manager_; }
+        const managed_task& record() const noexcept { return fresh_->record; }
+        void accept() {
+            const core_pointer manager = std::move(manager_);
+            ++manager->counts_.submitted;
+            manager->journal_.publish(task_event_kind::submitted, fresh_->record);
+            manager->enqueue(fresh_);
+        }
+
+    private:
+        core_pointer manager_;
+        live_pointer fresh_;
+    };
+
+    static task<std::optional<refusal>> insert(insertion self);
+    std::size_t pending() const noexcept {
+        return unfinished() - std::min(unfinished(), running());
+    }
+
+    bool is_too_old(const managed_task& task) {
+        return task.finished_at.has_value() &&
+               finished_.is_too_old(*task.finished_at, journal_.now());
+    }
+    void keep(const managed_task& finished);
+    void remove_old();
+    static task<void> remove_old_records(core_pointer self, activity guard);
+
+    void on_finished(live_task& task) override;
+    void on_cancel_queued(const job_pointer& job) override { start(job, false); }
+    void on_end(const job_pointer& job) noexcept override;
+    void on_left(job_base& job, bool) noexcept override { static_cast<live_task&>(job).body = {}; }
+    void on_idle_after_close() override { journal_.close(); }
+
+    std::size_t most_pending_;
+    executor* executor_;
+    std::unique_ptr<task_store> own_store_;
+    store_client store_;
+    task_journal journal_;
+    std::map<std::string, std::shared_ptr<task_handler>, std::less<>> handlers_;
+    retention<managed_task, wall_time> finished_;  // only id, token and revision
+    any_handle remover_;
+    std::uint64_t last_token_ = 0;
+    task_manager_stats counts_;
+};
+
+// ---- submitting ---------------------------------------------------------------------------------
 
 task<std::optional<refusal>> task_manager_core::submit(core_pointer self, live_pointer fresh) {
     managed_task& record = fresh->record;
-    if (self->is_closed_) {
-        co_return self->refuse(refusal_reason::shut_down);
-    }
-    if (!record.id.empty() && self->live_.contains(record.id)) {
-        co_return self->refuse(refusal_reason::duplicate);
+    if (const std::optional<refusal> refused = self->check(record.id)) {
+        co_return refused;
     }
     if (self->pending() >= self->most_pending_) {
         co_return self->refuse(refusal_reason::queue_full);
     }
-    self->sweep();
-    record.created_at = self->wall_now();
-    // Unlike any other of this process, and, by the time in it, of those before.
+    self->remove_old();
+    record.created_at = self->journal_.now();
+    // Unique in this process, and, because of the time in it, among earlier ones.
     record.token = self->last_token_ =
         std::max(self->last_token_ + 1,
                  static_cast<std::uint64_t>(record.created_at.time_since_epoch().count()));
     if (record.id.empty()) {
-        record.id = id_from(record.token);
+        record.id = fresh->id = id_from(record.token);
     }
-    if (this_thread.running->extras != nullptr) {
-        fresh->locals.emplace(context::copy_of_current());
-    }
-    const handle<std::optional<refusal>> accepting = spawn(accept(entering(self, fresh)));
-    co_return co_await shield(accepting);  // a stop of the submitter leaves it running
+    fresh->keep_locals_of_submitter();
+    const handle<std::optional<refusal>> inserting = spawn(insert(insertion(self, fresh)));
+    co_return co_await shield(inserting);  // a stop of the submitter leaves it running
 }
 
-task_manager_core::entering::entering(core_pointer manager, live_pointer fresh)
-    : manager_(std::move(manager)), fresh_(std::move(fresh)) {
-    manager_->live_.emplace(fresh_->record.id, fresh_);
-    ++manager_->unfinished_;
-    manager_->update_quiet();
-}
-
-void task_manager_core::entering::accepted() {
-    const core_pointer manager = std::move(manager_);
-    ++manager->counts_.submitted;
-    manager->publish(task_event_kind::submitted, fresh_->record);
-    manager->enqueue(fresh_);
-}
-
-void task_manager_core::forget(live_task& refused) noexcept {
-    refused.phase = task_phase::finished;
-    live_.erase(refused.record.id);
-    --unfinished_;
-    refused.ended.set();
-    update_quiet();
-}
-
-task<std::optional<refusal>> task_manager_core::accept(entering self) {
-    const saved how = co_await shield(self.manager().insert(self.task()->record));
-    if (how != saved::yes) {
+task<std::optional<refusal>> task_manager_core::insert(insertion self) {
+    const bool is_inserted = co_await shield(self.manager().store_.insert(self.record()));
+    if (!is_inserted) {
         co_return self.manager().refuse(refusal_reason::duplicate);
     }
-    self.accepted();
+    self.accept();
     co_return std::nullopt;
 }
 
-void task_manager_core::enqueue(const live_pointer& accepted) {
-    accepted->phase = task_phase::queued;
-    queue_.push_back(accepted);
-    if (accepted->cancel_requested || cancels_pending_) {
-        cancel_live(accepted, accepted->cancel_requested ? accepted->cancel_reason
-                                                         : "the task manager was shut down");
-    }
-    start_more();
-}
-
-void task_manager_core::define(std::string name, named_handler handler) {
-    handlers_.insert_or_assign(std::move(name),
-                               std::make_shared<named_handler>(std::move(handler)));
+void task_manager_core::define(std::string name, task_handler handler) {
+    handlers_.insert_or_assign(std::move(name), std::make_shared<task_handler>(std::move(handler)));
 }
 
 task_body task_manager_core::body_for(const std::string& name, std::string payload) {
@@ -170,120 +201,377 @@ task_body task_manager_core::body_for(const std::string& name, std::string paylo
     };
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
-
-void task_manager_core::start_more() {
-    if (std::exchange(is_starting_, true)) {
-        return;
-    }
-    while (running_ < concurrency_ && !queue_.empty()) {
-        const live_pointer next = std::move(queue_.front());
-        queue_.pop_front();
-        next->phase = task_phase::starting;
-        ++running_;
-        start(drive(driving(shared_from_this(), next, true)), *next);
-    }
-    is_starting_ = false;
-}
-
-// A task that cannot be started, since the loop takes no more, ends with its `driving`.
-void task_manager_core::start(task<void> driver, live_task& driven) {
-    std::optional<context> locals = std::move(driven.locals);
-    if (!locals.has_value()) {
-        locals.emplace();  // not those of whoever happens to run now
-    }
-    spawn_options how;
-    how.name = driven.record.name.empty() ? std::string_view(driven.record.id)
-                                          : std::string_view(driven.record.name);
-    how.context = &*locals;
-    try {
-        spawn(std::move(driver), how);
-    } catch (const misuse&) {
-    }
-}
-
-task<void> task_manager_core::drive(driving self) {
-    task_manager_core& manager = self.manager();
-    live_task& driven = *self.task();
-    driven.fiber = current_task();
-    outcome<bool> begun = co_await intercept(shield(manager.begin(self.task())));
-    if (driven.phase == task_phase::finished) {
-        co_return;  // it could not be begun, and begin() has seen to its end
-    }
-    const bool was_stopped = begun.is_stop();
-    if (!was_stopped) {
-        begun.value();  // throws what begin() threw
-    }
-    outcome<task_value> ended = outcome<task_value>::from_cancellation(driven.cancel_reason);
-    if (!was_stopped && !driven.cancel_requested) {
-        driven.phase = task_phase::running;
-        outcome<task_value> of_body = co_await intercept(run_body(self));
-        const bool stop_beats_value = of_body.has_value() && this_thread.running->has(stop_pending);
-        if (!stop_beats_value) {
-            ended = std::move(of_body);
+task<std::size_t> task_manager_core::recover(core_pointer self) {
+    std::size_t count = 0;
+    std::string after;
+    for (;;) {
+        task_query query;
+        query.after = after;
+        const std::vector<managed_task> page = co_await self->store_.store().list(query);
+        if (page.empty()) {
+            co_return count;
+        }
+        after = page.back().id;
+        for (const managed_task& each : page) {
+            if (is_final(each.state)) {
+                if (self->known(each.id) == nullptr) {
+                    self->keep(each);
+                }
+                continue;
+            }
+            task_body body = self->body_for(each.name, each.payload);
+            if (!body || self->known(each.id) != nullptr || self->is_closed()) {
+                continue;
+            }
+            const live_pointer taken = self->make(each, std::move(body));
+            if (each.state == task_state::running) {
+                taken->record.state = task_state::pending;
+                taken->record.started_at.reset();
+                ++taken->record.revision;
+                const store_client::write_result written =
+                    co_await self->store_.transition(taken->record, task_state::running);
+                if (written.status != store_client::write_status::stored) {
+                    continue;
+                }
+            }
+            if (self->known(each.id) != nullptr || self->is_closed()) {
+                continue;
+            }
+            self->admit(taken);
+            self->enqueue(taken);
+            ++count;
         }
     }
-    driven.phase = task_phase::finishing;
-    driven.body = {};
-    managed_task final = manager.final_record(driven, std::move(ended));
-    (void)co_await intercept(shield(manager.finish(self.task(), std::move(final))));
 }
 
-task<task_value> task_manager_core::run_body(driving& self) {
-    task_context context(self.manager(), self.task());
-    co_return co_await self.task()->body(context);
-}
+// ---- ending -------------------------------------------------------------------------------------
 
-task<void> task_manager_core::drive_to_cancelled(driving self) {
-    live_task& driven = *self.task();
-    driven.body = {};
-    managed_task final = self.manager().final_record(
-        driven, outcome<task_value>::from_cancellation(driven.cancel_reason));
-    (void)co_await intercept(shield(self.manager().finish(self.task(), std::move(final))));
-}
-
-// The fiber ends, as it should or because the loop does.
-void task_manager_core::driven(const live_pointer& ended, bool took_a_slot) noexcept {
-    if (took_a_slot) {
-        --running_;
+void task_manager_core::on_finished(live_task& task) {
+    const managed_task& record = task.record;
+    task_event_kind kind = task_event_kind::cancelled;
+    if (record.state == task_state::completed) {
+        ++counts_.completed;
+        kind = task_event_kind::completed;
+    } else if (record.state == task_state::failed) {
+        ++counts_.failed;
+        kind = task_event_kind::failed;
+        report("failed");
+    } else {
+        ++counts_.cancelled;
     }
-    if (ended->phase != task_phase::finished) {
-        ended->record.state = task_state::cancelled;
+    if (task.is_stored) {
+        forget(record.id);
+    } else {
+        ++counts_.unsaved;  // and it stays known, since the store would answer with an old state
+    }
+    journal_.publish(kind, record);
+    keep(record);
+}
+
+void task_manager_core::on_end(const job_pointer& job) noexcept {
+    auto& ended = static_cast<live_task&>(*job);
+    if (!ended.is_finished) {  // the loop ended first
+        ended.record.state = task_state::cancelled;
         ++counts_.cancelled;
         ++counts_.unsaved;
-        conclude(ended);
     }
-    ended->fiber = {};
-    ended->body = {};
-    start_more();
+    ended.ended.set();
 }
 
-// Nothing more will happen to it.
-void task_manager_core::conclude(const live_pointer& ended) noexcept {
-    ended->phase = task_phase::finished;
-    --unfinished_;
-    ended->ended.set();
-    update_quiet();
+void task_manager_core::keep(const managed_task& finished) {
+    managed_task key;
+    key.id = finished.id;
+    key.token = finished.token;
+    key.revision = finished.revision;
+    finished_.add(std::move(key), finished.finished_at.value_or(wall_time::max()));
+    remove_old();
 }
 
-void task_manager_core::progress(live_task& of, double fraction, std::string_view message) {
-    if (std::isnan(fraction)) {
-        throw invalid_argument("task '" + of.record.id + "': the progress is not a number");
+void task_manager_core::remove_old() {
+    const bool is_removing = remover_.valid() && !remover_.done();
+    if (is_removing || loop::current_or_null() == nullptr || finished_.empty() ||
+        !finished_.has_surplus(journal_.now())) {
+        return;
     }
-    if (of.phase != task_phase::running) {
-        return;  // late, from another thread
+    const core_pointer self = std::static_pointer_cast<task_manager_core>(shared_from_this());
+    try {
+        remover_ = spawn(remove_old_records(self, activity(self)));
+    } catch (const misuse&) {
+        // The loop takes no more tasks.
     }
-    of.record.progress = std::clamp(fraction, 0.0, 1.0);
-    of.record.message = message;
-    publish(task_event_kind::progress, of.record);
-    of.progress_is_new = true;
-    const auto known = live_.find(of.record.id);
-    const bool is_writing = of.progress_writer.valid() && !of.progress_writer.done();
-    if (!is_writing && known != live_.end()) {
-        of.progress_writer = spawn(write_progress(helping(shared_from_this(), known->second)));
+}
+
+task<void> task_manager_core::remove_old_records(core_pointer self, activity) {
+    while (self->finished_.has_surplus(self->journal_.now())) {
+        const managed_task key = self->finished_.oldest();
+        const bool is_removed = co_await self->store_.remove(key);
+        if (!is_removed) {
+            co_return;  // it stays the oldest: the next call tries again
+        }
+        self->finished_.take_oldest();
+        ++self->counts_.removed;
+        const live_pointer unsaved = self->live(key.id);
+        if (unsaved != nullptr && unsaved->record.token == key.token) {
+            self->forget(key.id);
+        }
     }
+}
+
+task<bool> task_manager_core::cancel_and_wait(core_pointer self, std::string id,
+                                              std::string reason) {
+    if (const live_pointer live = self->live(id)) {
+        if (!self->cancel(*live, reason)) {
+            co_return false;
+        }
+        co_await live->ended.wait();
+        co_return live->record.state == task_state::cancelled;
+    }
+    // Not one of this manager's: an earlier process may have left it in the store.
+    std::optional<managed_task> stored = co_await self->store_.store().get(id);
+    if (self->known(id) != nullptr) {  // it was submitted meanwhile
+        co_return co_await cancel_and_wait(self, id, reason);
+    }
+    if (!stored.has_value() || stored->state != task_state::pending) {
+        co_return false;
+    }
+    stored->state = task_state::cancelled;
+    stored->error = reason;
+    stored->finished_at = self->journal_.now();
+    ++stored->revision;
+    const store_client::write_result written =
+        co_await self->store_.transition(*stored, task_state::pending);
+    if (written.status != store_client::write_status::stored) {
+        co_return false;
+    }
+    self->keep(*stored);
+    co_return true;
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+task<std::optional<managed_task>> task_manager_core::get(core_pointer self, std::string id) {
+    self->remove_old();
+    const live_pointer live = self->live(id);
+    if (live != nullptr && live->stage != job_stage::entering) {
+        co_return live->record;
+    }
+    std::optional<managed_task> stored = co_await self->store_.store().get(id);
+    if (stored.has_value() && self->is_too_old(*stored)) {
+        co_return std::nullopt;
+    }
+    co_return stored;
+}
+
+task<managed_task> task_manager_core::wait(core_pointer self, std::string id) {
+    if (const live_pointer live = self->live(id)) {
+        co_await live->ended.wait();
+        if (is_final(live->record.state)) {
+            co_return live->record;
+        }
+        throw unknown_task(id);  // the store did not accept it
+    }
+    std::optional<managed_task> stored = co_await get(self, id);
+    if (!stored.has_value()) {
+        throw unknown_task(id);
+    }
+    if (!is_final(stored->state)) {
+        throw invalid_state("task '" + id + "' is " + std::string(to_string(stored->state)) +
+                            ", but not in this process: it can be read, not waited for");
+    }
+    co_return *std::move(stored);
+}
+
+task<std::vector<managed_task>> task_manager_core::list(core_pointer self, task_query query) {
+    self->remove_old();
+    const std::string name(query.name);
+    const std::string after(query.after);
+    query.name = name;
+    query.after = after;
+    std::vector<managed_task> found = co_await self->store_.store().list(query);
+    std::erase_if(found, [&](const managed_task& each) { return self->is_too_old(each); });
+    for (managed_task& each : found) {  // progress that is on its way to the store
+        const live_pointer live = self->live(each.id);
+        if (live != nullptr && live->record.revision == each.revision) {
+            each.progress = live->record.progress;
+            each.message = live->record.message;
+        }
+    }
+    co_return found;
+}
+
+task_manager_stats task_manager_core::stats() const noexcept {
+    task_manager_stats now = counts_;
+    now.refused = refused_count();
+    now.store_errors = store_.errors();
+    now.running = running();
+    now.pending = pending();
+    now.kept = finished_.size();
+    return now;
 }
 
 }  // namespace detail
+
+// ---- task_manager -------------------------------------------------------------------------------
+
+unknown_task::unknown_task(std::string_view id)
+    : std::runtime_error("there is no task '" + std::string(id) + "', or it is no longer kept") {}
+
+namespace {
+
+using core_pointer = std::shared_ptr<detail::task_manager_core>;
+using live_pointer = std::shared_ptr<detail::live_task>;
+
+live_pointer make_task(detail::task_manager_core& core, const task_options& options,
+                       detail::task_body body, std::string payload) {
+    managed_task initial;
+    initial.id = options.id;
+    initial.name = options.name;
+    initial.payload = std::move(payload);
+    return core.make(std::move(initial), std::move(body));
+}
+
+task<std::string> enter_or_throw(core_pointer core, live_pointer fresh) {
+    const std::optional<refusal> refused = co_await detail::task_manager_core::submit(core, fresh);
+    if (refused.has_value()) {
+        core->throw_refused(*refused, fresh->record.id);
+    }
+    co_return fresh->record.id;
+}
+
+task<admission<std::string>> enter(core_pointer core, live_pointer fresh) {
+    const std::optional<refusal> refused = co_await detail::task_manager_core::submit(core, fresh);
+    if (refused.has_value()) {
+        co_return *refused;
+    }
+    co_return fresh->record.id;
+}
+
+}  // namespace
+
+task_manager::task_manager(const task_manager_options& options)
+    : core_(std::make_shared<detail::task_manager_core>(options)) {}
+
+task_manager::~task_manager() {
+    core_->close(shutdown_mode::now);
+}
+
+task<std::string> task_manager::submit_body(const task_options& options, detail::task_body body,
+                                            std::string payload) {
+    return enter_or_throw(core_, make_task(*core_, options, std::move(body), std::move(payload)));
+}
+
+task<admission<std::string>> task_manager::offer_body(const task_options& options,
+                                                      detail::task_body body) {
+    return enter(core_, make_task(*core_, options, std::move(body), {}));
+}
+
+task<std::string> task_manager::submit_named(const task_options& options, std::string payload) {
+    const std::string name(options.name);
+    detail::task_body body = core_->body_for(name, payload);
+    if (!body) {
+        throw invalid_argument("task_manager '" + core_->name() + "': no handler is defined for '" +
+                               name + "'");
+    }
+    return submit_body(options, std::move(body), std::move(payload));
+}
+
+void task_manager::define_handler(std::string name, detail::task_handler handler) {
+    core_->define(std::move(name), std::move(handler));
+}
+
+executor* task_manager::blocking_executor() const noexcept {
+    return core_->blocking_executor();
+}
+
+task<std::size_t> task_manager::recover() {
+    return detail::task_manager_core::recover(core_);
+}
+
+task<bool> task_manager::cancel(std::string id, std::string reason) {
+    return detail::task_manager_core::cancel_and_wait(core_, std::move(id), std::move(reason));
+}
+
+bool task_manager::request_cancel(std::string_view id, std::string_view reason) {
+    const live_pointer live = core_->live(id);
+    return live != nullptr && core_->cancel(*live, reason);
+}
+
+task<std::optional<managed_task>> task_manager::get(std::string id) {
+    return detail::task_manager_core::get(core_, std::move(id));
+}
+
+task<managed_task> task_manager::wait(std::string id) {
+    return detail::task_manager_core::wait(core_, std::move(id));
+}
+
+task<std::vector<managed_task>> task_manager::list(const task_query& query) {
+    return detail::task_manager_core::list(core_, query);
+}
+
+task_events task_manager::subscribe() {
+    return core_->journal().subscribe(std::nullopt);
+}
+
+task_events task_manager::subscribe_after(std::uint64_t seen) {
+    return core_->journal().subscribe(seen);
+}
+
+task<void> task_manager::drain() {
+    return detail::job_engine::wait_idle(core_);
+}
+
+task<void> task_manager::shutdown(shutdown_mode mode) {
+    return detail::job_engine::shutdown(core_, mode);
+}
+
+bool task_manager::is_shut_down() const noexcept {
+    return core_->is_closed();
+}
+
+const std::string& task_manager::name() const noexcept {
+    return core_->name();
+}
+
+void task_manager::throw_failure(const managed_task& ended) {
+    if (ended.state == task_state::cancelled) {
+        throw cancelled(ended.error);
+    }
+    if (ended.exception != nullptr) {
+        std::rethrow_exception(ended.exception);
+    }
+    throw task_failed(ended.error);
+}
+
+void task_manager::throw_other_type(const managed_task& ended) {
+    throw invalid_argument("the result of task '" + ended.id +
+                           "' has another type than the one requested");
+}
+
+task_manager_stats task_manager::stats() const noexcept {
+    return core_->stats();
+}
+
+void task_manager::write_metrics(metric_writer& to) const {
+    const task_manager_stats now = stats();
+    const metric_label name{"name", core_->name()};
+    const auto count = [&](std::string_view outcome, std::uint64_t value) {
+        to.counter("weir_task_manager_tasks_total", "Tasks by outcome.",
+                   {name, {"outcome", outcome}}, static_cast<double>(value));
+    };
+    count("completed", now.completed);
+    count("failed", now.failed);
+    count("cancelled", now.cancelled);
+    count("refused", now.refused);
+    to.counter("weir_task_manager_submitted_total", "Tasks that were accepted.", {name},
+               static_cast<double>(now.submitted));
+    to.counter("weir_task_manager_store_errors_total", "Calls of the store that failed.", {name},
+               static_cast<double>(now.store_errors));
+    to.gauge("weir_task_manager_pending", "Tasks that wait for a worker.", {name},
+             static_cast<double>(now.pending));
+    to.gauge("weir_task_manager_running", "Tasks that run.", {name},
+             static_cast<double>(now.running));
+    to.gauge("weir_task_manager_kept", "Finished tasks that are kept.", {name},
+             static_cast<double>(now.kept));
+}
+
 }  // namespace weir

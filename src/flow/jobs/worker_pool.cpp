@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A job holds one permit of a semaphore from when it is let in until it ends; there are as many
-// permits as workers and places in the queue. So whoever waits to submit waits in the semaphore's
-// line, and a place is never lost. A worker is not a task of its own: each job runs on a fiber made
-// for it, at most so many at a time, and a job that ends starts the next. That makes a job
-// cancellable by itself and leaves nothing for a failure to kill. When the pool closes, the permits
-// stop being scarce: everybody who waits gets through, and finds it closed.
+// A job holds one permit of a semaphore from its acceptance to its end; there are as many permits
+// as workers and places in the queue. So submitters that wait for room wait in the semaphore's
+// line, and no place is ever lost. When the pool closes, it releases plenty of permits: every
+// waiting submitter gets through and finds the pool closed. Running and queueing is the job
+// engine's part.
+
+#include "flow/jobs/job_engine.hpp"
+#include "flow/jobs/retention.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/worker_pool.hpp>
-#include <weir/spawn.hpp>
+#include <weir/loop.hpp>
+#include <weir/sync/semaphore.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -20,66 +22,83 @@ namespace detail {
 
 namespace {
 
-// More than anybody could mean: a negative number that became an unsigned one.
-constexpr std::size_t most_jobs = std::size_t{1} << 40;
+constexpr job_engine::identity worker_pool_words{"worker_pool", "worker pool", "job"};
 
 const worker_pool_options& checked(const worker_pool_options& given) {
-    const std::string who = "worker_pool '" + std::string(given.name) + "': ";
-    if (given.workers == 0 || given.workers > most_jobs) {
-        throw invalid_argument(who + "workers is " + std::to_string(given.workers) +
-                               "; at least 1 is needed");
-    }
-    if (given.queue > most_jobs) {
-        throw invalid_argument(who + "queue is " + std::to_string(given.queue) +
-                               "; at most 2^40 is possible");
-    }
+    const std::string owner = "worker_pool '" + std::string(given.name) + "'";
+    check_count(owner, "workers", given.workers, 1);
+    check_count(owner, "queue", given.queue, 0);
     if (given.queue == 0 && given.when_full == when_queue_full::displace_oldest) {
-        throw invalid_argument(who + "queue is 0, so nothing can be displaced; use at least 1");
+        throw invalid_argument(owner + ": queue is 0, so no job can be displaced; use at least 1");
     }
-    if (given.keep_results < clock::duration::zero()) {
-        throw invalid_argument(who + "keep_results is " +
-                               std::to_string(given.keep_results.count()) +
-                               " ns; 0 or more is needed");
-    }
+    check_not_negative(owner, "keep_results", given.keep_results);
     return given;
 }
 
 }  // namespace
 
-worker_pool_core::worker_pool_core(const worker_pool_options& options)
-    : name_(checked(options).name),
-      workers_(options.workers),
-      when_full_(options.when_full),
-      keep_results_(options.keep_results),
-      most_results_(options.most_results),
-      observer_(options.observer),
-      room_(static_cast<std::ptrdiff_t>(options.workers + options.queue)) {
-    counts_.workers = options.workers;
-}
+class worker_pool_core final : public job_engine {
+public:
+    using worker_job_pointer = std::shared_ptr<worker_job>;
 
-// ---- in
-// ------------------------------------------------------------------------------------------
-
-std::optional<refusal> worker_pool_core::refuse(refusal_reason why) {
-    ++counts_.refused;
-    tell("refused");
-    const bool for_ever = why != refusal_reason::queue_full;
-    return refusal{why, for_ever ? refusal::never : clock::duration::zero()};
-}
-
-std::optional<refusal> worker_pool_core::check(const job_record& fresh) {
-    if (is_closed_) {
-        return refuse(refusal_reason::shut_down);
+    explicit worker_pool_core(const worker_pool_options& options)
+        : job_engine(worker_pool_words, checked(options).name, options.workers, options.observer),
+          when_full_(options.when_full),
+          finished_(options.most_results, options.keep_results),
+          room_(static_cast<std::ptrdiff_t>(options.workers + options.queue)) {
+        counts_.workers = options.workers;
     }
-    if (!fresh.id.empty() && find(fresh.id) != nullptr) {
-        return refuse(refusal_reason::duplicate);
+
+    // Accepts the job, or says why not.
+    std::optional<refusal> try_add(const worker_job_pointer& job);
+    static task<std::optional<refusal>> add(std::shared_ptr<worker_pool_core> self,
+                                            worker_job_pointer job);
+    worker_job_pointer find(std::string_view id);  // null: unknown
+
+    worker_pool_stats stats() const noexcept {
+        worker_pool_stats now = counts_;
+        now.refused = refused_count();
+        now.queued = queued();
+        now.running = running();
+        now.kept = finished_.size();
+        return now;
     }
-    return std::nullopt;
+
+private:
+    std::optional<refusal> check_id(const worker_job& job);
+    void accept(const worker_job_pointer& job);
+    void accept_and_enqueue(const worker_job_pointer& job);
+    void displace_oldest();
+    static task<void> run_here(std::shared_ptr<worker_pool_core> self, worker_job_pointer job);
+    void end_unstarted(const worker_job_pointer& job, const refused* displaced);
+    void keep(const worker_job_pointer& job);
+    void forget_old(clock::time_point now);
+
+    void on_start(job_base& job) noexcept override;
+    void on_cancel_queued(const job_pointer& job) override;
+    void on_end(const job_pointer& job) noexcept override;
+    void on_left(job_base& job, bool was_on_worker) noexcept override;
+    void on_close() override { room_.release(std::numeric_limits<std::ptrdiff_t>::max() / 4); }
+
+    when_queue_full when_full_;
+    retention<worker_job_pointer, clock::time_point> finished_;
+    semaphore room_;  // one permit for each job that is queued or on a worker
+    std::uint64_t last_id_ = 0;
+    worker_pool_stats counts_;
+};
+
+// ---- submitting ---------------------------------------------------------------------------------
+
+std::optional<refusal> worker_pool_core::check_id(const worker_job& job) {
+    if (!is_closed() && !job.id.empty()) {
+        forget_old(time_now());
+    }
+    return check(job.id);
 }
 
-std::optional<refusal> worker_pool_core::try_enter(const job_pointer& fresh) {
-    if (const std::optional<refusal> why = check(*fresh)) {
-        return why;
+std::optional<refusal> worker_pool_core::try_add(const worker_job_pointer& job) {
+    if (const std::optional<refusal> refused = check_id(*job)) {
+        return refused;
     }
     if (std::optional<semaphore::permit> permit = room_.try_acquire()) {
         permit->detach();
@@ -88,240 +107,268 @@ std::optional<refusal> worker_pool_core::try_enter(const job_pointer& fresh) {
     } else {
         return refuse(refusal_reason::queue_full);
     }
-    add(fresh);
+    accept_and_enqueue(job);
     return std::nullopt;
 }
 
-task<std::optional<refusal>> worker_pool_core::enter(std::shared_ptr<worker_pool_core> self,
-                                                     job_pointer fresh) {
+task<std::optional<refusal>> worker_pool_core::add(std::shared_ptr<worker_pool_core> self,
+                                                   worker_job_pointer job) {
     const bool has_room = !self->room_.locked();
     if (has_room || self->when_full_ == when_queue_full::refuse ||
         self->when_full_ == when_queue_full::displace_oldest) {
-        co_return self->try_enter(fresh);
+        co_return self->try_add(job);
     }
-    if (const std::optional<refusal> why = self->check(*fresh)) {
-        co_return why;
+    if (const std::optional<refusal> refused = self->check_id(*job)) {
+        co_return refused;
     }
     if (self->when_full_ == when_queue_full::run_here) {
-        co_await run_here(self, fresh);
+        co_await run_here(self, job);
         co_return std::nullopt;
     }
     semaphore::permit permit = co_await self->room_.acquire();
-    if (const std::optional<refusal> why = self->check(*fresh)) {  // much may have happened
-        co_return why;
+    // The pool may have been closed, or the id taken, during the wait.
+    if (const std::optional<refusal> refused = self->check_id(*job)) {
+        co_return refused;
     }
     permit.detach();
-    self->add(fresh);
+    self->accept_and_enqueue(job);
     co_return std::nullopt;
 }
 
-void worker_pool_core::admit(const job_pointer& fresh) {
-    job_record& job = *fresh;
-    if (job.id.empty()) {
+void worker_pool_core::accept(const worker_job_pointer& job) {
+    if (job->id.empty()) {
         do {
-            job.id = std::to_string(++last_id_);
-        } while (jobs_.contains(job.id));
+            job->id = std::to_string(++last_id_);
+        } while (known(job->id) != nullptr);
     }
-    job.submitted_at = now();
-    forget_old(job.submitted_at);
-    job.pool = weak_from_this();
-    jobs_.emplace(job.id, fresh);
+    job->submitted_at = now();
+    forget_old(job->submitted_at);
+    admit(job);
     ++counts_.submitted;
 }
 
-// A permit is held for it.
-void worker_pool_core::add(const job_pointer& admitted) {
-    admit(admitted);
-    if (this_thread.running != nullptr && this_thread.running->extras != nullptr) {
-        admitted->locals.emplace(context::copy_of_current());
-    }
-    queue_.push_back(admitted);
-    start_more();
+// The caller holds a permit for it.
+void worker_pool_core::accept_and_enqueue(const worker_job_pointer& job) {
+    accept(job);
+    job->keep_locals_of_submitter();
+    enqueue(job);
 }
 
-// There is one: all permits are out, and there are more of them than workers.
+// The queue is not empty: all permits are taken, and there are more of them than workers.
 void worker_pool_core::displace_oldest() {
-    const job_pointer oldest = queue_.front();
-    queue_.pop_front();
+    const auto oldest = std::static_pointer_cast<worker_job>(take_oldest_queued());
     ++counts_.displaced;
-    tell("displaced");
-    const refused why({refusal_reason::displaced, clock::duration::zero()},
-                      name_ + ": job '" + oldest->id + "'");
-    end_unstarted(oldest, &why);  // its permit goes to the newcomer
+    report("displaced");
+    const refused reason({refusal_reason::displaced, clock::duration::zero()},
+                         name() + ": job '" + oldest->id + "'");
+    end_unstarted(oldest, &reason);  // its permit passes to the new job
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running and ending -------------------------------------------------------------------------
 
-void worker_pool_core::start_more() {
-    if (std::exchange(is_starting_, true)) {
-        return;  // a job that could not be started has ended: the loop below goes on
-    }
-    while (running_ < workers_ && !queue_.empty()) {
-        const job_pointer next = std::move(queue_.front());
-        queue_.pop_front();
-        start(next);
-    }
-    is_starting_ = false;
-}
-
-void worker_pool_core::start(const job_pointer& next) {
-    job_record& job = *next;
-    job.status = job_status::running;
-    job.started_at = time_now();
-    ++running_;
-    spawn_options how;
-    std::optional<context> locals = std::move(job.locals);
-    if (!locals.has_value() && this_thread.running != nullptr &&
-        this_thread.running->extras != nullptr) {
-        locals.emplace();  // not those of the job that has just ended
-    }
-    how.context = locals.has_value() ? &*locals : nullptr;
-    try {
-        any_handle fiber = spawn(run_on_worker(running_job(shared_from_this(), next)), how);
-        if (!has_ended(job)) {  // as it may have, on a loop that starts tasks eagerly
-            job.fiber = std::move(fiber);
-        }
-    } catch (const misuse&) {
-        // The loop takes no more tasks. The job has ended as cancelled, with its running_job.
-    }
-}
-
-task<void> worker_pool_core::run_on_worker(running_job self) {
-    self.job().fiber = current_task();
-    co_await self.job().perform();
-}
-
-task<void> worker_pool_core::run_here(std::shared_ptr<worker_pool_core> self, job_pointer fresh) {
-    self->admit(fresh);
+task<void> worker_pool_core::run_here(std::shared_ptr<worker_pool_core> self,
+                                      worker_job_pointer job) {
+    self->accept(job);
     ++self->counts_.run_by_caller;
-    ++self->run_by_callers_;
-    job_record& job = *fresh;
-    job.status = job_status::running;
-    job.started_at = job.submitted_at;
+    worker_job& running = *job;
+    running.stage = job_stage::running;
+    running.status = job_status::running;
+    running.started_at = running.submitted_at;
     cancel_scope scope;
-    job.scope = &scope;
-    const running_job running(std::move(self), std::move(fresh));
-    (void)co_await scope.run(job.perform());
+    running.scope = &scope;
+    const job_run run_guard(std::move(self), std::move(job), false);
+    (void)co_await scope.run(running.run());
 }
 
-// ---- out
-// -----------------------------------------------------------------------------------------
-
-bool worker_pool_core::cancel(job_record& job, std::string_view reason) {
-    if (has_ended(job)) {
-        return false;
-    }
-    if (job.status == job_status::running) {
-        job.cancel_reason = reason;
-        if (job.scope != nullptr) {
-            job.scope->cancel(reason);
-            return true;
-        }
-        return job.fiber.valid() && job.fiber.cancel(reason);
-    }
-    const auto place = std::find_if(queue_.begin(), queue_.end(),
-                                    [&](const job_pointer& each) { return each.get() == &job; });
-    if (place == queue_.end()) {
-        return false;  // it has just been taken out, to be cancelled or displaced
-    }
-    const job_pointer unstarted = *place;
-    queue_.erase(place);
-    unstarted->cancel_reason = reason;
-    cancel_unstarted(unstarted);
-    check_idle();
-    return true;
+void worker_pool_core::on_start(job_base& job) noexcept {
+    auto& starting = static_cast<worker_job&>(job);
+    starting.status = job_status::running;
+    starting.started_at = time_now();
 }
 
-void worker_pool_core::cancel_unstarted(const job_pointer& job) {
+void worker_pool_core::on_cancel_queued(const job_pointer& job) {
     ++counts_.cancelled;
-    end_unstarted(job);
+    end_unstarted(std::static_pointer_cast<worker_job>(job), nullptr);
     room_.release();
 }
 
-// It is in the queue no more. What it owns is destroyed last, since that may come back here.
-void worker_pool_core::end_unstarted(const job_pointer& ended, const refused* why) {
-    ended->status = job_status::cancelled;
-    keep(ended);
-    if (why != nullptr) {
-        ended->publish_refusal(*why);
+void worker_pool_core::end_unstarted(const worker_job_pointer& job, const refused* displaced) {
+    job->status = job_status::cancelled;
+    keep(job);
+    if (displaced != nullptr) {
+        job->publish_refusal(*displaced);
     } else {
-        ended->publish();
+        job->publish();
     }
-    ended->locals.reset();
-    ended->discard_work();
+    // Last, since destructors of what the job owns may call the pool.
+    job->locals.reset();
+    job->discard_work();
+    mark_ended(*job);
 }
 
-void worker_pool_core::finish(const job_pointer& ended) noexcept {
-    job_record& job = *ended;
-    job.status = job.ending();
-    switch (job.status) {
-        case job_status::done:
-            ++counts_.done;
-            break;
-        case job_status::failed:
-            ++counts_.failed;
-            tell("failed");
-            break;
-        default:
-            ++counts_.cancelled;
+void worker_pool_core::on_end(const job_pointer& job) noexcept {
+    const auto ended = std::static_pointer_cast<worker_job>(job);
+    ended->status = ended->ending();
+    if (ended->status == job_status::done) {
+        ++counts_.done;
+    } else if (ended->status == job_status::failed) {
+        ++counts_.failed;
+        report("failed");
+    } else {
+        ++counts_.cancelled;
     }
-    const bool was_on_a_worker = job.scope == nullptr;
-    job.scope = nullptr;
-    job.fiber = {};
     keep(ended);
-    job.publish();
-    if (was_on_a_worker) {
-        --running_;
-        start_more();  // before the permit goes: the queue's head was here before those who wait
+    ended->publish();
+}
+
+// The next queued job has started: it was accepted before the submitters that wait for the permit.
+void worker_pool_core::on_left(job_base& job, bool was_on_worker) noexcept {
+    if (was_on_worker) {
         room_.release();
-    } else {
-        --run_by_callers_;
     }
-    job.discard_work();
-    check_idle();
+    static_cast<worker_job&>(job).discard_work();
 }
 
-void worker_pool_core::close(shutdown_mode mode) {
-    constexpr std::string_view closing = "the worker pool was shut down";
-    const std::shared_ptr<worker_pool_core> alive = shared_from_this();
-    if (!is_closed_) {
-        is_closed_ = true;
-        tell("shut_down");
-        constexpr std::ptrdiff_t plenty = std::numeric_limits<std::ptrdiff_t>::max() / 4;
-        room_.release(plenty);
-    }
-    if (mode != shutdown_mode::drain) {
-        const std::deque<job_pointer> unstarted = std::exchange(queue_, {});
-        for (const job_pointer& each : unstarted) {
-            each->cancel_reason = closing;
-            cancel_unstarted(each);
-        }
-    }
-    if (mode == shutdown_mode::now) {
-        std::vector<job_pointer> running;
-        for (const auto& [id, job] : jobs_) {
-            if (job->status == job_status::running) {
-                running.push_back(job);
-            }
-        }
-        for (const job_pointer& each : running) {
-            cancel(*each, closing);
-        }
-    }
-    check_idle();
+// ---- finished jobs ------------------------------------------------------------------------------
+
+void worker_pool_core::keep(const worker_job_pointer& job) {
+    job->finished_at = time_now();
+    finished_.add(job, job->finished_at);
+    forget_old(job->finished_at);
 }
 
-task<void> worker_pool_core::shutdown(std::shared_ptr<worker_pool_core> self, shutdown_mode mode) {
-    self->close(mode);
-    co_await self->is_idle_.wait();
+void worker_pool_core::forget_old(clock::time_point now) {
+    std::vector<worker_job_pointer> forgotten;  // destroyed last: destructors may call the pool
+    while (finished_.has_surplus(now)) {
+        forgotten.push_back(finished_.take_oldest());
+        forget(forgotten.back()->id);
+    }
 }
 
-void worker_pool_core::check_idle() {
-    if (is_closed_ && running_ == 0 && run_by_callers_ == 0 && queue_.empty()) {
-        is_idle_.set();
+worker_pool_core::worker_job_pointer worker_pool_core::find(std::string_view id) {
+    if (!finished_.empty()) {
+        forget_old(time_now());
     }
+    return std::static_pointer_cast<worker_job>(known(id));
+}
+
+void throw_empty_job() {
+    throw invalid_state("an empty weir::job_handle was used: it refers to no job");
 }
 
 }  // namespace detail
+
+std::string_view to_string(job_status status) noexcept {
+    switch (status) {
+        case job_status::queued:
+            return "queued";
+        case job_status::running:
+            return "running";
+        case job_status::done:
+            return "done";
+        case job_status::failed:
+            return "failed";
+        case job_status::cancelled:
+            return "cancelled";
+    }
+    return "unknown";
+}
+
+bool any_job::cancel(std::string_view reason) const {
+    detail::worker_job& job = checked();
+    const std::shared_ptr<detail::job_engine> pool = job.engine.lock();
+    return pool != nullptr && pool->cancel(job, reason);
+}
+
+// ---- basic_worker_pool --------------------------------------------------------------------------
+
+basic_worker_pool::basic_worker_pool(const worker_pool_options& options)
+    : core_(std::make_shared<detail::worker_pool_core>(options)) {}
+
+basic_worker_pool::~basic_worker_pool() {
+    core_->close(shutdown_mode::now);
+}
+
+std::optional<job_status> basic_worker_pool::status(std::string_view id) const {
+    const job_pointer found = core_->find(id);
+    return found == nullptr ? std::nullopt : std::optional(found->status);
+}
+
+std::optional<any_job> basic_worker_pool::find(std::string_view id) const {
+    job_pointer found = core_->find(id);
+    return found == nullptr ? std::nullopt : std::optional<any_job>(any_job(std::move(found)));
+}
+
+bool basic_worker_pool::cancel(std::string_view id, std::string_view reason) {
+    const job_pointer found = core_->find(id);
+    return found != nullptr && core_->cancel(*found, reason);
+}
+
+task<void> basic_worker_pool::shutdown(shutdown_mode mode) {
+    return detail::job_engine::shutdown(core_, mode);
+}
+
+bool basic_worker_pool::is_shut_down() const noexcept {
+    return core_->is_closed();
+}
+
+const std::string& basic_worker_pool::name() const noexcept {
+    return core_->name();
+}
+
+std::optional<refusal> basic_worker_pool::try_add(const job_pointer& job) {
+    return core_->try_add(job);
+}
+
+task<std::optional<refusal>> basic_worker_pool::add(core_pointer core, job_pointer job) {
+    return detail::worker_pool_core::add(std::move(core), std::move(job));
+}
+
+basic_worker_pool::job_pointer basic_worker_pool::at(std::string_view id) const {
+    job_pointer found = core_->find(id);
+    if (found == nullptr) {
+        throw invalid_argument("worker_pool '" + name() + "': there is no job '" + std::string(id) +
+                               "', or it is no longer kept");
+    }
+    return found;
+}
+
+void basic_worker_pool::throw_other_type(std::string_view id) const {
+    throw invalid_argument("worker_pool '" + name() + "': the result of job '" + std::string(id) +
+                           "' has another type than the one requested");
+}
+
+void basic_worker_pool::throw_refused(const detail::worker_pool_core& core, const refusal& reason,
+                                      std::string_view id) {
+    core.throw_refused(reason, id);
+}
+
+worker_pool_stats basic_worker_pool::stats() const noexcept {
+    return core_->stats();
+}
+
+void basic_worker_pool::write_metrics(metric_writer& to) const {
+    const worker_pool_stats now = stats();
+    const metric_label name{"name", core_->name()};
+    const auto count = [&](std::string_view outcome, std::uint64_t value) {
+        to.counter("weir_worker_pool_jobs_total", "Jobs by outcome.", {name, {"outcome", outcome}},
+                   static_cast<double>(value));
+    };
+    count("done", now.done);
+    count("failed", now.failed);
+    count("cancelled", now.cancelled);
+    count("displaced", now.displaced);
+    count("refused", now.refused);
+    to.counter("weir_worker_pool_submitted_total", "Jobs that were accepted.", {name},
+               static_cast<double>(now.submitted));
+    to.counter("weir_worker_pool_run_by_caller_total", "Jobs that their submitters ran.", {name},
+               static_cast<double>(now.run_by_caller));
+    to.gauge("weir_worker_pool_queued", "Jobs that wait for a worker.", {name},
+             static_cast<double>(now.queued));
+    to.gauge("weir_worker_pool_running", "Jobs on a worker.", {name},
+             static_cast<double>(now.running));
+    to.gauge("weir_worker_pool_workers", "Jobs that may run at a time.", {name},
+             static_cast<double>(now.workers));
+}
+
 }  // namespace weir

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What users hand to a task manager, made into one kind of thing.
+// task_body: every kind of work that a task manager accepts, as one type of function.
 #pragma once
 
 #include <weir/cancel.hpp>
 #include <weir/executor.hpp>
 #include <weir/flow/detail/signature.hpp>
+#include <weir/flow/managed_task.hpp>
 #include <weir/flow/task_context.hpp>
 
 #include <any>
@@ -16,19 +17,21 @@
 
 namespace weir::detail {
 
+// The result of a task: the value, and its text if its type has a task_text.
 struct task_value {
     task_value() = default;
     std::any value;
     std::string text;
 };
 using task_body = unique_function<task<task_value>(task_context&)>;
+using task_handler = unique_function<task<task_value>(task_context&, std::string payload)>;
 
 template <class T>
 task_value to_task_value(T&& given) {
     using plain = std::remove_cvref_t<T>;
     static_assert(std::copy_constructible<plain>,
-                  "the result of a managed task is copied to whoever asks: give something that can "
-                  "be copied, a std::shared_ptr for instance");
+                  "the result of a managed task is copied to each caller that reads it: return a "
+                  "copyable type, for example a std::shared_ptr");
     task_value made;
     if constexpr (requires { task_text<plain>::write(given); }) {
         made.text = task_text<plain>::write(given);
@@ -57,8 +60,7 @@ struct body_of_task {
     task<T> work;
 };
 
-// ---- coroutines
-// ----------------------------------------------------------------------------------
+// ---- coroutines ---------------------------------------------------------------------------------
 
 template <class Callable, class... Args>
 inline constexpr bool takes_context = std::invocable<Callable&, task_context&, Args...>;
@@ -85,14 +87,13 @@ task<task_value> await_body(Callable callable, std::tuple<Args...> args, task_co
     }
 }
 
-// ---- functions that block
-// ------------------------------------------------------------------------
+// ---- functions that block -----------------------------------------------------------------------
 
-// Shared with the thread that runs it: the loop may have to give up waiting at its end.
+// Shared with the thread that runs it: a loop that ends may have to stop waiting for the thread.
 template <class Callable, class... Args>
 struct blocking_call {
-    blocking_call(Callable&& called, std::tuple<Args...>&& given, blocking_context&& told)
-        : callable(std::move(called)), args(std::move(given)), context(std::move(told)) {}
+    blocking_call(Callable&& function, std::tuple<Args...>&& arguments, blocking_context&& task)
+        : callable(std::move(function)), args(std::move(arguments)), context(std::move(task)) {}
     Callable callable;
     std::tuple<Args...> args;
     blocking_context context;
@@ -145,7 +146,7 @@ concept runs_as_task =
     std::invocable<Callable&, task_context&, Args...> || std::invocable<Callable&, Args...> ||
     std::invocable<Callable&, blocking_context&, Args...>;
 
-// Null: there is no executor, and the caller says so.
+// Throws invalid_state if there is no executor.
 executor& executor_for_blocking(executor* given, std::string_view manager);
 
 template <class Callable, class... Args>
