@@ -35,7 +35,7 @@ WEIR_TEST(WorkerPool, GivesTypedResults) {
     job_handle<int> number = co_await pool.submit(twice, 21);
     job_handle<std::string> text =
         co_await pool.submit([](std::string name) { return "hello " + name; }, "weir");
-    job<> nothing = co_await pool.submit(idle, 10ms);
+    job_handle<> nothing = co_await pool.submit(idle, 10ms);
     auto move_only = co_await pool.submit([]() { return std::make_unique<int>(7); });
     const int value = co_await number;
     EXPECT_EQ(value, 42);
@@ -126,7 +126,7 @@ WEIR_TEST(WorkerPool, GeneratedIdsAvoidThoseTaken) {
     worker_pool pool;
     (void)co_await pool.submit({.id = "1"}, idle, 1ms);
     (void)co_await pool.submit({.id = "2"}, idle, 1ms);
-    job<> generated = co_await pool.submit(idle, 1ms);
+    job_handle<> generated = co_await pool.submit(idle, 1ms);
     EXPECT_EQ(generated.id(), "3");
     co_await pool.shutdown();
 }
@@ -169,7 +169,7 @@ WEIR_TEST(WorkerPool, CancelQueuedNeverRuns) {
     worker_pool pool({.workers = 1});
     bool has_run = false;
     (void)co_await pool.submit(idle, 100ms);
-    job<> victim = co_await pool.submit({.id = "victim"}, [&] { has_run = true; });
+    job_handle<> victim = co_await pool.submit({.id = "victim"}, [&] { has_run = true; });
     EXPECT_TRUE(pool.cancel("victim", "changed my mind"));
     EXPECT_EQ(victim.status(), job_status::cancelled);
     EXPECT_FALSE(victim.cancel());
@@ -190,7 +190,7 @@ WEIR_TEST(WorkerPool, CancelRunningStopsIt) {
         };
         co_await weir::finally(weir::sleep_forever(), clean_up);
     };
-    job<> victim = co_await pool.submit(work);
+    job_handle<> victim = co_await pool.submit(work);
     job_handle<int> next = co_await pool.submit(twice, 3);
     co_await weir::sleep(1ms);
     EXPECT_TRUE(victim.cancel("enough"));
@@ -205,7 +205,7 @@ WEIR_TEST(WorkerPool, CancelRunningStopsIt) {
 WEIR_TEST(WorkerPool, CancelAtTheEdges) {
     worker_pool pool({.workers = 1});
     bool has_run = false;
-    job<> unstarted = co_await pool.submit([&] { has_run = true; });
+    job_handle<> unstarted = co_await pool.submit([&] { has_run = true; });
     EXPECT_EQ(unstarted.status(), job_status::running);  // has a worker, and has not taken a step
     EXPECT_TRUE(unstarted.cancel());
     WEIR_EXPECT_CANCELLED(unstarted);
@@ -297,7 +297,7 @@ WEIR_TEST(WorkerPool, FullRunsHere) {
 
 WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
     worker_pool pool({.workers = 1, .queue = 0, .when_full = when_queue_full::run_here});
-    job<> other = co_await pool.submit(idle, 50ms);
+    job_handle<> other = co_await pool.submit(idle, 50ms);
     auto submit = [&]() -> task<job_status> {
         job_handle<int> own = co_await pool.submit({.id = "own"}, twice, 5);
         co_return own.status();
@@ -385,7 +385,7 @@ WEIR_TEST(WorkerPool, ShutdownFinishesWhatRuns) {
 
 WEIR_TEST(WorkerPool, ShutdownAtOnceDoesNotHangOnAFullQueue) {
     worker_pool pool({.workers = 2, .queue = 3});
-    std::vector<job<>> jobs;
+    std::vector<job_handle<>> jobs;
     for (int i = 0; i < 5; ++i) {
         jobs.push_back(co_await pool.submit(idle, 1h));
     }
@@ -399,7 +399,7 @@ WEIR_TEST(WorkerPool, ShutdownAtOnceDoesNotHangOnAFullQueue) {
     const auto begin = weir::now();
     co_await pool.shutdown(shutdown_mode::now);
     EXPECT_EQ(weir::now() - begin, 0s);
-    for (const job<>& each : jobs) {
+    for (const job_handle<>& each : jobs) {
         EXPECT_EQ(each.status(), job_status::cancelled);
     }
     const refusal_reason first = co_await one;
@@ -410,7 +410,7 @@ WEIR_TEST(WorkerPool, ShutdownAtOnceDoesNotHangOnAFullQueue) {
 
 WEIR_TEST(WorkerPool, ADrainCanBeCutShort) {
     worker_pool pool({.workers = 1});
-    job<> slow = co_await pool.submit(idle, 1h);
+    job_handle<> slow = co_await pool.submit(idle, 1h);
     WEIR_EXPECT_TIMEOUT(weir::timeout(1s, pool.shutdown()));
     co_await pool.shutdown(shutdown_mode::now);
     EXPECT_EQ(slow.status(), job_status::cancelled);
@@ -419,8 +419,8 @@ WEIR_TEST(WorkerPool, ADrainCanBeCutShort) {
 WEIR_TEST(WorkerPool, DestroyedWithWorkLeft) {
     std::optional<worker_pool> pool;
     pool.emplace(weir::worker_pool_options{.workers = 1, .queue = 1});
-    job<> running = co_await pool->submit(idle, 1h);
-    job<> queued = co_await pool->submit(idle, 1h);
+    job_handle<> running = co_await pool->submit(idle, 1h);
+    job_handle<> queued = co_await pool->submit(idle, 1h);
     auto submit = [&]() -> task<> { (void)co_await pool->submit(idle, 1h); };
     auto waiting = weir::spawn(submit);
     co_await settle_all();
@@ -434,7 +434,7 @@ WEIR_TEST(WorkerPool, DestroyedWithWorkLeft) {
 // A pool that outlives its loop, with a queue that the end of the loop interrupts.
 TEST(WorkerPool, TheLoopEndsFirst) {
     std::optional<worker_pool> pool;
-    std::optional<job<>> last;
+    std::optional<job_handle<>> last;
     int begun = 0;
     auto main = [&]() -> task<> {
         pool.emplace(weir::worker_pool_options{.workers = 1, .queue = 100});
