@@ -22,14 +22,14 @@ void check_count(const std::string& owner, std::string_view option, std::uint64_
     // Larger values are negative numbers that were converted to unsigned ones.
     constexpr std::uint64_t most = std::uint64_t{1} << 40;
     if (value < least || value > most) {
-        bad_option(owner, option, std::to_string(value),
-                   "at least " + std::to_string(least) + " is needed, and at most 2^40");
+        throw_bad_option(owner, option, std::to_string(value),
+                         "between " + std::to_string(least) + " and 2^40");
     }
 }
 
 void check_not_negative(const std::string& owner, std::string_view option, clock::duration value) {
     if (value < clock::duration::zero()) {
-        bad_option(owner, option, in_words(value), "0 or more is needed");
+        throw_bad_option(owner, option, value, "0 or more");
     }
 }
 
