@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
-// pool: objects that are expensive to make, lent to one task at a time: connections above all.
+// pool: lends objects that are expensive to make, connections for example, to one task at a time.
 //
 //     weir::pool<connection> database({.name = "database", .max = 5},
 //                                     {.connect = [&] { return connect(address); },
 //                                      .check = [](connection& c) { return c.ping(); },
 //                                      .close = [](connection& c) { return c.quit(); }});
 //
-//     auto connection = co_await database.acquire();   // a lease: given back when it goes
+//     auto connection = co_await database.acquire();   // a lease: returned when it is destroyed
 //     co_await connection->query("...");
 //     ...
 //     co_await database.close();                       // or: co_await weir::with(database, body)
 //
-// Who asks first is served first; nobody overtakes. Each object is lent to one lease at a time, and
-// there are never more of them than max, those included that are being connected or closed. A task
-// that is stopped while it waits just leaves the line: the connect that was started on its behalf
-// goes on and serves the next. An object that fails its check is closed, and the next one is tried,
-// or made. A connect that fails frees its place; its error is thrown to the task that has waited
-// longest, unless other connects on their way are enough for all who wait.
+// Requests are served in order. Each object is lent to one lease at a time, and there are never
+// more objects than max, including those being connected or closed. A task that is stopped while it
+// waits just leaves the line: the connect that was started for it goes on and serves the next
+// request. An object that fails its check is closed, and the pool tries the next one, or makes one.
+// A connect that fails frees its place; its error is thrown to the task that has waited longest,
+// unless other connects in flight are enough for all waiting tasks.
 //
 // Lending an idle object, and taking it back, allocates nothing and reads no clock, unless there is
 // a check, a reset, or an option that needs the time: leak_after, idle_timeout, keep_alive,
 // check_after.
 //
-// Belongs to one loop; made before there is one if need be. close() it before it goes: its
-// functions are then done, and objects are closed in the order of things. If it is destroyed
-// without that, those who wait are refused, its tasks are cancelled, and objects end with their
-// destructors; leases that are still out stay valid, and own their objects from then on. If the
-// loop ends first, what is idle is closed then.
+// Belongs to one loop; may be made before that loop runs. close() it before it is destroyed: then
+// its functions have ended and all objects are closed. If it is destroyed without that, waiting
+// requests are refused, its tasks are cancelled, and objects end with their destructors; leases
+// stay valid, and own their objects from then on. If the loop ends first, idle objects are closed
+// then.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -42,7 +42,7 @@ namespace weir {
 template <class T>
 class pool;
 
-// An object of a pool, lent. Given back when this goes, on the loop of the pool.
+// A lent object of a pool. Returned when the lease is destroyed, on the loop of the pool.
 template <class T>
 class [[nodiscard]] lease {
 public:
@@ -63,19 +63,19 @@ public:
     T& operator*() const noexcept { return entry_->object; }
     T* operator->() const noexcept { return &entry_->object; }
 
-    // The object is broken: it will be closed instead of being lent again.
+    // The object is broken: the pool closes it instead of lending it again.
     void invalidate() noexcept {
         if (entry_ != nullptr) {
             entry_->is_retired = true;
         }
     }
-    // Gives it back now.
+    // Returns it now.
     void release() noexcept { lease given_back(std::move(*this)); }
-    // Takes the object out of the pool for good; its place is free for another. Throws
-    // invalid_state if this holds nothing.
+    // Takes the object out of the pool for good; its place becomes free. Throws invalid_state if
+    // the lease is empty.
     T detach() {
         if (entry_ == nullptr) {
-            throw invalid_state("lease::detach: it holds no object");
+            throw invalid_state("lease::detach: the lease is empty");
         }
         T object(std::move(entry_->object));
         const std::unique_ptr<entry> gone(std::exchange(entry_, nullptr));
@@ -100,8 +100,8 @@ public:
     using value_type = T;
     using lease_type = lease<T>;
 
-    // Throws invalid_argument for options that make no sense. Objects for min_idle are made at
-    // once, or, where no loop runs, with the first request.
+    // Throws invalid_argument for options that are not valid. Objects for min_idle are made at
+    // once, or, if no loop runs, with the first request.
     pool(const pool_options& options, pool_functions<T> functions)
         : state_(new detail::pool_state<T>(options, std::move(functions))) {}
     pool(const pool_options& options, detail::pool_function<T()> connect)
@@ -110,49 +110,50 @@ public:
     pool& operator=(const pool&) = delete;
     ~pool() { state_->orphan(); }
 
-    // An idle object that needs no check, or one whose check is a plain function; else a refusal.
-    // Connects nothing.
+    // An idle object that needs no check, or whose check is a plain function; else a refusal.
+    // Never connects.
     admission<lease<T>> try_acquire(
         std::source_location where = std::source_location::current()) noexcept {
         if (detail::pool_entry* taken = state_->take(where)) {
             return lease<T>(*taken);
         }
-        return state_->why_not();
+        return state_->refuse_try();
     }
-    // co_await admit(): a lease, or why not: shut_down, queue_full (max_waiting), wait_too_long
-    // (max_wait, or no connect is due before the deadline of this task). Throws what a connect
-    // threw.
+    // co_await admit(): a lease, or a refusal: shut_down, queue_full (max_waiting), wait_too_long
+    // (max_wait, or no connect is due before the deadline of this task). Throws the error of a
+    // failed connect.
     [[nodiscard]] admit_operation admit(
         std::source_location where = std::source_location::current()) noexcept {
         return admit_operation(*state_, where);
     }
-    // co_await acquire(): a lease; throws refused, or what a connect threw.
+    // co_await acquire(): a lease; throws refused, or the error of a failed connect.
     [[nodiscard]] acquire_operation acquire(
         std::source_location where = std::source_location::current()) noexcept {
         return acquire_operation(*state_, where);
     }
 
-    // From now on so many. If there are more, idle ones are closed now, lent ones when they come
-    // back. Throws invalid_argument for 0.
+    // Changes max. Surplus objects are closed: idle ones now, lent ones when they are returned.
+    // Throws invalid_argument for 0.
     void resize(std::size_t max) { state_->resize(max); }
-    // Nothing is lent or connected until resume(); who asks waits.
+    // Nothing is lent or connected until resume(); requests wait.
     void suspend() noexcept { state_->suspend(); }
     void resume() noexcept { state_->resume(); }
-    // Every object that there is now, or that is being connected, is closed; lent ones when they
-    // come back. For the time after a failover, or a new password.
+    // Closes every object that exists or is being connected; lent ones when they are returned. For
+    // use after a failover, or a new password.
     void evict_all() noexcept { state_->evict_all(); }
 
-    // Both refuse newcomers from now on (shut_down), close all objects and return when that is
-    // done. drain() serves those who wait and waits for all leases. close() refuses those who wait,
-    // and waits for leases up to the limit; those still out are reported, and closed when they come
-    // back. If the task is stopped, the pool stays closed to newcomers; call again to finish.
+    // Both refuse new requests from now on (shut_down), close all objects and return when that is
+    // done. drain() serves the waiting requests and waits for all leases. close() refuses the
+    // waiting requests, and waits for leases up to the limit; leases held longer are reported, and
+    // their objects closed when they are returned. If the task is stopped, the pool stays closed to
+    // new requests; call again to finish.
     task<> drain() { return detail::pool_core::drain(detail::pool_core::reference(*state_)); }
     task<> close(clock::duration limit = std::chrono::seconds(30)) {
         return detail::pool_core::close(detail::pool_core::reference(*state_), limit);
     }
 
     pool_stats stats() const noexcept { return state_->stats(); }
-    void write_metrics(metric_writer& to) const { state_->write_metrics(to); }
+    void write_metrics(metric_writer& to) const { detail::write_pool_metrics(stats(), name(), to); }
     const std::string& name() const noexcept { return state_->name(); }
 
 private:
@@ -160,8 +161,8 @@ private:
 
     class acquire_operation final : public detail::pool_waiter {
     public:
-        acquire_operation(detail::pool_core& from, const std::source_location& where) noexcept
-            : pool_waiter(from, where) {}
+        acquire_operation(detail::pool_core& pool, const std::source_location& where) noexcept
+            : pool_waiter(pool, where) {}
         acquire_operation(acquire_operation&&) noexcept = default;
         lease<T> resume() {
             detail::pool_entry* taken = this->claim();
@@ -173,8 +174,8 @@ private:
     };
     class admit_operation final : public detail::pool_waiter {
     public:
-        admit_operation(detail::pool_core& from, const std::source_location& where) noexcept
-            : pool_waiter(from, where) {}
+        admit_operation(detail::pool_core& pool, const std::source_location& where) noexcept
+            : pool_waiter(pool, where) {}
         admit_operation(admit_operation&&) noexcept = default;
         admission<lease<T>> resume() {
             detail::pool_entry* taken = this->claim();

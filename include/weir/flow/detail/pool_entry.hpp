@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One object of a pool, with what the pool knows about it.
+// One object of a pool and what the pool knows about it.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -13,24 +13,24 @@ namespace weir::detail {
 
 class pool_core;
 
-// In the list of the idle or of the lent ones, or in none while a task of the pool works on it.
+// In the list of idle or of lent objects, or in none while a task of the pool works on it.
 struct pool_entry : wait_link {
     explicit pool_entry(pool_core& owner) noexcept : home(&owner) {}
     pool_entry(const pool_entry&) = delete;
     pool_entry& operator=(const pool_entry&) = delete;
 
     pool_core* home;
-    std::source_location taken;  // where it was asked for, last
+    std::source_location taken;  // where it was last requested
     std::size_t uses = 0;
-    std::uint64_t generation = 0;                          // of the pool, when it was begun
+    std::uint64_t generation = 0;                          // of the pool when it was connected
     clock::time_point expires = clock::time_point::max();  // the end of its lifetime
     clock::time_point since;       // idle since, or lent since; kept only where an option needs it
     clock::time_point known_good;  // connected, checked or given back; likewise
-    bool is_retired = false;       // to be closed when it comes back
-    bool is_reported = false;      // as lent for too long
+    bool is_retired = false;       // to be closed when it is returned
+    bool is_reported = false;      // as a lease that is held for too long
 
 protected:
-    ~pool_entry() = default;  // only the typed pool knows how
+    ~pool_entry() = default;  // only the typed pool destroys it
 };
 
 // A list that counts.

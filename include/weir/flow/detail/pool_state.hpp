@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of a pool that knows the type of its objects: the user's functions, and the tasks that
-// call them.
+// The part of a pool that depends on the type of its objects: the user's functions, and the tasks
+// that call them.
 #pragma once
 
 #include <weir/base/unique_function.hpp>
@@ -18,7 +18,7 @@ namespace weir::detail {
 template <class Signature>
 class pool_function;
 
-// A function of the user's: a coroutine, or a plain one, which is then called without a task.
+// A function of the user's: a coroutine, or a plain function, which is called without a task.
 template <class Result, class... Args>
 class pool_function<Result(Args...)> {
     template <class Callable>
@@ -34,12 +34,12 @@ public:
         using plain = std::decay_t<Callable>;
         if constexpr (is_task<returned<plain>>::value) {
             static_assert(std::same_as<returned<plain>, task<Result>>,
-                          "this function of a pool gives a task of another type than expected: "
+                          "this function of a pool returns a task of another type than expected: "
                           "connect: task<T>, check: task<bool>, reset and close: task<>");
             awaited_ = std::forward<Callable>(callable);
         } else {
             static_assert(std::is_invocable_r_v<Result, plain&, Args...>,
-                          "this function of a pool gives another type than expected: connect: T, "
+                          "this function of a pool returns another type than expected: connect: T, "
                           "check: bool, reset and close: nothing; or a task of that");
             plain_ = std::forward<Callable>(callable);
         }
@@ -66,13 +66,12 @@ private:
 
 namespace weir {
 
-// What a pool does with its objects. Each is a coroutine, or a plain function: then it must not
-// block. They are called, and awaited, by the pool's own tasks; what they refer to must outlive the
-// pool.
+// What a pool does with its objects. Each is a coroutine, or a plain function, which must not
+// block. The pool's own tasks call and await them; everything they refer to must outlive the pool.
 template <class T>
 struct pool_functions {
     detail::pool_function<T()> connect;       // makes one
-    detail::pool_function<bool(T&)> check{};  // before it is lent: does it still work?
+    detail::pool_function<bool(T&)> check{};  // before it is lent: false closes it
     detail::pool_function<void(T&)> reset{};  // when it comes back; one that throws is closed
     detail::pool_function<void(T&)> close{};  // before it is destroyed
 };
@@ -104,7 +103,7 @@ public:
 
 private:
     static entry& typed(pool_entry& any) noexcept { return static_cast<entry&>(any); }
-    static pool_state& of(const pool_work& work) noexcept {
+    static pool_state& pool_of(const pool_work& work) noexcept {
         return static_cast<pool_state&>(work.pool());
     }
 
@@ -121,7 +120,7 @@ private:
         try {
             functions_.reset.call_now(typed(entry).object);
         } catch (...) {
-            sink_current_error(pool_stage::resetting);
+            report_current_error(pool_stage::resetting);
             is_good = false;
         }
         was_reset(entry, is_good);
@@ -133,8 +132,8 @@ private:
         }
         try {
             functions_.close.call_now(typed(entry).object);
-        } catch (...) {  // it is closed all the same
-            sink_current_error(pool_stage::closing);
+        } catch (...) {  // it counts as closed
+            report_current_error(pool_stage::closing);
         }
         destroy(entry);
     }
@@ -146,15 +145,15 @@ private:
             return functions_.check.call_now(typed(entry).object) ? check_result::good
                                                                   : check_result::bad;
         } catch (...) {
-            sink_current_error(pool_stage::checking);
+            report_current_error(pool_stage::checking);
             return check_result::bad;
         }
     }
 
-    // If there is no memory for the task, the work says that it was stopped.
+    // If there is no memory for the task, the work reports that it was stopped.
     template <pool_job Job>
-    void start(task<> (*body)(pool_work), pool_entry* on) noexcept {
-        pool_work work(*this, Job, on);
+    void start(task<> (*body)(pool_work), pool_entry* entry) noexcept {
+        pool_work work(*this, Job, entry);
         try {
             launch(Job, body(std::move(work)));
         } catch (...) {  // NOLINT
@@ -162,7 +161,7 @@ private:
     }
 
     static task<> connect_one(pool_work work) {
-        pool_state& self = of(work);
+        pool_state& self = pool_of(work);
         entry* fresh = nullptr;
         std::exception_ptr error;
         try {
@@ -170,7 +169,7 @@ private:
             T made = co_await timeout(self.connect_timeout_, std::move(connecting));
             fresh = new entry(self, std::move(made));
         } catch (...) {
-            self.sink_current_error(pool_stage::connecting);
+            self.report_current_error(pool_stage::connecting);
             error = std::current_exception();
         }
         if (fresh != nullptr) {
@@ -180,35 +179,35 @@ private:
         }
     }
     static task<> check_one(pool_work work) {
-        pool_state& self = of(work);
+        pool_state& self = pool_of(work);
         bool is_good = false;
         try {
             task<bool> checking = self.functions_.check.call(typed(work.entry()).object);
             is_good = co_await timeout(self.check_timeout_, std::move(checking));
-        } catch (...) {  // then it is not good
-            self.sink_current_error(pool_stage::checking);
+        } catch (...) {  // counts as a failed check
+            self.report_current_error(pool_stage::checking);
         }
         work.checked(is_good);
     }
     static task<> reset_one(pool_work work) {
-        pool_state& self = of(work);
+        pool_state& self = pool_of(work);
         bool is_good = false;
         try {
             task<> resetting = self.functions_.reset.call(typed(work.entry()).object);
             co_await timeout(self.check_timeout_, std::move(resetting));
             is_good = true;
-        } catch (...) {  // then it is not good
-            self.sink_current_error(pool_stage::resetting);
+        } catch (...) {  // counts as a failed check
+            self.report_current_error(pool_stage::resetting);
         }
         work.was_reset(is_good);
     }
     static task<> close_one(pool_work work) {
-        pool_state& self = of(work);
+        pool_state& self = pool_of(work);
         try {
             task<> closing = self.functions_.close.call(typed(work.entry()).object);
             co_await timeout(self.close_timeout_, std::move(closing));
-        } catch (...) {  // it is closed all the same
-            self.sink_current_error(pool_stage::closing);
+        } catch (...) {  // it counts as closed
+            self.report_current_error(pool_stage::closing);
         }
         work.was_closed();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the tasks of a pool answer to it, and how others wait for it.
+// How the tasks of a pool report back to it, and how other tasks wait for it.
 #pragma once
 
 #include <weir/flow/detail/pool_core.hpp>
@@ -9,14 +9,13 @@
 
 namespace weir::detail {
 
-// What a task of the pool owes it: an answer. It is a parameter of the task, so that it exists even
-// if the task is stopped before its first step.
+// The report that a task of the pool owes it. It is a parameter of the task, so that it exists even
+// if the task is stopped before its first step; its destructor reports a task without a result.
 class pool_work {
 public:
-    pool_work(pool_core& of, pool_job job, pool_entry* on = nullptr) noexcept
-        : pool_(&of), entry_(on), generation_(of.generation_), job_(job) {
-        of.retain();
-        ++of.count_of(job);
+    pool_work(pool_core& pool, pool_job job, pool_entry* entry = nullptr) noexcept
+        : pool_(&pool), entry_(entry), generation_(pool.begin_task(job)), job_(job) {
+        pool.retain();
     }
     pool_work(pool_work&& other) noexcept
         : pool_(std::exchange(other.pool_, nullptr)),
@@ -26,41 +25,38 @@ public:
     pool_work& operator=(pool_work&&) = delete;
     ~pool_work() {
         if (pool_ != nullptr) {
-            end().stopped(job_, entry_);
-            pool_->release();
+            report([this](pool_core& pool) { pool.stopped(job_, entry_); });
         }
     }
 
     pool_core& pool() const noexcept { return *pool_; }
     pool_entry& entry() const noexcept { return *entry_; }
 
-    // The answers: one of them, once.
+    // The results: one of them, once.
     void connected(pool_entry& fresh) noexcept {
         fresh.generation = generation_;
-        end().connected(fresh);
-        std::exchange(pool_, nullptr)->release();
+        report([&](pool_core& pool) { pool.connected(fresh); });
     }
     void connect_failed(std::exception_ptr error) noexcept {
-        end().connect_failed(std::move(error));
-        std::exchange(pool_, nullptr)->release();
+        report([&](pool_core& pool) { pool.connect_failed(std::move(error)); });
     }
     void checked(bool is_good) noexcept {
-        end().checked(*entry_, is_good);
-        std::exchange(pool_, nullptr)->release();
+        report([&](pool_core& pool) { pool.checked(*entry_, is_good); });
     }
     void was_reset(bool is_good) noexcept {
-        end().was_reset(*entry_, is_good);
-        std::exchange(pool_, nullptr)->release();
+        report([&](pool_core& pool) { pool.was_reset(*entry_, is_good); });
     }
     void was_closed() noexcept {
-        end().was_closed(*entry_);
-        std::exchange(pool_, nullptr)->release();
+        report([&](pool_core& pool) { pool.was_closed(*entry_); });
     }
 
 private:
-    pool_core& end() noexcept {
-        --pool_->count_of(job_);
-        return *pool_;
+    template <class Result>
+    void report(Result result) noexcept {
+        pool_core& pool = *std::exchange(pool_, nullptr);
+        pool.end_task(job_);
+        result(pool);
+        pool.release();
     }
 
     pool_core* pool_;
@@ -69,9 +65,9 @@ private:
     pool_job job_;
 };
 
-// Waits for an object. acquire() and admit() differ in what they make of a refusal. Keeps the state
-// of the pool alive: the pool may be destroyed before the operation starts.
-class pool_waiter : public listed_operation {
+// Waits for an object. acquire() and admit() differ in how they return a refusal. Keeps the core of
+// the pool alive: the pool may be destroyed before the operation starts.
+class pool_waiter : public pool_request {
 public:
     bool ready() noexcept override {
         entry_ = pool_->take(where_);
@@ -85,14 +81,12 @@ public:
     const char* name() const noexcept override { return "pool.acquire"; }
 
 protected:
-    pool_waiter(pool_core& from, const std::source_location& where) noexcept
-        : pool_(&from), where_(where) {
-        from.retain();
+    pool_waiter(pool_core& pool, const std::source_location& where) noexcept
+        : pool_request(where), pool_(&pool) {
+        pool.retain();
     }
     pool_waiter(pool_waiter&& unawaited) noexcept
-        : listed_operation(std::move(unawaited)),
-          pool_(std::exchange(unawaited.pool_, nullptr)),
-          where_(unawaited.where_) {}
+        : pool_request(std::move(unawaited)), pool_(std::exchange(unawaited.pool_, nullptr)) {}
     ~pool_waiter() {
         if (pool_ != nullptr) {
             if (state_ != wait_state::idle) [[unlikely]] {
@@ -102,7 +96,7 @@ protected:
         }
     }
 
-    // The object; null if refused. Throws what a connect threw.
+    // The object; null if refused. Throws the error of a connect.
     pool_entry* claim() {
         if (state_ != wait_state::idle) [[unlikely]] {
             settle();
@@ -111,17 +105,9 @@ protected:
     }
 
     pool_core* pool_;
-    refusal refusal_;
 
 private:
-    friend class pool_core;
     void settle();
-
-    pool_entry* entry_ = nullptr;
-    std::source_location where_;
-    std::exception_ptr error_;
-    clock::time_point entered_;
-    clock::time_point deadline_ = clock::time_point::max();
 };
 
 }  // namespace weir::detail
