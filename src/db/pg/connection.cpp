@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A connection owns its session, which closes with it.
 
-#include "db/pg/alone.hpp"
-#include "db/pg/error.hpp"
+#include "db/pg/session/exclusive_use.hpp"
+#include "db/pg/values/server_error.hpp"
 #include "db/pg/open_session.hpp"
-#include "db/pg/session.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/connection.hpp>
 #include <weir/error.hpp>

@@ -3,8 +3,8 @@
 // its own buffer never grows, since each chunk is waited for. While COPY comes out, nothing is read
 // before it is asked for, so the server waits for who is slow.
 
-#include "db/pg/alone.hpp"
-#include "db/pg/error.hpp"
+#include "db/pg/session/exclusive_use.hpp"
+#include "db/pg/values/server_error.hpp"
 
 #include <weir/db/pg/copy.hpp>
 #include <weir/error.hpp>

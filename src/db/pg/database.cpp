@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The outside of a database. What runs on behalf of a task shares the inside, which may outlive it.
 
-#include "db/pg/lines.hpp"
+#include "db/pg/database_core.hpp"
 
 #include <weir/db/pg/database.hpp>
 #include <weir/error.hpp>

@@ -2,9 +2,9 @@
 // A connection that only listens. libpq reads when the generator's body asks it to, so what nobody
 // fetches stays with the server. An empty query now and then shows that the server is there.
 
-#include "db/pg/connect.hpp"
-#include "db/pg/error.hpp"
-#include "db/pg/session.hpp"
+#include "db/pg/session/connector.hpp"
+#include "db/pg/values/server_error.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/notification.hpp>
 #include <weir/error.hpp>

@@ -2,8 +2,8 @@
 // From options to a connection that takes queries.
 #pragma once
 
-#include "db/pg/connect.hpp"
-#include "db/pg/session.hpp"
+#include "db/pg/session/connector.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/connection.hpp>
 

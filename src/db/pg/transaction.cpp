@@ -3,7 +3,7 @@
 // comes later on the connection, and the task need not wait. After an error it does, so that locks
 // are gone when the error is seen.
 
-#include "db/pg/session.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/transaction.hpp>
 #include <weir/error.hpp>

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #define main example_main
-#include "../../examples/postgres_at_once.cpp"
+#include "../../../examples/postgres_at_once.cpp"
 #undef main
 
 TEST(PgExample, fetches_at_once) {

@@ -6,7 +6,7 @@
 // libpq keeps the SQLSTATE of a refused connection to itself; in verbose messages it is there, so
 // they are asked for, and the code is taken out again.
 
-#include "db/pg/connect.hpp"
+#include "db/pg/session/connector.hpp"
 
 #include <weir/db/pg/error.hpp>
 #include <weir/error.hpp>

@@ -3,8 +3,8 @@
 // once for each query; over TCP the kernel is told to hold it until the last, so that they leave as
 // one.
 
-#include "db/pg/error.hpp"
-#include "db/pg/session.hpp"
+#include "db/pg/values/server_error.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/error.hpp>
 #include <weir/time.hpp>

@@ -9,9 +9,9 @@
 // belong to the oldest entry. Only the sync says that it is done: a commit may fail after the rows
 // have come.
 
-#include "db/pg/session.hpp"
+#include "db/pg/session/session.hpp"
 
-#include "db/pg/error.hpp"
+#include "db/pg/values/server_error.hpp"
 
 #include <weir/awaitable.hpp>
 #include <weir/db/pg/error.hpp>

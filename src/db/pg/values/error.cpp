@@ -2,7 +2,7 @@
 // Errors of the server, from its fields. Messages of class 22 (bad data) quote the value that was
 // bad, which may be secret: what() has "..." in its place.
 
-#include "db/pg/error.hpp"
+#include "db/pg/values/server_error.hpp"
 
 #include <weir/db/pg/error.hpp>
 

@@ -2,8 +2,8 @@
 // The server's text forms, read back. Each reader first checks the type of the column, then that
 // the text is all of what it should be: what is odd is an error, never a guess.
 
-#include "db/pg/civil_time.hpp"
-#include "db/pg/types.hpp"
+#include "db/pg/values/civil_time.hpp"
+#include "db/pg/values/types.hpp"
 
 #include <weir/db/pg/value.hpp>
 

@@ -8,7 +8,7 @@
 // when the server has passed the request on as a signal, which is handled before it reads anything
 // that is sent later. It blocks, so it runs on a thread for that.
 
-#include "db/pg/session.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/error.hpp>
 #include <weir/fd.hpp>

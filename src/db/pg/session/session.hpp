@@ -2,9 +2,9 @@
 // One connection at work: what waits to be sent, what was sent, and the task that moves both.
 #pragma once
 
-#include "db/pg/connect.hpp"
-#include "db/pg/parameter.hpp"
-#include "db/pg/statements.hpp"
+#include "db/pg/session/connector.hpp"
+#include "db/pg/values/parameter_arrays.hpp"
+#include "db/pg/session/prepared_statements.hpp"
 
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/options.hpp>

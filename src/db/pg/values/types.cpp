@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A table of the types that results have most often.
 
-#include "db/pg/types.hpp"
+#include "db/pg/values/types.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -5,9 +5,9 @@
 // that it would be bad luck to stand behind it. What waits here, for a new line or for these, goes
 // to the first one that is new, or has just answered something.
 
-#include "db/pg/lines.hpp"
+#include "db/pg/database_core.hpp"
 
-#include "db/pg/error.hpp"
+#include "db/pg/values/server_error.hpp"
 
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>

@@ -2,7 +2,7 @@
 // Values as text that the server reads back to the same value: numbers in the fewest digits that
 // say them exactly, times in ISO form and UTC, elements of arrays in quotes.
 
-#include "db/pg/civil_time.hpp"
+#include "db/pg/values/civil_time.hpp"
 
 #include <weir/db/pg/parameter.hpp>
 

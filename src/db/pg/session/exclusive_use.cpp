@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // libpq by hand: written, flushed, read, one result after the other.
 
-#include "db/pg/alone.hpp"
+#include "db/pg/session/exclusive_use.hpp"
 
-#include "db/pg/error.hpp"
+#include "db/pg/values/server_error.hpp"
 
 #include <weir/fd.hpp>
 

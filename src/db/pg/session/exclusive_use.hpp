@@ -11,7 +11,7 @@
 // connection dropped.
 #pragma once
 
-#include "db/pg/session.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <memory>
 #include <utility>

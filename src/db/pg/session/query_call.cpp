@@ -2,8 +2,8 @@
 // A query belongs to the frame that awaits it. The line it waits in, or the entry of what was sent,
 // refers to it; a stop undoes that, and nothing else.
 
-#include "db/pg/error.hpp"
-#include "db/pg/session.hpp"
+#include "db/pg/values/server_error.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/error.hpp>

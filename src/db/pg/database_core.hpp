@@ -3,7 +3,7 @@
 #pragma once
 
 #include "db/pg/open_session.hpp"
-#include "db/pg/session.hpp"
+#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/database.hpp>
 #include <weir/flow/pool.hpp>
