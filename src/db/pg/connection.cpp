@@ -1,48 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A connection owns its session, which closes with it.
+// A connection owns its session, and closes it.
 
 #include "db/pg/session/exclusive_use.hpp"
-#include "db/pg/values/server_error.hpp"
-#include "db/pg/open_session.hpp"
 #include "db/pg/session/session.hpp"
+#include "db/pg/values/server_error.hpp"
 
 #include <weir/db/pg/connection.hpp>
 #include <weir/error.hpp>
 
-#include <libpq-fe.h>
-
 namespace weir::pg {
 
-namespace detail {
-
-void check(const connect_options& options) {
-    const auto refuse = [](const std::string& what) { throw invalid_argument("pg: " + what); };
-    if (options.connect_timeout <= clock::duration::zero()) {
-        refuse("connect_timeout is " + std::to_string(options.connect_timeout.count()) +
-               " ns; it must be more than 0");
-    }
-    if (options.cancel_timeout <= clock::duration::zero()) {
-        refuse("cancel_timeout is " + std::to_string(options.cancel_timeout.count()) +
-               " ns; it must be more than 0");
-    }
-    if (options.cancel_after < clock::duration::zero()) {
-        refuse("cancel_after is " + std::to_string(options.cancel_after.count()) +
-               " ns; it must not be negative");
-    }
-}
-
-task<connection> open_session(std::shared_ptr<const endpoint> at, session_settings settings) {
-    connection_ptr opened = co_await at->open();
-    settings.where = at->where();
-    auto made = std::make_shared<session>(std::move(opened), std::move(settings));
-    made->start();
-    co_return connection(std::move(made));
-}
-
-}  // namespace detail
-
-connection::connection(std::shared_ptr<detail::session> opened) noexcept
-    : session_(std::move(opened)) {}
+connection::connection(std::shared_ptr<detail::session> session) noexcept
+    : session_(std::move(session)) {}
 connection::connection(connection&&) noexcept = default;
 connection& connection::operator=(connection&& other) noexcept {
     close();
@@ -59,15 +28,15 @@ void connection::close() noexcept {
     }
 }
 
-const std::shared_ptr<detail::session>& connection::opened() const {
+const std::shared_ptr<detail::session>& connection::session() const {
     if (session_ == nullptr) {
-        throw invalid_state("pg: the connection was moved away");
+        throw invalid_state("pg: the connection was moved from");
     }
     return session_;
 }
 
 std::shared_ptr<detail::query_target> connection::target() const {
-    return opened();
+    return session();
 }
 
 bool connection::is_open() const noexcept {
@@ -75,35 +44,20 @@ bool connection::is_open() const noexcept {
 }
 
 int connection::server_process() const noexcept {
-    return is_open() ? PQbackendPID(session_->connection()) : 0;
+    return is_open() ? session_->server_process() : 0;
 }
 
 task<> connection::quiet() {
-    return detail::session::quiet(opened());
+    return detail::session::quiet(session());
 }
 
 task<> connection::script(std::string sql) {
-    if (sql.find('\0') != std::string::npos) {
-        throw invalid_argument("pg: there is a NUL in the SQL, where it would be cut");
-    }
-    detail::alone own = co_await detail::alone::begin(opened());
-    own.check(PQsendQuery(own.connection(), sql.c_str()));
-    detail::result_ptr failure;
-    for (;;) {
-        detail::result_ptr next = co_await own.result();
-        if (next == nullptr) {
-            break;
-        }
-        const ExecStatusType status = PQresultStatus(next.get());
-        if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
-            throw error("pg: COPY is not for scripts; use copy_in or copy_out",
-                        db::retry_advice::no);
-        }
-        if (status == PGRES_FATAL_ERROR && failure == nullptr) {
-            failure = std::move(next);
-        }
-    }
-    own.give_back();
+    detail::check_sql(sql);
+    detail::exclusive_use use = co_await detail::exclusive_use::begin(session());
+    use->send(sql);
+    const detail::result_ptr failure =
+        co_await use->rest("pg: a script cannot COPY; use copy_in or copy_out");
+    use.give_back();
     if (failure != nullptr) {
         std::rethrow_exception(detail::error_of(failure.get()));
     }
@@ -111,9 +65,9 @@ task<> connection::script(std::string sql) {
 
 task<connection> connect(connect_options options) {
     detail::check(options);
-    auto at = std::make_shared<const detail::endpoint>(options);
+    auto server = std::make_shared<const detail::connector>(options);
     return detail::open_session(
-        std::move(at),
+        std::move(server),
         detail::session_settings(options, std::make_shared<detail::session_counts>()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The outside of a database. What runs on behalf of a task shares the inside, which may outlive it.
+// Tasks that run on behalf of a database share its core, which may outlive the database.
 
 #include "db/pg/database_core.hpp"
 
@@ -12,8 +12,8 @@
 
 namespace weir::pg {
 
-database::database(const connect_options& where, const database_options& options)
-    : core_(std::make_shared<detail::lines>(where, options)) {}
+database::database(const connect_options& server, const database_options& options)
+    : core_(std::make_shared<detail::database_core>(server, options)) {}
 
 database::~database() {
     core_->close();
@@ -23,7 +23,7 @@ std::shared_ptr<detail::query_target> database::target() const noexcept {
     return core_;
 }
 
-task<lease<connection>> database::acquire_from(std::shared_ptr<detail::lines> core) {
+task<lease<connection>> database::acquire_from(std::shared_ptr<detail::database_core> core) {
     core->make_room();
     lease<connection> got = co_await core->pool().acquire();
     co_return std::move(got);
@@ -58,22 +58,23 @@ generator<std::string> database::copy_out(std::string sql) {
     return copy_out_on(acquire_from(core_), std::move(sql));
 }
 
-generator<notification> database::listen(std::string channel, listen_options how) {
+generator<notification> database::listen(std::string channel, listen_options options) {
     std::vector<std::string> channels;
     channels.push_back(std::move(channel));
-    return listen(std::move(channels), how);
+    return listen(std::move(channels), options);
 }
 
-generator<notification> database::listen(std::vector<std::string> channels, listen_options how) {
-    detail::check_listen(channels, how);
-    return detail::listen(core_->at(), std::move(channels), how);
+generator<notification> database::listen(std::vector<std::string> channels,
+                                         listen_options options) {
+    detail::check_listen(channels, options);
+    return detail::listen(core_->server(), std::move(channels), options);
 }
 
 task<> database::close(clock::duration limit) {
-    const std::shared_ptr<detail::lines> core = core_;
+    const std::shared_ptr<detail::database_core> core = core_;
     const clock::time_point end = weir::detail::after(now(), limit);
     try {
-        co_await timeout(limit, detail::lines::drain(core));
+        co_await timeout(limit, detail::database_core::drain(core));
     } catch (const timed_out&) {
     }
     core->close();

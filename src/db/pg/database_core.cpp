@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A query goes to a line that has nothing to do; if there is none, another line is got from the
-// pool, up to the number that may be shared. Then it goes behind the others on the line with the
-// fewest, unless every line has as many as it may have, or works on one query for so long already
-// that it would be bad luck to stand behind it. What waits here, for a new line or for these, goes
-// to the first one that is new, or has just answered something.
+// A query goes to an idle line; if there is none, another connection of the pool becomes a line, up
+// to the maximum. Then queries go to the line with the lowest load, unless every line has its
+// maximum, or has been working on one query for so long that another would wait behind it. Queries
+// that wait here go to the first line that is new or has just answered a query.
 
 #include "db/pg/database_core.hpp"
 
@@ -19,17 +18,19 @@ namespace weir::pg::detail {
 
 namespace {
 
-constexpr std::chrono::milliseconds slow(20);  // nobody is put behind a query that runs for longer
-constexpr std::chrono::seconds longest_hold(60);  // then the pool gets it back, to see to its age
+// No query is put behind one that has been running for longer.
+constexpr std::chrono::milliseconds slow(20);
+// Then a line goes back to the pool, which closes connections by age.
+constexpr std::chrono::seconds longest_hold(60);
 
-pool_options adapted(pool_options given, const connect_options& where) {
-    if (given.name == pool_options().name) {
-        given.name = "postgres";
+pool_options adapted(pool_options options, const connect_options& server) {
+    if (options.name == pool_options().name) {
+        options.name = "postgres";
     }
-    // Ours says more when it is over.
-    given.connect_timeout =
-        std::max(given.connect_timeout, where.connect_timeout + std::chrono::seconds(1));
-    return given;
+    // The connector's timeout expires first: its error says more.
+    options.connect_timeout =
+        std::max(options.connect_timeout, server.connect_timeout + std::chrono::seconds(1));
+    return options;
 }
 
 const database_options& checked(const database_options& options) {
@@ -44,111 +45,115 @@ const database_options& checked(const database_options& options) {
     return options;
 }
 
-std::size_t shared_of(const database_options& options) {
-    constexpr std::size_t most = 16;
-    const std::size_t usual = std::min(options.pool.max - options.pool.max / 4, most);
-    return options.shared != 0 ? options.shared : usual;
+std::size_t max_lines_of(const database_options& options) {
+    constexpr std::size_t largest_default = 16;
+    return options.shared != 0 ? options.shared
+                               : std::min(options.pool.max - options.pool.max / 4, largest_default);
 }
 
-// Back from a lease: what was stopped on it must have ended, and transactions with it.
-task<> reset(std::shared_ptr<session> on) {
-    co_await session::quiet(on);
-    if (!on->is_open() || on->is_in_transaction()) {
-        throw connection_error("pg: a connection came back lost, or inside a transaction",
+// Before a connection returns to the pool: stopped queries must have ended, and no transaction may
+// be open.
+task<> reset(std::shared_ptr<session> returned) {
+    co_await session::quiet(returned);
+    if (!returned->is_open() || returned->is_in_transaction()) {
+        throw connection_error("pg: a connection was returned lost, or inside a transaction",
                                db::retry_advice::no);
     }
 }
 
-pool_functions<connection> functions(const std::shared_ptr<const endpoint>& at,
+pool_functions<connection> functions(const std::shared_ptr<const connector>& server,
                                      const session_settings& settings) {
-    return {.connect = [at, settings] { return open_session(at, settings); },
+    return {.connect = [server, settings] { return open_session(server, settings); },
             .check = [](connection& each) { return each.is_open(); },
-            .reset = [](connection& each) { return reset(each.opened()); }};
+            .reset = [](connection& each) { return reset(each.session()); }};
 }
 
 }  // namespace
 
-lines::lines(const connect_options& where, const database_options& options)
+database_core::database_core(const connect_options& server, const database_options& options)
     : counts_(std::make_shared<session_counts>()),
-      at_((check(where), std::make_shared<const endpoint>(where))),
-      shared_(shared_of(checked(options))),
-      pipeline_(options.pipeline),
-      pool_(adapted(options.pool, where), functions(at_, session_settings(where, counts_))) {}
+      server_((check(server), std::make_shared<const connector>(server))),
+      max_lines_(max_lines_of(checked(options))),
+      max_pipelined_(options.pipeline),
+      pool_(adapted(options.pool, server), functions(server_, session_settings(server, counts_))) {}
 
-lines::~lines() {
+database_core::~database_core() {
     close();
 }
 
 // ---- queries
-// -----------------------------------------------------------------------------------------
 
-bool lines::enter(query_call& asked) noexcept {
+bool database_core::enter(query_call& query) noexcept {
     if (is_closed_ || is_draining_) {
-        asked.failure_ = closed_error();
+        query.refuse(closed_error());
         return false;
     }
     if (waiting_.empty()) {
-        if (line* const free = choose()) {
-            return free->on->enter(asked);
+        if (line* const chosen = choose()) {
+            return chosen->session->enter(query);
         }
     }
-    waiting_.push_back(asked);
+    waiting_.push_back(query, *this);
     grow();
     return true;
 }
 
-bool lines::takes_more(const line& each, clock::time_point at) const noexcept {
-    return !each.is_leaving && each.on->is_open() && !each.on->is_holding() &&
-           each.on->load() < pipeline_ && !each.on->is_slow(at, slow);
+void database_core::withdraw(query_call& query) noexcept {
+    query_list::remove(query);
 }
 
-lines::line* lines::choose() {
+bool database_core::takes_more(const line& each, clock::time_point now) const noexcept {
+    return !each.is_leaving && each.session->is_open() && !each.session->is_cancelling() &&
+           each.session->load() < max_pipelined_ && !each.session->is_slow(now, slow);
+}
+
+database_core::line* database_core::choose() {
     line* least = nullptr;
-    const clock::time_point at = now();
+    const clock::time_point now = weir::now();
     for (line& each : lines_) {
-        if (takes_more(each, at) && (least == nullptr || each.on->load() < least->on->load())) {
+        if (takes_more(each, now) &&
+            (least == nullptr || each.session->load() < least->session->load())) {
             least = &each;
         }
     }
-    if (least != nullptr && least->on->load() == 0) {
+    if (least != nullptr && least->session->load() == 0) {
         return least;
     }
     grow();
     return growing_ == 0 ? least : nullptr;
 }
 
-void lines::give(line& to, std::size_t most) {
-    const clock::time_point at = now();
-    for (; most > 0 && !waiting_.empty() && takes_more(to, at); --most) {
-        to.on->enter(*waiting_.pop_front());
+void database_core::give(line& to, std::size_t most) {
+    const clock::time_point now = weir::now();
+    for (; most > 0 && !waiting_.empty() && takes_more(to, now); --most) {
+        to.session->enter(*waiting_.pop_front());
     }
 }
 
-void lines::fail_waiting(const std::exception_ptr& why) noexcept {
+void database_core::fail_waiting(const std::exception_ptr& error) noexcept {
     while (query_call* const each = waiting_.pop_front()) {
-        each->fail(why);
+        each->fail(error);
     }
 }
 
-std::exception_ptr lines::closed_error() const {
+std::exception_ptr database_core::closed_error() const {
     return std::make_exception_ptr(
         connection_error("pg: the database is closed", db::retry_advice::no));
 }
 
 // ---- lines
-// -------------------------------------------------------------------------------------------
 
-void lines::grow() noexcept {
+void database_core::grow() noexcept {
     const auto staying = static_cast<std::size_t>(std::count_if(
         lines_.begin(), lines_.end(), [](const line& each) { return !each.is_leaving; }));
-    if (is_closed_ || staying + growing_ >= shared_) {
+    if (is_closed_ || staying + growing_ >= max_lines_) {
         return;
     }
     ++growing_;
     try {
         std::erase_if(growers_, [](const handle<void>& each) { return each.done(); });
         growers_.push_back(spawn(add_line(shared_from_this()), {.name = "postgres line"}));
-    } catch (...) {  // no memory, or the loop is ending
+    } catch (...) {  // out of memory, or the loop is ending
         --growing_;
         if (lines_.empty() && growing_ == 0) {
             fail_waiting(std::current_exception());
@@ -156,58 +161,59 @@ void lines::grow() noexcept {
     }
 }
 
-task<> lines::add_line(std::shared_ptr<lines> own) {
-    struct at_the_end {
-        lines& of;
-        std::exception_ptr why;
-        ~at_the_end() {
-            --of.growing_;
-            if (of.lines_.empty() && of.growing_ == 0) {
-                of.fail_waiting(why != nullptr ? why : of.closed_error());
+task<> database_core::add_line(std::shared_ptr<database_core> self) {
+    struct end_guard {
+        database_core& core;
+        std::exception_ptr error;
+        ~end_guard() {
+            --core.growing_;
+            if (core.lines_.empty() && core.growing_ == 0) {
+                core.fail_waiting(error != nullptr ? error : core.closed_error());
             }
-            if (of.is_draining_ && of.is_idle()) {
-                of.idle_.set();
+            if (core.is_draining_ && core.is_idle()) {
+                core.idle_.set();
             }
         }
     };
-    at_the_end tells{*own, nullptr};
+    end_guard guard{*self, nullptr};
     try {
-        lease<connection> got = co_await own->pool_.acquire();
-        while (!got->is_open() && !own->is_closed_) {  // lost on the way here: nobody would be told
-            got.invalidate();
-            got = co_await own->pool_.acquire();
+        lease<connection> leased = co_await self->pool_.acquire();
+        // A connection that was lost before it has an owner would tell no one.
+        while (!leased->is_open() && !self->is_closed_) {
+            leased.invalidate();
+            leased = co_await self->pool_.acquire();
         }
-        if (own->is_closed_) {
+        if (self->is_closed_) {
             co_return;
         }
-        session* const on = got->opened().get();
-        line& added = own->lines_.emplace_back(line{std::move(got), on, now()});
-        on->set_owner(own.get());
-        // Its share: others are on their way.
-        own->give(added, (own->waiting_.size() + own->growing_ - 1) / own->growing_);
-        if (own->is_draining_) {
-            own->has_room(*on);
+        session* const on = leased->session().get();
+        line& added = self->lines_.emplace_back(line{std::move(leased), on, now()});
+        on->set_owner(self.get());
+        // Its share of the waiting queries: other lines are being added.
+        self->give(added, (self->waiting_.size() + self->growing_ - 1) / self->growing_);
+        if (self->is_draining_) {
+            self->has_room(*on, false);
         }
     } catch (const std::exception&) {
-        tells.why = std::current_exception();
+        guard.error = std::current_exception();
     }
 }
 
-void lines::release(std::list<line>::iterator gone) noexcept {
-    gone->on->set_owner(nullptr);
+void database_core::release(std::list<line>::iterator gone) noexcept {
+    gone->session->set_owner(nullptr);
     lines_.erase(gone);
     if (is_draining_ && is_idle()) {
         idle_.set();
     }
 }
 
-void lines::has_room(session& from) noexcept {
+void database_core::has_room(session& from, bool has_answered) noexcept {
     const auto at = std::find_if(lines_.begin(), lines_.end(),
-                                 [&](const line& each) { return each.on == &from; });
+                                 [&](const line& each) { return each.session == &from; });
     if (at == lines_.end()) {
         return;
     }
-    if (!waiting_.empty() && (from.load() == 0 || from.has_answered())) {
+    if (!waiting_.empty() && (from.load() == 0 || has_answered)) {
         give(*at, waiting_.size());
     }
     if (from.is_quiet() && waiting_.empty() &&
@@ -219,10 +225,10 @@ void lines::has_room(session& from) noexcept {
     }
 }
 
-void lines::was_lost(session& from, query_list& unsent) noexcept {
+void database_core::was_lost(session& from, query_list& unsent) noexcept {
     for (auto each = lines_.begin(); each != lines_.end(); ++each) {
-        if (each->on == &from) {
-            each->held.invalidate();
+        if (each->session == &from) {
+            each->leased.invalidate();
             lines_.erase(each);
             break;
         }
@@ -230,62 +236,61 @@ void lines::was_lost(session& from, query_list& unsent) noexcept {
     if (is_closed_) {
         return;
     }
-    waiting_.prepend(unsent);
+    waiting_.prepend(unsent, *this);
     while (!waiting_.empty()) {
         line* const other = choose();
         if (other == nullptr) {
             break;
         }
-        other->on->enter(*waiting_.pop_front());
+        other->session->enter(*waiting_.pop_front());
     }
     if (is_draining_ && is_idle()) {
         idle_.set();
     }
 }
 
-void lines::make_room() {
-    const pool_stats now_there = pool_.stats();
-    if (now_there.idle > 0 ||
-        now_there.size() + now_there.connecting + now_there.closing < now_there.max) {
+void database_core::make_room() {
+    const pool_stats pooled = pool_.stats();
+    if (pooled.idle > 0 || pooled.size() + pooled.connecting + pooled.closing < pooled.max) {
         return;
     }
     line* least = nullptr;
     for (line& each : lines_) {
-        if (!each.is_leaving && (least == nullptr || each.on->load() < least->on->load())) {
+        if (!each.is_leaving &&
+            (least == nullptr || each.session->load() < least->session->load())) {
             least = &each;
         }
     }
     if (least != nullptr) {
         least->is_leaving = true;
-        has_room(*least->on);
+        has_room(*least->session, false);
     }
 }
 
 // ---- the end
-// -----------------------------------------------------------------------------------------
 
-task<> lines::drain(std::shared_ptr<lines> own) {
-    own->is_draining_ = true;
-    for (auto each = own->lines_.begin(); each != own->lines_.end();) {
-        session& on = *(each++)->on;
-        own->has_room(on);
+task<> database_core::drain(std::shared_ptr<database_core> self) {
+    self->is_draining_ = true;
+    for (auto each = self->lines_.begin(); each != self->lines_.end();) {
+        session& on = *(each++)->session;
+        self->has_room(on, false);
     }
-    while (!own->is_idle()) {
-        own->idle_.clear();
-        co_await own->idle_.wait();
+    while (!self->is_idle()) {
+        self->idle_.clear();
+        co_await self->idle_.wait();
     }
 }
 
-void lines::close() noexcept {
+void database_core::close() noexcept {
     if (std::exchange(is_closed_, true)) {
         return;
     }
     fail_waiting(closed_error());
-    // Gone before it ends, so that it cannot tell.
+    // Without an owner, a session that ends calls nothing back.
     for (line& each : lines_) {
-        each.on->set_owner(nullptr);
-        each.held.invalidate();
-        each.held->close();
+        each.session->set_owner(nullptr);
+        each.leased.invalidate();
+        each.leased->close();
     }
     lines_.clear();
     for (const handle<void>& each : growers_) {
@@ -294,13 +299,13 @@ void lines::close() noexcept {
     idle_.set();
 }
 
-database_stats lines::stats() const noexcept {
+database_stats database_core::stats() const noexcept {
     database_stats all;
     all.pool = pool_.stats();
     all.lines = lines_.size();
     all.waiting = waiting_.size();
     for (const line& each : lines_) {
-        all.under_way += each.on->load();
+        all.under_way += each.session->load();
     }
     all.queries = counts_->queries;
     all.batches = counts_->batches;
@@ -311,21 +316,23 @@ database_stats lines::stats() const noexcept {
     return all;
 }
 
-void lines::write_metrics(metric_writer& to) const {
+void database_core::write_metrics(metric_writer& to) const {
     pool_.write_metrics(to);
     const database_stats all = stats();
-    const metric_writer::labels with = {{"name", pool_.name()}};
+    const metric_writer::labels labels = {{"name", pool_.name()}};
     const auto count = [](std::uint64_t number) { return static_cast<double>(number); };
-    to.counter("weir_pg_queries_total", "Queries sent.", with, count(all.queries));
-    to.counter("weir_pg_batches_total", "Steps in which they were sent.", with, count(all.batches));
-    to.counter("weir_pg_cancels_total", "Requests to cancel a query.", with, count(all.cancels));
-    to.counter("weir_pg_resent_total", "Queries undone by what others did, and sent again.", with,
+    to.counter("weir_pg_queries_total", "Queries sent.", labels, count(all.queries));
+    to.counter("weir_pg_batches_total", "Batches in which queries were sent.", labels,
+               count(all.batches));
+    to.counter("weir_pg_cancels_total", "Requests to cancel a query.", labels, count(all.cancels));
+    to.counter("weir_pg_resent_total",
+               "Queries sent again, after a cancellation or a changed table.", labels,
                count(all.resent));
-    to.counter("weir_pg_lost_total", "Queries whose connection was lost.", with, count(all.lost));
-    to.gauge("weir_pg_lines", "Connections shared by single queries.", with, count(all.lines));
-    to.gauge("weir_pg_waiting", "Single queries that wait for a connection.", with,
+    to.counter("weir_pg_lost_total", "Queries whose connection was lost.", labels, count(all.lost));
+    to.gauge("weir_pg_lines", "Connections shared by single queries.", labels, count(all.lines));
+    to.gauge("weir_pg_waiting", "Single queries that wait for a connection.", labels,
              count(all.waiting));
-    to.gauge("weir_pg_under_way", "Single queries that have a connection.", with,
+    to.gauge("weir_pg_under_way", "Single queries on a shared connection.", labels,
              count(all.under_way));
 }
 

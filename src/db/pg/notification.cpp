@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A connection that only listens. libpq reads when the generator's body asks it to, so what nobody
-// fetches stays with the server. An empty query now and then shows that the server is there.
+// A connection of its own that only listens. It is read only when the generator is resumed, so
+// notifications that are not fetched stay with the server. An empty query now and then checks that
+// the connection is alive.
 
 #include "db/pg/session/connector.hpp"
+#include "db/pg/session/direct_connection.hpp"
 #include "db/pg/values/server_error.hpp"
-#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/notification.hpp>
 #include <weir/error.hpp>
 #include <weir/fd.hpp>
+#include <weir/flow/decision/backoff.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
-
-#include <libpq-fe.h>
 
 #include <algorithm>
 #include <optional>
@@ -37,89 +37,64 @@ std::string quoted(std::string_view name) {
     return made + '"';
 }
 
-struct free_notification {
-    void operator()(PGnotify* held) const noexcept { PQfreemem(held); }
-};
-
-task<> readable(pg_conn* line) {
-    co_await wait_readable(PQsocket(line));
+task<> readable(PGconn* connection) {
+    co_await wait_readable(PQsocket(connection));
 }
 
-// Sends it and takes its results. Throws pg::error.
-task<> command(pg_conn* line, std::string sql) {
-    if (PQsendQuery(line, sql.c_str()) != 1) {
-        throw connection_failure(line, "pg", db::retry_advice::yes);
-    }
-    result_ptr failure;
-    for (;;) {
-        const int unsent = PQflush(line);
-        if (unsent > 0) {
-            co_await wait_writable(PQsocket(line));
-        } else if (unsent == 0 && PQisBusy(line) != 0) {
-            co_await wait_readable(PQsocket(line));
-        }
-        if (unsent < 0 || (PQisBusy(line) != 0 && PQconsumeInput(line) != 1)) {
-            throw connection_failure(line, "pg", db::retry_advice::yes);
-        }
-        if (unsent > 0 || PQisBusy(line) != 0) {
-            continue;
-        }
-        result_ptr next(PQgetResult(line));
-        if (next == nullptr) {
-            break;
-        }
-        if (PQresultStatus(next.get()) == PGRES_FATAL_ERROR && failure == nullptr) {
-            failure = std::move(next);
-        }
-    }
+// Throws pg::error.
+task<> command(direct_connection& connection, std::string sql) {
+    connection.send(sql);
+    const result_ptr failure = co_await connection.rest("pg: unexpected COPY");
     if (failure != nullptr) {
         std::rethrow_exception(error_of(failure.get(), sql));
     }
 }
 
-task<connection_ptr> listening(const endpoint& at, const std::vector<std::string>& channels,
-                               clock::duration limit) {
-    connection_ptr line = co_await at.open();
-    PQsetnonblocking(line.get(), 1);
+task<direct_connection> connect(const connector& server, const std::vector<std::string>& channels,
+                                clock::duration limit) {
+    connection_ptr opened = co_await server.open();
+    direct_connection connection(std::move(opened), server.name(), db::retry_advice::yes);
+    PQsetnonblocking(connection.get(), 1);
     std::string sql;
     for (const std::string& each : channels) {
         sql += "LISTEN " + quoted(each) + ";";
     }
     try {
-        co_await timeout(limit, command(line.get(), std::move(sql)));
+        co_await timeout(limit, command(connection, std::move(sql)));
     } catch (const timed_out&) {
         throw connection_error(
-            "pg: no answer from " + at.where() + " to LISTEN within the check_timeout",
+            "pg: no answer from " + server.name() + " to LISTEN within the check_timeout",
             db::retry_advice::yes);
     }
-    co_return std::move(line);
+    co_return std::move(connection);
 }
 
-// Until something may have come. False: the connection is lost.
-task<bool> more(pg_conn* line, const listen_options& how) {
-    bool is_there = true;
+// Waits until a notification may have come. False: the connection is lost.
+task<bool> wait_for_more(direct_connection& connection, const listen_options& options) {
+    bool is_readable = true;
     try {
-        co_await timeout(how.check_every, readable(line));
+        co_await timeout(options.check_every, readable(connection.get()));
     } catch (const timed_out&) {
-        is_there = false;
+        is_readable = false;
     }
-    if (is_there) {
-        co_return PQconsumeInput(line) == 1;
+    if (is_readable) {
+        co_return PQconsumeInput(connection.get()) == 1;
     }
+    bool is_alive = false;
     try {
-        co_await timeout(how.check_timeout, command(line, std::string()));
-        is_there = true;
+        co_await timeout(options.check_timeout, command(connection, std::string()));
+        is_alive = true;
     } catch (const timed_out&) {
     } catch (const error&) {
     }
-    co_return is_there;
+    co_return is_alive;
 }
 
 }  // namespace
 
-void check_listen(const std::vector<std::string>& channels, const listen_options& how) {
+void check_listen(const std::vector<std::string>& channels, const listen_options& options) {
     if (channels.empty()) {
-        throw invalid_argument("pg: listen needs a channel at least");
+        throw invalid_argument("pg: listen needs at least one channel");
     }
     for (const std::string& each : channels) {
         if (each.empty() || each.size() > longest_name || each.find('\0') != std::string::npos) {
@@ -133,65 +108,65 @@ void check_listen(const std::vector<std::string>& channels, const listen_options
                                    std::to_string(value.count()) + " ns; it must be more than 0");
         }
     };
-    check("reconnect_after", how.reconnect_after);
-    check("reconnect_at_most", how.reconnect_at_most);
-    check("check_every", how.check_every);
-    check("check_timeout", how.check_timeout);
+    check("reconnect_after", options.reconnect_after);
+    check("reconnect_at_most", options.reconnect_at_most);
+    check("check_every", options.check_every);
+    check("check_timeout", options.check_timeout);
 }
 
-generator<notification> listen(std::shared_ptr<const endpoint> at,
-                               std::vector<std::string> channels, listen_options how) {
-    bool is_first = true;
-    clock::duration delay = how.reconnect_after;
-    for (;; is_first = false) {
+generator<notification> listen(std::shared_ptr<const connector> server,
+                               std::vector<std::string> channels, listen_options options) {
+    const backoff_options delays{
+        .initial = options.reconnect_after,
+        .maximum = std::max(options.reconnect_at_most, options.reconnect_after),
+        .jitter = jitter::none()};
+    decision::random_source random(0);  // without jitter it is not used
+    decision::backoff delay(delays);
+    for (bool is_first = true;; is_first = false) {
         if (!is_first) {
-            co_await sleep(delay);
-            delay = std::min(2 * delay, std::max(how.reconnect_at_most, how.reconnect_after));
+            co_await sleep(delay.next(random));
         }
-        connection_ptr line;
+        std::optional<direct_connection> connection;
         try {
-            line = co_await listening(*at, channels, how.check_timeout);
+            direct_connection fresh = co_await connect(*server, channels, options.check_timeout);
+            connection.emplace(std::move(fresh));
         } catch (const error&) {
             if (is_first) {
                 throw;
             }
             continue;
         }
-        notification said;
-        said.missed = true;
-        co_yield moved(said);
-        do {
-            while (
-                const std::unique_ptr<PGnotify, free_notification> next{PQnotifies(line.get())}) {
-                said.channel = next->relname;
-                said.payload = next->extra;
-                said.process = next->be_pid;
-                said.missed = false;
-                delay = how.reconnect_after;
-                co_yield moved(said);
+        notification received;
+        received.missed = true;
+        co_yield moved(received);
+        for (bool is_alive = true; is_alive;) {
+            while (const notify_ptr next{PQnotifies(connection->get())}) {
+                received.channel = next->relname;
+                received.payload = next->extra;
+                received.process = next->be_pid;
+                received.missed = false;
+                delay.restart();
+                co_yield moved(received);
             }
-            const bool is_there = co_await more(line.get(), how);
-            if (!is_there) {
-                line.reset();
-            }
-        } while (line != nullptr);
+            is_alive = co_await wait_for_more(*connection, options);
+        }
     }
 }
 
 }  // namespace detail
 
 generator<notification> listen(const connect_options& options, std::string channel,
-                               listen_options how) {
+                               listen_options listening) {
     std::vector<std::string> channels;
     channels.push_back(std::move(channel));
-    return listen(options, std::move(channels), how);
+    return listen(options, std::move(channels), listening);
 }
 
 generator<notification> listen(const connect_options& options, std::vector<std::string> channels,
-                               listen_options how) {
-    detail::check_listen(channels, how);
-    return detail::listen(std::make_shared<const detail::endpoint>(options), std::move(channels),
-                          how);
+                               listen_options listening) {
+    detail::check_listen(channels, listening);
+    return detail::listen(std::make_shared<const detail::connector>(options), std::move(channels),
+                          listening);
 }
 
 }  // namespace weir::pg

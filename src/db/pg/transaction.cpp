@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A transaction that is stopped only says so to its session: ROLLBACK is sent before anything that
-// comes later on the connection, and the task need not wait. After an error it does, so that locks
-// are gone when the error is seen.
+// A transaction that is stopped hands a ROLLBACK to its session, which sends it before any later
+// query of the connection, so the task need not wait. After an error the task waits, so that the
+// locks are released when the caller sees the error.
 
 #include "db/pg/session/session.hpp"
 
@@ -12,52 +12,71 @@
 
 namespace weir::pg {
 
-transaction::transaction(std::shared_ptr<detail::session> on, unsigned level) noexcept
-    : on_(std::move(on)), level_(level) {}
+namespace {
+
+// Gives the command tag of the server: 'COMMIT'.
+class [[nodiscard]] command_call final : public detail::query_call {
+public:
+    command_call(std::shared_ptr<detail::session> session, std::string sql)
+        : query_call(std::move(session), std::move(sql), {}, false) {}
+    std::string resume() {
+        // libpq takes a result that it could change, and does not change it.
+        std::string tag =
+            result() != nullptr ? PQcmdStatus(const_cast<PGresult*>(result())) : std::string();
+        static_cast<void>(take());
+        return tag;
+    }
+};
+
+}  // namespace
+
+transaction::transaction(std::shared_ptr<detail::session> session, unsigned level) noexcept
+    : session_(std::move(session)), level_(level) {}
 
 transaction::~transaction() {
     if (!is_open_) {
         return;
     }
-    on_->depth = level_ - 1;
+    session_->transaction().depth = level_ - 1;
     try {
         if (level_ == 1) {
-            on_->send_behind("ROLLBACK");
+            session_->send_command("ROLLBACK");
         } else {
-            on_->send_behind("ROLLBACK TO SAVEPOINT " + savepoint());
-            on_->send_behind("RELEASE SAVEPOINT " + savepoint());
+            session_->send_command("ROLLBACK TO SAVEPOINT " + savepoint());
+            session_->send_command("RELEASE SAVEPOINT " + savepoint());
         }
-    } catch (...) {  // no memory
-        on_->close();
+    } catch (...) {  // out of memory
+        session_->close();
     }
 }
 
 void transaction::close() noexcept {
     is_open_ = false;
-    on_->depth = level_ - 1;
+    session_->transaction().depth = level_ - 1;
 }
 
 std::shared_ptr<detail::query_target> transaction::target() const noexcept {
-    return on_;
+    return session_;
 }
 
 std::string transaction::savepoint() const {
     return "weir_" + std::to_string(level_);
 }
 
-task<> transaction::begin(transaction_options how) {
-    if (on_->depth != level_ - 1) {
+task<> transaction::begin(transaction_options options) {
+    if (session_->transaction().depth != level_ - 1) {
         throw invalid_state(
             level_ == 1
-                ? "pg: a transaction is open on this connection already; transaction::nested is "
-                  "for those within"
-                : "pg: another nested transaction is open in this one; one at a time");
+                ? "pg: a transaction is already open on this connection; use "
+                  "transaction::nested within it"
+                : "pg: a nested transaction is already open in this one; only one at a time is "
+                  "allowed");
     }
     std::string sql = "BEGIN";
     if (level_ > 1) {
         sql = "SAVEPOINT " + savepoint();
     } else {
-        switch (how.isolation) {
+        switch (options.isolation) {
             case isolation::server_default:
                 break;
             case isolation::read_committed:
@@ -70,79 +89,80 @@ task<> transaction::begin(transaction_options how) {
                 sql += " ISOLATION LEVEL SERIALIZABLE";
                 break;
         }
-        sql += how.read_only ? " READ ONLY" : "";
-        sql += how.deferrable ? " DEFERRABLE" : "";
-        on_->spoilt_by = nullptr;
+        sql += options.read_only ? " READ ONLY" : "";
+        sql += options.deferrable ? " DEFERRABLE" : "";
+        session_->transaction().first_error = nullptr;
     }
-    on_->depth = level_;
+    session_->transaction().depth = level_;
     is_open_ = true;
-    detail::command_call begins(on_, std::move(sql), {}, false);
-    // If the server never sees it, there is nothing to undo: going back to a savepoint that is not
-    // there would spoil the whole.
-    struct unless_sent {
-        transaction& of;
-        const detail::command_call& begins;
-        ~unless_sent() {
-            if (!begins.was_sent()) {
-                of.close();
+    command_call command(session_, std::move(sql));
+    // If the server never sees the command, there is nothing to roll back: rolling back to an
+    // unknown savepoint would fail the outer transaction.
+    struct close_unless_sent {
+        transaction& begun;
+        const command_call& command;
+        ~close_unless_sent() {
+            if (!command.was_sent()) {
+                begun.close();
             }
         }
     };
-    const unless_sent closes{*this, begins};
-    co_await begins;
+    const close_unless_sent guard{*this, command};
+    co_await command;
 }
 
 task<> transaction::commit() {
     if (level_ > 1) {
-        detail::command_call releases(on_, "RELEASE SAVEPOINT " + savepoint(), {}, false);
-        // A stop now is too late, as with COMMIT: there is no savepoint to go back to.
-        struct once_sent {
-            transaction& of;
-            const detail::command_call& releases;
-            ~once_sent() {
-                if (releases.was_sent() && !releases.has_failed()) {
-                    of.close();
+        command_call command(session_, "RELEASE SAVEPOINT " + savepoint());
+        // Once it is sent, a stop is too late, as with COMMIT: the savepoint does not exist any more.
+        struct close_once_sent {
+            transaction& ended;
+            const command_call& command;
+            ~close_once_sent() {
+                if (command.was_sent() && !command.has_failed()) {
+                    ended.close();
                 }
             }
         };
-        const once_sent closes{*this, releases};
-        co_await releases;
+        const close_once_sent guard{*this, command};
+        co_await command;
     } else {
-        detail::command_call commits(on_, "COMMIT", {}, false);
-        const std::string done = co_await commits;
-        if (done != "COMMIT") {  // the server undid it, and finds nothing wrong with that
+        command_call command(session_, "COMMIT");
+        const std::string tag = co_await command;
+        if (tag != "COMMIT") {  // the server rolled back, which is no error to it
             close();
-            std::string why = "pg: the transaction was undone instead of committed";
-            if (on_->spoilt_by != nullptr) {
+            std::string reason = "pg: the transaction was rolled back instead of committed";
+            if (session_->transaction().first_error != nullptr) {
                 try {
-                    std::rethrow_exception(std::exchange(on_->spoilt_by, nullptr));
+                    std::rethrow_exception(
+                        std::exchange(session_->transaction().first_error, nullptr));
                 } catch (const std::exception& first) {
-                    why += std::string(", since a query in it had failed: ") + first.what();
+                    reason += std::string(", since a query in it had failed: ") + first.what();
                 }
             }
-            throw error(error_fields{.sqlstate = "25P02", .severity = "ERROR", .message = why});
+            throw error(error_fields{.sqlstate = "25P02", .severity = "ERROR", .message = reason});
         }
     }
     close();
 }
 
-// Parts need not be waited for: what follows is sent behind it.
+// A nested one need not wait: its ROLLBACK is sent before any later query.
 task<> transaction::roll_back() {
     if (!is_open_ || level_ > 1) {
         co_return;
     }
     try {
-        detail::command_call undoes(on_, "ROLLBACK", {}, false);
-        co_await undoes;
+        command_call command(session_, "ROLLBACK");
+        co_await command;
         close();
     } catch (const error&) {  // the connection is lost, and the transaction with it
     }
 }
 
-bool transaction::is_worth_another(const std::exception_ptr& why) noexcept {
+bool transaction::is_retryable(const std::exception_ptr& error) noexcept {
     try {
-        std::rethrow_exception(why);
-    } catch (const error& failure) {
+        std::rethrow_exception(error);
+    } catch (const pg::error& failure) {
         return failure.sqlstate() == "40001" || failure.sqlstate() == "40P01";
     } catch (...) {
         return false;

@@ -108,7 +108,7 @@ WEIR_IO_TEST(PgHostile, what_is_refused_is_not_sent) {
     } catch (const db::mapping_error& error) {
         refused = error.what();
     }
-    EXPECT_EQ(refused.substr(0, 27), "parameter $2 has a NUL insi");
+    EXPECT_EQ(refused.substr(0, 27), "parameter $2 contains a NUL");
     refused.clear();
     try {
         co_await database.query(std::string("SELECT 1\0; DROP TABLE users", 27));

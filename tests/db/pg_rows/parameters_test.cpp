@@ -234,13 +234,13 @@ TEST(PgParameters, nul_in_text_is_refused_and_named) {
         }
     };
     const std::string expected =
-        " has a NUL inside, which no text of PostgreSQL may have: send bytes, for a bytea";
+        " contains a NUL, which PostgreSQL does not allow in text; send bytes, for a bytea";
     EXPECT_EQ(refusal(1, with_nul), "parameter $2" + expected);
     EXPECT_EQ(refusal(std::vector<std::string>{"a", with_nul}), "parameter $1" + expected);
     EXPECT_EQ(refusal(std::optional<std::string>(with_nul)), "parameter $1" + expected);
     EXPECT_EQ(refusal(std::vector<pg::parameter>{1, "x", with_nul}), "parameter $3" + expected);
     EXPECT_EQ(refusal(std::vector<pg::parameter>(65'536)),
-              "a query has 65536 parameters; PostgreSQL takes up to 65535: give it an array");
+              "a query has 65536 parameters; PostgreSQL allows at most 65535: pass an array");
     EXPECT_EQ(refusal(std::vector<pg::parameter>(65'535)), "nothing was refused");
     // Into a text by way of bytes: the server has the last word.
     try {
@@ -284,7 +284,7 @@ TEST(PgParameters, huge_values) {
         ADD_FAILURE() << "taken";
     } catch (const db::mapping_error& refused) {
         EXPECT_STREQ(refused.what(),
-                     "parameters up to $2 have 1216 bytes; PostgreSQL takes up to 1000");
+                     "parameters up to $2 have 1216 bytes; PostgreSQL allows at most 1000");
     }
 }
 

@@ -153,7 +153,7 @@ WEIR_IO_TEST(PgCopy, what_goes_wrong_undoes_all_and_keeps_the_connection) {
     } catch (const db::mapping_error& error) {
         refused = error.what();
     }
-    EXPECT_EQ(refused.substr(0, 20), "value 2 of a row has");
+    EXPECT_EQ(refused.substr(0, 20), "value 2 of a row con");
 
     auto nothing = [&](pg::copy_writer&) -> task<> { co_return; };
     for (const char* sql : {"SELECT 1", "COPY missing FROM STDIN", "SELEKT", ""}) {
@@ -227,7 +227,7 @@ WEIR_IO_TEST(PgCopy, a_row_that_failed_is_not_passed_over) {
     } catch (const pg::error& error) {
         said = error.what();
     }
-    EXPECT_NE(said.find("half-way"), std::string::npos) << said;
+    EXPECT_NE(said.find("failed or was stopped"), std::string::npos) << said;
 
     const std::chrono::sys_time<std::chrono::hours> far(std::chrono::hours(1'000'000'000'000));
     auto skips_a_row = [&](pg::copy_writer& out) -> task<> {

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT
-// A connection to PostgreSQL, for who wants one to himself: from database::acquire(), or made by
-// connect().
+// One connection to PostgreSQL: leased by database::acquire(), or opened by connect().
 //
 //     pg::connection own = co_await pg::connect({.url = "postgresql://app@db.example.com/shop"});
 //     const auto found = co_await own.query("SELECT id, name FROM users WHERE id = $1", 7);
 //
-// Several tasks may use it at once: what they ask goes out together, and the answers find their way
-// back (libpq's pipeline mode). A query that fails leaves the others alone.
+// Several tasks may use it at once: their queries go out together, and each task gets its own
+// answer (libpq's pipeline mode). A query that fails does not affect the others.
 //
-// Stopping: a query that was not sent is withdrawn. One that was is not waited for; if it does not
-// end soon, the server is asked to cancel it, and the connection is usable again when it has.
-// Others that were sent behind it are not disturbed: if the cancelling hits one of them, it is sent
-// again.
+// Stopping: a query that was not sent is withdrawn. The task does not wait for a query that was
+// sent; if the query does not end soon, the server is asked to cancel it, and the connection is
+// usable again when it has ended. Queries that were sent behind it are not affected: if the
+// cancellation hits one of them, it is sent again.
 //
 // Belongs to one loop.
 #pragma once
 
 #include <weir/db/pg/copy.hpp>
-#include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/db/pg/options.hpp>
+#include <weir/db/pg/query_interface.hpp>
 #include <weir/db/pg/rows.hpp>
 #include <weir/db/pg/transaction.hpp>
 #include <weir/task.hpp>
@@ -32,77 +31,66 @@
 
 namespace weir::pg {
 
-class connection {
+class connection : public query_interface<connection> {
 public:
     // For the library.
-    explicit connection(std::shared_ptr<detail::session> opened) noexcept;
+    explicit connection(std::shared_ptr<detail::session> session) noexcept;
     connection(connection&&) noexcept;
     connection& operator=(connection&&) noexcept;
-    // Closes it; queries under way fail.
+    // Closes it; queries in flight fail.
     ~connection();
 
-    // co_await query(sql, parameters...): the rows. Parameters are $1, $2, ... in the SQL, which is
-    // one statement. Throws pg::error, and connection_error when the connection is lost meanwhile.
-    template <class... Parameters>
-    detail::rows_call query(std::string sql, Parameters&&... parameters) {
-        return {target(), std::move(sql),
-                detail::to_parameters(std::forward<Parameters>(parameters)...)};
-    }
-    // co_await execute(sql, parameters...): how many rows it changed.
-    template <class... Parameters>
-    detail::count_call execute(std::string sql, Parameters&&... parameters) {
-        return {target(), std::move(sql),
-                detail::to_parameters(std::forward<Parameters>(parameters)...)};
-    }
-    // co_await transaction(body, options): what body(transaction&), a task, gives. Committed when
-    // it has ended, undone when it throws or is stopped. One at a time; within it,
-    // transaction::nested. What other tasks ask on this connection meanwhile is part of it. Throws
-    // pg::error with SQLSTATE 25P02 if the server undid it instead of committing, since a query in
-    // it had failed.
+    // co_await transaction(body, options): the result of body(transaction&), a task. Committed when
+    // body has ended, rolled back when it throws or is stopped. One transaction at a time; within
+    // it, transaction::nested. Queries of other tasks on this connection are part of it. Throws
+    // pg::error with SQLSTATE 25P02 if the server rolled back instead of committing, since a query
+    // in the transaction had failed.
     template <class Body>
-    auto transaction(Body&& body, transaction_options how = {})
+    auto transaction(Body&& body, transaction_options options = {})
         -> std::invoke_result_t<Body&, pg::transaction&> {
         WEIR_CHECK_CALLABLE(Body);
-        return detail::in_transaction<std::remove_cvref_t<Body>>(opened(), 1, how,
+        return detail::in_transaction<std::remove_cvref_t<Body>>(session(), 1, options,
                                                                  std::forward<Body>(body));
     }
     // co_await script(sql): several statements without parameters, for schemas. Waits until nothing
-    // else is under way. Without BEGIN in it they are one transaction. A stop drops the connection.
+    // else is in flight. The statements are one transaction unless they contain BEGIN. A stop
+    // closes the connection.
     task<> script(std::string sql);
     // co_await copy_in(sql, body): COPY ... FROM STDIN of what body(copy_writer&), a task, writes;
-    // how many rows. All are undone when it throws or is stopped; a stop drops the connection.
-    // Waits until nothing else is under way.
+    // the number of rows. All of them are undone when body throws or is stopped; a stop closes the
+    // connection. Waits until nothing else is in flight.
     template <class Body>
     task<std::uint64_t> copy_in(std::string sql, Body&& body) {
         WEIR_CHECK_CALLABLE(Body);
-        return detail::copy_in<std::remove_cvref_t<Body>>(opened(), std::move(sql),
+        return detail::copy_in<std::remove_cvref_t<Body>>(session(), std::move(sql),
                                                           std::forward<Body>(body));
     }
-    // COPY ... TO STDOUT, in chunks of whole rows. Waits until nothing else is under way, and keeps
-    // the connection until the end; dropped half-way, it drops the connection.
+    // COPY ... TO STDOUT, in chunks of whole rows. Waits until nothing else is in flight, and keeps
+    // the connection until the end; a generator that is destroyed before closes the connection.
     generator<std::string> copy_out(std::string sql) {
-        return detail::copy_out(opened(), std::move(sql));
+        return detail::copy_out(session(), std::move(sql));
     }
 
-    // False once it is lost or closed.
+    // False once the connection is lost or closed.
     bool is_open() const noexcept;
-    // The server's number for it: pg_stat_activity.pid.
+    // The server's process for this connection: pg_stat_activity.pid.
     int server_process() const noexcept;
-    // co_await quiet(): when nothing is under way any more, also of what was stopped.
+    // co_await quiet(): waits until nothing is in flight, also of queries whose tasks were stopped.
     task<> quiet();
     void close() noexcept;
 
-    // For the library.
-    const std::shared_ptr<detail::session>& opened() const;
+    // For the library. Throws invalid_state if the connection was moved from.
+    const std::shared_ptr<detail::session>& session() const;
 
 private:
+    friend class query_interface<connection>;
     std::shared_ptr<detail::query_target> target() const;
 
     std::shared_ptr<detail::session> session_;
 };
 
-// Throws connection_error, which says why: refused, unknown host, wrong password, no such database;
-// invalid_argument for options that make no sense. Messages never contain the password.
+// Throws connection_error with the reason (refused, unknown host, wrong password, no such
+// database), invalid_argument for invalid options. Messages never contain the password.
 task<connection> connect(connect_options options);
 
 }  // namespace weir::pg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a query is given for its $1, $2, ...: never part of the SQL.
+// The values for a query's $1, $2, ...: sent beside the SQL, never as part of it.
 //
 //     co_await database.query("SELECT * FROM users WHERE id = $1 AND name = ANY($2)", 7, names);
 #pragma once
@@ -24,7 +24,7 @@ class parameter;
 
 namespace detail {
 
-// The text form of values, at the end of a text.
+// Append the text form of values.
 void write(std::string& to, bool truth);
 void write(std::string& to, std::int64_t number);
 void write(std::string& to, std::uint64_t number);
@@ -32,6 +32,7 @@ void write(std::string& to, double number);
 void write(std::string& to, float number);
 void write_time(std::string& to, std::int64_t microseconds);  // since 1970
 void check_time(double seconds);
+void append_hex(std::string& to, const blob& bytes);
 // As elements of an array.
 void write_element(std::string& to, std::string_view text);
 void write_element(std::string& to, const blob& bytes);
@@ -41,7 +42,7 @@ concept number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, 
                  !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
                  !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
-// Of what arrays are made.
+// The elements of arrays.
 template <class T>
 concept array_element =
     std::same_as<T, bool> || number<T> || std::floating_point<T> ||
@@ -91,17 +92,17 @@ void write_as_element(std::string& to, const std::optional<T>& element) {
 }  // namespace detail
 
 // Null, bool, integers, double and float, text, bytes (blob), points in time, std::optional of
-// those, and std::vector of those as an array. It owns what it holds.
+// those, and std::vector of those as an array. It owns its value.
 //
-// The server finds out the type from the query: `$1::int` where it cannot. Text goes as it is and
-// must be UTF-8 without NUL. A point in time is rounded down to microseconds, and its type's min()
-// and max() are -infinity and infinity.
+// The server infers the type from the query; write `$1::int` where it cannot. Text is sent
+// unchanged and must be UTF-8 without NUL. A point in time is rounded down to microseconds, and its
+// type's min() and max() are -infinity and infinity.
 class parameter {
 public:
     parameter() noexcept = default;  // null
     parameter(std::nullptr_t) noexcept {}
     parameter(std::nullopt_t) noexcept {}
-    template <std::same_as<bool> Bool>  // and nothing that merely converts to it, such as pointers
+    template <std::same_as<bool> Bool>  // not what only converts to bool, such as pointers
     parameter(Bool truth) : held_(std::in_place_type<std::string>) {
         detail::write(text_(), truth);
     }
@@ -152,7 +153,7 @@ public:
     }
 
     bool is_null() const noexcept { return std::holds_alternative<std::monostate>(held_); }
-    // How it is sent: its text, or its bytes.
+    // The form in which it is sent: text or bytes; null if it has another one.
     const std::string* text() const noexcept { return std::get_if<std::string>(&held_); }
     const blob* bytes() const noexcept { return std::get_if<blob>(&held_); }
 
@@ -166,8 +167,10 @@ private:
 
 namespace detail {
 
-// Throws mapping_error for what cannot be sent: text with a NUL, which would be cut there; more
-// than 65535 of them; about 1 GiB, which would cost the connection.
+// Throws invalid_argument for SQL with a NUL in it, where libpq would end it.
+void check_sql(std::string_view sql);
+// Throws mapping_error for parameters that cannot be sent: text with a NUL in it; more than 65535;
+// about 1 GiB or more in total, for which the server closes the connection.
 inline constexpr std::size_t most_parameter_bytes = 0x3fff'0000;
 void check(const std::vector<parameter>& all, std::size_t most_bytes = most_parameter_bytes);
 
@@ -180,7 +183,7 @@ std::vector<parameter> to_parameters(Arguments&&... arguments) {
     check(all);
     return all;
 }
-// As many as were collected at run time.
+// Parameters that were collected at run time.
 inline std::vector<parameter> to_parameters(std::vector<parameter> all) {
     check(all);
     return all;

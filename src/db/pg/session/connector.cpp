@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
-// libpq connects by steps, and says after each what to wait for. It would look up names itself, and
-// block meanwhile: so each name is replaced by its addresses before, in 'hostaddr', while 'host'
-// keeps the name, against which certificates and the password file are checked.
+// libpq connects in steps, and says after each one what to wait for. It would resolve host names
+// itself, and block meanwhile: so each name is resolved here, and its addresses go into 'hostaddr',
+// while 'host' keeps the name, against which certificates and the password file are checked.
 //
-// libpq keeps the SQLSTATE of a refused connection to itself; in verbose messages it is there, so
-// they are asked for, and the code is taken out again.
+// libpq has no function for the SQLSTATE of a refused connection, but its verbose messages contain
+// it: so they are switched on, and the code is parsed from them.
 
 #include "db/pg/session/connector.hpp"
 
 #include <weir/db/pg/error.hpp>
 #include <weir/error.hpp>
 #include <weir/fd.hpp>
+#include <weir/flow/bad_option.hpp>
 #include <weir/io/address.hpp>
 #include <weir/io/dns.hpp>
 #include <weir/io/error.hpp>
 #include <weir/timeout.hpp>
-
-#include <libpq-fe.h>
 
 #include <algorithm>
 #include <cctype>
@@ -27,25 +26,21 @@
 
 namespace weir::pg::detail {
 
-void finish_connection::operator()(pg_conn* open) const noexcept {
-    PQfinish(open);
-}
-
 namespace {
 
-// What libpq says about a text quotes parts of it: a password, perhaps.
-std::string without_quotations(std::string_view said) {
-    std::string made;
+// libpq's message without its quotations of the URL, which may contain a password.
+std::string without_quotations(std::string_view message) {
+    std::string kept;
     bool is_inside = false;
-    for (const char each : said) {
+    for (const char each : message) {
         if (each == '"') {
             is_inside = !is_inside;
-            made += is_inside ? "\"..." : "\"";
+            kept += is_inside ? "\"..." : "\"";
         } else if (!is_inside && each != '\n') {
-            made += each;
+            kept += each;
         }
     }
-    return made;
+    return kept;
 }
 
 std::vector<std::string> split(std::string_view list) {
@@ -74,15 +69,15 @@ bool is_code(std::string_view text) {
            });
 }
 
-// 'FATAL:  28P01: password ...' and a line on where in the server's source.
-connection_error refusal(const PGconn* connection, const std::string& where) {
-    std::string_view said = PQerrorMessage(connection);
+// From 'FATAL:  28P01: password ...' and a line with the place in the server's source.
+connection_error refusal(const PGconn* connection, const std::string& server) {
+    std::string_view rest = PQerrorMessage(connection);
     std::string text;
     std::string code;
-    while (!said.empty()) {
-        const std::size_t end = std::min(said.find('\n'), said.size());
-        std::string line(said.substr(0, end));
-        said.remove_prefix(std::min(end + 1, said.size()));
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        std::string line(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
         if (line.empty() || line.starts_with("LOCATION:")) {
             continue;
         }
@@ -96,7 +91,7 @@ connection_error refusal(const PGconn* connection, const std::string& where) {
         text += (text.empty() ? "" : "; ") + line;
     }
     if (text.empty()) {
-        text = "pg: no connection to " + where;
+        text = "no connection to " + server;
     }
     if (code.empty()) {
         return connection_error("pg: " + text, db::retry_advice::yes);
@@ -105,8 +100,6 @@ connection_error refusal(const PGconn* connection, const std::string& where) {
         error_fields{.sqlstate = code, .severity = "FATAL", .message = "pg: " + text});
 }
 
-void ignore(void*, const PGresult*) {}
-
 const char* environment(const char* name) {
     const char* const value = std::getenv(name);
     return value != nullptr && *value != '\0' ? value : nullptr;
@@ -114,25 +107,39 @@ const char* environment(const char* name) {
 
 }  // namespace
 
-endpoint::endpoint(const connect_options& options) : timeout_(options.connect_timeout) {
+void check(const connect_options& options) {
+    using weir::detail::throw_bad_option;
+    constexpr clock::duration zero{};
+    if (options.connect_timeout <= zero) {
+        throw_bad_option("pg", "connect_timeout", options.connect_timeout, "more than 0");
+    }
+    if (options.cancel_timeout <= zero) {
+        throw_bad_option("pg", "cancel_timeout", options.cancel_timeout, "more than 0");
+    }
+    if (options.cancel_after < zero) {
+        throw_bad_option("pg", "cancel_after", options.cancel_after, "zero or more");
+    }
+}
+
+connector::connector(const connect_options& options) : timeout_(options.connect_timeout) {
     const std::string text(options.url);
     if (text.find('\0') != std::string::npos) {
-        throw invalid_argument("pg: there is a NUL in the url");
+        throw invalid_argument("pg: the url contains a NUL");
     }
-    char* complaint = nullptr;
+    char* message = nullptr;
     const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
-        PQconninfoParse(text.c_str(), &complaint), &PQconninfoFree);
+        PQconninfoParse(text.c_str(), &message), &PQconninfoFree);
     if (parsed == nullptr) {
-        const std::string why =
-            complaint != nullptr ? without_quotations(complaint) : "there is no memory";
-        PQfreemem(complaint);
+        const std::string reason =
+            message != nullptr ? without_quotations(message) : "out of memory";
+        PQfreemem(message);
         throw invalid_argument(
-            "pg: the url cannot be read: " + why +
+            "pg: the url cannot be parsed: " + reason +
             "; write postgresql://user:password@host:port/database or host=... dbname=...");
     }
     for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
         if (each->val != nullptr && *each->val != '\0') {
-            given_.emplace_back(each->keyword, each->val);
+            settings_.emplace_back(each->keyword, each->val);
         }
     }
     const std::string* const limit = find("connect_timeout");
@@ -140,34 +147,34 @@ endpoint::endpoint(const connect_options& options) : timeout_(options.connect_ti
         std::atoi(limit->c_str()) > 0) {
         timeout_ = std::chrono::seconds(std::atoi(limit->c_str()));
     }
-    const auto by_default = [&](const char* keyword, const char* variable, std::string value) {
+    const auto set_default = [&](const char* keyword, const char* variable, std::string value) {
         if (find(keyword) == nullptr && (variable == nullptr || environment(variable) == nullptr)) {
-            given_.emplace_back(keyword, std::move(value));
+            settings_.emplace_back(keyword, std::move(value));
         }
     };
     if (!options.application_name.empty()) {
-        std::erase_if(given_, [](const auto& each) { return each.first == "application_name"; });
-        given_.emplace_back("application_name", options.application_name);
+        std::erase_if(settings_, [](const auto& each) { return each.first == "application_name"; });
+        settings_.emplace_back("application_name", options.application_name);
     }
-    by_default("gssencmode", "PGGSSENCMODE", "disable");  // it would block
-    by_default("client_encoding", "PGCLIENTENCODING", "UTF8");
+    set_default("gssencmode", "PGGSSENCMODE", "disable");  // it blocks
+    set_default("client_encoding", "PGCLIENTENCODING", "UTF8");
     // A server that has vanished is noticed within a minute, not within hours.
-    by_default("keepalives_idle", nullptr, "30");
-    by_default("keepalives_interval", nullptr, "10");
-    by_default("keepalives_count", nullptr, "3");
-    by_default("tcp_user_timeout", nullptr, "30000");
+    set_default("keepalives_idle", nullptr, "30");
+    set_default("keepalives_interval", nullptr, "10");
+    set_default("keepalives_count", nullptr, "3");
+    set_default("tcp_user_timeout", nullptr, "30000");
 
     const std::string* const host = find("host");
     const std::string* const address = find("hostaddr");
-    const char* const said = environment("PGHOST");
-    where_ = host != nullptr      ? *host
-             : address != nullptr ? *address
-             : said != nullptr    ? said
-                                  : "the local socket";
+    const char* const from_environment = environment("PGHOST");
+    name_ = host != nullptr               ? *host
+            : address != nullptr          ? *address
+            : from_environment != nullptr ? from_environment
+                                          : "the local socket";
 }
 
-const std::string* endpoint::find(std::string_view keyword) const noexcept {
-    for (const auto& each : given_) {
+const std::string* connector::find(std::string_view keyword) const noexcept {
+    for (const auto& each : settings_) {
         if (each.first == keyword) {
             return &each.second;
         }
@@ -175,22 +182,22 @@ const std::string* endpoint::find(std::string_view keyword) const noexcept {
     return nullptr;
 }
 
-task<endpoint::settings> endpoint::resolved() const {
-    settings all = given_;
-    const std::string* const given = find("host");
-    const char* const said = environment("PGHOST");
+task<connector::settings> connector::resolved() const {
+    settings all = settings_;
+    const std::string* const host = find("host");
+    const char* const from_environment = environment("PGHOST");
     if (find("hostaddr") != nullptr || environment("PGHOSTADDR") != nullptr ||
-        (given == nullptr && said == nullptr)) {
+        (host == nullptr && from_environment == nullptr)) {
         co_return all;
     }
-    const std::vector<std::string> hosts = split(given != nullptr ? *given : said);
-    const std::string* const given_port = find("port");
-    const char* const said_port = environment("PGPORT");
-    const std::vector<std::string> ports = split(given_port != nullptr  ? *given_port
-                                                 : said_port != nullptr ? said_port
-                                                                        : "");
+    const std::vector<std::string> hosts = split(host != nullptr ? *host : from_environment);
+    const std::string* const port_setting = find("port");
+    const char* const port_variable = environment("PGPORT");
+    const std::vector<std::string> ports = split(port_setting != nullptr    ? *port_setting
+                                                 : port_variable != nullptr ? port_variable
+                                                                            : "");
     if (ports.size() != 1 && ports.size() != hosts.size()) {
-        co_return all;  // libpq says what is wrong
+        co_return all;  // libpq reports the error
     }
     std::vector<std::string> names;
     std::vector<std::string> addresses;
@@ -204,7 +211,7 @@ task<endpoint::settings> endpoint::resolved() const {
             numbers.push_back(port);
         };
         if (hosts[i].empty() || hosts[i].front() == '/' || hosts[i].front() == '@') {
-            add("");  // a socket in a folder
+            add("");  // a Unix socket
             continue;
         }
         std::vector<io::address> found;
@@ -228,7 +235,7 @@ task<endpoint::settings> endpoint::resolved() const {
     co_return all;
 }
 
-task<connection_ptr> endpoint::begin() const {
+task<connection_ptr> connector::connect() const {
     const settings all = co_await resolved();
     std::vector<const char*> keywords;
     std::vector<const char*> values;
@@ -242,7 +249,7 @@ task<connection_ptr> endpoint::begin() const {
     if (opened == nullptr) {
         throw std::bad_alloc();
     }
-    PQsetNoticeReceiver(opened.get(), ignore, nullptr);
+    PQsetNoticeReceiver(opened.get(), ignore_notice, nullptr);
     PQsetErrorVerbosity(opened.get(), PQERRORS_VERBOSE);
     PostgresPollingStatusType wanted = PGRES_POLLING_WRITING;
     while (PQstatus(opened.get()) != CONNECTION_BAD && wanted != PGRES_POLLING_FAILED) {
@@ -257,16 +264,16 @@ task<connection_ptr> endpoint::begin() const {
         }
         wanted = PQconnectPoll(opened.get());
     }
-    throw refusal(opened.get(), where_);
+    throw refusal(opened.get(), name_);
 }
 
-task<connection_ptr> endpoint::open() const {
+task<connection_ptr> connector::open() const {
     try {
-        connection_ptr opened = co_await timeout(timeout_, begin());
+        connection_ptr opened = co_await timeout(timeout_, connect());
         co_return std::move(opened);
     } catch (const timed_out&) {
         throw connection_error(
-            "pg: no connection to " + where_ + " within " +
+            "pg: no connection to " + name_ + " within " +
                 std::to_string(
                     std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()) +
                 " ms",

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A session for one who speaks to libpq himself: several statements, or COPY. Not in pipeline mode,
-// and nobody else sends anything meanwhile.
+// Exclusive use of a session's connection, for several statements at once or a COPY. Queries of the
+// session wait meanwhile.
 //
-//     alone own = co_await alone::begin(session);
-//     own.send(PQsendQuery(own.connection(), sql));
-//     while (result_ptr each = co_await own.result()) { ... }
-//     own.give_back();
+//     exclusive_use use = co_await exclusive_use::begin(session);
+//     use->send(sql);
+//     while (result_ptr each = co_await use->result()) { ... }
+//     use.give_back();
 //
-// If it goes without having been given back (a stop, an error), what runs is cancelled and the
-// connection dropped.
+// If it is destroyed without give_back() (a stop, an error), what runs is cancelled and the
+// connection closed.
 #pragma once
 
+#include "db/pg/session/direct_connection.hpp"
 #include "db/pg/session/session.hpp"
 
 #include <memory>
@@ -18,36 +19,35 @@
 
 namespace weir::pg::detail {
 
-class alone {
+class exclusive_use {
 public:
-    alone(alone&&) noexcept = default;
-    alone& operator=(alone&&) = delete;
-    ~alone() {
-        if (session_ != nullptr) {
-            session_->end_alone(false);
+    exclusive_use(exclusive_use&&) noexcept = default;
+    exclusive_use& operator=(exclusive_use&&) = delete;
+    ~exclusive_use() { end(false); }
+
+    // Waits until the session is quiet. Throws connection_error.
+    static task<exclusive_use> begin(std::shared_ptr<session> lender) {
+        connection_ptr lent = co_await session::lend(lender);
+        co_return exclusive_use(std::move(lender), std::move(lent));
+    }
+
+    direct_connection* operator->() noexcept { return &connection_; }
+    direct_connection& operator*() noexcept { return connection_; }
+    // Nothing runs on the connection any more.
+    void give_back() noexcept { end(true); }
+
+private:
+    exclusive_use(std::shared_ptr<session> lender, connection_ptr lent)
+        : connection_(std::move(lent), lender->server(), db::retry_advice::if_harmless),
+          lender_(std::move(lender)) {}
+    void end(bool is_usable) noexcept {
+        if (const std::shared_ptr<session> lender = std::exchange(lender_, nullptr)) {
+            lender->take_back(connection_.release(), is_usable);
         }
     }
 
-    // Waits until nothing is under way. Throws connection_error.
-    static task<alone> begin(std::shared_ptr<session> of);
-
-    pg_conn* connection() const noexcept { return session_->connection(); }
-    const session& of() const noexcept { return *session_; }
-    // Throws connection_error unless it is 1, as PQsend... and PQput... give it.
-    void check(int given) const;
-    // Until all that was written is in the kernel's hands; reads meanwhile, so that the server
-    // cannot block.
-    task<> flush();
-    // The next result; null when the query has ended. Throws connection_error.
-    task<result_ptr> result();
-    // Until there is more to read, and reads it into libpq.
-    task<> read();
-    void give_back() noexcept { std::exchange(session_, nullptr)->end_alone(true); }
-
-private:
-    explicit alone(std::shared_ptr<session> of) noexcept : session_(std::move(of)) {}
-
-    std::shared_ptr<session> session_;
+    direct_connection connection_;
+    std::shared_ptr<session> lender_;  // null: given back, or moved from
 };
 
 }  // namespace weir::pg::detail

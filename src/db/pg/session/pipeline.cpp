@@ -1,174 +1,233 @@
 // SPDX-License-Identifier: MIT
-// Sending and receiving. libpq's PQpipelineSync pushes what was written so far into the socket,
-// once for each query; over TCP the kernel is told to hold it until the last, so that they leave as
-// one.
+// libpq is in pipeline mode, and each query is followed by a sync: so it is a transaction of its
+// own, and its failure ends with it. Answers come in the order of sending; all results up to a sync
+// belong to the oldest query in flight. Only the sync says that a query is done: a commit may fail
+// after the rows have come.
+//
+// PQpipelineSync pushes what was written so far into the socket, once for each query; over TCP the
+// socket is corked until the last one, so that they leave as one packet.
+
+#include "db/pg/session/pipeline.hpp"
 
 #include "db/pg/values/server_error.hpp"
-#include "db/pg/session/session.hpp"
 
 #include <weir/db/pg/error.hpp>
 #include <weir/time.hpp>
 
-#include <libpq-fe.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace weir::pg::detail {
 
+namespace {
+
+bool is_tcp(int descriptor) noexcept {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    return getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+           peer.ss_family != AF_UNIX;
+}
+
+std::string_view field(const PGresult* failure, int code) {
+    const char* const text = PQresultErrorField(failure, code);
+    return text != nullptr ? text : "";
+}
+
+std::exception_ptr refusal(const char* message) {
+    return std::make_exception_ptr(error(message, db::retry_advice::no));
+}
+
+}  // namespace
+
+pipeline::pipeline(PGconn* connection, std::size_t kept_statements,
+                   std::shared_ptr<session_counts> counts)
+    : connection_(connection),
+      is_tcp_(is_tcp(PQsocket(connection))),
+      uses_statements_(kept_statements > 0),
+      counts_(std::move(counts)),
+      statements_(kept_statements) {}
+
+bool pipeline::withdraw(query_call& query) noexcept {
+    if (query.list_ != nullptr) {
+        query_list::remove(query);
+        return false;
+    }
+    if (query.sent_ == nullptr) {
+        return false;
+    }
+    query.sent_->waiter = nullptr;
+    query.sent_->is_abandoned = true;
+    return true;
+}
+
+query_list& pipeline::fail_sent(const std::exception_ptr& error) noexcept {
+    counts_->lost += sent_.size();
+    for (sent_query& each : sent_) {
+        if (each.waiter != nullptr) {
+            each.waiter->fail(
+                each.failure != nullptr ? error_of(each.failure.get(), each.waiter->sql_) : error);
+        }
+    }
+    sent_.clear();
+    commands_.clear();
+    while (query_call* const each = unsent_.pop_front()) {
+        resend_.push_back(*each, *each->holder_);
+    }
+    return resend_;
+}
+
+void pipeline::fail(std::string_view reason) {
+    if (failure_.empty()) {
+        failure_ = reason.empty() ? std::string_view("unknown error of libpq") : reason;
+    }
+}
+
 // ---- sending
-// -----------------------------------------------------------------------------------------
 
-void session::cork(bool is_on) noexcept {
-    const int value = is_on ? 1 : 0;
-    setsockopt(descriptor_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+void pipeline::set_cork(bool is_corked) noexcept {
+    const int value = is_corked ? 1 : 0;
+    setsockopt(PQsocket(connection_), IPPROTO_TCP, TCP_CORK, &value, sizeof value);
 }
 
-// More is taken only when all that was taken before is in the kernel's hands. While something is
-// being cancelled nothing more is taken, but the rest of it still goes out: the server waits for
-// that, and cannot cancel what it has not got.
-void session::send() {
-    if (is_alone_) {
-        return;
+// Takes more only when all that was taken before is in the kernel's buffers. During a cancellation
+// nothing more is taken, but the rest still goes out: the server cannot cancel a query that it has
+// only half of.
+bool pipeline::send(bool takes_more) {
+    if (has_unflushed_ && !flush()) {
+        return false;
     }
-    if (is_unflushed_) {
-        flush();
+    if (has_unflushed_ || !takes_more || waiting() == 0) {
+        return true;
     }
-    if (!is_unflushed_ && !is_lost_ && cancelling_ != cancelling::under_way &&
-        behind_.size() + again_.size() + unsent_.size() > 0) {
-        send_waiting();
-        flush();
-    }
+    send_waiting();
+    return !is_usable() || flush();
 }
 
-void session::send_waiting() {
-    const bool is_corked = is_tcp_ && behind_.size() + again_.size() + unsent_.size() > 1;
+void pipeline::send_waiting() {
+    const bool is_corked = is_tcp_ && waiting() > 1;
     if (is_corked) {
-        cork(true);
+        set_cork(true);
     }
     if (sent_.empty()) {
-        front_since_ = now();
+        running_since_ = now();
     }
-    while (!behind_.empty() && !is_lost_) {
-        std::string next = std::move(behind_.front());
-        behind_.pop_front();
+    while (!commands_.empty() && is_usable()) {
+        std::string next = std::move(commands_.front());
+        commands_.pop_front();
         send_command(std::move(next));
     }
-    for (query_list* const each : {&again_, &unsent_}) {
-        while (!each->empty() && !is_lost_) {
+    for (query_list* const each : {&resend_, &unsent_}) {
+        while (!each->empty() && is_usable()) {
             send_query(*each->pop_front());
         }
     }
-    if (depth == 0 && statements_.has_unwanted() && !is_lost_) {
-        for (const std::string& name : statements_.take_unwanted()) {
+    if (transaction_.depth == 0 && statements_.has_deallocations() && is_usable()) {
+        for (const std::string& name : statements_.take_deallocations()) {
             send_command("DEALLOCATE " + name);
         }
     }
     if (is_corked) {
-        cork(false);
+        set_cork(false);
     }
-    ++settings_.counts->batches;
+    ++counts_->batches;
 }
 
-void session::flush() {
-    const int left = is_lost_ ? 0 : PQflush(connection_.get());
-    is_unflushed_ = left > 0;
-    if (left < 0) {
-        is_readable_ = true;  // the server may have said why
-        wake();
-    }
+bool pipeline::flush() {
+    const int left = PQflush(connection_);
+    has_unflushed_ = left > 0;
+    return left >= 0;
 }
 
-// Who asked is among the entries by now, and is told if the connection is lost.
-void session::end_entry(bool is_written) {
+// The query is in sent_ by now, so its waiter gets the error if the connection is lost here.
+void pipeline::end_sent(bool is_written) {
     sent_.back().number = ++last_number_;
 #ifdef LIBPQ_HAS_SEND_PIPELINE_SYNC
-    const bool is_done = is_written && PQsendPipelineSync(connection_.get()) == 1;
+    const bool is_done = is_written && PQsendPipelineSync(connection_) == 1;
 #else
-    const bool is_done = is_written && PQpipelineSync(connection_.get()) == 1;
+    const bool is_done = is_written && PQpipelineSync(connection_) == 1;
 #endif
     if (!is_done) {
-        lose(PQerrorMessage(connection_.get()));
+        fail(PQerrorMessage(connection_));
     }
 }
 
-void session::send_command(std::string command) {
+void pipeline::send_command(std::string command) {
     sent_.emplace_back();
     sent_.back().command = std::move(command);
-    end_entry(PQsendQueryParams(connection_.get(), sent_.back().command.c_str(), 0, nullptr,
-                                nullptr, nullptr, nullptr, 0) == 1);
+    end_sent(PQsendQueryParams(connection_, sent_.back().command.c_str(), 0, nullptr, nullptr,
+                               nullptr, nullptr, 0) == 1);
 }
 
-void session::send_query(query_call& next) {
+void pipeline::send_query(query_call& query) {
     sent_.emplace_back();
-    sent_entry& entry = sent_.back();
-    entry.waiter = &next;
-    next.entry_ = &entry;
-    next.was_sent_ = true;
-    ++settings_.counts->queries;
-    PGconn* const to = connection_.get();
-    arrays_.assign(next.parameters_);
+    sent_query& sent = sent_.back();
+    sent.waiter = &query;
+    query.sent_ = &sent;
+    query.was_sent_ = true;
+    ++counts_->queries;
+    arrays_.assign(query.parameters_);
     bool is_written = true;
-    if (settings_.kept_statements == 0 || !next.is_prepared_) {
+    if (!uses_statements_ || !query.is_prepared_) {
         is_written =
-            PQsendQueryParams(to, next.sql_.c_str(), arrays_.size(), nullptr, arrays_.values(),
-                              arrays_.lengths(), arrays_.formats(), 0) == 1;
+            PQsendQueryParams(connection_, query.sql_.c_str(), arrays_.size(), nullptr,
+                              arrays_.values(), arrays_.lengths(), arrays_.formats(), 0) == 1;
     } else {
-        const statements::found used = statements_.use(next.sql_);
-        entry.statement = used.number;
-        entry.prepares = used.is_new;
-        if (used.is_new) {
-            ++settings_.counts->prepared;
-            is_written = PQsendPrepare(to, used.name, next.sql_.c_str(), 0, nullptr) == 1;
+        const prepared_statements::lookup statement = statements_.use(query.sql_);
+        sent.statement = statement.number;
+        sent.prepares = statement.is_new;
+        if (statement.is_new) {
+            ++counts_->prepared;
+            is_written =
+                PQsendPrepare(connection_, statement.name, query.sql_.c_str(), 0, nullptr) == 1;
         }
-        is_written =
-            is_written && PQsendQueryPrepared(to, used.name, arrays_.size(), arrays_.values(),
-                                              arrays_.lengths(), arrays_.formats(), 0) == 1;
+        is_written = is_written && PQsendQueryPrepared(connection_, statement.name, arrays_.size(),
+                                                       arrays_.values(), arrays_.lengths(),
+                                                       arrays_.formats(), 0) == 1;
     }
-    end_entry(is_written);
+    end_sent(is_written);
 }
 
 // ---- receiving
-// ---------------------------------------------------------------------------------------
 
-void session::receive() {
-    PGconn* const from = connection_.get();
-    const bool is_fine = PQconsumeInput(from) == 1;
+bool pipeline::receive(bool is_cancelling) {
+    const bool is_read = PQconsumeInput(connection_) == 1;
     const std::size_t before = sent_.size();
-    int nothing = 0;
-    while (!sent_.empty() && !is_lost_ && PQisBusy(from) == 0) {
-        result_ptr result(PQgetResult(from));
+    constexpr int most_nulls = 2;  // between two results
+    int nulls = 0;
+    while (!sent_.empty() && is_usable() && PQisBusy(connection_) == 0) {
+        result_ptr result(PQgetResult(connection_));
         if (result != nullptr) {
-            nothing = 0;
-            take(std::move(result));
-        } else if (PQstatus(from) == CONNECTION_BAD || ++nothing > 2) {
-            break;  // nothing stands between two results, and no more than that
+            nulls = 0;
+            take(std::move(result), is_cancelling);
+        } else if (PQstatus(connection_) == CONNECTION_BAD || ++nulls > most_nulls) {
+            break;
         }
     }
     if (sent_.empty()) {
-        PQisBusy(from);  // reads what came unasked
+        PQisBusy(connection_);  // parses messages that are no answer, such as notices
     }
     drop_notifications();
-    if (!is_fine || PQstatus(from) != CONNECTION_OK) {
-        lose(PQerrorMessage(from));
-    } else if (nothing > 2) {
-        lose("the server's answers do not fit what it was asked");
+    if (!is_read || PQstatus(connection_) != CONNECTION_OK) {
+        fail(PQerrorMessage(connection_));
+    } else if (nulls > most_nulls) {
+        fail("the server's answers do not match the queries");
     }
-    if (sent_.size() != before && !is_lost_) {
-        has_answered_ = true;
-        front_since_ = now();
-        consider_cancel();
+    const bool has_answered = sent_.size() != before && is_usable();
+    if (has_answered) {
+        running_since_ = now();
     }
+    return has_answered;
 }
 
-void session::take(result_ptr result) {
-    sent_entry& front = sent_.front();
+void pipeline::take(result_ptr result, bool is_cancelling) {
+    sent_query& front = sent_.front();
     switch (PQresultStatus(result.get())) {
         case PGRES_PIPELINE_SYNC:
-            finish_front();
+            finish_front(is_cancelling);
             break;
         case PGRES_PIPELINE_ABORTED:
             break;
@@ -186,13 +245,10 @@ void session::take(result_ptr result) {
         case PGRES_COPY_OUT:
         case PGRES_COPY_BOTH:
             if (front.waiter != nullptr) {
-                query_call& asked = *std::exchange(front.waiter, nullptr);
-                asked.entry_ = nullptr;
-                asked.fail(std::make_exception_ptr(
-                    error("pg: COPY is not for query and execute; use copy_in or copy_out",
-                          db::retry_advice::no)));
+                std::exchange(front.waiter, nullptr)
+                    ->fail(refusal("pg: query and execute cannot COPY; use copy_in or copy_out"));
             }
-            lose("it was asked for a COPY in a query");
+            fail("a query began a COPY");
             break;
         default:
             if (front.failure == nullptr) {
@@ -201,108 +257,92 @@ void session::take(result_ptr result) {
     }
 }
 
-void session::finish_front() {
-    sent_entry done = std::move(sent_.front());
+void pipeline::finish_front(bool is_cancelling) {
+    sent_query done = std::move(sent_.front());
     sent_.pop_front();
     if (done.waiter != nullptr) {
-        done.waiter->entry_ = nullptr;
+        done.waiter->sent_ = nullptr;
     }
     if (done.failure == nullptr) {
         answer(done);
         return;
     }
-    if (depth > 0 && spoilt_by == nullptr) {
-        spoilt_by = error_of(done.failure.get(), done.waiter != nullptr ? done.waiter->sql_ : "");
+    if (transaction_.depth > 0 && transaction_.first_error == nullptr) {
+        transaction_.first_error =
+            error_of(done.failure.get(), done.waiter != nullptr ? done.waiter->sql_ : "");
     }
-    if (!sends_again(done) && done.waiter != nullptr) {
-        query_call& asked = *done.waiter;
-        const char* const state = PQresultErrorField(done.failure.get(), PG_DIAG_SQLSTATE);
-        // Sent again within a transaction: the first failure is why.
-        if (asked.failure_ != nullptr && state != nullptr && std::strcmp(state, "25P02") == 0) {
-            asked.fail(asked.failure_);
+    if (!send_again(done, is_cancelling) && done.waiter != nullptr) {
+        query_call& query = *done.waiter;
+        // A query that was sent again within a transaction fails with 25P02: its first error is
+        // the reason.
+        if (query.failure_ != nullptr && field(done.failure.get(), PG_DIAG_SQLSTATE) == "25P02") {
+            query.fail(query.failure_);
         } else {
-            asked.fail(error_of(done.failure.get(), asked.sql_));
+            query.fail(error_of(done.failure.get(), query.sql_));
         }
     }
 }
 
-// The reasons for which a query was undone through no fault of its own.
-bool session::sends_again(sent_entry& failed) {
-    const pg_result* const why = failed.failure.get();
-    const auto field = [&](int code) {
-        const char* const text = PQresultErrorField(why, code);
-        return std::string_view(text != nullptr ? text : "");
-    };
-    const std::string_view state = field(PG_DIAG_SQLSTATE);
-    bool is_statement_bad = false;
+// A query is sent again, once, if it failed for a reason that is not its own: its statement is not
+// valid any more, or it was hit by the cancellation of another one.
+bool pipeline::send_again(sent_query& failed, bool is_cancelling) {
+    const PGresult* const failure = failed.failure.get();
+    const std::string_view state = field(failure, PG_DIAG_SQLSTATE);
+    bool is_statement_invalid = false;
     if (failed.prepares && !failed.is_prepared) {
         statements_.forget(failed.statement);
     } else if (failed.statement != 0 && state == "26000") {
-        statements_.forget(failed.statement);  // not prepared well, or DISCARD ALL
-        is_statement_bad = true;
+        statements_.forget(failed.statement);  // its preparation failed, or DISCARD ALL
+        is_statement_invalid = true;
     } else if (failed.statement != 0 && state == "0A000" &&
-               field(PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery") {
-        statements_.abandon(failed.statement);  // a table has other columns now
-        is_statement_bad = true;
+               field(failure, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery") {
+        statements_.discard(failed.statement);  // a table's columns have changed
+        is_statement_invalid = true;
     }
-    const bool was_meant_for_another =
-        state == "57014" && cancelling_ == cancelling::under_way && !failed.is_abandoned;
-    if (!is_statement_bad && !was_meant_for_another) {
+    const bool is_cancelled_by_accident = state == "57014" && is_cancelling && !failed.is_abandoned;
+    if (!is_statement_invalid && !is_cancelled_by_accident) {
         return false;
     }
     if (!failed.command.empty()) {
-        behind_.push_back(std::move(failed.command));
+        commands_.push_back(std::move(failed.command));
         return true;
     }
-    query_call* const asked = failed.waiter;
-    if (asked == nullptr || asked->was_resent_) {
+    query_call* const query = failed.waiter;
+    if (query == nullptr || query->was_resent_) {
         return false;
     }
-    asked->was_resent_ = true;
-    // Whatever is wrong with the statement, this time the server's answer is about the query.
-    asked->is_prepared_ = asked->is_prepared_ && !is_statement_bad;
-    asked->failure_ = error_of(why, asked->sql_);
-    ++settings_.counts->resent;
-    again_.push_back(*asked);
+    query->was_resent_ = true;
+    // Unprepared, so that the server's next answer is about the query and not its statement.
+    query->is_prepared_ = query->is_prepared_ && !is_statement_invalid;
+    query->failure_ = error_of(failure, query->sql_);
+    ++counts_->resent;
+    resend_.push_back(*query, *query->holder_);
     return true;
 }
 
-void session::answer(sent_entry& done) {
+void pipeline::answer(sent_query& done) {
     if (PQresultStatus(done.answer.get()) == PGRES_COMMAND_OK) {
         const std::string_view tag = PQcmdStatus(done.answer.get());
         if (tag == "DISCARD ALL" || tag == "DEALLOCATE ALL") {
             statements_.clear();
-        } else if (owner_ != nullptr && (tag == "BEGIN" || tag == "START TRANSACTION")) {
-            lose("a transaction was begun on it, which others share");
+        } else if (is_shared_ && (tag == "BEGIN" || tag == "START TRANSACTION")) {
+            fail("a query began a transaction on this shared connection");
             if (done.waiter != nullptr) {
-                done.waiter->fail(std::make_exception_ptr(
-                    error("pg: a transaction cannot be begun by a query of the database, whose "
-                          "connections are shared; use transaction() or acquire()",
-                          db::retry_advice::no)));
+                done.waiter->fail(
+                    refusal("pg: a query of the database cannot begin a transaction, since its "
+                            "connections are shared; use transaction() or acquire()"));
             }
             return;
         }
     }
     if (done.waiter != nullptr) {
-        done.waiter->succeed(done.answer.release());
+        done.waiter->succeed(std::shared_ptr<const PGresult>(std::move(done.answer)));
     }
 }
 
-// Of a LISTEN in a query; listen() has a connection of its own.
-void session::drop_notifications() {
-    while (PGnotify* const each = PQnotifies(connection_.get())) {
-        PQfreemem(each);
-    }
-}
-
-void session::notice(void* own, const pg_result* said) {
-    const session& to = *static_cast<session*>(own);
-    if (to.settings_.on_notice) {
-        std::string_view text = PQresultErrorMessage(said);
-        while (!text.empty() && text.back() == '\n') {
-            text.remove_suffix(1);
-        }
-        to.settings_.on_notice(text);
+// They come from a LISTEN in a query; pg::listen has a connection of its own.
+void pipeline::drop_notifications() {
+    while (const notify_ptr each{PQnotifies(connection_)}) {
     }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The prepared statements of a connection, by their text.
+// The prepared statements of one connection, found by their SQL. The least recently used one is
+// evicted; the server is told to deallocate it later.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <string>
 #include <string_view>
@@ -13,44 +15,45 @@
 
 namespace weir::pg::detail {
 
-class statements {
+class prepared_statements {
 public:
-    explicit statements(std::size_t most) noexcept : most_(most) {}
+    explicit prepared_statements(std::size_t capacity) noexcept : capacity_(capacity) {}
 
-    struct found {
+    struct lookup {
         std::uint64_t number;
         const char* name;  // valid until the next call
-        bool is_new;       // to be prepared first
+        bool is_new;       // the caller must prepare it first
     };
-    // The statement of that text, made if there is none; the one that was not used for longest
-    // makes room.
-    found use(const std::string& sql) {
-        if (const auto at = by_text_.find(sql); at != by_text_.end()) {
-            kept_.splice(kept_.begin(), kept_, at->second);
-            return {kept_.front().number, kept_.front().name.c_str(), false};
+    // The statement with this SQL; a new one if there is none yet.
+    lookup use(const std::string& sql) {
+        if (const auto found = by_sql_.find(sql); found != by_sql_.end()) {
+            entries_.splice(entries_.begin(), entries_, found->second);
+            return {entries_.front().number, entries_.front().name.c_str(), false};
         }
-        if (kept_.size() >= most_) {
-            drop(std::prev(kept_.end()));
+        if (entries_.size() >= capacity_) {
+            evict(std::prev(entries_.end()));
         }
         const std::uint64_t number = ++last_number_;
-        kept_.push_front({sql, name_of(number), number});
-        by_text_.emplace(kept_.front().sql, kept_.begin());
-        return {number, kept_.front().name.c_str(), true};
+        entries_.push_front({sql, name_of(number), number});
+        by_sql_.emplace(entries_.front().sql, entries_.begin());
+        return {number, entries_.front().name.c_str(), true};
     }
-    // The server does not have it.
+    // Removes a statement that the server does not have.
     void forget(std::uint64_t number) { remove(number, false); }
-    // The server has it, and is to forget it too.
-    void abandon(std::uint64_t number) { remove(number, true); }
-    // The server has forgotten all.
+    // Removes a statement that the server has, and must deallocate too.
+    void discard(std::uint64_t number) { remove(number, true); }
+    // The server has deallocated all statements.
     void clear() noexcept {
-        by_text_.clear();
-        kept_.clear();
-        unwanted_.clear();
+        by_sql_.clear();
+        entries_.clear();
+        to_deallocate_.clear();
     }
-    // The names of those that the server is to forget.
-    std::vector<std::string> take_unwanted() noexcept { return std::exchange(unwanted_, {}); }
-    bool has_unwanted() const noexcept { return !unwanted_.empty(); }
-    std::size_t size() const noexcept { return kept_.size(); }
+    // The names of the statements that the server must deallocate.
+    std::vector<std::string> take_deallocations() noexcept {
+        return std::exchange(to_deallocate_, {});
+    }
+    bool has_deallocations() const noexcept { return !to_deallocate_.empty(); }
+    std::size_t size() const noexcept { return entries_.size(); }
 
 private:
     struct statement {
@@ -61,29 +64,29 @@ private:
     using iterator = std::list<statement>::iterator;
 
     static std::string name_of(std::uint64_t number) { return "weir_" + std::to_string(number); }
-    void drop(iterator gone) {
-        by_text_.erase(gone->sql);
-        unwanted_.push_back(std::move(gone->name));
-        kept_.erase(gone);
+    void evict(iterator oldest) {
+        by_sql_.erase(oldest->sql);
+        to_deallocate_.push_back(std::move(oldest->name));
+        entries_.erase(oldest);
     }
-    void remove(std::uint64_t number, bool is_known_there) {
-        for (iterator each = kept_.begin(); each != kept_.end(); ++each) {
+    void remove(std::uint64_t number, bool is_on_server) {
+        for (iterator each = entries_.begin(); each != entries_.end(); ++each) {
             if (each->number == number) {
-                by_text_.erase(each->sql);
-                kept_.erase(each);
-                if (is_known_there) {
-                    unwanted_.push_back(name_of(number));
+                by_sql_.erase(each->sql);
+                entries_.erase(each);
+                if (is_on_server) {
+                    to_deallocate_.push_back(name_of(number));
                 }
                 return;
             }
         }
     }
 
-    std::size_t most_;
+    std::size_t capacity_;
     std::uint64_t last_number_ = 0;
-    std::list<statement> kept_;  // the one used last first
-    std::unordered_map<std::string_view, iterator> by_text_;
-    std::vector<std::string> unwanted_;
+    std::list<statement> entries_;  // most recently used first
+    std::unordered_map<std::string_view, iterator> by_sql_;
+    std::vector<std::string> to_deallocate_;
 };
 
 }  // namespace weir::pg::detail

@@ -1,129 +1,68 @@
 // SPDX-License-Identifier: MIT
-// One task lives as long as the connection. Each of its turns reads what has come, hands the
-// answers to who waits for them, and sends what was asked meanwhile; then it sleeps until the
-// socket is ready or somebody asks. Those whom one turn has answered run before the next turn, so
-// what they ask next goes out together.
-//
-// libpq is in pipeline mode, and each query has a sync of its own: it is a transaction of its own,
-// and its failure ends with it. Answers come in the order of sending; all results up to a sync
-// belong to the oldest entry. Only the sync says that it is done: a commit may fail after the rows
-// have come.
+// One task lives as long as the connection. Each of its turns reads what has come, completes the
+// queries that were answered, and sends the queries that have come meanwhile; then it sleeps until
+// the socket is ready or another query comes. The tasks that one turn has answered run before the
+// next turn, so their next queries go out together.
 
 #include "db/pg/session/session.hpp"
 
 #include "db/pg/values/server_error.hpp"
 
-#include <weir/awaitable.hpp>
+#include <weir/db/pg/connection.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
 
-#include <libpq-fe.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
-#include <cstring>
+#include <utility>
 
 namespace weir::pg::detail {
 
-void clear_result::operator()(pg_result* held) const noexcept {
-    PQclear(held);
+namespace {
+
+// The text with its white space reduced to single spaces.
+std::string one_line(std::string_view text) {
+    std::string line;
+    for (const char each : text) {
+        if (each != '\n' && each != '\t' && each != ' ') {
+            line += each;
+        } else if (!line.empty() && line.back() != ' ') {
+            line += ' ';
+        }
+    }
+    while (!line.empty() && line.back() == ' ') {
+        line.pop_back();
+    }
+    return line;
 }
 
+}  // namespace
+
 session_settings::session_settings(const connect_options& options,
-                                   std::shared_ptr<session_counts> into)
+                                   std::shared_ptr<session_counts> totals)
     : kept_statements(options.kept_statements),
       cancel_after(options.cancel_after),
       cancel_timeout(options.cancel_timeout),
       on_notice(options.on_notice),
-      counts(std::move(into)) {}
+      counts(std::move(totals)) {}
 
-// ---- waiting
-// -----------------------------------------------------------------------------------------
-
-// Until the socket is ready or somebody asks. A watch stays armed when something else ends the
-// wait, so that a busy connection arms it once for each time that something has come.
-class session::next_turn final : public operation {
-public:
-    explicit next_turn(session& of) noexcept : own_(of) {}
-
-    bool ready() noexcept override { return own_.is_woken_; }
-    bool start() noexcept override {
-        try {
-            if (!own_.is_alone_) {
-                own_.arm(own_.reader_);
-                if (own_.is_unflushed_) {
-                    own_.arm(own_.writer_);
-                }
-            }
-        } catch (...) {
-            own_.lose("the socket cannot be watched");
-            return false;
-        }
-        own_.waiting_ = this;
-        return true;
-    }
-    bool cancel() noexcept override {
-        own_.waiting_ = nullptr;
-        return true;
-    }
-    const char* name() const noexcept override { return "pg.session"; }
-    void resume() const noexcept {}
-    void go_on() {
-        own_.waiting_ = nullptr;
-        complete();
-    }
-
-private:
-    session& own_;
-};
-
-void session::watcher::fd_ready() noexcept {
-    is_armed = false;
-    if (direction == readiness::readable) {
-        own.is_readable_ = true;
-    }
-    own.wake();
+task<connection> open_session(std::shared_ptr<const connector> server, session_settings settings) {
+    connection_ptr opened = co_await server->open();
+    settings.server = server->name();
+    auto made = std::make_shared<session>(std::move(opened), std::move(settings));
+    made->start();
+    co_return connection(std::move(made));
 }
 
-void session::arm(watcher& which) {
-    if (!which.is_armed) {
-        driver_->watch(descriptor_, which.direction, which);
-        which.is_armed = true;
-    }
-}
-
-void session::disarm(watcher& which) noexcept {
-    if (which.is_armed) {
-        driver_->unwatch(descriptor_, which.direction);
-        which.is_armed = false;
-    }
-}
-
-void session::wake() noexcept {
-    is_woken_ = true;
-    if (waiting_ != nullptr) {
-        waiting_->go_on();
-    }
-}
-
-// ---- its life
-// ----------------------------------------------------------------------------------------
+// ---- from start to end
 
 session::session(connection_ptr opened, session_settings settings)
     : settings_(std::move(settings)),
       connection_(std::move(opened)),
-      descriptor_(PQsocket(connection_.get())),
-      statements_(settings_.kept_statements),
-      reader_(*this, readiness::readable),
-      writer_(*this, readiness::writable) {
-    sockaddr_storage peer{};
-    socklen_t size = sizeof peer;
-    is_tcp_ = getpeername(descriptor_, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
-              peer.ss_family != AF_UNIX;
-    PQsetNoticeReceiver(connection_.get(), &session::notice, this);
+      server_process_(PQbackendPID(connection_.get())),
+      pipeline_(connection_.get(), settings_.kept_statements, settings_.counts),
+      cancellation_(settings_.cancel_after, settings_.cancel_timeout) {
+    PQsetNoticeReceiver(connection_.get(), &session::on_notice, this);
 }
 
 session::~session() {
@@ -131,10 +70,7 @@ session::~session() {
 }
 
 void session::start() {
-    driver_ = dynamic_cast<fd_driver*>(&loop::current().get_driver());
-    if (driver_ == nullptr) {
-        throw loop_error("pg: the driver of this loop knows no descriptors");
-    }
+    socket_.open(PQsocket(connection_.get()));
     if (PQsetnonblocking(connection_.get(), 1) != 0 ||
         PQenterPipelineMode(connection_.get()) != 1) {
         throw connection_failure(connection_.get(), "pg", db::retry_advice::yes);
@@ -142,177 +78,259 @@ void session::start() {
     running_ = spawn(run(shared_from_this()), {.name = "postgres"});
 }
 
-void session::close() noexcept {
-    if (!is_ended_ && !is_lost_) {
-        lose("it was closed");
-        wake();
-    }
-}
-
-task<> session::run(std::shared_ptr<session> own) {
-    // However it ends, whoever waits is told.
-    struct at_the_end {
-        session& of;
-        ~at_the_end() { of.end(); }
+task<> session::run(std::shared_ptr<session> self) {
+    // However the task ends, all queries are completed.
+    struct end_guard {
+        session& ended;
+        ~end_guard() { ended.end(); }
     };
-    const at_the_end tells{*own};
-    while (!own->is_lost_) {
-        own->turn();
-        if (!own->is_lost_) {
-            co_await next_turn(*own);
+    const end_guard guard{*self};
+    while (self->is_open()) {
+        self->turn();
+        if (!self->is_open()) {
+            break;
+        }
+        using interest = socket_wait::interest;
+        const interest wanted = self->state_ == state::lent       ? interest::none
+                                : self->pipeline_.has_unflushed() ? interest::read_and_write
+                                                                  : interest::read;
+        const bool is_watched = co_await self->socket_.next(wanted);
+        if (!is_watched) {
+            self->lose("the socket cannot be watched");
         }
     }
 }
 
 void session::turn() {
-    is_woken_ = false;
-    has_answered_ = false;
-    if (is_alone_) {
+    socket_.begin_turn();
+    if (state_ != state::pipelining) {
         return;
     }
-    if (std::exchange(is_readable_, false)) {
-        receive();
+    bool has_answered = false;
+    if (socket_.take_readable()) {
+        has_answered = pipeline_.receive(cancellation_.is_active());
+        if (!pipeline_.failure().empty()) {
+            lose(pipeline_.failure());
+        }
     }
-    if (!is_lost_) {
-        check_cancel();
+    advance_cancellation();
+    if (state_ == state::pipelining) {
         if (owner_ != nullptr) {
-            owner_->has_room(*this);
+            owner_->has_room(*this, has_answered);
         }
         send();
     }
-    if (is_quiet_awaited_ && is_quiet()) {
-        is_quiet_awaited_ = false;
+    if (is_quiet()) {
         quiet_.set();
     }
 }
 
-void session::lose(std::string why) noexcept {
-    if (!is_lost_) {
-        is_lost_ = true;
-        // One line of it.
-        for (const char each : why) {
-            const bool is_space = each == '\n' || each == '\t' || each == ' ';
-            if (!is_space) {
-                lost_why_ += each;
-            } else if (!lost_why_.empty() && lost_why_.back() != ' ') {
-                lost_why_ += ' ';
-            }
-        }
-        while (!lost_why_.empty() && lost_why_.back() == ' ') {
-            lost_why_.pop_back();
-        }
+void session::send() {
+    if (!pipeline_.send(!cancellation_.is_active())) {
+        socket_.set_readable();  // the server may have said why
+        socket_.wake();
+    }
+    if (!pipeline_.failure().empty()) {
+        lose(pipeline_.failure());
+    }
+}
+
+void session::close() noexcept {
+    if (is_open()) {
+        lose("it was closed");
+        socket_.wake();
+    }
+}
+
+void session::lose(std::string_view reason) noexcept {
+    if (is_open()) {
+        state_ = state::lost;
+        lost_reason_ = one_line(reason);
     }
 }
 
 std::exception_ptr session::lost_error(bool was_sent) const noexcept {
-    return std::make_exception_ptr(
-        connection_error("pg: the connection to " + settings_.where +
-                             " was lost: " + (lost_why_.empty() ? "the loop has ended" : lost_why_),
-                         was_sent ? db::retry_advice::if_harmless : db::retry_advice::yes));
+    return std::make_exception_ptr(connection_error(
+        "pg: the connection to " + settings_.server +
+            " was lost: " + (lost_reason_.empty() ? "the loop has ended" : lost_reason_),
+        was_sent ? db::retry_advice::if_harmless : db::retry_advice::yes));
 }
 
 void session::end() noexcept {
-    if (std::exchange(is_ended_, true)) {
+    if (std::exchange(state_, state::closed) == state::closed) {
         return;
     }
-    disarm(reader_);
-    disarm(writer_);
-    const bool is_busy = !sent_.empty() || is_alone_broken_;
-    settings_.counts->lost += sent_.size();
-    for (sent_entry& each : sent_) {
-        if (each.waiter != nullptr) {
-            each.waiter->fail(each.failure != nullptr
-                                  ? error_of(each.failure.get(), each.waiter->sql_)
-                                  : lost_error(true));
-        }
-    }
-    sent_.clear();
-    behind_.clear();
-    unsent_.prepend(again_);
+    socket_.unwatch();
+    cancel_timer_.cancel();
+    const bool is_busy = pipeline_.has_sent();
+    query_list& unsent = pipeline_.fail_sent(lost_error(true));
     if (session_owner* const owner = std::exchange(owner_, nullptr)) {
-        owner->was_lost(*this, unsent_);
+        owner->was_lost(*this, unsent);
     }
-    while (query_call* const each = unsent_.pop_front()) {
+    while (query_call* const each = unsent.pop_front()) {
         each->fail(lost_error(false));
     }
     quiet_.set();
-    if (!is_alone_) {
-        finish(is_busy);
+    close_connection(std::move(connection_), is_busy);
+}
+
+void session::close_connection(connection_ptr connection, bool is_busy) noexcept {
+    if (connection == nullptr || !is_busy || PQstatus(connection.get()) != CONNECTION_OK ||
+        loop::current_or_null() == nullptr) {
+        return;
+    }
+    PQsetNoticeReceiver(connection.get(), ignore_notice, nullptr);
+    ++settings_.counts->cancels;
+    try {
+        spawn(cancel_and_close(std::move(connection), settings_.cancel_timeout),
+              {.name = "postgres cancel"});
+    } catch (...) {  // the loop is ending: the query goes on at the server
     }
 }
 
-// ---- asking
-// ------------------------------------------------------------------------------------------
+// ---- queries
 
-bool session::enter(query_call& asked) noexcept {
+bool session::enter(query_call& query) noexcept {
     if (!is_open()) {
-        asked.failure_ = lost_error(false);
+        query.refuse(lost_error(false));
         return false;
     }
-    unsent_.push_back(asked);
-    wake();
+    pipeline_.add(query, *this);
+    socket_.wake();
     return true;
 }
 
-void session::abandon(query_call& asked) noexcept {
-    asked.entry_->waiter = nullptr;
-    asked.entry_->is_abandoned = true;
-    consider_cancel();
+void session::withdraw(query_call& query) noexcept {
+    if (pipeline_.withdraw(query)) {
+        advance_cancellation();
+    } else {
+        socket_.wake();  // the session may be quiet now
+    }
 }
 
-void session::send_behind(std::string command) {
+void session::send_command(std::string command) {
     if (is_open()) {
-        behind_.push_back(std::move(command));
-        wake();
+        pipeline_.add_command(std::move(command));
+        socket_.wake();
     }
+}
+
+void session::set_owner(session_owner* owner) noexcept {
+    owner_ = owner;
+    pipeline_.set_shared(owner != nullptr);
 }
 
 bool session::is_in_transaction() const noexcept {
     return connection_ != nullptr && PQtransactionStatus(connection_.get()) != PQTRANS_IDLE;
 }
 
-task<> session::quiet(std::shared_ptr<session> own) {
-    while (!own->is_ended_ && (!own->is_quiet() || own->is_alone_)) {
-        own->is_quiet_awaited_ = true;
-        own->quiet_.clear();
-        own->wake();
-        co_await own->quiet_.wait();
+task<> session::quiet(std::shared_ptr<session> self) {
+    while (self->state_ != state::closed && (!self->is_quiet() || self->state_ == state::lent)) {
+        self->quiet_.clear();
+        self->socket_.wake();
+        co_await self->quiet_.wait();
     }
 }
 
-// ---- alone
-// -------------------------------------------------------------------------------------------
-
-task<> session::begin_alone(std::shared_ptr<session> own) {
-    co_await quiet(own);
-    if (!own->is_open()) {
-        std::rethrow_exception(own->lost_error(false));
-    }
-    own->is_alone_ = true;
-    own->disarm(own->reader_);
-    own->disarm(own->writer_);
-    if (PQexitPipelineMode(own->connection_.get()) != 1) {
-        own->end_alone(false);
-        std::rethrow_exception(own->lost_error(false));
+void session::on_notice(void* self, const PGresult* notice) {
+    const session& to = *static_cast<session*>(self);
+    if (to.settings_.on_notice) {
+        std::string_view text = PQresultErrorMessage(notice);
+        while (!text.empty() && text.back() == '\n') {
+            text.remove_suffix(1);
+        }
+        to.settings_.on_notice(text);
     }
 }
 
-void session::end_alone(bool is_good) noexcept {
-    is_alone_ = false;
-    if (is_ended_) {
-        finish(!is_good);
+// ---- cancelling
+
+void session::advance_cancellation() {
+    if (state_ != state::pipelining) {
         return;
     }
-    if (!is_good) {
-        is_alone_broken_ = true;
-        lose("what ran alone on it was stopped");
-    } else if (PQstatus(connection_.get()) != CONNECTION_OK ||
-               PQenterPipelineMode(connection_.get()) != 1) {
-        lose(PQerrorMessage(connection_.get()));
+    switch (cancellation_.advance(now(), pipeline_.running())) {
+        case cancellation::action::none:
+            break;
+        case cancellation::action::request:
+            request_cancel();
+            break;
+        case cancellation::action::give_up:
+            lose("the server did not cancel a query within the cancel_timeout");
+            socket_.wake();
+            return;
     }
-    is_readable_ = true;  // perhaps; it was not watched
+    const clock::time_point due = cancellation_.next_deadline();
+    if (due == cancel_timer_due_) {
+        return;
+    }
+    cancel_timer_.cancel();
+    cancel_timer_due_ = due;
+    if (due != clock::time_point::max()) {
+        cancel_timer_ = loop::current().call_at(due, [weak = weak_from_this()] {
+            if (const std::shared_ptr<session> self = weak.lock()) {
+                self->cancel_timer_due_ = clock::time_point::max();
+                self->advance_cancellation();
+            }
+        });
+    }
+}
+
+void session::request_cancel() {
+    if (cancel_ptr cancel = make_cancel(connection_.get())) {
+        ++settings_.counts->cancels;
+        spawn(run_cancel(shared_from_this(), std::move(cancel)), {.name = "postgres cancel"});
+    } else {
+        cancellation_.request_ended();
+    }
+}
+
+task<> session::run_cancel(std::shared_ptr<session> self, cancel_ptr cancel) {
+    struct end_guard {
+        session& on;
+        ~end_guard() {
+            on.cancellation_.request_ended();
+            on.socket_.wake();
+        }
+    };
+    const end_guard guard{*self};
+    co_await send_cancel(std::move(cancel));
+}
+
+// ---- exclusive use
+
+task<connection_ptr> session::lend(std::shared_ptr<session> self) {
+    co_await quiet(self);
+    if (!self->is_open()) {
+        std::rethrow_exception(self->lost_error(false));
+    }
+    self->state_ = state::lent;
+    self->socket_.unwatch();
+    connection_ptr lent = std::move(self->connection_);
+    if (PQexitPipelineMode(lent.get()) != 1) {
+        self->take_back(std::move(lent), false);
+        std::rethrow_exception(self->lost_error(false));
+    }
+    co_return std::move(lent);
+}
+
+void session::take_back(connection_ptr lent, bool is_usable) noexcept {
+    if (state_ != state::lent) {  // lost or closed meanwhile
+        close_connection(std::move(lent), !is_usable);
+        return;
+    }
+    if (is_usable && PQstatus(lent.get()) == CONNECTION_OK &&
+        PQenterPipelineMode(lent.get()) == 1) {
+        state_ = state::pipelining;
+        connection_ = std::move(lent);
+        socket_.set_readable();  // perhaps: the socket was not watched
+    } else {
+        lose(is_usable ? std::string_view(PQerrorMessage(lent.get()))
+                       : "its exclusive use was stopped");
+        close_connection(std::move(lent), !is_usable);
+    }
     quiet_.set();
-    wake();
+    socket_.wake();
 }
 
 }  // namespace weir::pg::detail

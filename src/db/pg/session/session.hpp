@@ -1,73 +1,49 @@
 // SPDX-License-Identifier: MIT
-// One connection at work: what waits to be sent, what was sent, and the task that moves both.
+// One open connection, and the task that sends its queries and receives their answers.
 #pragma once
 
+#include "db/pg/session/cancellation.hpp"
 #include "db/pg/session/connector.hpp"
-#include "db/pg/values/parameter_arrays.hpp"
-#include "db/pg/session/prepared_statements.hpp"
+#include "db/pg/session/libpq.hpp"
+#include "db/pg/session/pipeline.hpp"
+#include "db/pg/session/socket_wait.hpp"
 
 #include <weir/db/pg/detail/query_call.hpp>
 #include <weir/db/pg/options.hpp>
-#include <weir/driver.hpp>
 #include <weir/handle.hpp>
 #include <weir/loop.hpp>
 #include <weir/sync/event.hpp>
 #include <weir/task.hpp>
 
-#include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 
-struct pg_cancel;
+namespace weir::pg {
+class connection;
+}
 
 namespace weir::pg::detail {
 
-struct clear_result {
-    void operator()(pg_result* held) const noexcept;
-};
-using result_ptr = std::unique_ptr<pg_result, clear_result>;
-
-// What was sent, up to its sync. Who asked may have gone.
-struct sent_entry {
-    query_call* waiter = nullptr;
-    std::string command{};        // of our own, such as ROLLBACK, instead of a waiter
-    std::uint64_t number = 0;     // in the order of sending
-    std::uint64_t statement = 0;  // prepared; 0: none
-    bool prepares = false;        // it does that itself, first
-    bool is_prepared = false;     // and that went well
-    bool is_abandoned = false;    // its waiter was stopped
-    result_ptr answer{};
-    result_ptr failure{};  // the first
-};
-
-// Of all sessions of a database together.
-struct session_counts {
-    std::uint64_t queries = 0;   // sent
-    std::uint64_t batches = 0;   // in so many steps
-    std::uint64_t prepared = 0;  // statements
-    std::uint64_t cancels = 0;   // asked for
-    std::uint64_t resent = 0;    // queries, because of a cancel or a changed table
-    std::uint64_t lost = 0;      // queries whose answer never came
-};
+class session;
 
 struct session_settings {
-    session_settings(const connect_options& options, std::shared_ptr<session_counts> into);
+    session_settings(const connect_options& options, std::shared_ptr<session_counts> counts);
 
     std::size_t kept_statements;
     clock::duration cancel_after;
     clock::duration cancel_timeout;
     hook<void(std::string_view)> on_notice;
     std::shared_ptr<session_counts> counts;
-    std::string where;
+    std::string server{};  // its name in messages
 };
 
-// Who gives a session its queries.
+// Gives a session its queries, if several tasks share it.
 class session_owner {
 public:
-    // It has had a turn: something may have been answered.
-    virtual void has_room(session& from) noexcept = 0;
-    // It has ended. What it had not sent is the owner's again.
+    // The session has had a turn, in which queries may have been answered.
+    virtual void has_room(session& from, bool has_answered) noexcept = 0;
+    // The session has ended. The queries that it had not sent belong to the owner again.
     virtual void was_lost(session& from, query_list& unsent) noexcept = 0;
 
 protected:
@@ -80,131 +56,77 @@ public:
     ~session();
 
     void start();  // its task
+    // Queries in flight fail.
     void close() noexcept;
 
-    bool enter(query_call& asked) noexcept override;
-    // Its task was stopped, after it was sent.
-    void abandon(query_call& asked) noexcept;
-    // Something has changed: it takes a turn.
-    void wake() noexcept;
-    // Sent before all that comes later; nobody waits for it.
-    void send_behind(std::string command);
+    bool enter(query_call& query) noexcept override;
+    void withdraw(query_call& query) noexcept override;
+    // Sent before all queries that are not sent yet; no task waits for its answer.
+    void send_command(std::string command);
 
-    bool is_open() const noexcept { return !is_ended_ && !is_lost_; }
-    std::size_t load() const noexcept {
-        return unsent_.size() + again_.size() + behind_.size() + sent_.size();
-    }
-    bool is_quiet() const noexcept { return load() == 0 && cancelling_ == cancelling::no; }
-    // Something, in this turn.
-    bool has_answered() const noexcept { return has_answered_; }
-    // Does it send nothing for now, because something is being cancelled?
-    bool is_holding() const noexcept { return cancelling_ == cancelling::under_way; }
-    // Has the oldest one been running for that long?
+    bool is_open() const noexcept { return state_ == state::pipelining || state_ == state::lent; }
+    // Queries that wait or are in flight.
+    std::size_t load() const noexcept { return pipeline_.load(); }
+    bool is_quiet() const noexcept { return load() == 0 && cancellation_.is_idle(); }
+    // Whether it sends nothing for now, because a query is being cancelled.
+    bool is_cancelling() const noexcept { return cancellation_.is_active(); }
     bool is_slow(clock::time_point now, clock::duration limit) const noexcept {
-        return !sent_.empty() && now - front_since_ > limit;
+        return pipeline_.is_slow(now, limit);
     }
-    static task<> quiet(std::shared_ptr<session> own);
-    // Inside a transaction, as far as the server has said? Only when quiet.
+    // Waits until nothing is in flight, also of queries whose tasks were stopped.
+    static task<> quiet(std::shared_ptr<session> self);
+    // Whether a transaction is open, by the server's word. Only when quiet.
     bool is_in_transaction() const noexcept;
 
-    void set_owner(session_owner* owner) noexcept { owner_ = owner; }
-    pg_conn* connection() const noexcept { return connection_.get(); }
-    const std::string& where() const noexcept { return settings_.where; }
+    void set_owner(session_owner* owner) noexcept;
+    open_transaction& transaction() noexcept { return pipeline_.transaction(); }
+    const std::string& server() const noexcept { return settings_.server; }
+    int server_process() const noexcept { return server_process_; }
 
-    // Open transactions: 1, and 1 for each savepoint.
-    unsigned depth = 0;
-    // What the first error in the transaction was.
-    std::exception_ptr spoilt_by;
-
-    // For `alone`: nobody else uses the connection, which is not in pipeline mode then.
-    static task<> begin_alone(std::shared_ptr<session> own);
-    void end_alone(bool is_good) noexcept;
+    // Hands out the connection, out of pipeline mode, when the session is quiet; queries wait
+    // meanwhile. Throws connection_error. take_back() ends that; is_usable: nothing runs on the
+    // connection any more. exclusive_use calls both.
+    static task<connection_ptr> lend(std::shared_ptr<session> self);
+    void take_back(connection_ptr lent, bool is_usable) noexcept;
 
 private:
-    class next_turn;
-    enum class cancelling : unsigned char { no, soon, under_way };
-
-    struct watcher final : fd_watch {
-        watcher(session& of, readiness which) noexcept : own(of), direction(which) {}
-        void fd_ready() noexcept override;
-        session& own;
-        readiness direction;
-        bool is_armed = false;
+    enum class state : unsigned char {
+        pipelining,  // sends and receives queries
+        lent,        // somebody uses the connection exclusively
+        lost,        // failed or closed; the task ends at its next turn
+        closed,      // the task has ended, and all queries have been completed
     };
 
-    static task<> run(std::shared_ptr<session> own);
+    static task<> run(std::shared_ptr<session> self);
     void turn();
-    void arm(watcher& which);
-    void disarm(watcher& which) noexcept;
-
     void send();
-    void send_waiting();
-    void send_query(query_call& next);
-    void send_command(std::string command);
-    void end_entry(bool is_written);
-    void flush();
-    void cork(bool is_on) noexcept;
+    void advance_cancellation();
+    void request_cancel();
+    static task<> run_cancel(std::shared_ptr<session> self, cancel_ptr cancel);
 
-    void receive();
-    void take(result_ptr result);
-    void finish_front();
-    bool sends_again(sent_entry& failed);
-    void answer(sent_entry& done);
-    void drop_notifications();
-    static void notice(void* own, const pg_result* said);
-
-    void consider_cancel();
-    void begin_cancel();
-    // Closes the connection; what runs on it is cancelled first.
-    void finish(bool is_busy) noexcept;
-    static task<> ask_cancel(std::shared_ptr<session> own, std::shared_ptr<pg_cancel> by);
-    void check_cancel();
-    void after(clock::duration delay, void (session::*what)());
-    void cancel_is_due();
-    void cancel_is_late();
-
-    void lose(std::string why) noexcept;
+    void lose(std::string_view reason) noexcept;
     void end() noexcept;
+    // Cancels what runs on the connection first, if it is busy.
+    void close_connection(connection_ptr connection, bool is_busy) noexcept;
     std::exception_ptr lost_error(bool was_sent) const noexcept;
+    static void on_notice(void* self, const PGresult* notice);
 
     session_settings settings_;
-    connection_ptr connection_;
-    int descriptor_;
-    bool is_tcp_;
-    statements statements_;
-    parameter_arrays arrays_;
-
-    query_list unsent_{this};
-    query_list again_{this};          // undone by a cancel that was not meant for them
-    std::deque<std::string> behind_;  // commands of our own
-    std::deque<sent_entry> sent_;
-    std::uint64_t last_number_ = 0;
-    clock::time_point front_since_{};
-
-    watcher reader_;
-    watcher writer_;
-    next_turn* waiting_ = nullptr;
-    bool is_woken_ = false;
-    bool is_readable_ = false;
-    bool has_answered_ = false;
-    bool is_unflushed_ = false;
-
-    cancelling cancelling_ = cancelling::no;
-    bool is_asking_ = false;              // the request is on its way
-    bool is_retry_due_ = false;           // it will be asked again
-    std::uint64_t cancelled_number_ = 0;  // for whose sake
-    clock::time_point cancelled_at_{};
-
+    connection_ptr connection_;  // null while it is lent, and once it is closed
+    const int server_process_;
+    state state_ = state::pipelining;
+    std::string lost_reason_;
+    socket_wait socket_;
+    pipeline pipeline_;
+    cancellation cancellation_;
+    callback_handle cancel_timer_;
+    clock::time_point cancel_timer_due_ = clock::time_point::max();
     event quiet_;
-    bool is_quiet_awaited_ = false;
-    bool is_alone_ = false;
-    bool is_alone_broken_ = false;  // who had it left something running
-    bool is_lost_ = false;
-    bool is_ended_ = false;
-    std::string lost_why_;
     session_owner* owner_ = nullptr;
-    fd_driver* driver_ = nullptr;
     handle<void> running_;
 };
+
+// From a server's address to a connection that takes queries. Throws connection_error.
+task<connection> open_session(std::shared_ptr<const connector> server, session_settings settings);
 
 }  // namespace weir::pg::detail

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Values as text that the server reads back to the same value: numbers in the fewest digits that
-// say them exactly, times in ISO form and UTC, elements of arrays in quotes.
+// Values as text that the server parses to the same value: numbers in the fewest digits that are
+// exact, times in ISO form and UTC, elements of arrays in quotes.
 
+#include "base/quoted.hpp"
 #include "db/pg/values/civil_time.hpp"
 
 #include <weir/db/pg/parameter.hpp>
+#include <weir/error.hpp>
 
 #include <charconv>
 #include <cmath>
@@ -60,8 +62,8 @@ void write(std::string& to, float number) {
 }
 
 void check_time(double seconds) {
-    if (!(std::abs(seconds) < 9.22337203e12)) {  // which 64 bits of microseconds hold
-        throw db::mapping_error("a point in time is outside of what PostgreSQL holds");
+    if (!(std::abs(seconds) < 9.22337203e12)) {  // the range of 64 bits of microseconds
+        throw db::mapping_error("a point in time is out of the range of PostgreSQL");
     }
 }
 
@@ -70,7 +72,7 @@ void write_time(std::string& to, std::int64_t microseconds) {
     const std::int64_t days = microseconds / day - (microseconds % day < 0 ? 1 : 0);
     std::int64_t rest = microseconds - days * day;
     const civil_date date = civil_from_days(days);
-    const bool before_christ = date.year <= 0;  // there is no year 0: 1 BC comes before 1
+    const bool before_christ = date.year <= 0;  // the year before 1 is 1 BC
     write_padded(to, before_christ ? 1 - date.year : date.year, 4);
     to += '-';
     write_padded(to, date.month, 2);
@@ -103,29 +105,37 @@ void write_element(std::string& to, std::string_view text) {
     to += '"';
 }
 
-void write_element(std::string& to, const blob& bytes) {
-    constexpr char digits[] = "0123456789abcdef";
-    to.reserve(to.size() + 2 * bytes.size() + 5);
-    to += "\"\\\\x";
+void append_hex(std::string& to, const blob& bytes) {
+    to.reserve(to.size() + 2 * bytes.size() + 1);
     for (const std::byte each : bytes) {
-        to += digits[std::to_integer<unsigned>(each) >> 4U];
-        to += digits[std::to_integer<unsigned>(each) & 15U];
+        base::append_hex(to, static_cast<char>(each), "0123456789abcdef");
     }
+}
+
+void write_element(std::string& to, const blob& bytes) {
+    to += "\"\\\\x";
+    append_hex(to, bytes);
     to += '"';
+}
+
+void check_sql(std::string_view sql) {
+    if (sql.find('\0') != std::string_view::npos) {
+        throw invalid_argument("pg: the SQL contains a NUL");
+    }
 }
 
 void check(const std::vector<parameter>& all, std::size_t most_bytes) {
     constexpr std::size_t most = 65'535;
     if (all.size() > most) {
         throw db::mapping_error("a query has " + std::to_string(all.size()) +
-                                " parameters; PostgreSQL takes up to 65535: give it an array");
+                                " parameters; PostgreSQL allows at most 65535: pass an array");
     }
     std::size_t bytes = 0;
     for (std::size_t index = 0; index < all.size(); ++index) {
         if (const std::string* const text = all[index].text()) {
             if (text->find('\0') != std::string::npos) {
                 throw db::mapping_error("parameter $" + std::to_string(index + 1) +
-                                        " has a NUL inside, which no text of PostgreSQL may have: "
+                                        " contains a NUL, which PostgreSQL does not allow in text; "
                                         "send bytes, for a bytea");
             }
             bytes += text->size();
@@ -135,7 +145,7 @@ void check(const std::vector<parameter>& all, std::size_t most_bytes) {
         bytes += 8;
         if (bytes > most_bytes) {
             throw db::mapping_error("parameters up to $" + std::to_string(index + 1) + " have " +
-                                    std::to_string(bytes) + " bytes; PostgreSQL takes up to " +
+                                    std::to_string(bytes) + " bytes; PostgreSQL allows at most " +
                                     std::to_string(most_bytes));
         }
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A query on its way: in the frame of who awaits it, and in the line of a connection.
+// A query on its way: it lives in the frame that awaits it, and its target queues it.
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/intrusive_list.hpp>
 #include <weir/db/pg/parameter.hpp>
 #include <weir/db/pg/rows.hpp>
 
@@ -17,91 +18,148 @@
 namespace weir::pg::detail {
 
 class query_call;
-class session;
-struct sent_entry;
+class query_list;
+struct sent_query;
 
-// Those that have not been sent, in their order.
-class query_list {
-public:
-    // Of that session, if it is one's.
-    explicit query_list(session* of = nullptr) noexcept : of_(of) {}
-    query_list(const query_list&) = delete;
-    query_list& operator=(const query_list&) = delete;
-
-    std::size_t size() const noexcept { return size_; }
-    bool empty() const noexcept { return size_ == 0; }
-    void push_back(query_call& added) noexcept;
-    void remove(query_call& gone) noexcept;
-    query_call* pop_front() noexcept;
-    // All of the other's, before its own.
-    void prepend(query_list& others) noexcept;
-
-private:
-    session* of_;
-    query_call* first_ = nullptr;
-    query_call* last_ = nullptr;
-    std::size_t size_ = 0;
-};
-
-// What takes queries: a connection, or all that a database shares.
+// Takes queries: one connection, or a database that chooses a connection.
 class query_target {
 public:
     query_target() noexcept = default;
     query_target(const query_target&) = delete;
     query_target& operator=(const query_target&) = delete;
-    // False: it has failed already.
-    virtual bool enter(query_call& asked) noexcept = 0;
+
+    // True: the query will be completed. False: it has failed already.
+    virtual bool enter(query_call& query) noexcept = 0;
+    // The query's task was stopped.
+    virtual void withdraw(query_call& query) noexcept = 0;
 
 protected:
     ~query_target() = default;
 };
 
-class [[nodiscard]] query_call : public operation {
+class [[nodiscard]] query_call : public operation, public weir::detail::list_link<> {
 public:
     // Throws invalid_argument for SQL with a NUL in it.
     query_call(std::shared_ptr<query_target> target, std::string sql,
-               std::vector<parameter> parameters, bool is_prepared = true);
+               std::vector<parameter> parameters, bool is_prepared = true)
+        : target_(std::move(target)),
+          sql_(std::move(sql)),
+          parameters_(std::move(parameters)),
+          is_prepared_(is_prepared) {
+        check_sql(sql_);
+    }
     query_call(query_call&& unawaited) noexcept
         : operation(),
+          list_link(),
           target_(std::move(unawaited.target_)),
           sql_(std::move(unawaited.sql_)),
           parameters_(std::move(unawaited.parameters_)),
           is_prepared_(unawaited.is_prepared_) {}
 
-    bool start() noexcept override;
-    bool cancel() noexcept override;
+    bool start() noexcept override { return target_->enter(*this); }
+    bool cancel() noexcept override {
+        if (holder_ != nullptr) {
+            holder_->withdraw(*this);
+        }
+        return true;
+    }
     const char* name() const noexcept override { return "pg.query"; }
-    // At least once; else the server has never seen it.
+    // At least once; else the server has never seen the query.
     bool was_sent() const noexcept { return was_sent_; }
     bool has_failed() const noexcept { return failure_ != nullptr; }
 
+    // For targets. refuse() fails a query in enter(); fail() completes it later.
+    void refuse(std::exception_ptr error) noexcept { failure_ = std::move(error); }
+    void fail(std::exception_ptr error) noexcept {
+        failure_ = std::move(error);
+        finish();
+    }
+    void succeed(std::shared_ptr<const pg_result> result) noexcept {
+        result_ = std::move(result);
+        failure_ = nullptr;
+        finish();
+    }
+
 protected:
     ~query_call() = default;
-    // Throws what the server said.
-    rows take();
+    // Throws the server's error.
+    rows take() {
+        if (failure_ != nullptr) {
+            std::rethrow_exception(failure_);
+        }
+        return rows(std::move(result_));
+    }
     const pg_result* result() const noexcept { return result_.get(); }
 
 private:
     friend class query_list;
-    friend class session;
-    friend class lines;
+    friend class pipeline;
 
-    void succeed(pg_result* answer) noexcept;
-    void fail(std::exception_ptr why) noexcept;
+    void finish() noexcept {
+        sent_ = nullptr;
+        holder_ = nullptr;
+        complete();
+    }
 
     std::shared_ptr<query_target> target_;
     std::string sql_;
     std::vector<parameter> parameters_;
-    query_list* list_ = nullptr;  // while it waits
-    query_call* next_ = nullptr;
-    query_call* previous_ = nullptr;
-    session* session_ = nullptr;   // whose line it is in
-    sent_entry* entry_ = nullptr;  // while its answer is to come
+    query_target* holder_ = nullptr;  // that has it queued or sent; the target, or one behind it
+    query_list* list_ = nullptr;      // while it is not sent
+    sent_query* sent_ = nullptr;      // while its answer is to come
     std::shared_ptr<const pg_result> result_;
     std::exception_ptr failure_;
     bool is_prepared_;
     bool was_sent_ = false;
     bool was_resent_ = false;
+};
+
+// Queries that have not been sent, in their order.
+class query_list {
+public:
+    query_list() noexcept = default;
+    query_list(const query_list&) = delete;
+    query_list& operator=(const query_list&) = delete;
+
+    std::size_t size() const noexcept { return size_; }
+    bool empty() const noexcept { return size_ == 0; }
+    void push_back(query_call& added, query_target& holder) noexcept {
+        added.list_ = this;
+        added.holder_ = &holder;
+        queries_.push_back(added);
+        ++size_;
+    }
+    // Removes the query from the list that it is in.
+    static void remove(query_call& gone) noexcept {
+        gone.list_->queries_.remove(gone);
+        --gone.list_->size_;
+        gone.list_ = nullptr;
+    }
+    // Null if the list is empty.
+    query_call* pop_front() noexcept {
+        if (empty()) {
+            return nullptr;
+        }
+        query_call& first = queries_.front();
+        remove(first);
+        return &first;
+    }
+    // Moves all queries of the other list before its own.
+    void prepend(query_list& others, query_target& holder) noexcept {
+        query_list own;
+        while (query_call* const each = pop_front()) {
+            own.push_back(*each, holder);
+        }
+        for (query_list* const from : {&others, &own}) {
+            while (query_call* const each = from->pop_front()) {
+                push_back(*each, holder);
+            }
+        }
+    }
+
+private:
+    weir::detail::intrusive_list<query_call> queries_;
+    std::size_t size_ = 0;
 };
 
 class [[nodiscard]] rows_call final : public query_call {
@@ -114,13 +172,6 @@ class [[nodiscard]] count_call final : public query_call {
 public:
     using query_call::query_call;
     std::uint64_t resume() { return take().affected(); }
-};
-
-// Gives the server's word for what was done: 'COMMIT'.
-class [[nodiscard]] command_call final : public query_call {
-public:
-    using query_call::query_call;
-    std::string resume();
 };
 
 }  // namespace weir::pg::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parameters as libpq takes them.
+// A query's parameters in the form that libpq takes.
 #pragma once
 
 #include <weir/db/pg/parameter.hpp>
@@ -9,8 +9,8 @@
 
 namespace weir::pg::detail {
 
-// The arrays for PQsendQueryPrepared and its like; they refer to the parameters. Kept by who sends
-// many queries, since it keeps its memory.
+// The arrays for PQsendQueryPrepared and similar functions; they refer to the parameters. Reused
+// from query to query, so that sending does not allocate.
 class parameter_arrays {
 public:
     void assign(const std::vector<parameter>& all) {
