@@ -9,6 +9,7 @@
 
 namespace weir::detail {
 
+class fiber;
 using context_table = std::vector<std::pair<const void*, std::shared_ptr<void>>>;
 
 struct context_values {
@@ -37,6 +38,8 @@ inline void release_context(context_values* cell) noexcept {
 }
 
 void* find_value(const void* key) noexcept;
+// In a fiber that need not be the running one.
+const void* find_value_of(const fiber& task, const void* key) noexcept;
 void set_value(const void* key, std::shared_ptr<void> value);  // an empty one erases
 void set_value_in(context_values& cell, const void* key, std::shared_ptr<void> value);
 

@@ -37,8 +37,9 @@ context_values& writable_context() {
     return *this_thread.callback_context;
 }
 
-void* find_value(const void* key) noexcept {
-    const context_values* cell = current_context();
+namespace {
+
+void* find_value_in(const context_values* cell, const void* key) noexcept {
     if (cell == nullptr || cell->table == nullptr) {
         return nullptr;
     }
@@ -48,6 +49,16 @@ void* find_value(const void* key) noexcept {
         }
     }
     return nullptr;
+}
+
+}  // namespace
+
+void* find_value(const void* key) noexcept {
+    return find_value_in(current_context(), key);
+}
+
+const void* find_value_of(const fiber& task, const void* key) noexcept {
+    return task.extras != nullptr ? find_value_in(task.extras->context, key) : nullptr;
 }
 
 void set_value(const void* key, std::shared_ptr<void> value) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Opens, begins and ends transactions. A stop reaches SQLite through its progress handler, which
-// asks a flag every some thousand steps, and through the wait for a lock: so only the statement
-// that is meant ends, whatever this connection does next. Statements are in statements.cpp.
+// A stop reaches SQLite through its progress handler, which reads a flag every few thousand steps,
+// and through the wait for a lock: so it ends only the statement that it is meant for, whatever the
+// connection does next.
 
 #include "db/sqlite/connection.hpp"
+
+#include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 
@@ -22,20 +24,19 @@ int progress(void* flag) {
     return stop != nullptr && stop->load(std::memory_order_relaxed) ? 1 : 0;
 }
 
-// Callers must not end a transaction that others share. What was prepared is not asked about again:
-// our own statements have a text that nobody else's has.
+// Callers must not end a transaction that others share. A prepared statement is not authorized
+// again, so the library's own statements are marked by a comment that makes their SQL unique.
 int authorize(void* is_own, int action, const char*, const char*, const char*, const char*) {
     const bool is_refused = action == SQLITE_TRANSACTION && !*static_cast<const bool*>(is_own);
     return is_refused ? SQLITE_DENY : SQLITE_OK;
 }
 
-// SQLite has no flag for it but this name.
+// SQLite has no flag for an immutable file, only this form of its name.
 std::string immutable_name(const std::string& path) {
     std::string name = "file:";
     for (const char each : path) {
         if (each == '?' || each == '#' || each == '%') {
-            constexpr char digits[] = "0123456789abcdef";
-            name += {'%', digits[each >> 4], digits[each & 15]};
+            base::append_percent(name, each);
         } else {
             name += each;
         }
@@ -47,12 +48,12 @@ std::string immutable_name(const std::string& path) {
 
 connection::connection(const std::string& path, const open_options& options, access kind,
                        const std::atomic<bool>& stop)
-    : most_kept_(std::max<std::size_t>(1, options.kept_statements)),
+    : statements_(std::max<std::size_t>(1, options.kept_statements)),
       busy_timeout_(options.busy_timeout),
       stop_(&stop),
       is_durable_(options.sync == durability::full) {
     if (path.find('\0') != std::string::npos) {
-        throw invalid_argument("sqlite::open: the path has a zero byte in it");
+        throw invalid_argument("sqlite::open: the path contains a NUL");
     }
     const bool is_reader = kind == access::read || options.read_only || options.immutable;
     const int flags = SQLITE_OPEN_NOMUTEX |
@@ -76,7 +77,7 @@ connection::connection(const std::string& path, const open_options& options, acc
                : options.sync == durability::normal ? "PRAGMA synchronous = NORMAL"
                                                     : "PRAGMA synchronous = OFF");
         script(options.foreign_keys ? "PRAGMA foreign_keys = ON" : "PRAGMA foreign_keys = OFF");
-        // What is no database says so at the first look at it.
+        // The first read fails if the file is no database.
         script("SELECT 1 FROM sqlite_schema LIMIT 1");
         struct stat log{};
         const char* const file = sqlite3_db_filename(handle_, "main");
@@ -99,8 +100,8 @@ connection::connection(const std::string& path, const open_options& options, acc
     }
 }
 
-// Where another process does the same to a new file, SQLite fails at once, without a call of
-// on_busy: it takes two who both read and want to write for a deadlock. One of them gets there.
+// If another process does the same to a new file, SQLite fails at once, without a call of on_busy:
+// two processes that both read and want to write are a deadlock to it. One of them succeeds.
 void connection::use_write_ahead_log() {
     busy_since_ = std::chrono::steady_clock::now();
     keeps_waiting_ = true;
@@ -117,7 +118,7 @@ void connection::use_write_ahead_log() {
     }
 }
 
-// Somebody else has the lock. As SQLite waits itself, but a stop ends it.
+// Another process has the lock. Waits as SQLite itself would, but a stop ends the wait.
 int connection::on_busy(void* self, int tries) {
     auto& own = *static_cast<connection*>(self);
     const auto now = std::chrono::steady_clock::now();
@@ -134,20 +135,18 @@ int connection::on_busy(void* self, int tries) {
 }
 
 connection::~connection() {
-    for (const kept& each : statements_) {
-        sqlite3_finalize(each.statement);
-    }
+    statements_.clear();
     sqlite3_close(handle_);
 }
 
-std::exception_ptr connection::undone() {
+std::exception_ptr connection::rolled_back_error() {
     return std::make_exception_ptr(error(
-        SQLITE_ABORT, "the transaction has been undone, by an error of an earlier statement"));
+        SQLITE_ABORT, "the transaction was rolled back, by an error of an earlier statement"));
 }
 
-// SQLite would go on with a file that was deleted or moved away, and report as durable what nobody
-// finds again.
-void connection::check_place() {
+// SQLite goes on with a file that was deleted or moved away, and reports commits as durable that
+// would never be found again.
+void connection::check_in_place() {
     int has_moved = 0;
     if (sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK &&
         has_moved != 0) {
@@ -163,8 +162,8 @@ void connection::check_place() {
     }
 }
 
-// As long as somebody has the database open, SQLite keeps its log where it is, unless it is told to
-// do without.
+// SQLite keeps its log in place as long as any process has the database open, unless the journal
+// mode was changed.
 bool connection::is_log_in_place() {
     const auto is_the_same = [this] {
         struct stat found{};
@@ -187,9 +186,9 @@ bool connection::is_log_in_place() {
     return !is_used;
 }
 
-std::exception_ptr connection::lost() noexcept {
+std::exception_ptr connection::lost_error() noexcept {
     try {
-        check_place();
+        check_in_place();
         return nullptr;
     } catch (...) {
         return std::current_exception();
@@ -198,7 +197,7 @@ std::exception_ptr connection::lost() noexcept {
 
 void connection::check_transaction() const {
     if (is_expected_ && !is_own_ && !is_in_transaction()) {
-        std::rethrow_exception(undone());
+        std::rethrow_exception(rolled_back_error());
     }
 }
 
@@ -207,26 +206,57 @@ void connection::script(std::string_view sql) {
     const std::string text(sql);
     const int result = sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr);
     if (result != SQLITE_OK) {
-        fail(sql, result);
+        throw_error(handle_, sql, result);
     }
 }
 
-void connection::own(std::string_view sql) {
-    struct end {
+changed connection::run(std::string_view sql, std::span<const value> parameters) {
+    check_transaction();
+    statement_cache::use statement(statements_, handle_, sql);
+    statement.bind(parameters);
+    const std::int64_t before = sqlite3_total_changes64(handle_);
+    while (statement.step()) {  // rows, of RETURNING, are ignored
+    }
+    const bool has_changed = sqlite3_total_changes64(handle_) != before;
+    return {has_changed ? std::int64_t{sqlite3_changes64(handle_)} : 0,
+            std::int64_t{sqlite3_last_insert_rowid(handle_)}};
+}
+
+void connection::each(std::string_view sql, std::span<const value> parameters,
+                      const std::function<void(std::vector<std::string>)>& begin,
+                      const std::function<bool(std::span<const value>)>& visit) {
+    check_transaction();
+    statement_cache::use statement(statements_, handle_, sql);
+    statement.bind(parameters);
+    // After a change of the schema the first step prepares again: the columns are known only then.
+    bool is_at_row = statement.step();
+    std::vector<std::string> names = statement.columns();
+    std::vector<value> values(names.size());
+    begin(std::move(names));
+    for (; is_at_row; is_at_row = statement.step()) {
+        statement.read_row(values);
+        if (!visit(values)) {
+            return;
+        }
+    }
+}
+
+void connection::run_own(std::string_view sql) {
+    struct end_guard {
         connection& on;
-        ~end() { on.is_own_ = on.keeps_waiting_ = false; }
+        ~end_guard() { on.is_own_ = on.keeps_waiting_ = false; }
     };
     is_own_ = true;
-    const end at_the_end{*this};
+    const end_guard guard{*this};
     run(sql, {});
 }
 
-// Outside of transactions only. What is committed without a sync is in the log before all that
-// follows, so the next sync of the log makes it durable as well.
+// Only outside of transactions. A commit without a sync is in the log before all later ones, so the
+// next sync of the log makes it durable as well.
 void connection::sync_commits(bool are_synced) {
-    if (is_durable_ && are_synced != syncs_) {
+    if (is_durable_ && are_synced != are_commits_synced_) {
         script(are_synced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-        syncs_ = are_synced;
+        are_commits_synced_ = are_synced;
     }
 }
 
@@ -234,36 +264,36 @@ void connection::empty_log() {
     const int result =
         sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
     if (result != SQLITE_OK) {
-        fail("checkpoint", result);
+        throw_error(handle_, "checkpoint", result);
     }
 }
 
 void connection::begin_writing(bool is_synced, std::chrono::steady_clock::time_point since) {
-    check_place();
+    check_in_place();
     sync_commits(is_synced);
     busy_since_ = since;
     keeps_waiting_ = true;
-    own("BEGIN IMMEDIATE -- weir");
+    run_own("BEGIN IMMEDIATE -- weir");
 }
 
 void connection::begin_reading() {
-    check_place();
-    own("BEGIN -- weir");
+    check_in_place();
+    run_own("BEGIN -- weir");
 }
 
 void connection::roll_back() noexcept {
     if (is_in_transaction()) {
         try {
-            own("ROLLBACK -- weir");
+            run_own("ROLLBACK -- weir");
         } catch (const std::exception&) {
-            // It ends with the connection at the latest; the next BEGIN says so.
+            // It ends with the connection at the latest; the next BEGIN fails.
         }
     }
 }
 
-void connection::undo_to_save() {
-    own("ROLLBACK TO weir -- weir");
-    forget_save();
+void connection::roll_back_to_save() {
+    run_own("ROLLBACK TO weir -- weir");
+    release_save();
 }
 
 bool connection::is_in_transaction() const noexcept {

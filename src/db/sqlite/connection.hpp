@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A connection to SQLite and its prepared statements; used by one thread at a time.
+// A connection to SQLite; used by one thread at a time.
 #pragma once
+
+#include "db/sqlite/statement_cache.hpp"
 
 #include <weir/db/sqlite/database.hpp>
 
@@ -8,14 +10,11 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <list>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include <vector>
 
 namespace weir::sqlite::detail {
 
@@ -23,7 +22,7 @@ enum class access : unsigned char { write, read };
 
 class connection {
 public:
-    // stop ends the wait for somebody else's lock.
+    // stop ends the wait for another process's lock.
     connection(const std::string& path, const open_options& options, access kind,
                const std::atomic<bool>& stop);
     connection(const connection&) = delete;
@@ -36,73 +35,56 @@ public:
               const std::function<bool(std::span<const value>)>& visit);
     void script(std::string_view sql);
 
-    // Of the lane's own; statements of callers may not begin or end any.
+    // Transactions belong to the lane; callers' statements may not begin or end any.
     void begin_writing(bool is_synced = true) {
         begin_writing(is_synced, std::chrono::steady_clock::now());
     }
-    // For who has waited for somebody else's lock since then: so long is left of the busy_timeout.
+    // For a caller that has waited for another process's lock since then, as part of busy_timeout.
     void begin_writing(bool is_synced, std::chrono::steady_clock::time_point since);
-    // Whether commits wait for the disk, from the next transaction on; if the database is a durable
-    // one.
-    void sync_commits(bool are_synced);
-    // Moves all of the log into the file, and empties it. Throws if somebody reads from it all the
-    // while.
-    void empty_log();
     void begin_reading();
-    // Why nobody would find what was committed: the file or its log is not where it was. Null if
-    // all is well.
-    std::exception_ptr lost() noexcept;
-    void commit() { own("COMMIT -- weir"); }
-    void roll_back() noexcept;  // if one is open
-    void save() { own("SAVEPOINT weir -- weir"); }
-    void undo_to_save();
-    void forget_save() { own("RELEASE weir -- weir"); }
+    void commit() { run_own("COMMIT -- weir"); }
+    void roll_back() noexcept;  // if a transaction is open
+    void save() { run_own("SAVEPOINT weir -- weir"); }
+    void roll_back_to_save();
+    void release_save() { run_own("RELEASE weir -- weir"); }
     void allow_transactions(bool are_allowed) noexcept { is_own_ = are_allowed; }
-    // Whether a transaction is open: SQLite ends one by itself after some errors.
+    // Whether a transaction is open: SQLite rolls back by itself after some errors.
     bool is_in_transaction() const noexcept;
-    // Callers' statements fail when the transaction has ended that they belong to: nothing else
-    // would undo what they do.
+    // Callers' statements fail once the transaction that they belong to has ended: outside of it
+    // they would be committed at once.
     void expect_transaction(bool is_expected) noexcept { is_expected_ = is_expected; }
-    static std::exception_ptr undone();
+    static std::exception_ptr rolled_back_error();
+
+    // Whether commits wait for the disk, from the next transaction on; only if the database is
+    // durable.
+    void sync_commits(bool are_synced);
+    // Moves all of the log into the file, and empties the log. Throws if others keep reading it.
+    void empty_log();
+    // Why a commit would not be found again: the file or its log was moved away. Null: it would be.
+    std::exception_ptr lost_error() noexcept;
+
     // Statements fail with SQLITE_INTERRUPT as soon as the flag is set; null: none.
     void watch(const std::atomic<bool>* stop) noexcept { stop_ = stop; }
 
 private:
-    class use;
-    void own(std::string_view sql);
-    void bind(sqlite3_stmt* statement, std::string_view sql, std::span<const value> parameters);
+    void run_own(std::string_view sql);
     static int on_busy(void* self, int tries);
     void use_write_ahead_log();
     void check_transaction() const;
-    void check_place();
+    void check_in_place();
     bool is_log_in_place();
-    [[noreturn]] void fail(std::string_view sql, int code) const;
-
-    struct kept {
-        std::string sql;
-        sqlite3_stmt* statement = nullptr;
-        bool is_used =
-            false;  // now: functions may use one while they go through the rows of another
-        bool is_found = false;  // by its text; a second one of the same text is not
-    };
-    using kept_list = std::list<kept>;
-    kept_list::iterator prepare(std::string_view sql);
-    kept_list::iterator drop(kept_list::iterator gone) noexcept;
-    void drop_surplus() noexcept;
 
     sqlite3* handle_ = nullptr;
-    kept_list statements_;  // the one used last is the first
-    std::unordered_map<std::string_view, kept_list::iterator> by_sql_;
-    std::size_t most_kept_;
+    statement_cache statements_;
     const clock::duration busy_timeout_;
     std::chrono::steady_clock::time_point busy_since_;
-    bool keeps_waiting_ = false;  // since then
+    bool keeps_waiting_ = false;  // busy_since_ holds for the next wait too
     const std::atomic<bool>* stop_ = nullptr;
     const bool is_durable_;
-    bool syncs_ = true;    // commits, if it is durable
+    bool are_commits_synced_ = true;
     bool is_own_ = false;  // the statement that is being prepared
     bool is_expected_ = false;
-    // Of the file with the log; 0: there is none.
+    // The file with the log; 0: none.
     unsigned long log_device_ = 0;
     unsigned long log_number_ = 0;
 };

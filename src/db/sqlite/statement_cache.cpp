@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Prepares, binds and steps. Statements are kept, the least recently used one goes first.
+// Statements are prepared once and kept; the least recently used one that is not in use is evicted.
 
-#include "db/sqlite/connection.hpp"
+#include "db/sqlite/statement_cache.hpp"
+
+#include <weir/db/sqlite/error.hpp>
 
 #include <sqlite3.h>
 
@@ -11,12 +13,11 @@ namespace weir::sqlite::detail {
 
 namespace {
 
-constexpr std::size_t longest_sql_shown = 200;
-
 std::string shown(std::string_view sql) {
+    constexpr std::size_t longest = 200;
     std::string text;
-    text.append("'").append(sql.substr(0, longest_sql_shown));
-    return text.append(sql.size() > longest_sql_shown ? "...'" : "'");
+    text.append("'").append(sql.substr(0, longest));
+    return text.append(sql.size() > longest ? "...'" : "'");
 }
 
 value column_of(sqlite3_stmt* statement, int column) {
@@ -41,34 +42,95 @@ value column_of(sqlite3_stmt* statement, int column) {
     }
 }
 
+int bind_value(sqlite3_stmt* statement, int index, const value& given) {
+    if (const std::int64_t* const number = given.integer()) {
+        return sqlite3_bind_int64(statement, index, *number);
+    }
+    if (const double* const real = given.real()) {
+        return sqlite3_bind_double(statement, index, *real);
+    }
+    if (const std::string* const text = given.text()) {
+        return sqlite3_bind_text64(statement, index, text->data(), text->size(), SQLITE_STATIC,
+                                   SQLITE_UTF8);
+    }
+    if (const blob* const bytes = given.bytes()) {
+        // A null pointer would bind a null, which an empty blob is not.
+        return bytes->empty() ? sqlite3_bind_zeroblob(statement, index, 0)
+                              : sqlite3_bind_blob64(statement, index, bytes->data(), bytes->size(),
+                                                    SQLITE_STATIC);
+    }
+    return sqlite3_bind_null(statement, index);
+}
+
 }  // namespace
 
-// Makes a statement ready for its next use, however this one ends.
-class connection::use {
-public:
-    use(connection& on, std::string_view sql) : on_(on), used_(on.prepare(sql)) {}
-    use(const use&) = delete;
-    use& operator=(const use&) = delete;
-    ~use() {
-        sqlite3_reset(used_->statement);
-        sqlite3_clear_bindings(used_->statement);
-        used_->is_used = false;
-        if (!used_->is_found) {
-            on_.drop(used_);
-        }
-        on_.drop_surplus();
+void throw_error(sqlite3* handle, std::string_view sql, int code) {
+    // The message belongs to the last error; the code may be that of another call.
+    const char* const message =
+        sqlite3_extended_errcode(handle) == code ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+    throw error(code, std::string(message) + ", in " + shown(sql));
+}
+
+// ---- one use
+
+statement_cache::use::use(statement_cache& from, sqlite3* handle, std::string_view sql)
+    : from_(from), handle_(handle), sql_(sql), entry_(from.prepare(handle, sql)) {}
+
+statement_cache::use::~use() {
+    sqlite3_reset(entry_->statement);
+    sqlite3_clear_bindings(entry_->statement);
+    entry_->is_used = false;
+    if (!entry_->is_found) {
+        from_.drop(entry_);
     }
-    sqlite3_stmt* statement() const noexcept { return used_->statement; }
+    from_.evict();
+}
 
-private:
-    connection& on_;
-    kept_list::iterator used_;
-};
+void statement_cache::use::bind(std::span<const value> parameters) {
+    const int count = sqlite3_bind_parameter_count(entry_->statement);
+    if (static_cast<std::size_t>(count) != parameters.size()) {
+        throw error(SQLITE_RANGE, std::to_string(count) + " parameters are expected, but " +
+                                      std::to_string(parameters.size()) + " were given, in " +
+                                      shown(sql_));
+    }
+    for (int i = 1; i <= count; ++i) {
+        const int result =
+            bind_value(entry_->statement, i, parameters[static_cast<std::size_t>(i - 1)]);
+        if (result != SQLITE_OK) {
+            throw_error(handle_, sql_, result);
+        }
+    }
+}
 
-connection::kept_list::iterator connection::prepare(std::string_view sql) {
+bool statement_cache::use::step() {
+    const int result = sqlite3_step(entry_->statement);
+    if (result != SQLITE_ROW && result != SQLITE_DONE) {
+        throw_error(handle_, sql_, result);
+    }
+    return result == SQLITE_ROW;
+}
+
+std::vector<std::string> statement_cache::use::columns() const {
+    std::vector<std::string> names;
+    for (int i = 0; i < sqlite3_column_count(entry_->statement); ++i) {
+        const char* const name = sqlite3_column_name(entry_->statement, i);
+        names.emplace_back(name != nullptr ? name : "");
+    }
+    return names;
+}
+
+void statement_cache::use::read_row(std::vector<value>& values) const {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = column_of(entry_->statement, static_cast<int>(i));
+    }
+}
+
+// ---- all of them
+
+statement_cache::entries::iterator statement_cache::prepare(sqlite3* handle, std::string_view sql) {
     const auto found = by_sql_.find(sql);
     if (found != by_sql_.end() && !found->second->is_used) {
-        statements_.splice(statements_.begin(), statements_, found->second);
+        entries_.splice(entries_.begin(), entries_, found->second);
         found->second->is_used = true;
         return found->second;
     }
@@ -77,25 +139,25 @@ connection::kept_list::iterator connection::prepare(std::string_view sql) {
     }
     sqlite3_stmt* made = nullptr;
     const char* rest = nullptr;
-    const int result = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()),
+    const int result = sqlite3_prepare_v3(handle, sql.data(), static_cast<int>(sql.size()),
                                           SQLITE_PREPARE_PERSISTENT, &made, &rest);
     if (result != SQLITE_OK) {
-        fail(sql, result);
+        throw_error(handle, sql, result);
     }
     const std::string_view left(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
     if (made == nullptr || left.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
         sqlite3_finalize(made);
-        throw error(SQLITE_MISUSE, made == nullptr
-                                       ? "there is no statement in " + shown(sql)
-                                       : "there is more than one statement in " + shown(sql));
+        throw error(SQLITE_MISUSE,
+                    std::string(made == nullptr ? "no statement" : "several statements") + " in " +
+                        shown(sql) + "; exactly one is expected");
     }
     try {
-        statements_.push_front({.sql = std::string(sql), .statement = made});
+        entries_.push_front({.sql = std::string(sql), .statement = made});
     } catch (...) {
         sqlite3_finalize(made);
         throw;
     }
-    const auto added = statements_.begin();
+    const auto added = entries_.begin();
     try {
         added->is_found = by_sql_.emplace(added->sql, added).second;
     } catch (...) {
@@ -103,21 +165,20 @@ connection::kept_list::iterator connection::prepare(std::string_view sql) {
         throw;
     }
     added->is_used = true;
-    drop_surplus();
+    evict();
     return added;
 }
 
-connection::kept_list::iterator connection::drop(kept_list::iterator gone) noexcept {
+statement_cache::entries::iterator statement_cache::drop(entries::iterator gone) noexcept {
     sqlite3_finalize(gone->statement);
     if (gone->is_found) {
         by_sql_.erase(gone->sql);
     }
-    return statements_.erase(gone);
+    return entries_.erase(gone);
 }
 
-void connection::drop_surplus() noexcept {
-    for (auto each = statements_.end();
-         statements_.size() > most_kept_ && each != statements_.begin();) {
+void statement_cache::evict() noexcept {
+    for (auto each = entries_.end(); entries_.size() > capacity_ && each != entries_.begin();) {
         --each;
         if (!each->is_used) {
             each = drop(each);
@@ -125,92 +186,12 @@ void connection::drop_surplus() noexcept {
     }
 }
 
-void connection::bind(sqlite3_stmt* statement, std::string_view sql,
-                      std::span<const value> parameters) {
-    const int wanted = sqlite3_bind_parameter_count(statement);
-    if (static_cast<std::size_t>(wanted) != parameters.size()) {
-        throw error(SQLITE_RANGE, std::to_string(parameters.size()) +
-                                      " parameters were given and " + std::to_string(wanted) +
-                                      " are wanted by " + shown(sql));
+void statement_cache::clear() noexcept {
+    for (const entry& each : entries_) {
+        sqlite3_finalize(each.statement);
     }
-    for (int i = 1; i <= wanted; ++i) {
-        const value& given = parameters[static_cast<std::size_t>(i - 1)];
-        int result = SQLITE_OK;
-        if (const std::int64_t* const number = given.integer()) {
-            result = sqlite3_bind_int64(statement, i, *number);
-        } else if (const double* const real = given.real()) {
-            result = sqlite3_bind_double(statement, i, *real);
-        } else if (const std::string* const text = given.text()) {
-            result = sqlite3_bind_text64(statement, i, text->data(), text->size(), SQLITE_STATIC,
-                                         SQLITE_UTF8);
-        } else if (const blob* const bytes = given.bytes()) {
-            // A null pointer would be a null, which an empty blob is not.
-            result = bytes->empty() ? sqlite3_bind_zeroblob(statement, i, 0)
-                                    : sqlite3_bind_blob64(statement, i, bytes->data(),
-                                                          bytes->size(), SQLITE_STATIC);
-        } else {
-            result = sqlite3_bind_null(statement, i);
-        }
-        if (result != SQLITE_OK) {
-            fail(sql, result);
-        }
-    }
-}
-
-changed connection::run(std::string_view sql, std::span<const value> parameters) {
-    check_transaction();
-    const use here(*this, sql);
-    sqlite3_stmt* const statement = here.statement();
-    bind(statement, sql, parameters);
-    const std::int64_t before = sqlite3_total_changes64(handle_);
-    int step = SQLITE_ROW;
-    while (step == SQLITE_ROW) {
-        step = sqlite3_step(statement);  // what RETURNING gives is of no interest here
-    }
-    if (step != SQLITE_DONE) {
-        fail(sql, step);
-    }
-    const bool has_changed = sqlite3_total_changes64(handle_) != before;
-    return {has_changed ? std::int64_t{sqlite3_changes64(handle_)} : 0,
-            std::int64_t{sqlite3_last_insert_rowid(handle_)}};
-}
-
-void connection::each(std::string_view sql, std::span<const value> parameters,
-                      const std::function<void(std::vector<std::string>)>& begin,
-                      const std::function<bool(std::span<const value>)>& visit) {
-    check_transaction();
-    const use here(*this, sql);
-    sqlite3_stmt* const statement = here.statement();
-    bind(statement, sql, parameters);
-    // The first step may prepare anew, after a change of the schema: only then are the columns
-    // right.
-    int step = sqlite3_step(statement);
-    const int count = sqlite3_column_count(statement);
-    std::vector<std::string> names;
-    for (int i = 0; i < count; ++i) {
-        const char* const name = sqlite3_column_name(statement, i);
-        names.emplace_back(name != nullptr ? name : "");
-    }
-    begin(std::move(names));
-    std::vector<value> values(static_cast<std::size_t>(count));
-    for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
-        for (int i = 0; i < count; ++i) {
-            values[static_cast<std::size_t>(i)] = column_of(statement, i);
-        }
-        if (!visit(values)) {
-            return;
-        }
-    }
-    if (step != SQLITE_DONE) {
-        fail(sql, step);
-    }
-}
-
-void connection::fail(std::string_view sql, int code) const {
-    // The words belong to the last error; the code may be of another call.
-    const char* const words =
-        sqlite3_extended_errcode(handle_) == code ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
-    throw error(code, std::string(words) + ", in " + shown(sql));
+    by_sql_.clear();
+    entries_.clear();
 }
 
 }  // namespace weir::sqlite::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Writers take all calls that wait and perform them in one transaction, each behind a savepoint, so
-// that one that fails is undone alone; after the commit all are mailed to their loops. Some errors
-// make SQLite undo the whole transaction: then each call is performed again, alone, and only the
-// one that is to blame fails.
+// The writer takes all calls that wait and performs them in one transaction, each behind a
+// savepoint, so that a call that fails is rolled back alone; after the commit all are mailed to
+// their loops. Some errors make SQLite roll back the whole transaction: then each call is performed
+// again, alone, and only the one that caused the error fails.
 
-#include "db/sqlite/lane.hpp"
+#include "db/sqlite/write_worker.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,216 +12,212 @@
 
 namespace weir::sqlite::detail {
 
-void lane::work(connection& on) noexcept {
-    std::vector<call_base*> batch;
+using std::chrono::steady_clock;
+
+write_worker::write_worker(call_queue& queue, lane_counts& counts, connection& on,
+                           std::size_t max_batch)
+    : queue_(queue),
+      counts_(counts),
+      on_(on),
+      max_batch_(max_batch),
+      forecast_(max_batch),
+      single_(1) {}
+
+void write_worker::run() noexcept {
+    calls batch;
     batch.reserve(max_batch_);
-    while (take(batch)) {
-        if (batch.empty()) {
-            on.roll_back();  // the holder has gone
-            is_begun_ = false;
-            done_inside_ = 0;
-            const std::lock_guard lock(guard_);
-            holder_ = owner();
-            holder_is_gone_ = false;
-        } else {
-            perform(on, batch);
-        }
+    for (;;) {
         batch.clear();
+        if (forecast_.expects_calls()) {
+            queue_.spin();
+        }
+        switch (queue_.take(batch, max_batch_)) {
+            case call_queue::next::calls:
+                perform(batch);
+                break;
+            case call_queue::next::end_of_transaction:
+                on_.roll_back();
+                is_begun_ = false;
+                calls_inside_ = 0;
+                queue_.end_transaction();
+                break;
+            case call_queue::next::closed:
+                on_.roll_back();
+                return;
+        }
     }
-    on.roll_back();
 }
 
-void lane::call(connection& on, call_base& one) noexcept {
-    on.watch(&one.stop_asked_);
-    on.expect_transaction(on.is_in_transaction());
-    session here(on);
-    one.perform(here);
-    on.expect_transaction(false);
-    on.watch(nullptr);
-}
-
-void lane::perform(connection& on, std::vector<call_base*>& batch) noexcept {
+void write_worker::perform(calls& batch) noexcept {
     call_base& first = *batch.front();
-    if (first.owner_ != owner()) {
-        finish(first, inside(on, first));
+    if (first.transaction().is_own()) {
+        perform_batch(batch);
         return;
     }
-    if (kind_ == access::read) {
-        snapshot(on, first);
-        finish(first, {.reads = 1});
-        return;
+    forecast_.forget();
+    const database_stats done = perform_inside(first);
+    counts_.add(first, done);
+    first.finish();
+}
+
+void write_worker::perform_batch(calls& batch) noexcept {
+    // Where more calls are expected, one synced commit costs less than two of which one is not.
+    is_synced_ = forecast_.expects_more_than(batch.size()) ||
+                 std::ranges::any_of(batch, &call_base::is_synced);
+    if (is_synced_) {
+        forecast_.begin(batch.size(), steady_clock::now());
+    } else {
+        forecast_.begin_fixed(batch.size());
     }
-    if (begin(on, batch) && !together(on, batch)) {
+    if (begin(batch) && !perform_together(batch)) {
         for (call_base* const each : batch) {
-            alone(on, *each);
+            perform_alone(*each);
         }
     }
-    {
-        const std::lock_guard lock(guard_);
-        for (const call_base* const each : batch) {
-            count(*each, {.writes = 1});
-        }
-    }
+    counts_.add(batch, {.writes = 1});
     for (call_base* const each : batch) {
-        weir::detail::send_mail(each->mail_, *each);
+        each->finish();
     }
 }
 
-// A statement of a transaction that is open between awaits, or of none. What it adds to the counts:
-// all when the transaction is committed.
-database_stats lane::inside(connection& on, call_base& one) noexcept {
-    if (is_begun_ && !on.is_in_transaction()) {
-        one.fail(connection::undone());
+database_stats write_worker::perform_inside(call_base& call) noexcept {
+    if (is_begun_ && !on_.is_in_transaction()) {
+        call.fail(connection::rolled_back_error());
         return {};
     }
-    if (one.owner_ == owner::nobody()) {
+    if (call.transaction() == transaction_id::none()) {
         try {
-            on.sync_commits(true);
+            on_.sync_commits(true);
         } catch (...) {
-            one.fail(std::current_exception());
+            call.fail(std::current_exception());
             return {};
         }
-        on.allow_transactions(true);  // VACUUM makes one of its own
-        call(on, one);
-        on.allow_transactions(false);
-        on.roll_back();
+        on_.allow_transactions(true);  // VACUUM begins one of its own
+        call.run_on(on_);
+        on_.allow_transactions(false);
+        on_.roll_back();
         return {.writes = 1};
     }
-    call(on, one);
-    if (std::exchange(is_begun_, true) && one.error() == nullptr) {
-        if (!on.is_in_transaction()) {
-            return {.writes = std::exchange(done_inside_, 0), .commits = 1};
+    call.run_on(on_);
+    if (std::exchange(is_begun_, true) && call.error() == nullptr) {
+        if (!on_.is_in_transaction()) {
+            return {.writes = std::exchange(calls_inside_, 0), .commits = 1};
         }
-        ++done_inside_;
+        ++calls_inside_;
     }
     return {};
 }
 
-void lane::snapshot(connection& on, call_base& one) noexcept {
-    try {
-        on.begin_reading();
-        call(on, one);
-    } catch (...) {
-        one.fail(std::current_exception());
-    }
-    on.roll_back();
-}
-
-// While somebody else has the lock, who is stopped leaves, and the others go on waiting.
-bool lane::begin(connection& on, std::vector<call_base*>& batch) noexcept {
-    const auto since = std::chrono::steady_clock::now();
+// While another process has the lock, stopped calls leave and the others go on waiting.
+bool write_worker::begin(calls& batch) noexcept {
+    const steady_clock::time_point since = steady_clock::now();
     for (;;) {
-        stop_came_.store(false);
-        let_stopped_go(batch);
+        queue_.stop_flag().store(false);
+        drop_stopped(batch);
         if (batch.empty()) {
             return false;
         }
         try {
-            on.watch(&stop_came_);
-            trust_log(on);
-            on.begin_writing(syncs_, since);
+            on_.watch(&queue_.stop_flag());
+            restore_log();
+            on_.begin_writing(is_synced_, since);
             return true;
         } catch (...) {
-            on.watch(nullptr);
-            if (stop_came_.load()) {
+            on_.watch(nullptr);
+            if (queue_.stop_flag().load()) {
                 continue;
             }
             for (call_base* const each : batch) {
-                each->fail(std::current_exception());  // one by one they would only wait longer
+                each->fail(std::current_exception());  // alone, they would only wait longer
             }
             return false;
         }
     }
 }
 
-void lane::let_stopped_go(std::vector<call_base*>& batch) noexcept {
+void write_worker::drop_stopped(calls& batch) noexcept {
     std::erase_if(batch, [this](call_base* each) {
-        if (!each->stop_asked_.load()) {
+        if (!each->is_stopped()) {
             return false;
         }
         constexpr int interrupted = 9;
         each->fail(std::make_exception_ptr(error(interrupted, "sqlite: stopped")));
-        finish(*each, {});
+        counts_.add(*each, {});
+        each->finish();
         return true;
     });
 }
 
-// A disk that has failed to sync may have lost what was committed before without one. Commits
-// behind such a gap would not be found again, so the log is emptied before it is used again.
-void lane::trust_log(connection& on) {
-    if (distrusts_log_) {
-        on.empty_log();
-        distrusts_log_ = false;
+// A disk that has failed to sync may have lost commits that were made before without a sync.
+// Commits behind such a gap would not be found again, so the log is emptied before it is used
+// again.
+void write_worker::restore_log() {
+    if (is_log_doubtful_) {
+        on_.empty_log();
+        is_log_doubtful_ = false;
         has_unsynced_ = false;
     }
 }
 
-void lane::alone(connection& on, call_base& one) noexcept {
+void write_worker::perform_alone(call_base& call) noexcept {
     try {
-        on.watch(&one.stop_asked_);
-        trust_log(on);
-        syncs_ = one.is_synced_;
-        on.begin_writing(syncs_);
+        on_.watch(&call.stop_flag());
+        restore_log();
+        is_synced_ = call.is_synced();
+        on_.begin_writing(is_synced_);
     } catch (...) {
-        on.watch(nullptr);
-        one.fail(std::current_exception());
+        on_.watch(nullptr);
+        call.fail(std::current_exception());
         return;
     }
-    alone_.assign(1, &one);
-    expected_ = 1;
-    together(on, alone_);
+    single_.assign(1, &call);
+    forecast_.begin_fixed(1);
+    perform_together(single_);
 }
 
-// The transaction is open. False: all was undone, and it may be the fault of one of them alone.
-bool lane::together(connection& on, std::vector<call_base*>& batch) noexcept {
-    const bool are_several = std::max(batch.size(), expected_) > 1;
-    on.watch(nullptr);
+bool write_worker::take_more(calls& batch) {
+    if (batch.size() >= forecast_.expected()) {
+        return false;
+    }
+    const bool has_come = queue_.take_more(batch, max_batch_, forecast_.expected() - batch.size(),
+                                           forecast_.deadline());
+    if (!has_come) {
+        forecast_.waited_in_vain();
+    }
+    return has_come;
+}
+
+bool write_worker::perform_together(calls& batch) noexcept {
+    const bool are_several = std::max(batch.size(), forecast_.expected()) > 1;
+    on_.watch(nullptr);
     try {
-        for (std::size_t i = 0; i < batch.size() || join(batch); ++i) {
-            call_base& each = *batch[i];
+        for (std::size_t i = 0; i < batch.size() || take_more(batch); ++i) {
+            call_base& call = *batch[i];
             if (are_several) {
-                on.save();
+                on_.save();
             }
-            call(on, each);
-            const bool has_failed = each.error() != nullptr;
-            if (!on.is_in_transaction()) {
+            call.run_on(on_);
+            const bool has_failed = call.error() != nullptr;
+            if (!on_.is_in_transaction()) {
                 if (!has_failed) {
-                    each.fail(connection::undone());  // it did not care, and nothing is done
+                    // The call ignored an error after which SQLite rolled back.
+                    call.fail(connection::rolled_back_error());
                 }
                 return !are_several;
             }
             if (are_several) {
-                has_failed ? on.undo_to_save() : on.forget_save();
+                has_failed ? on_.roll_back_to_save() : on_.release_save();
             } else if (has_failed) {
-                on.roll_back();
+                on_.roll_back();
                 return true;
             }
         }
-        const auto began = std::chrono::steady_clock::now();
-        on.commit();
-        if (const std::exception_ptr lost = on.lost()) {
-            // Meanwhile: nobody would find it. It is done, and must not be repeated.
-            for (call_base* const each : batch) {
-                if (each->error() == nullptr) {
-                    each->fail(lost);
-                }
-            }
-            return true;
-        }
-        const std::lock_guard lock(guard_);
-        ++counts_.commits;
-        has_unsynced_ = has_unsynced_ || !syncs_;
-        if (syncs_) {
-            committed_at_ = std::chrono::steady_clock::now();
-            commit_time_ = committed_at_ - began;
-            known_ = batch.size() + waiting_.size;
-        }
-        return true;
+        return commit(batch);
     } catch (const error& failure) {
         constexpr int input_output = 10;
-        distrusts_log_ =
-            distrusts_log_ || (has_unsynced_ && failure.primary_code() == input_output);
-        on.roll_back();
+        is_log_doubtful_ =
+            is_log_doubtful_ || (has_unsynced_ && failure.primary_code() == input_output);
+        on_.roll_back();
         if (are_several) {
             return false;
         }
@@ -230,20 +226,24 @@ bool lane::together(connection& on, std::vector<call_base*>& batch) noexcept {
     }
 }
 
-void lane::finish(call_base& one, const database_stats& done) noexcept {
-    {
-        const std::lock_guard lock(guard_);
-        count(one, done);
+bool write_worker::commit(const calls& batch) {
+    const steady_clock::time_point began = steady_clock::now();
+    on_.commit();
+    if (const std::exception_ptr lost = on_.lost_error()) {
+        // The commit is in a file that was moved away meanwhile. It must not be repeated.
+        for (call_base* const each : batch) {
+            if (each->error() == nullptr) {
+                each->fail(lost);
+            }
+        }
+        return true;
     }
-    weir::detail::send_mail(one.mail_, one);
-}
-
-void lane::count(const call_base& one, const database_stats& done) noexcept {
-    const bool has_failed = one.error() != nullptr;
-    counts_.failed += has_failed ? 1 : 0;
-    counts_.writes += has_failed ? 0 : done.writes;
-    counts_.commits += has_failed ? 0 : done.commits;
-    counts_.reads += has_failed ? 0 : done.reads;
+    counts_.add_commit();
+    has_unsynced_ = has_unsynced_ || !is_synced_;
+    if (is_synced_) {
+        forecast_.committed(began, steady_clock::now(), batch.size() + queue_.waiting());
+    }
+    return true;
 }
 
 }  // namespace weir::sqlite::detail

@@ -105,12 +105,14 @@ WEIR_IO_TEST(Sqlite, ErrorsSayWhatIsWrong) {
     const auto wrong = co_await weir::settle(database.execute("INSERT INTO missing VALUES (1)"));
     EXPECT_EQ(failure_of(wrong), "1 no such table: missing, in 'INSERT INTO missing VALUES (1)'");
     const auto few = co_await weir::settle(database.execute("INSERT INTO notes VALUES (?, ?)", 1));
-    EXPECT_EQ(failure_of(few),
-              "25 1 parameters were given and 2 are wanted by 'INSERT INTO notes VALUES (?, ?)'");
+    EXPECT_EQ(
+        failure_of(few),
+        "25 2 parameters are expected, but 1 were given, in 'INSERT INTO notes VALUES (?, ?)'");
     const auto two = co_await weir::settle(database.execute("SELECT 1; SELECT 2"));
-    EXPECT_EQ(failure_of(two), "21 there is more than one statement in 'SELECT 1; SELECT 2'");
+    EXPECT_EQ(failure_of(two),
+              "21 several statements in 'SELECT 1; SELECT 2'; exactly one is expected");
     const auto none = co_await weir::settle(database.execute("  -- nothing"));
-    EXPECT_EQ(failure_of(none), "21 there is no statement in '  -- nothing'");
+    EXPECT_EQ(failure_of(none), "21 no statement in '  -- nothing'; exactly one is expected");
     const auto ends = co_await weir::settle(database.execute("COMMIT"));
     EXPECT_EQ(failure_of(ends), "23 not authorized, in 'COMMIT'");
     const auto writes = co_await weir::settle(database.query("DELETE FROM notes"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A connection as functions see it that run on a thread of the database: no awaits there, and no
-// waiting between two statements.
+// A connection for functions that run on a thread of the database (write, read, perform): they call
+// it without await, and nothing comes between two statements.
 #pragma once
 
 #include <weir/db/sqlite/rows.hpp>
@@ -33,15 +33,15 @@ std::vector<value> to_values(Parameters&&... parameters) {
 
 struct changed {
     std::int64_t rows = 0;     // inserted, updated or deleted
-    std::int64_t last_id = 0;  // of the row inserted last on this connection
+    std::int64_t last_id = 0;  // rowid of the last insert on this connection
 };
 
 class session {
 public:
-    explicit session(detail::connection& on) noexcept : on_(&on) {}
+    explicit session(detail::connection& on) noexcept : connection_(&on) {}
 
-    // One statement each; parameters are '?', '?1' or ':name' in their order. Statements are
-    // prepared once and kept.
+    // One statement each; parameters are '?', '?1' or ':name', in their order. Statements are
+    // prepared once and kept. Throws error.
     template <class... Parameters>
     changed execute(std::string_view sql, Parameters&&... parameters) {
         return run(sql, detail::to_values(std::forward<Parameters>(parameters)...));
@@ -52,7 +52,7 @@ public:
     }
     changed run(std::string_view sql, std::span<const value> parameters);
     rows fetch(std::string_view sql, std::span<const value> parameters);
-    // Row by row, for results that are too large to be kept; false ends it.
+    // Row by row, for results that are too large to keep; visit returns false to end it.
     void each(std::string_view sql, std::span<const value> parameters,
               const std::function<bool(const row&)>& visit);
     // Several statements without parameters, for schemas.
@@ -60,7 +60,7 @@ public:
 
 private:
     friend class database;
-    detail::connection* on_;
+    detail::connection* connection_;
 };
 
 }  // namespace weir::sqlite

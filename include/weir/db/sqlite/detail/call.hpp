@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A line of calls before one or more threads, each with a connection of its own. A call lives in
-// the frame that awaits it, is what the lane queues, and what is mailed to the loop: no call
-// allocates for that.
+// A call that a thread of the database performs. It lives in the frame that awaits it, its lane
+// queues it, and it is mailed back to the loop: no call allocates for that.
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/intrusive_list.hpp>
 #include <weir/base/mail.hpp>
 #include <weir/base/result.hpp>
 #include <weir/db/sqlite/session.hpp>
@@ -21,64 +21,82 @@ namespace weir::sqlite::detail {
 
 class lane;
 
-// Which calls belong together: those of one transaction that is open between them.
-class owner {
+// The transaction that a call belongs to.
+class transaction_id {
 public:
-    owner() noexcept = default;  // a transaction for each call
-    static owner fresh() noexcept;
-    static owner nobody() noexcept { return owner(1); }  // no transaction
-    friend bool operator==(const owner&, const owner&) = default;
+    transaction_id() noexcept = default;  // one of its own, which may share a commit with others
+    // A transaction that stays open between calls.
+    static transaction_id fresh() noexcept;
+    // No transaction.
+    static transaction_id none() noexcept { return transaction_id(1); }
+
+    bool is_own() const noexcept { return number_ == 0; }
+    friend bool operator==(const transaction_id&, const transaction_id&) = default;
 
 private:
-    explicit owner(std::uint64_t number) noexcept : number_(number) {}
+    explicit transaction_id(std::uint64_t number) noexcept : number_(number) {}
     std::uint64_t number_ = 0;
 };
 
-// The transactions in whose bodies a task runs, or was started: a call that would wait for one of
-// these to end would wait for itself.
-struct open_transaction {
-    owner own;
-    std::shared_ptr<const open_transaction> outer;
+// The transactions in whose bodies a task runs, or was started: a call that waits for one of these
+// to end would wait for itself.
+struct enclosing_transaction {
+    transaction_id id;
+    std::shared_ptr<const enclosing_transaction> outer;
 };
-using open_transactions = weir::local<std::shared_ptr<const open_transaction>>;
-open_transactions& transactions_around() noexcept;
+using enclosing_transactions = weir::local<std::shared_ptr<const enclosing_transaction>>;
+enclosing_transactions& transactions_around() noexcept;
+// Whether the running task is inside the body of this transaction.
+bool is_running_inside(transaction_id transaction) noexcept;
 
-class call_base : public operation, private weir::detail::mail_item {
+class call_base : public operation,
+                  public weir::detail::list_link<>,
+                  private weir::detail::mail_item {
 public:
     bool start() noexcept override;
     bool cancel() noexcept override;
     const char* name() const noexcept override { return "sqlite"; }
 
+    // For the lane and its threads.
+    transaction_id transaction() const noexcept { return transaction_; }
+    bool is_synced() const noexcept { return is_synced_; }
+    // Whether its task is inside the body of this transaction.
+    bool is_inside(transaction_id transaction) const noexcept;
+    // Set when its task was stopped; SQLite looks at it while it runs.
+    std::atomic<bool>& stop_flag() noexcept { return is_stopped_; }
+    bool is_stopped() const noexcept { return is_stopped_.load(); }
+    // On the lane's thread; may come again, after a transaction that was rolled back.
+    void run_on(connection& on) noexcept;
+    virtual void fail(std::exception_ptr error) noexcept = 0;
+    virtual std::exception_ptr error() const noexcept = 0;
+    // Mails it to its loop: the last access by the lane.
+    void finish() noexcept;
+
 protected:
-    explicit call_base(std::shared_ptr<lane> to, owner of, bool is_synced) noexcept
-        : lane_(std::move(to)), owner_(of), is_synced_(is_synced) {}
+    call_base(std::shared_ptr<lane> to, transaction_id transaction, bool is_synced) noexcept
+        : lane_(std::move(to)), transaction_(transaction), is_synced_(is_synced) {}
     call_base(call_base&& unawaited) noexcept
         : operation(),
+          list_link(),
           mail_item(),
           lane_(std::move(unawaited.lane_)),
-          owner_(unawaited.owner_),
+          transaction_(unawaited.transaction_),
           is_synced_(unawaited.is_synced_) {}
     ~call_base() = default;
 
 private:
-    friend class lane;
+    friend class call_queue;
     enum class stage : unsigned char { outside, queued, taken };
 
-    // On the lane's thread; may come again, after a transaction that was undone.
     virtual void perform(session& on) noexcept = 0;
-    virtual void fail(std::exception_ptr error) noexcept = 0;
-    virtual std::exception_ptr error() const noexcept = 0;
     void arrive(loop& at) noexcept override;
-    bool is_inside(owner of) const noexcept;  // the body of that transaction
 
     std::shared_ptr<lane> lane_;
-    owner owner_;
-    bool is_synced_;  // on disk when it is reported
-    call_base* next_ = nullptr;
-    call_base* previous_ = nullptr;
+    transaction_id transaction_;
+    bool is_synced_;                // on disk when it is reported
+    stage stage_ = stage::outside;  // guarded by the queue
+    std::atomic<bool> is_stopped_{false};
     std::shared_ptr<weir::detail::inbox> mail_;
-    stage stage_ = stage::outside;         // guarded by the lane
-    std::atomic<bool> stop_asked_{false};  // seen by SQLite while it runs
 };
 
 template <class Function>
@@ -86,8 +104,9 @@ class [[nodiscard]] call final : public call_base {
     using value_type = std::invoke_result_t<Function&, session&>;
 
 public:
-    call(std::shared_ptr<lane> to, Function function, owner of = {}, bool is_synced = true)
-        : call_base(std::move(to), of, is_synced), function_(std::move(function)) {}
+    call(std::shared_ptr<lane> to, Function function, transaction_id transaction = {},
+         bool is_synced = true)
+        : call_base(std::move(to), transaction, is_synced), function_(std::move(function)) {}
     call(call&& unawaited)
         : call_base(std::move(unawaited)), function_(std::move(unawaited.function_)) {}
 
