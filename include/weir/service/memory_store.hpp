@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// memory_store: tasks in memory, for tests. Keeps every rule of store.hpp as plainly as it can be
-// written, and forgets everything with the object. Services that come and go, on one loop after the
-// other, may share one: so a test sees what a crash leaves behind.
+// memory_store: a store in memory, for tests. It keeps every rule of store.hpp, and its tasks end
+// with the object. Several services may use one, at a time or one after the other: so a test sees
+// what a crash leaves behind.
 //
 //     service::memory_store store;
 //     store.on_call([](service::store_call which) {
@@ -48,29 +48,29 @@ enum class store_call : unsigned char {
     probe,
 };
 
-// What happens to a call.
+// The fault of one call.
 enum class store_fault : unsigned char {
     none,
-    fails,        // store_unavailable; nothing was done
-    fails_after,  // store_unavailable, though it was done
-    hangs,        // until it is stopped; nothing was done
-    hangs_after,  // until it is stopped, though it was done
+    fails,        // throws store_unavailable, without a change
+    fails_after,  // throws store_unavailable, after the change
+    hangs,        // until it is stopped, without a change
+    hangs_after,  // until it is stopped, after the change
 };
 
 class memory_store final : public store {
 public:
-    // Each call takes that long, and a turn of the loop at least.
+    // Each call takes `latency`, and one turn of the loop at least.
     explicit memory_store(clock::duration latency = {},
                           std::size_t max_queues = default_max_queues);
     memory_store(const memory_store&) = delete;
     memory_store& operator=(const memory_store&) = delete;
     ~memory_store() override;
 
-    // Asked at each call. An empty one: no faults.
+    // `decide` chooses the fault of each call. Empty: no faults.
     void on_call(std::function<store_fault(store_call)> decide);
 
-    task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override;
-    task<claimed> claim(claim_request asked) override;
+    task<std::vector<submit_result>> submit(std::vector<new_task> batch, timestamp now) override;
+    task<claimed> claim(claim_request request) override;
     task<std::vector<run_key>> running_on(std::string_view node) override;
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    timestamp now) override;
@@ -89,22 +89,23 @@ public:
     task<std::vector<queue_record>> queues() override;
     task<> pause(std::string_view queue, bool is_paused) override;
     task<> limit(std::string_view queue, queue_limits limits) override;
-    task<> put_schedule(schedule asked, timestamp next_slot) override;
+    task<> put_schedule(schedule plan, timestamp next_slot) override;
     task<bool> remove_schedule(std::string_view name) override;
     task<std::vector<schedule_record>> schedules() override;
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
-                                            timestamp next_slot, std::optional<new_task> fresh,
+                                            timestamp next_slot, std::optional<new_task> task,
                                             timestamp now) override;
     task<std::size_t> purge(retention kept, timestamp now) override;
     task<> probe() override;
     task<> close() override;
-    void observe(store_observer* by) noexcept override;
+    void observe(store_observer* observer) noexcept override;
 
 private:
-    class tables;
+    struct tables;
+
     template <class Change>
     task<std::invoke_result_t<Change&, tables&>> perform(store_call which, Change change);
-    void tell();
+    void notify_observer();
 
     std::unique_ptr<tables> tables_;
     clock::duration latency_;

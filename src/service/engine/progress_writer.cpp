@@ -5,7 +5,7 @@
 
 #include "service/engine/progress_writer.hpp"
 
-#include "service/store/kept_text.hpp"
+#include "service/store/store_texts.hpp"
 
 namespace weir::service::detail {
 
@@ -17,7 +17,8 @@ constexpr clock::duration pause_between_writes = 100ms;
 
 void run_progress::progressed(double fraction, std::string_view message) {
     fraction_ = fraction;
-    message_ = message.substr(0, longest_message + 1);  // one more: kept_text() marks it as cut
+    message_ =
+        message.substr(0, max_message_bytes + 1);  // one more: storable_text() marks it as cut
     writer_->add(*this);
 }
 
@@ -61,7 +62,7 @@ task<> progress_writer::write_queued() {
             progress_note& note = notes.emplace_back();
             note.key = each->key_;
             note.progress = each->fraction_;
-            note.message = kept_text(each->message_, longest_message);
+            note.message = storable_text(each->message_, max_message_bytes);
         }
     }
     queued_.clear();

@@ -5,7 +5,7 @@
 
 #include "service/engine/settlement_builder.hpp"
 
-#include "service/store/kept_text.hpp"
+#include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/decision/backoff.hpp>
@@ -48,7 +48,7 @@ settlement settlement_builder::stopped(const task_record& task, stop_cause cause
         case stop_cause::cancelled:
             result.state = task_state::cancelled;
             result.attempt = attempt_end::cancelled;
-            result.error = kept_text(error, longest_error);
+            result.error = storable_text(error, max_error_bytes);
             break;
         case stop_cause::given_back:
         case stop_cause::lease_lost:
@@ -101,7 +101,7 @@ settlement settlement_builder::failed_for_good(const task_record& task, attempt_
     settlement result = settlement_of(task);
     result.state = task_state::failed;
     result.attempt = end;
-    result.error = kept_text(error, longest_error);
+    result.error = storable_text(error, max_error_bytes);
     result.failures = task.failures + 1;
     return result;
 }
@@ -122,7 +122,7 @@ settlement settlement_builder::postponed_by(const task_record& task,
     settlement result = settlement_of(task);
     result.state = task_state::pending;
     result.attempt = attempt_end::postponed;
-    result.error = kept_text(request.what(), longest_error);
+    result.error = storable_text(request.what(), max_error_bytes);
     result.held_by = result.error;
     result.due_at = time_.now() + std::clamp(request.by(), 0ms, max_delay);
     return result;

@@ -1,13 +1,70 @@
 // SPDX-License-Identifier: MIT
-// A memory_store is its tables and a way to call them: each call waits a little, suffers the fault
-// that a test has chosen, changes the tables in one go, tells the observer, and answers a turn
-// later, so that a stop may come before the change, or between the change and its answer.
+// Each operation is one function on the tables. perform() waits for the latency, applies the fault
+// that a test has chosen, runs the function in one go, tells the observer, and answers a turn of the
+// loop later, so that a stop may come before the change, or between the change and its answer.
 
-#include "service/store/memory/turns.hpp"
+#include "service/store/memory/memory_queues.hpp"
+#include "service/store/memory/memory_tasks.hpp"
+#include "service/store/store_texts.hpp"
 
+#include <weir/service/memory_store.hpp>
 #include <weir/time.hpp>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
 namespace weir::service {
+
+namespace {
+
+constexpr std::size_t purge_batch = 1000;
+constexpr std::chrono::seconds min_node_retention = std::chrono::hours(24);
+
+void settle_task(detail::memory_tasks& in, detail::memory_task& task, const settlement& ended,
+                 timestamp now) {
+    if (ended.attempt.has_value()) {
+        in.add_attempt(task, *ended.attempt, ended.error, now);
+        task.record.error = ended.error;
+    }
+    in.change(task, now, ended.error, [&](task_record& record) {
+        record.failures = ended.failures;
+        record.held_by = ended.held_by;
+        const bool is_cancelled = record.is_cancelling && ended.state == task_state::pending;
+        in.set_state(record, is_cancelled ? task_state::cancelled : ended.state, now);
+        if (record.state == task_state::pending) {
+            record.due_at = ended.due_at;
+        } else if (record.state == task_state::completed) {
+            record.result = ended.result;
+            record.error.clear();
+        }
+    });
+}
+
+hold make_hold(hold::reason why, std::optional<timestamp> until = {}, std::string detail = {}) {
+    hold made;
+    made.why = why;
+    made.until = until;
+    made.detail = std::move(detail);
+    return made;
+}
+
+}  // namespace
+
+struct memory_store::tables {
+    explicit tables(std::size_t max_queues) : queues(max_queues), tasks(queues) {}
+
+    void purge_nodes(std::chrono::seconds age, timestamp now);
+
+    detail::memory_queues queues;
+    detail::memory_tasks tasks;
+    std::map<std::string, node_record> nodes;  // expires_at is min() once the lease has ended
+    std::map<std::string, timestamp> gone_since;
+    std::map<std::string, schedule_record> schedules;
+    std::vector<std::string> changed_queues;  // by the current operation
+};
 
 memory_store::memory_store(clock::duration latency, std::size_t max_queues)
     : tables_(std::make_unique<tables>(max_queues)), latency_(latency) {}
@@ -17,22 +74,8 @@ void memory_store::on_call(std::function<store_fault(store_call)> decide) {
     decide_ = std::move(decide);
 }
 
-void memory_store::observe(store_observer* by) noexcept {
-    observer_ = by;
-}
-
-void memory_store::tell() {
-    const std::vector<task_event> events = tables_->take_events();
-    const std::vector<std::string> queues = tables_->take_changed_queues();
-    if (observer_ == nullptr) {
-        return;
-    }
-    if (!events.empty()) {
-        observer_->changed(events);
-    }
-    for (const std::string& each : queues) {
-        observer_->queue_changed(each);
-    }
+void memory_store::observe(store_observer* observer) noexcept {
+    observer_ = observer;
 }
 
 template <class Change>
@@ -57,132 +100,413 @@ task<std::invoke_result_t<Change&, memory_store::tables&>> memory_store::perform
     };
     if constexpr (std::is_void_v<std::invoke_result_t<Change&, tables&>>) {
         change(*tables_);
-        tell();
+        notify_observer();
         co_await answer_late(fault);
     } else {
         auto answer = change(*tables_);
-        tell();
+        notify_observer();
         co_await answer_late(fault);
         co_return answer;
     }
 }
 
-task<std::vector<submit_result>> memory_store::submit(std::vector<new_task> fresh, timestamp now) {
-    return perform(store_call::submit,
-                   [fresh = std::move(fresh), now](tables& in) { return in.submit(fresh, now); });
+void memory_store::notify_observer() {
+    const std::vector<task_event> events = tables_->tasks.take_events();
+    const std::vector<std::string> queues = std::exchange(tables_->changed_queues, {});
+    if (observer_ == nullptr) {
+        return;
+    }
+    if (!events.empty()) {
+        observer_->changed(events);
+    }
+    for (const std::string& each : queues) {
+        observer_->queue_changed(each);
+    }
 }
 
-task<claimed> memory_store::claim(claim_request asked) {
-    return perform(store_call::claim, [node = std::string(asked.node), asked](tables& in) {
-        return in.claim(node, asked.now, asked.limit);
+// ---- submitting
+// ----------------------------------------------------------------------------------------
+
+task<std::vector<submit_result>> memory_store::submit(std::vector<new_task> batch, timestamp now) {
+    return perform(store_call::submit, [batch = std::move(batch), now](tables& in) {
+        std::vector<submit_result> results;
+        results.reserve(batch.size());
+        for (const new_task& each : batch) {
+            results.push_back(in.tasks.add(each, now));
+        }
+        return results;
+    });
+}
+
+// ---- running
+// -------------------------------------------------------------------------------------------
+
+task<claimed> memory_store::claim(claim_request request) {
+    return perform(store_call::claim, [node = std::string(request.node), now = request.now,
+                                       limit = request.limit](tables& in) {
+        claimed result;
+        const auto lease = in.nodes.find(node);
+        if (lease == in.nodes.end() || lease->second.expires_at <= now) {
+            return result;
+        }
+        in.queues.wake(now);
+        while (result.tasks.size() < limit) {
+            detail::memory_task* const next = in.queues.next(now);
+            if (next == nullptr) {
+                break;
+            }
+            in.tasks.change(*next, now, {}, [&](task_record& record) {
+                record.state = task_state::running;
+                ++record.run;
+                record.node = node;
+                record.started_at = now;
+                record.progress = 0;
+                record.message.clear();
+                record.held_by.clear();
+            });
+            in.queues.started(next->record, now);
+            result.tasks.push_back(next->record);
+        }
+        result.next_at = in.queues.next_at(now);
+        return result;
     });
 }
 
 task<std::vector<run_key>> memory_store::running_on(std::string_view node) {
-    return perform(store_call::running_on,
-                   [node = std::string(node)](tables& in) { return in.running_on(node); });
+    return perform(store_call::running_on, [node = std::string(node)](tables& in) {
+        std::vector<run_key> found;
+        for (const auto& [id, each] : in.tasks.all()) {
+            if (each.record.state == task_state::running && each.record.node == node) {
+                found.push_back({id, each.record.run});
+            }
+        }
+        return found;
+    });
 }
 
 task<std::vector<bool>> memory_store::settle(std::string_view node, std::vector<settlement> ended,
                                              timestamp now) {
-    return perform(store_call::settle, [node = std::string(node), ended = std::move(ended),
-                                        now](tables& in) { return in.settle(node, ended, now); });
+    return perform(store_call::settle,
+                   [node = std::string(node), ended = std::move(ended), now](tables& in) {
+                       std::vector<bool> written;
+                       written.reserve(ended.size());
+                       for (const settlement& each : ended) {
+                           detail::memory_task* const found = in.tasks.find_running(node, each.key);
+                           written.push_back(found != nullptr);
+                           if (found != nullptr) {
+                               settle_task(in.tasks, *found, each, now);
+                           }
+                       }
+                       return written;
+                   });
 }
 
 task<> memory_store::note_progress(std::string_view node, std::vector<progress_note> notes,
                                    timestamp now) {
-    return perform(store_call::note_progress,
-                   [node = std::string(node), notes = std::move(notes), now](tables& in) {
-                       in.note_progress(node, notes, now);
-                   });
+    return perform(store_call::note_progress, [node = std::string(node), notes = std::move(notes),
+                                               now](tables& in) {
+        for (const progress_note& each : notes) {
+            if (detail::memory_task* const found = in.tasks.find_running(node, each.key)) {
+                found->record.progress = each.progress;
+                found->record.message = each.message;
+                in.tasks.add_event(*found, now, each.message);
+            }
+        }
+    });
 }
 
+// ---- nodes
+// ---------------------------------------------------------------------------------------------
+
+// A node whose lease has ended stays known, so that it cannot come back under the same name: its
+// tasks belong to others.
 task<heartbeat_answer> memory_store::heartbeat(node_record node, timestamp now) {
-    return perform(store_call::heartbeat,
-                   [node = std::move(node), now](tables& in) { return in.heartbeat(node, now); });
+    return perform(store_call::heartbeat, [node = std::move(node), now](tables& in) {
+        heartbeat_answer answer;
+        const auto [found, is_new] = in.nodes.try_emplace(node.id, node);
+        const node_record& known = found->second;
+        const bool is_same =
+            known.host == node.host && known.pid == node.pid && known.started_at == node.started_at;
+        answer.is_alive = is_new || (is_same && known.expires_at > now);
+        if (!answer.is_alive) {
+            return answer;
+        }
+        found->second.expires_at = node.expires_at;
+        for (const auto& [id, each] : in.tasks.all()) {
+            const task_record& record = each.record;
+            if (record.state == task_state::running && record.is_cancelling &&
+                record.node == node.id) {
+                answer.cancelling.push_back({id, record.run});
+            }
+        }
+        return answer;
+    });
 }
 
 task<std::vector<node_record>> memory_store::nodes() {
-    return perform(store_call::nodes, [](tables& in) { return in.nodes(); });
+    return perform(store_call::nodes, [](tables& in) {
+        std::vector<node_record> all;
+        for (const auto& [id, each] : in.nodes) {
+            if (each.expires_at != timestamp::min()) {
+                all.push_back(each);
+            }
+        }
+        return all;
+    });
 }
 
 task<> memory_store::retire(std::string_view node) {
-    return perform(store_call::retire, [node = std::string(node)](tables& in) { in.retire(node); });
+    return perform(store_call::retire, [node = std::string(node)](tables& in) {
+        const auto found = in.nodes.find(node);
+        if (found != in.nodes.end()) {
+            found->second.expires_at = timestamp::min();
+        }
+    });
 }
 
 task<rescue_result> memory_store::rescue(timestamp now, std::uint32_t max_crashes) {
-    return perform(store_call::rescue,
-                   [now, max_crashes](tables& in) { return in.rescue(now, max_crashes); });
+    return perform(store_call::rescue, [now, max_crashes](tables& in) {
+        rescue_result result;
+        for (auto& [id, each] : in.tasks.all()) {
+            const task_record& record = each.record;
+            const auto node = in.nodes.find(record.node);
+            if (record.state != task_state::running ||
+                (node != in.nodes.end() && node->second.expires_at > now)) {
+                continue;
+            }
+            in.tasks.add_attempt(each, attempt_end::crashed, detail::crash_error, now);
+            in.tasks.change(each, now, detail::crash_error, [&](task_record& crashed) {
+                ++crashed.crashes;
+                if (crashed.is_cancelling) {
+                    in.tasks.set_state(crashed, task_state::cancelled, now);
+                    ++result.cancelled;
+                } else if (crashed.crashes >= max_crashes) {
+                    crashed.error = detail::crash_limit_error(crashed.crashes);
+                    in.tasks.set_state(crashed, task_state::failed, now);
+                    ++result.failed;
+                } else {
+                    crashed.due_at = now;
+                    in.tasks.set_state(crashed, task_state::pending, now);
+                    ++result.returned;
+                }
+            });
+        }
+        for (auto& [id, node] : in.nodes) {
+            if (node.expires_at <= now) {
+                node.expires_at = timestamp::min();
+            }
+        }
+        return result;
+    });
 }
 
+// ---- requests of clients
+// --------------------------------------------------------------------------------
+
 task<std::optional<task_detail>> memory_store::find(task_id id) {
-    return perform(store_call::find, [id](tables& in) { return in.find(id); });
+    return perform(store_call::find, [id](tables& in) {
+        std::optional<task_detail> result;
+        if (const detail::memory_task* const found = in.tasks.find(id)) {
+            result.emplace();
+            result->task = found->record;
+            result->attempts = found->attempts;
+        }
+        return result;
+    });
 }
 
 task<std::vector<task_record>> memory_store::list(task_filter filter, timestamp now) {
-    return perform(store_call::list,
-                   [filter = std::move(filter), now](tables& in) { return in.list(filter, now); });
+    return perform(store_call::list, [filter = std::move(filter), now](tables& in) {
+        return in.tasks.list(filter, now);
+    });
 }
 
 task<std::vector<hold>> memory_store::why(task_id id, timestamp now) {
-    return perform(store_call::why, [id, now](tables& in) { return in.why(id, now); });
+    return perform(store_call::why, [id, now](tables& in) {
+        std::vector<hold> holds;
+        detail::memory_task* const found = in.tasks.find(id);
+        if (found == nullptr) {
+            return holds;
+        }
+        const task_record& record = found->record;
+        if (record.state != task_state::pending) {
+            holds.push_back(make_hold(record.state == task_state::running
+                                          ? hold::reason::running
+                                          : hold::reason::finished));
+            return holds;
+        }
+        holds = in.queues.holds(record, now);
+        if (record.due_at > now) {
+            holds.insert(holds.begin(), make_hold(record.held_by.empty() ? hold::reason::not_due
+                                                                         : hold::reason::postponed,
+                                                  record.due_at, record.held_by));
+        }
+        if (holds.empty()) {
+            holds.push_back(make_hold(hold::reason::its_turn));
+        }
+        return holds;
+    });
 }
 
 task<change_result> memory_store::cancel(task_id id, timestamp now) {
-    return perform(store_call::cancel, [id, now](tables& in) { return in.cancel(id, now); });
+    return perform(store_call::cancel, [id, now](tables& in) {
+        detail::memory_task* const found = in.tasks.find(id);
+        if (found == nullptr) {
+            return change_result::not_found;
+        }
+        if (is_final(found->record.state) || found->record.is_cancelling) {
+            return change_result::no_change;
+        }
+        if (found->record.state == task_state::running) {
+            found->record.is_cancelling = true;
+            in.tasks.add_event(*found, now);
+            return change_result::requested;
+        }
+        in.tasks.change(*found, now, {}, [now](task_record& record) {
+            detail::memory_tasks::set_state(record, task_state::cancelled, now);
+        });
+        return change_result::done;
+    });
 }
 
 task<change_result> memory_store::retry(task_id id, timestamp now) {
-    return perform(store_call::retry, [id, now](tables& in) { return in.retry(id, now); });
+    return perform(store_call::retry, [id, now](tables& in) {
+        detail::memory_task* const found = in.tasks.find(id);
+        if (found == nullptr) {
+            return change_result::not_found;
+        }
+        const task_record& record = found->record;
+        const bool can_retry = record.state == task_state::failed ||
+                               record.state == task_state::cancelled ||
+                               (record.state == task_state::pending && record.due_at > now);
+        if (!can_retry) {
+            return change_result::no_change;
+        }
+        in.tasks.run_again(*found, now);
+        return change_result::done;
+    });
 }
 
 task<std::size_t> memory_store::redrive(task_filter filter, timestamp now) {
     return perform(store_call::redrive, [filter = std::move(filter), now](tables& in) {
-        return in.redrive(filter, now);
+        if (filter.state.value_or(task_state::failed) != task_state::failed) {
+            return std::size_t{0};
+        }
+        task_filter failed = filter;
+        failed.state = task_state::failed;
+        failed.limit = in.tasks.all().size();
+        std::vector<task_record> found = in.tasks.list(failed, now);
+        std::ranges::sort(found, {}, [](const task_record& each) {
+            return std::pair(each.finished_at, each.id);
+        });
+        found.resize(std::min(found.size(), filter.limit));
+        for (const task_record& each : found) {
+            in.tasks.run_again(*in.tasks.find(each.id), now);
+        }
+        return found.size();
     });
 }
 
+// ---- queues and schedules
+// ------------------------------------------------------------------------------
+
 task<std::vector<queue_record>> memory_store::queues() {
-    return perform(store_call::queues, [](tables& in) { return in.queues(); });
+    return perform(store_call::queues, [](tables& in) { return in.queues.records(); });
 }
 
 task<> memory_store::pause(std::string_view queue, bool is_paused) {
     return perform(store_call::pause, [queue = std::string(queue), is_paused](tables& in) {
-        in.pause(queue, is_paused);
+        in.queues.checked_record(queue).is_paused = is_paused;
+        in.changed_queues.push_back(queue);
     });
 }
 
 task<> memory_store::limit(std::string_view queue, queue_limits limits) {
-    return perform(store_call::limit,
-                   [queue = std::string(queue), limits](tables& in) { in.limit(queue, limits); });
+    return perform(store_call::limit, [queue = std::string(queue), limits](tables& in) {
+        in.queues.checked_record(queue).limits = limits;
+        in.changed_queues.push_back(queue);
+    });
 }
 
-task<> memory_store::put_schedule(schedule asked, timestamp next_slot) {
-    return perform(store_call::put_schedule, [asked = std::move(asked), next_slot](tables& in) {
-        in.put_schedule(asked, next_slot);
+task<> memory_store::put_schedule(schedule plan, timestamp next_slot) {
+    return perform(store_call::put_schedule, [plan = std::move(plan), next_slot](tables& in) {
+        const auto [found, is_new] = in.schedules.try_emplace(plan.name);
+        schedule_record& record = found->second;
+        if (is_new || record.is_paused || record.cron != plan.cron || record.zone != plan.zone) {
+            record.next_slot = next_slot;
+        }
+        static_cast<schedule&>(record) = plan;
     });
 }
 
 task<bool> memory_store::remove_schedule(std::string_view name) {
-    return perform(store_call::remove_schedule,
-                   [name = std::string(name)](tables& in) { return in.remove_schedule(name); });
+    return perform(store_call::remove_schedule, [name = std::string(name)](tables& in) {
+        return in.schedules.erase(name) != 0;
+    });
 }
 
 task<std::vector<schedule_record>> memory_store::schedules() {
-    return perform(store_call::schedules, [](tables& in) { return in.schedules(); });
+    return perform(store_call::schedules, [](tables& in) {
+        std::vector<schedule_record> all;
+        for (const auto& [name, each] : in.schedules) {
+            all.push_back(each);
+        }
+        return all;
+    });
 }
 
 task<std::optional<submit_result>> memory_store::fire(std::string_view name, timestamp slot,
                                                       timestamp next_slot,
-                                                      std::optional<new_task> fresh,
-                                                      timestamp now) {
-    return perform(store_call::fire,
-                   [name = std::string(name), slot, next_slot, fresh = std::move(fresh),
-                    now](tables& in) { return in.fire(name, slot, next_slot, fresh, now); });
+                                                      std::optional<new_task> task, timestamp now) {
+    return perform(store_call::fire, [name = std::string(name), slot, next_slot,
+                                      task = std::move(task), now](tables& in) {
+        std::optional<submit_result> result;
+        const auto found = in.schedules.find(name);
+        if (found == in.schedules.end() || found->second.is_paused ||
+            found->second.next_slot != slot) {
+            return result;
+        }
+        result.emplace();
+        if (task.has_value()) {
+            result = in.tasks.add(*task, now);
+            if (result->what == submit_result::verdict::queue_full ||
+                result->what == submit_result::verdict::too_many_queues) {
+                return result;  // the schedule stays at its slot
+            }
+            found->second.last_slot = task->run_at.value_or(slot);
+            found->second.last_task = result->id;
+        }
+        found->second.next_slot = next_slot;
+        return result;
+    });
 }
 
+// ---- maintenance
+// ---------------------------------------------------------------------------------------
+
 task<std::size_t> memory_store::purge(retention kept, timestamp now) {
-    return perform(store_call::purge, [kept, now](tables& in) { return in.purge(kept, now); });
+    return perform(store_call::purge, [kept, now](tables& in) {
+        const std::size_t removed = in.tasks.purge(kept, now, purge_batch);
+        in.queues.purge(now - kept.queues, now);
+        in.purge_nodes(std::max({min_node_retention, kept.completed, kept.failed, kept.cancelled}),
+                       now);
+        return removed;
+    });
+}
+
+void memory_store::tables::purge_nodes(std::chrono::seconds age, timestamp now) {
+    std::set<std::string> busy;
+    for (const auto& [id, each] : tasks.all()) {
+        if (each.record.state == task_state::running) {
+            busy.insert(each.record.node);
+        }
+    }
+    std::erase_if(nodes, [&](const auto& each) {
+        const bool is_gone =
+            each.second.expires_at == timestamp::min() && !busy.contains(each.first);
+        return is_gone && gone_since.try_emplace(each.first, now).first->second <= now - age;
+    });
+    std::erase_if(gone_since, [&](const auto& each) { return !nodes.contains(each.first); });
 }
 
 task<> memory_store::probe() {

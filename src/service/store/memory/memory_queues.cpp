@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Turns go to the queue whose last turn is the oldest, and within the queue to the flow whose last
+// turn is the oldest. Each start is decided on its own, so that limits are checked one by one.
+
+#include "service/store/memory/memory_queues.hpp"
+
+#include "service/store/store_texts.hpp"
+
+#include <algorithm>
+
+namespace weir::service::detail {
+
+namespace {
+
+std::size_t index_of(task_state state) noexcept {
+    return static_cast<std::size_t>(state);
+}
+
+bool is_full(std::uint64_t running, std::uint32_t limit) noexcept {
+    return limit != 0 && running >= limit;
+}
+
+}  // namespace
+
+// ---- queues and flows
+// ----------------------------------------------------------------------------------
+
+memory_queues::queue& memory_queues::queue_of(const std::string& name) {
+    queue& found = queues_[name];
+    found.record.name = name;
+    return found;
+}
+
+// A new flow is last in turn: a key that comes and goes must not be first each time.
+memory_queues::flow& memory_queues::flow_of(queue& in, const std::string& key) {
+    const auto [found, is_new] = in.flows.try_emplace(key);
+    if (is_new) {
+        found->second.last_turn = in.last_turn;
+        found->second.number = ++in.flows_made;
+    }
+    return found->second;
+}
+
+bool memory_queues::has_room_for(const std::string& name) const {
+    return queues_.size() < max_queues_ || queues_.contains(name);
+}
+
+queue_record& memory_queues::checked_record(const std::string& name) {
+    if (!has_room_for(name)) {
+        throw_too_many_queues(name, max_queues_);
+    }
+    return record(name);
+}
+
+std::vector<queue_record> memory_queues::records() const {
+    std::vector<queue_record> all;
+    all.reserve(queues_.size());
+    for (const auto& [name, each] : queues_) {
+        all.push_back(each.record);
+    }
+    return all;
+}
+
+// ---- tasks
+// ---------------------------------------------------------------------------------------------
+
+void memory_queues::insert(memory_task& task, timestamp now) {
+    const task_record& record = task.record;
+    queue& in = queue_of(record.queue);
+    ++in.record.counts[index_of(record.state)];
+    in.used_at = now;
+    flow& of = flow_of(in, record.flow_key);
+    ++of.tasks;
+    task.is_due = record.state == task_state::pending && record.due_at <= now;
+    if (record.state == task_state::running) {
+        ++of.running;
+    } else if (task.is_due) {
+        of.due.emplace(turn{record.priority, record.id}, &task);
+        ++in.record.due;
+    } else if (record.state == task_state::pending) {
+        in.later.emplace(std::pair(record.due_at, record.id), &task);
+    }
+}
+
+void memory_queues::remove(memory_task& task) {
+    const task_record& record = task.record;
+    queue& in = queue_of(record.queue);
+    --in.record.counts[index_of(record.state)];
+    flow& of = flow_of(in, record.flow_key);
+    --of.tasks;
+    if (record.state == task_state::running) {
+        --of.running;
+    } else if (record.state == task_state::pending && task.is_due) {
+        of.due.erase(turn{record.priority, record.id});
+        --in.record.due;
+    } else if (record.state == task_state::pending) {
+        in.later.erase(std::pair(record.due_at, record.id));
+    }
+}
+
+void memory_queues::wake(timestamp now) {
+    for (auto& [name, in] : queues_) {
+        while (!in.later.empty() && in.later.begin()->first.first <= now) {
+            memory_task& due = *in.later.begin()->second;
+            remove(due);
+            insert(due, now);
+        }
+    }
+}
+
+// ---- turns
+// ---------------------------------------------------------------------------------------------
+
+rate_bucket memory_queues::bucket(const queue& in) noexcept {
+    return {in.record.limits.rate, in.record.limits.burst, in.full_at};
+}
+
+rate_bucket memory_queues::bucket(const queue& in, const flow& of) noexcept {
+    return {in.record.limits.key_rate, in.record.limits.key_burst, of.full_at};
+}
+
+// As far as its pause and max_running decide.
+bool memory_queues::may_start(const queue& in) noexcept {
+    return !in.record.is_paused &&
+           !is_full(in.record.count(task_state::running), in.record.limits.max_running);
+}
+
+bool memory_queues::may_start(const queue& in, const flow& of) noexcept {
+    return !is_full(of.running, in.record.limits.key_max_running);
+}
+
+memory_task* memory_queues::next(timestamp now) {
+    const queue* from = nullptr;
+    memory_task* found = nullptr;
+    for (auto& [name, in] : queues_) {
+        if (!may_start(in) || bucket(in).available(now) == 0 ||
+            (from != nullptr && from->last_turn <= in.last_turn)) {
+            continue;
+        }
+        const flow* first = nullptr;
+        for (auto& [key, of] : in.flows) {
+            if (!of.due.empty() && may_start(in, of) && bucket(in, of).available(now) > 0 &&
+                (first == nullptr ||
+                 std::pair(of.last_turn, of.number) < std::pair(first->last_turn, first->number))) {
+                first = &of;
+            }
+        }
+        if (first != nullptr) {
+            from = &in;
+            found = first->due.begin()->second;
+        }
+    }
+    return found;
+}
+
+void memory_queues::started(const task_record& task, timestamp now) {
+    queue& in = queue_of(task.queue);
+    flow& of = flow_of(in, task.flow_key);
+    in.last_turn = of.last_turn = ++turns_;
+    rate_bucket queue_rate = bucket(in);
+    queue_rate.take(now, 1);
+    in.full_at = queue_rate.full_at();
+    rate_bucket key_rate = bucket(in, of);
+    key_rate.take(now, 1);
+    of.full_at = key_rate.full_at();
+}
+
+std::optional<timestamp> memory_queues::next_at(timestamp now) {
+    std::optional<timestamp> earliest;
+    const auto consider = [&](const queue& in, const flow& of, timestamp due_at) {
+        const timestamp at = std::max({due_at, bucket(in).next(now), bucket(in, of).next(now)});
+        earliest = std::min(earliest.value_or(timestamp::max()), at);
+    };
+    for (auto& [name, in] : queues_) {
+        if (!may_start(in)) {
+            continue;
+        }
+        for (const auto& [key, of] : in.flows) {
+            if (!of.due.empty() && may_start(in, of)) {
+                consider(in, of, now);
+            }
+        }
+        for (const auto& [due_at, task] : in.later) {
+            const flow& of = flow_of(in, task->record.flow_key);
+            if (may_start(in, of)) {
+                consider(in, of, std::max(due_at.first, now));
+            }
+        }
+    }
+    return earliest;
+}
+
+std::vector<hold> memory_queues::holds(const task_record& task, timestamp now) {
+    std::vector<hold> all;
+    const auto add = [&](hold::reason why, std::optional<timestamp> until = {}) {
+        hold& added = all.emplace_back();
+        added.why = why;
+        added.until = until;
+    };
+    queue& in = queue_of(task.queue);
+    const flow& of = flow_of(in, task.flow_key);
+    if (in.record.is_paused) {
+        add(hold::reason::paused);
+    }
+    if (is_full(in.record.count(task_state::running), in.record.limits.max_running)) {
+        add(hold::reason::queue_full);
+    }
+    if (bucket(in).available(now) == 0) {
+        add(hold::reason::queue_rate, bucket(in).next(now));
+    }
+    if (!may_start(in, of)) {
+        add(hold::reason::key_full);
+    }
+    if (bucket(in, of).available(now) == 0) {
+        add(hold::reason::key_rate, bucket(in, of).next(now));
+    }
+    return all;
+}
+
+void memory_queues::purge(timestamp unused_since, timestamp now) {
+    const std::int64_t nanoseconds = now.time_since_epoch().count() * 1000;
+    for (auto& [name, in] : queues_) {
+        std::erase_if(in.flows, [&](const auto& each) {
+            return each.second.tasks == 0 && each.second.full_at <= nanoseconds;
+        });
+    }
+    std::erase_if(queues_, [&](const auto& each) {
+        const queue& in = each.second;
+        return in.flows.empty() && in.used_at <= unused_since && !in.record.is_paused &&
+               in.record.limits == queue_limits() && in.record.counts == queue_record().counts;
+    });
+}
+
+}  // namespace weir::service::detail

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Tasks by id. A record is changed while it is out of the lines and counts of its queue, so that
+// they always agree with it.
+
+#include "service/store/memory/memory_tasks.hpp"
+
+#include <algorithm>
+
+namespace weir::service::detail {
+
+namespace {
+
+constexpr std::size_t kept_attempts = 20;
+
+bool matches(const task_filter& filter, const task_record& task, timestamp now) {
+    const auto fits = [](const std::string& wanted, const std::string& value) {
+        return wanted.empty() || wanted == value;
+    };
+    return (!filter.state || task.state == *filter.state) &&
+           (!filter.view || view_of(task, now) == *filter.view) && fits(filter.queue, task.queue) &&
+           fits(filter.kind, task.kind) && fits(filter.flow_key, task.flow_key) &&
+           (filter.tag.empty() || std::ranges::find(task.tags, filter.tag) != task.tags.end()) &&
+           (!filter.created_from || task.created_at >= *filter.created_from) &&
+           (!filter.created_to || task.created_at < *filter.created_to) &&
+           (!filter.before || task.id < filter.before);
+}
+
+}  // namespace
+
+submit_result memory_tasks::add(const new_task& task, timestamp now) {
+    if (!task.idempotency_key.empty()) {
+        const auto known = idempotency_keys_.find(task.idempotency_key);
+        if (known != idempotency_keys_.end()) {
+            const task_record& first = tasks_.at(known->second).record;
+            const bool is_same = first.kind == task.kind && first.queue == task.queue &&
+                                 first.payload == task.payload;
+            return {is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict,
+                    first.id};
+        }
+    }
+    if (!queues_.has_room_for(task.queue)) {
+        return {submit_result::verdict::too_many_queues, {}};
+    }
+    const queue_record& queue = queues_.record(task.queue);
+    if (queue.limits.max_pending != 0 &&
+        queue.count(task_state::pending) >= queue.limits.max_pending) {
+        return {submit_result::verdict::queue_full, {}};
+    }
+    last_id_ = next_id(
+        last_id_, std::chrono::floor<std::chrono::milliseconds>(now).time_since_epoch().count());
+    memory_task& made = tasks_[last_id_];
+    static_cast<new_task&>(made.record) = task;
+    made.record.id = last_id_;
+    made.record.created_at = now;
+    made.record.due_at = task.run_at.value_or(now);
+    if (!task.idempotency_key.empty()) {
+        idempotency_keys_[task.idempotency_key] = last_id_;
+    }
+    queues_.insert(made, now);
+    add_event(made, now);
+    return {submit_result::verdict::made, last_id_};
+}
+
+memory_task* memory_tasks::find(task_id id) {
+    const auto found = tasks_.find(id);
+    return found == tasks_.end() ? nullptr : &found->second;
+}
+
+memory_task* memory_tasks::find_running(std::string_view node, const run_key& key) {
+    memory_task* const found = find(key.id);
+    return found != nullptr && found->record.state == task_state::running &&
+                   found->record.run == key.run && found->record.node == node
+               ? found
+               : nullptr;
+}
+
+std::vector<task_record> memory_tasks::list(const task_filter& filter, timestamp now) const {
+    std::vector<task_record> found;
+    for (auto each = tasks_.rbegin(); each != tasks_.rend() && found.size() < filter.limit;
+         ++each) {
+        if (matches(filter, each->second.record, now)) {
+            task_record& added = found.emplace_back(each->second.record);
+            if (filter.is_brief) {
+                added.payload = "null";
+                added.result.clear();
+            }
+        }
+    }
+    return found;
+}
+
+void memory_tasks::set_state(task_record& task, task_state state, timestamp now) noexcept {
+    task.state = state;
+    task.is_cancelling = false;
+    if (is_final(state)) {
+        task.finished_at = now;
+    }
+}
+
+void memory_tasks::run_again(memory_task& task, timestamp now) {
+    change(task, now, {}, [now](task_record& record) {
+        if (record.state != task_state::pending) {
+            record.failures = 0;
+            record.crashes = 0;
+            record.finished_at.reset();
+            record.progress = 0;
+            record.message.clear();
+        }
+        record.held_by.clear();
+        record.due_at = now;
+        record.state = task_state::pending;
+    });
+}
+
+void memory_tasks::add_attempt(memory_task& task, attempt_end end, std::string_view error,
+                               timestamp now) {
+    attempt_record& attempt = task.attempts.emplace_back();
+    attempt.run = task.record.run;
+    attempt.end = end;
+    attempt.started_at = task.record.started_at.value_or(now);
+    attempt.ended_at = now;
+    attempt.error = error;
+    attempt.node = task.record.node;
+    if (task.attempts.size() > kept_attempts) {
+        task.attempts.erase(task.attempts.begin());
+    }
+}
+
+std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_t limit) {
+    std::size_t removed = 0;
+    for (auto each = tasks_.begin(); each != tasks_.end() && removed < limit;) {
+        const task_record& record = each->second.record;
+        const std::chrono::seconds age = record.state == task_state::completed ? kept.completed
+                                         : record.state == task_state::failed  ? kept.failed
+                                                                               : kept.cancelled;
+        if (!is_final(record.state) || now - age < record.finished_at.value_or(now)) {
+            ++each;
+            continue;
+        }
+        queues_.remove(each->second);
+        queues_.mark_used(record.queue, now);
+        idempotency_keys_.erase(record.idempotency_key);
+        each = tasks_.erase(each);
+        ++removed;
+    }
+    return removed;
+}
+
+void memory_tasks::add_event(const memory_task& task, timestamp now, std::string_view message) {
+    const task_record& record = task.record;
+    task_event& event = events_.emplace_back();
+    event.id = record.id;
+    event.kind = record.kind;
+    event.queue = record.queue;
+    event.view = view_of(record, now);
+    event.run = record.run;
+    event.failures = record.failures;
+    event.progress = record.progress;
+    event.message = message;
+    event.at = now;
+    event.due_at = record.due_at;
+    event.started_at = record.started_at.value_or(timestamp{});
+}
+
+}  // namespace weir::service::detail

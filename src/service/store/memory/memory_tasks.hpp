@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The tasks of a memory_store, and the events that their changes make.
+#pragma once
+
+#include "service/store/memory/memory_queues.hpp"
+
+#include <weir/service/store.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::service::detail {
+
+class memory_tasks {
+public:
+    explicit memory_tasks(memory_queues& queues) noexcept : queues_(queues) {}
+    memory_tasks(const memory_tasks&) = delete;
+    memory_tasks& operator=(const memory_tasks&) = delete;
+
+    submit_result add(const new_task& task, timestamp now);
+
+    // Null: unknown.
+    memory_task* find(task_id id);
+    // Null unless this run of the task is running on this node.
+    memory_task* find_running(std::string_view node, const run_key& key);
+    // The newest first.
+    std::vector<task_record> list(const task_filter& filter, timestamp now) const;
+    std::map<task_id, memory_task>& all() noexcept { return tasks_; }
+
+    // Calls edit(record) and brings the queues up to date.
+    template <class Edit>
+    void change(memory_task& task, timestamp now, std::string_view message, Edit edit) {
+        queues_.remove(task);
+        edit(task.record);
+        queues_.insert(task, now);
+        add_event(task, now, message);
+    }
+    static void set_state(task_record& task, task_state state, timestamp now) noexcept;
+    // The task runs again at once, with all its attempts unless it is pending.
+    void run_again(memory_task& task, timestamp now);
+    // Adds the end of the current run to the history.
+    static void add_attempt(memory_task& task, attempt_end end, std::string_view error,
+                            timestamp now);
+    std::size_t purge(const retention& kept, timestamp now, std::size_t limit);
+
+    void add_event(const memory_task& task, timestamp now, std::string_view message = {});
+    std::vector<task_event> take_events() noexcept { return std::exchange(events_, {}); }
+
+private:
+    memory_queues& queues_;
+    std::map<task_id, memory_task> tasks_;
+    std::map<std::string, task_id> idempotency_keys_;
+    task_id last_id_;
+    std::vector<task_event> events_;
+};
+
+}  // namespace weir::service::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Exceptions have messages of any length and encoding, so they are copied character by character.
+
+#include "service/store/store_texts.hpp"
+
+#include "base/utf8.hpp"
+
+#include <weir/service/store.hpp>
+
+namespace weir::service::detail {
+
+std::string storable_text(std::string_view text, std::size_t max_bytes) {
+    constexpr std::string_view replacement = "\xef\xbf\xbd";
+    constexpr std::string_view dots = "...";
+    std::string kept;
+    std::size_t size_before_dots = 0;  // the longest prefix that leaves room for the dots
+    while (!text.empty()) {
+        const std::size_t size = base::utf8_character_size(text);
+        const bool is_valid = size != 0 && text.front() != '\0';
+        const std::string_view next = is_valid ? text.substr(0, size) : replacement;
+        if (kept.size() + next.size() > max_bytes) {
+            kept.resize(size_before_dots);
+            kept += dots;
+            break;
+        }
+        kept += next;
+        if (kept.size() + dots.size() <= max_bytes) {
+            size_before_dots = kept.size();
+        }
+        text.remove_prefix(is_valid ? size : 1);
+    }
+    return kept;
+}
+
+std::string crash_limit_error(std::uint32_t crashes) {
+    const char* const ending = crashes == 1   ? "st"
+                               : crashes == 2 ? "nd"
+                               : crashes == 3 ? "rd"
+                                              : "th";
+    return std::string(crash_error) + ", for the " + std::to_string(crashes) + ending + " time";
+}
+
+void throw_too_many_queues(std::string_view queue, std::size_t max_queues) {
+    throw too_many_queues("the queue '" + std::string(queue) + "' would be one more than the " +
+                          std::to_string(max_queues) + " that max_queues allows");
+}
+
+}  // namespace weir::service::detail

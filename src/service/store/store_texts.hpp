@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Texts that all stores share: how messages of handlers are kept, and errors that stores report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir::service::detail {
+
+constexpr std::size_t max_error_bytes = 4000;
+constexpr std::size_t max_message_bytes = 1000;
+
+// The text as valid UTF-8 without NUL, in at most so many bytes: a longer text ends with '...', and
+// invalid bytes become U+FFFD.
+std::string storable_text(std::string_view text, std::size_t max_bytes);
+
+// The error of a run whose process has ended, and of a task that has failed after so many of those.
+constexpr std::string_view crash_error = "the process that ran the task has ended";
+std::string crash_limit_error(std::uint32_t crashes);
+
+[[noreturn]] void throw_too_many_queues(std::string_view queue, std::size_t max_queues);
+
+}  // namespace weir::service::detail
