@@ -14,7 +14,7 @@ weir::task<weir::clock::duration> time_left() {
                                                          : deadline - weir::now();
 }
 
-WEIR_TEST(CurrentDeadline, IsTheEarliestOfThoseAround) {
+WEIR_TEST(Scope, IsTheEarliestOfThoseAround) {
     const auto none = co_await time_left();
     EXPECT_EQ(none, weir::clock::duration::max());
     const auto inner = co_await weir::timeout(5s, weir::timeout(3s, time_left()));
@@ -25,7 +25,7 @@ WEIR_TEST(CurrentDeadline, IsTheEarliestOfThoseAround) {
     EXPECT_EQ(after, weir::clock::duration::max());
 }
 
-WEIR_TEST(CurrentDeadline, AScopeThatWasRescheduled) {
+WEIR_TEST(Scope, AScopeThatWasRescheduled) {
     weir::cancel_scope scope(10s);
     auto body = [&]() -> weir::task<> {
         scope.reschedule_after(4s);
@@ -38,14 +38,14 @@ WEIR_TEST(CurrentDeadline, AScopeThatWasRescheduled) {
     co_await scope.run(body());
 }
 
-WEIR_TEST(CurrentDeadline, EndsAtAShield) {
+WEIR_TEST(Scope, EndsAtAShield) {
     const auto shielded = co_await weir::timeout(5s, weir::shield(time_left()));
     EXPECT_EQ(shielded, weir::clock::duration::max());
     const auto inside = co_await weir::shield(weir::timeout(5s, time_left()));
     EXPECT_EQ(inside, 5s);
 }
 
-WEIR_TEST(CurrentDeadline, IsInheritedByChildrenOfGroupsAndGathers) {
+WEIR_TEST(Scope, IsInheritedByChildrenOfGroupsAndGathers) {
     auto in_group = []() -> weir::task<> {
         auto body = [](weir::task_group& group) -> weir::task<> {
             auto child = group.spawn(time_left());
@@ -63,7 +63,7 @@ WEIR_TEST(CurrentDeadline, IsInheritedByChildrenOfGroupsAndGathers) {
     co_await weir::timeout(5s, in_group());
 }
 
-WEIR_TEST(CurrentDeadline, IsNotInheritedByFreeTasks) {
+WEIR_TEST(Scope, IsNotInheritedByFreeTasks) {
     auto body = []() -> weir::task<weir::clock::duration> {
         auto free = weir::spawn(time_left());
         co_return co_await free;
@@ -72,7 +72,7 @@ WEIR_TEST(CurrentDeadline, IsNotInheritedByFreeTasks) {
     EXPECT_EQ(left, weir::clock::duration::max());
 }
 
-TEST(CurrentDeadlineOutside, IsTheEndOfTimeWithoutATask) {
+TEST(ScopeOutside, IsTheEndOfTimeWithoutATask) {
     EXPECT_EQ(weir::current_deadline(), weir::clock::time_point::max());
 }
 

@@ -110,7 +110,7 @@ WEIR_TEST(Diagnosis, TheTreeOfTasks) {
     EXPECT_TRUE(contains(tree, "  + crawler (waits: sleep)\n")) << tree;
     EXPECT_TRUE(contains(tree, "  +     crawl at ")) << tree;
     EXPECT_TRUE(contains(tree, "  +     fetch_page at ")) << tree;
-    EXPECT_TRUE(contains(tree, "diagnosis_test.cpp:")) << tree;
+    EXPECT_TRUE(contains(tree, "task_tree_test.cpp:")) << tree;
     EXPECT_FALSE(contains(tree, "weir::detail")) << tree;
     EXPECT_LT(tree.find("crawl at"), tree.find("fetch_page at")) << "outermost first\n" << tree;
     EXPECT_EQ(weir::all_tasks().size(), 5u);
@@ -161,7 +161,7 @@ TEST(Diagnosis, NeverAwaited) {
         if (debug) {
             EXPECT_EQ(log.reports[0].kind, weir::report_kind::never_awaited);
             EXPECT_TRUE(contains(log.reports[0].message, "forgotten (")) << log.text();
-            EXPECT_TRUE(contains(log.reports[0].message, "diagnosis_test.cpp:")) << log.text();
+            EXPECT_TRUE(contains(log.reports[0].message, "task_tree_test.cpp:")) << log.text();
             EXPECT_TRUE(contains(log.reports[0].message, "awaited or spawned")) << log.text();
         }
     }

@@ -23,7 +23,7 @@ weir::task<> idle(std::shared_ptr<int>) {
     co_await weir::sleep(1h);
 }
 
-TEST(LoopEnd, TasksThatNeverStarted) {
+TEST(Loop, TasksThatNeverStarted) {
     auto token = std::make_shared<int>(0);
     weir::handle<> kept;
     {
@@ -35,7 +35,7 @@ TEST(LoopEnd, TasksThatNeverStarted) {
     EXPECT_EQ(token.use_count(), 1);
 }
 
-TEST(LoopEnd, CallbacksThatNeverRan) {
+TEST(Loop, CallbacksThatNeverRan) {
     auto token = std::make_shared<int>(0);
     {
         weir::loop loop(simulated());
@@ -59,7 +59,7 @@ weir::task<int> never_ends() {
     co_return 1;
 }
 
-TEST(LoopEnd, ATaskThatDoesNotEndIsNamed) {
+TEST(Loop, ATaskThatDoesNotEndIsNamed) {
     weir::handle<int> leaked;
     std::int64_t waited = 0;
     auto main = [&]() -> weir::task<> {
@@ -87,7 +87,7 @@ TEST(LoopEnd, ATaskThatDoesNotEndIsNamed) {
     EXPECT_FALSE(leaked.cancel());
 }
 
-TEST(LoopEnd, MainsErrorGoesFirst) {
+TEST(Loop, MainsErrorGoesFirst) {
     report_log log;
     auto options = simulated();
     options.on_report = log.handler();
@@ -100,7 +100,7 @@ TEST(LoopEnd, MainsErrorGoesFirst) {
     EXPECT_EQ(log.count(weir::report_kind::shutdown), 1u) << log.text();
 }
 
-TEST(LoopEnd, ShieldsBreakAtTheDeadlineEvenInsideGroups) {
+TEST(Loop, ShieldsBreakAtTheDeadlineEvenInsideGroups) {
     bool broke = false;
     auto main = [&]() -> weir::task<> {
         auto shielded = [&]() -> weir::task<> {
@@ -124,7 +124,7 @@ TEST(LoopEnd, ShieldsBreakAtTheDeadlineEvenInsideGroups) {
     EXPECT_TRUE(broke);
 }
 
-TEST(LoopEnd, TasksStartedByCleanUpAreEndedToo) {
+TEST(Loop, TasksStartedByCleanUpAreEndedToo) {
     int ended = 0;
     auto main = [&]() -> weir::task<> {
         auto late = [&]() -> weir::task<> {
@@ -154,7 +154,7 @@ TEST(LoopEnd, TasksStartedByCleanUpAreEndedToo) {
     EXPECT_LT(counted.now(), 1'000'000'000) << "without waiting for the deadline";
 }
 
-TEST(LoopEnd, ACallbackThatQueuesItselfForEver) {
+TEST(Loop, ACallbackThatQueuesItselfForEver) {
     int ran = 0;
     std::function<void()> again = [&] {
         ++ran;
@@ -176,7 +176,7 @@ public:
     void wake() noexcept override {}
 };
 
-TEST(LoopEnd, ADriverThatFails) {
+TEST(Loop, ADriverThatFails) {
     report_log log;
     weir::loop_options options;
     options.on_report = log.handler();
@@ -192,7 +192,7 @@ TEST(LoopEnd, ADriverThatFails) {
     EXPECT_TRUE(child.done());
 }
 
-TEST(LoopEnd, APostMayOutliveTheLoop) {
+TEST(Loop, APostMayOutliveTheLoop) {
     for (int round = 0; round < 200; ++round) {
         std::thread poster;
         auto main = [&]() -> weir::task<> {
@@ -208,7 +208,7 @@ TEST(LoopEnd, APostMayOutliveTheLoop) {
     }
 }
 
-TEST(LoopEnd, PostsRaceWithTheClose) {
+TEST(Loop, PostsRaceWithTheClose) {
     for (int round = 0; round < 50; ++round) {
         auto token = std::make_shared<int>(0);
         weir::loop loop;
@@ -231,7 +231,7 @@ TEST(LoopEnd, PostsRaceWithTheClose) {
     }
 }
 
-TEST(LoopEnd, AGuestIsWokenByPosts) {
+TEST(Loop, AGuestIsWokenByPosts) {
     weir::loop loop;
     int ran = 0;
     auto counts = [&]() -> weir::task<> {
@@ -269,7 +269,7 @@ TEST(LoopEnd, AGuestIsWokenByPosts) {
     EXPECT_EQ(ran, 12);
 }
 
-TEST(LoopEnd, RunFromADestructorDuringUnwinding) {
+TEST(Loop, RunFromADestructorDuringUnwinding) {
     struct runs_at_end {
         int& result;
         ~runs_at_end() {
@@ -291,7 +291,7 @@ TEST(LoopEnd, RunFromADestructorDuringUnwinding) {
 }
 
 // Dropping one callback queues another: leak checkers see whether that is dropped too.
-TEST(LoopEnd, CallbacksOfPromisesThatAreDroppedWithTheLoop) {
+TEST(Loop, CallbacksOfPromisesThatAreDroppedWithTheLoop) {
     auto token = std::make_shared<int>(0);
     auto main = [&]() -> weir::task<> {
         weir::promise<int> promise;

@@ -10,7 +10,7 @@ namespace {
 using namespace cancel_tests;
 using weir::task;
 
-WEIR_TEST(Shield, RunsTheTaskOnceAndThenLetsTheStopGoOn) {
+WEIR_TEST(Cancel, RunsTheTaskOnceAndThenLetsTheStopGoOn) {
     lines log;
     auto work = [&]() -> task<> {
         noted gone(log, "frame gone");
@@ -23,7 +23,7 @@ WEIR_TEST(Shield, RunsTheTaskOnceAndThenLetsTheStopGoOn) {
     EXPECT_EQ(weir::now().time_since_epoch(), 2s);
 }
 
-WEIR_TEST(Shield, ARequestThatWasPendingBeforeItIsPostponedToo) {
+WEIR_TEST(Cancel, ARequestThatWasPendingBeforeItIsPostponedToo) {
     lines log;
     auto work = [&]() -> task<> {
         weir::current_task().cancel();
@@ -36,7 +36,7 @@ WEIR_TEST(Shield, ARequestThatWasPendingBeforeItIsPostponedToo) {
     EXPECT_EQ(log, (lines{"shielded"}));
 }
 
-WEIR_TEST(Shield, ErrorBeatsThePostponedStop) {
+WEIR_TEST(Cancel, ErrorBeatsThePostponedStop) {
     lines log;
     auto work = [&]() -> task<> {
         try {
@@ -56,7 +56,7 @@ WEIR_TEST(Shield, ErrorBeatsThePostponedStop) {
     EXPECT_EQ(passed, "passed");
 }
 
-WEIR_TEST(Shield, EachLevelHoldsOneRequest) {
+WEIR_TEST(Cancel, EachLevelHoldsOneRequest) {
     // Requests for the scope between the shields and for the fiber wait at their own level.
     lines log;
     weir::cancel_scope between;
@@ -87,7 +87,7 @@ WEIR_TEST(Shield, EachLevelHoldsOneRequest) {
     EXPECT_EQ(weir::now().time_since_epoch(), 4s);
 }
 
-WEIR_TEST(Shield, InsideItsOwnScopesWork) {
+WEIR_TEST(Cancel, InsideItsOwnScopesWork) {
     lines log;
     auto shielded = [&]() -> task<> {
         WEIR_EXPECT_THROW(weir::timeout(1s, nap(log, 1h)), weir::timed_out);
@@ -99,7 +99,7 @@ WEIR_TEST(Shield, InsideItsOwnScopesWork) {
     EXPECT_EQ(log, (lines{"timed out inside"}));
 }
 
-WEIR_TEST(Shield, ATimeoutOutsideWaitsForIt) {
+WEIR_TEST(Cancel, ATimeoutOutsideWaitsForIt) {
     lines log;
     const auto begin = weir::now();
     WEIR_EXPECT_THROW(weir::timeout(1s, weir::shield(nap(log, 2s, "shielded"))), weir::timed_out);
@@ -107,7 +107,7 @@ WEIR_TEST(Shield, ATimeoutOutsideWaitsForIt) {
     EXPECT_EQ(log, (lines{"shielded"}));
 }
 
-WEIR_TEST(Shield, OfAHandleLeavesAtOnceAndTheTaskRunsOn) {
+WEIR_TEST(Cancel, OfAHandleLeavesAtOnceAndTheTaskRunsOn) {
     lines log;
     auto kept = weir::spawn(nap(log, 3s, "ran on"));
     auto work = [&]() -> task<> { (void)co_await weir::shield(kept); };
@@ -120,7 +120,7 @@ WEIR_TEST(Shield, OfAHandleLeavesAtOnceAndTheTaskRunsOn) {
     EXPECT_EQ(log, (lines{"ran on"}));
 }
 
-WEIR_TEST(Shield, OfAHandleGivesMoveOnlyValuesAndErrors) {
+WEIR_TEST(Cancel, OfAHandleGivesMoveOnlyValuesAndErrors) {
     auto make = []() -> task<std::unique_ptr<int>> {
         co_await weir::sleep(1s);
         co_return std::make_unique<int>(3);
@@ -130,7 +130,7 @@ WEIR_TEST(Shield, OfAHandleGivesMoveOnlyValuesAndErrors) {
     WEIR_EXPECT_THROW(weir::shield(weir::spawn(fail_after(1s, "x"))), std::runtime_error);
 }
 
-WEIR_TEST(Shield, AForeignCancellationInsideYieldsToThePostponedStop) {
+WEIR_TEST(Cancel, AForeignCancellationInsideYieldsToThePostponedStop) {
     bool caught = false;
     auto victim = weir::spawn(weir::detail::to_task(weir::sleep_forever()));
     auto shielded = [&]() -> task<> {
@@ -154,7 +154,7 @@ WEIR_TEST(Shield, AForeignCancellationInsideYieldsToThePostponedStop) {
     EXPECT_FALSE(caught);
 }
 
-WEIR_TEST(Shield, NoneOfManyNestedLevelsLeaks) {
+WEIR_TEST(Cancel, NoneOfManyNestedLevelsLeaks) {
     lines log;
     int depth = 0;
     auto level = [&](auto& self, int more) -> task<> {

@@ -14,7 +14,7 @@ weir::task<std::string> long_text() {
     co_return std::string(100, 'x');
 }
 
-WEIR_TEST(Combinators, AHandleThatIsKeptKeepsItsValue) {
+WEIR_TEST(ToTask, AHandleThatIsKeptKeepsItsValue) {
     weir::handle<std::string> text = weir::spawn(long_text());
     const std::string first = co_await weir::timeout(1s, text);
     EXPECT_EQ(first.size(), 100u);
@@ -24,7 +24,7 @@ WEIR_TEST(Combinators, AHandleThatIsKeptKeepsItsValue) {
     EXPECT_EQ(third.size(), 100u);
 }
 
-WEIR_TEST(Combinators, AWaitCanBeLimited) {
+WEIR_TEST(ToTask, AWaitCanBeLimited) {
     weir::handle<> forever = weir::spawn([]() -> weir::task<> { co_await weir::sleep_forever(); });
     WEIR_EXPECT_THROW(weir::timeout(1s, forever.wait()), weir::timed_out);
     EXPECT_FALSE(forever.done());
@@ -39,7 +39,7 @@ weir::task<> outer_of(weir::task<std::string> inner) {
     (void)co_await std::move(inner);
 }
 
-WEIR_TEST(Combinators, WhatAStopKeptFromRunningIsNotReported) {
+WEIR_TEST(ToTask, WhatAStopKeptFromRunningIsNotReported) {
     weir::loop::current().set_debug(true);
     weir::handle<> unstarted = weir::spawn(outer_of(long_text()));
     unstarted.cancel();

@@ -16,7 +16,7 @@ task<> forever() {
     co_await weir::sleep_forever();
 }
 
-WEIR_TEST(Aim, TimeoutTurnsItsOwnExpiryIntoTimedOut) {
+WEIR_TEST(Timeout, TimeoutTurnsItsOwnExpiryIntoTimedOut) {
     lines log;
     auto work = [&]() -> task<> {
         noted gone(log, "stopped");
@@ -30,7 +30,7 @@ WEIR_TEST(Aim, TimeoutTurnsItsOwnExpiryIntoTimedOut) {
     co_await weir::sleep(1h);  // undisturbed
 }
 
-WEIR_TEST(Aim, ATimedOutThrownByTheWorkIsPassedOn) {
+WEIR_TEST(Timeout, ATimedOutThrownByTheWorkIsPassedOn) {
     auto work = []() -> task<> {
         co_await weir::sleep(1s);
         throw weir::timed_out("of the work");
@@ -44,7 +44,7 @@ WEIR_TEST(Aim, ATimedOutThrownByTheWorkIsPassedOn) {
     EXPECT_EQ(what, "of the work");
 }
 
-WEIR_TEST(Aim, InnerExpiryDoesNotTouchTheOuterScope) {
+WEIR_TEST(Timeout, InnerExpiryDoesNotTouchTheOuterScope) {
     int rounds = 0;
     auto work = [&]() -> task<> {
         for (;;) {
@@ -111,7 +111,7 @@ task<> nested_requests(std::array<int, 4> order, int count) {
     }
 }
 
-WEIR_TEST(Aim, OutermostOfSeveralRequestsInOneTickWinsInAnyOrder) {
+WEIR_TEST(Timeout, OutermostOfSeveralRequestsInOneTickWinsInAnyOrder) {
     std::array<int, 4> order{0, 1, 2, 3};
     do {
         for (int count = 1; count <= 4; ++count) {
@@ -121,7 +121,7 @@ WEIR_TEST(Aim, OutermostOfSeveralRequestsInOneTickWinsInAnyOrder) {
 }
 
 // The same with deadlines: both expire in the same tick, whichever timer was armed first.
-WEIR_TEST(Aim, OutermostOfTwoTimeoutsInOneTickWins) {
+WEIR_TEST(Timeout, OutermostOfTwoTimeoutsInOneTickWins) {
     for (const bool outer_moved : {false, true}) {
         bool after_inner = false;
         weir::cancel_scope outer(1s);
@@ -142,7 +142,7 @@ WEIR_TEST(Aim, OutermostOfTwoTimeoutsInOneTickWins) {
     }
 }
 
-WEIR_TEST(Aim, ARequestThatComesWithTheResultDoesNotLeakIntoLaterCode) {
+WEIR_TEST(Timeout, ARequestThatComesWithTheResultDoesNotLeakIntoLaterCode) {
     // The scope expires in the tick in which its work completes: exactly one of the two is seen.
     for (int repeat = 0; repeat < 2; ++repeat) {
         int values = 0;
@@ -162,7 +162,7 @@ WEIR_TEST(Aim, ARequestThatComesWithTheResultDoesNotLeakIntoLaterCode) {
     }
 }
 
-WEIR_TEST(Aim, AScopeThatIsLeftTakesItsUndeliveredRequestWithIt) {
+WEIR_TEST(Timeout, AScopeThatIsLeftTakesItsUndeliveredRequestWithIt) {
     weir::cancel_scope scope;
     auto work = [&]() -> task<int> {
         scope.cancel();
@@ -177,7 +177,7 @@ WEIR_TEST(Aim, AScopeThatIsLeftTakesItsUndeliveredRequestWithIt) {
     co_await weir::sleep(1s);
 }
 
-WEIR_TEST(Aim, AnOuterRequestSurvivesTheInnerScopesErrorAndValue) {
+WEIR_TEST(Timeout, AnOuterRequestSurvivesTheInnerScopesErrorAndValue) {
     // The fiber is cancelled while it runs inside a scope that then ends by itself.
     for (const bool fails : {false, true}) {
         lines log;
@@ -205,7 +205,7 @@ WEIR_TEST(Aim, AnOuterRequestSurvivesTheInnerScopesErrorAndValue) {
     }
 }
 
-WEIR_TEST(Aim, CancelAndExpiryInOneTickEndTheFiber) {
+WEIR_TEST(Timeout, CancelAndExpiryInOneTickEndTheFiber) {
     for (const bool cancel_first : {false, true}) {
         bool after = false;
         weir::cancel_scope scope;
@@ -228,7 +228,7 @@ WEIR_TEST(Aim, CancelAndExpiryInOneTickEndTheFiber) {
     }
 }
 
-WEIR_TEST(Aim, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
+WEIR_TEST(Timeout, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
     weir::cancel_scope outer;
     weir::cancel_scope inner;
     bool undisturbed = false;
@@ -250,7 +250,7 @@ WEIR_TEST(Aim, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
 // ---- catchable: the exception knows what it is about
 // ---------------------------------------------
 
-WEIR_TEST(Aim, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
+WEIR_TEST(Timeout, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
     bool inner_timed_out = false;
     weir::cancel_scope inner(1s);
     auto work = [&]() -> task<> {
@@ -279,7 +279,7 @@ WEIR_TEST(Aim, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
 // ---- a request can be taken back only while it has not taken effect
 // ------------------------------
 
-WEIR_TEST(Aim, UncancelDoesNotReviveAnInterruptedOperation) {
+WEIR_TEST(Timeout, UncancelDoesNotReviveAnInterruptedOperation) {
     plan waits;
     int got = 0;
     auto work = [&]() -> task<> { got = co_await planned(waits); };
@@ -293,7 +293,7 @@ WEIR_TEST(Aim, UncancelDoesNotReviveAnInterruptedOperation) {
     EXPECT_TRUE(started.cancelled());
 }
 
-WEIR_TEST(Aim, UncancelDoesNotReviveALateOperation) {
+WEIR_TEST(Timeout, UncancelDoesNotReviveALateOperation) {
     plan waits{.lets_go = false};
     auto work = [&]() -> task<> { co_await planned(waits); };
     auto started = weir::spawn(work);
@@ -306,7 +306,7 @@ WEIR_TEST(Aim, UncancelDoesNotReviveALateOperation) {
     EXPECT_EQ(waits.given_back, 1);
 }
 
-WEIR_TEST(Aim, UncancelTakesBackARequestThatHasNotTakenEffect) {
+WEIR_TEST(Timeout, UncancelTakesBackARequestThatHasNotTakenEffect) {
     bool done = false;
     auto work = [&]() -> task<> {
         weir::current_task().cancel();

@@ -143,7 +143,7 @@ weir::loop_options with_deadline(weir::clock::duration deadline) {
     return options;
 }
 
-TEST(Signals, EndAProgramGracefully) {
+TEST(Run, EndAProgramGracefully) {
     for (const int number : {SIGINT, SIGTERM}) {
         child server([] {
             auto serve = []() -> weir::task<> {
@@ -160,7 +160,7 @@ TEST(Signals, EndAProgramGracefully) {
     }
 }
 
-TEST(Signals, AreThrownByRun) {
+TEST(Run, AreThrownByRun) {
     child program([] {
         try {
             weir::run(waits_and_cleans(1ms));
@@ -176,7 +176,7 @@ TEST(Signals, AreThrownByRun) {
     EXPECT_TRUE(contains(program.text, "clean\ninterrupted by SIGTERM")) << program.text;
 }
 
-TEST(Signals, ATaskThatIgnoresThemIsNamedAtTheDeadline) {
+TEST(Run, ATaskThatIgnoresThemIsNamedAtTheDeadline) {
     child leftover([] {
         auto main = []() -> weir::task<> {
             weir::spawn(never_ends(), {.name = "mule"});
@@ -189,7 +189,7 @@ TEST(Signals, ATaskThatIgnoresThemIsNamedAtTheDeadline) {
     EXPECT_EQ(leftover.ended(), weir::exit_with_late_tasks) << leftover.text;
     EXPECT_TRUE(contains(leftover.text, "mule (waits: stubborn)")) << leftover.text;
     EXPECT_TRUE(contains(leftover.text, "never_ends at ")) << leftover.text;
-    EXPECT_TRUE(contains(leftover.text, "signals_test.cpp:")) << leftover.text;
+    EXPECT_TRUE(contains(leftover.text, "run_test.cpp:")) << leftover.text;
     // The main task itself, which goes on after each stop.
     child stubborn_main([] {
         auto ignores = []() -> weir::task<> {
@@ -221,7 +221,7 @@ TEST(Signals, ATaskThatIgnoresThemIsNamedAtTheDeadline) {
     EXPECT_TRUE(contains(plain.text, "never_ends at ")) << plain.text;
 }
 
-TEST(Signals, CleanUpThatHangsIsStoppedAtTheDeadlineAndNamed) {
+TEST(Run, CleanUpThatHangsIsStoppedAtTheDeadlineAndNamed) {
     child program([] {
         struct at_end {
             ~at_end() { say("locals are gone"); }
@@ -240,7 +240,7 @@ TEST(Signals, CleanUpThatHangsIsStoppedAtTheDeadlineAndNamed) {
     EXPECT_TRUE(contains(program.text, "They were stopped without their clean-up")) << program.text;
 }
 
-TEST(Signals, TheSecondOneEndsAtOnce) {
+TEST(Run, TheSecondOneEndsAtOnce) {
     for (const int first : {SIGINT, SIGTERM}) {
         for (const int second : {SIGINT, SIGTERM}) {
             child program([] { return weir::run_main(waits_and_cleans(1h), with_deadline(1h)); });
@@ -270,7 +270,7 @@ TEST(Signals, TheSecondOneEndsAtOnce) {
     EXPECT_EQ(hanging.ended(), -SIGINT);
 }
 
-TEST(Signals, ThatTheProgramHandlesOrIgnoresAreLeftAlone) {
+TEST(Run, ThatTheProgramHandlesOrIgnoresAreLeftAlone) {
     child ignoring([] {
         ::signal(SIGTERM, SIG_IGN);
         auto main = []() -> weir::task<int> {
@@ -311,7 +311,7 @@ TEST(Signals, ThatTheProgramHandlesOrIgnoresAreLeftAlone) {
     EXPECT_TRUE(contains(own.text, "clean\n")) << own.text;
 }
 
-TEST(Signals, OneLoopOfSeveralHasThem) {
+TEST(Run, OneLoopOfSeveralHasThem) {
     child program([] {
         std::atomic<bool> first_ended{false};
         std::atomic<bool> others_ended{false};
@@ -361,7 +361,7 @@ TEST(Signals, OneLoopOfSeveralHasThem) {
     EXPECT_EQ(present.sa_handler, SIG_DFL);
 }
 
-TEST(Signals, DuringTheShutdownTheyAreNotLost) {
+TEST(Run, DuringTheShutdownTheyAreNotLost) {
     auto main = []() -> weir::task<int> {
         auto leftover = []() -> weir::task<> {
             auto wait = []() -> weir::task<> { co_await weir::sleep_forever(); };
@@ -378,7 +378,7 @@ TEST(Signals, DuringTheShutdownTheyAreNotLost) {
     EXPECT_THROW(weir::run(main()), weir::interrupted);
 }
 
-TEST(Signals, Sigusr1PrintsTheTaskTree) {
+TEST(Run, Sigusr1PrintsTheTaskTree) {
     child program([] {
         auto main = []() -> weir::task<> {
             weir::spawn(waits_and_cleans(1ms), {.name = "worker seven"});
@@ -404,7 +404,7 @@ TEST(Signals, Sigusr1PrintsTheTaskTree) {
     EXPECT_EQ(plain.ended(), -SIGUSR1) << "run takes it only when asked";
 }
 
-TEST(Signals, ExitCodesOfPrograms) {
+TEST(Run, ExitCodesOfPrograms) {
     auto code_of = [](const std::function<int()>& body, const std::string& printed) {
         child program(body);
         const int code = program.ended();

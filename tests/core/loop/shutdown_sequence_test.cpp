@@ -29,7 +29,7 @@ task<> holds_out(lines& log) {
     co_await weir::shield(shielded_forever(log));
 }
 
-TEST(Shutdown, CleanupOfWhatIsStillRunningIsAwaited) {
+TEST(ShutdownSequence, CleanupOfWhatIsStillRunningIsAwaited) {
     lines log;
     auto cleanup = [&]() -> task<> { (void)co_await nap(log, 5s, "cleaned"); };
     auto background = [&]() -> task<> { (void)co_await weir::finally(nap(log, 1h), cleanup); };
@@ -42,7 +42,7 @@ TEST(Shutdown, CleanupOfWhatIsStillRunningIsAwaited) {
     EXPECT_EQ(log, (lines{"cleaned"}));
 }
 
-TEST(Shutdown, ShieldsBreakAtTheDeadline) {
+TEST(ShutdownSequence, ShieldsBreakAtTheDeadline) {
     lines log;
     auto main = [&]() -> task<int> {
         weir::spawn(holds_out(log));
@@ -53,7 +53,7 @@ TEST(Shutdown, ShieldsBreakAtTheDeadline) {
     EXPECT_EQ(log, (lines{"shielded gone", "frame gone"}));
 }
 
-TEST(Shutdown, ShieldsOfGroupChildrenBreakToo) {
+TEST(ShutdownSequence, ShieldsOfGroupChildrenBreakToo) {
     lines log;
     auto body = [&](weir::task_group& group) -> task<> {
         group.spawn(holds_out(log));
@@ -74,7 +74,7 @@ TEST(Shutdown, ShieldsOfGroupChildrenBreakToo) {
     EXPECT_EQ(log, (lines{"shielded gone", "frame gone"}));
 }
 
-TEST(Shutdown, CleanupThatDoesNotEndIsStoppedAtTheDeadlineAndNothingLeaks) {
+TEST(ShutdownSequence, CleanupThatDoesNotEndIsStoppedAtTheDeadlineAndNothingLeaks) {
     lines log;
     auto stuck = [&](noted) -> task<> { co_await weir::sleep_forever(); };
     auto deferring = [&]() -> task<> {
@@ -102,7 +102,7 @@ task<> deaf() {
     co_await planned(never_lets_go);
 }
 
-TEST(Shutdown, WhatStillDoesNotEndIsNamedAndRunThrows) {
+TEST(ShutdownSequence, WhatStillDoesNotEndIsNamedAndRunThrows) {
 #if defined(__SANITIZE_ADDRESS__)
     __lsan_disable();  // it is leaked on purpose: its operation is alive
 #endif
@@ -130,7 +130,7 @@ TEST(Shutdown, WhatStillDoesNotEndIsNamedAndRunThrows) {
 #endif
     EXPECT_NE(what.find("the deaf one"), std::string::npos) << what;
     EXPECT_NE(what.find("deaf"), std::string::npos) << what;
-    EXPECT_NE(what.find("shutdown_test.cpp:"), std::string::npos) << what;
+    EXPECT_NE(what.find("shutdown_sequence_test.cpp:"), std::string::npos) << what;
     EXPECT_NE(what.find("planned"), std::string::npos) << what;
     EXPECT_EQ(never_lets_go.resumed, 0);
     EXPECT_EQ(ended.time_since_epoch(), 12s) << "the deadline, and a second with shields broken";
