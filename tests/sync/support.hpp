@@ -7,6 +7,7 @@
 
 #include <weir/testing/testing.hpp>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -76,5 +77,58 @@ struct counted {
     counted& operator=(const counted&) = delete;
     ~counted() { --count; }
 };
+
+// Bursts of grants and cancels in one step, then rest: nothing may be free while a task waits for
+// it. One-shot waiters, some of which are cancelled; they do not come back, so that nothing makes up
+// for a grant that was lost.
+class crowd {
+public:
+    template <class Start>
+    void refill(std::size_t wanted, Start start) {
+        std::erase_if(members_, [](const handle<void>& each) { return each.done(); });
+        while (members_.size() < wanted) {
+            members_.push_back(start());
+        }
+    }
+    // Several at once, preferably among those who have waited longest: they are granted things
+    // first.
+    void cancel_some(dice& random) {
+        for (int i = random.below(4); i > 0 && !members_.empty(); --i) {
+            const int among = std::min<int>(static_cast<int>(members_.size()), 4);
+            members_[static_cast<std::size_t>(random.below(among))].cancel();
+        }
+    }
+    std::size_t waiting() const {
+        return static_cast<std::size_t>(std::count_if(
+            members_.begin(), members_.end(), [](const auto& each) { return !each.done(); }));
+    }
+    task<> end() {
+        for (auto& each : members_) {
+            each.cancel();
+            co_await each.wait();
+        }
+    }
+
+private:
+    std::vector<handle<void>> members_;
+};
+
+inline constexpr int bursts = 25;
+
+// How each of some tasks ended.
+struct endings {
+    int well = 0;
+    int invalid = 0;
+};
+
+template <class Wait>
+task<> ended(endings& count, Wait wait) {
+    try {
+        co_await wait();
+        ++count.well;
+    } catch (const weir::invalid_state&) {
+        ++count.invalid;
+    }
+}
 
 }  // namespace sync_tests

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations and handles under a stop: late completions, grants that are passed on, forwarding.
+// The leaf protocol: what a stop does to operations of every kind.
 
 #include "support.hpp"
 
@@ -10,14 +10,7 @@ namespace {
 using namespace cancel_tests;
 using weir::task;
 
-task<> forever() {
-    co_await weir::sleep_forever();
-}
-
-// ---- the leaf protocol
-// ---------------------------------------------------------------------------
-
-WEIR_TEST(Leaf, ACancelThatTakesEffectAtOnceEndsTheWait) {
+WEIR_TEST(Awaitable, ACancelThatTakesEffectAtOnceEndsTheWait) {
     plan waits;
     auto work = [&]() -> task<> { co_await planned(waits); };
     const std::string end = co_await ending_after_cancel(1s, work());
@@ -28,7 +21,7 @@ WEIR_TEST(Leaf, ACancelThatTakesEffectAtOnceEndsTheWait) {
     EXPECT_EQ(waits.given_back, 0);
 }
 
-WEIR_TEST(Leaf, TheFiberGoesOnOnlyAfterALateOperationHasLetGo) {
+WEIR_TEST(Awaitable, TheFiberGoesOnOnlyAfterALateOperationHasLetGo) {
     lines log;
     plan waits{.lets_go = false};
     auto work = [&]() -> task<> {
@@ -52,7 +45,7 @@ WEIR_TEST(Leaf, TheFiberGoesOnOnlyAfterALateOperationHasLetGo) {
     EXPECT_EQ(waits.given_back, 1) << "the late result is given back, not lost";
 }
 
-WEIR_TEST(Leaf, AKeptResultIsDeliveredAndTheStopComesAtTheNextSuspension) {
+WEIR_TEST(Awaitable, AKeptResultIsDeliveredAndTheStopComesAtTheNextSuspension) {
     plan waits{.lets_go = false};
     int got = 0;
     bool beyond = false;
@@ -73,7 +66,7 @@ WEIR_TEST(Leaf, AKeptResultIsDeliveredAndTheStopComesAtTheNextSuspension) {
     EXPECT_EQ(waits.given_back, 0);
 }
 
-WEIR_TEST(Leaf, ACompletedOperationWhoseFiberIsCancelledBeforeItRunsGivesBack) {
+WEIR_TEST(Awaitable, ACompletedOperationWhoseFiberIsCancelledBeforeItRunsGivesBack) {
     plan waits;
     auto work = [&]() -> task<> { co_await planned(waits); };
     auto started = weir::spawn(work);
@@ -135,7 +128,7 @@ private:
     bool free_ = true;
 };
 
-WEIR_TEST(Leaf, AGrantedWaiterThatIsCancelledPassesTheGrantOn) {
+WEIR_TEST(Awaitable, AGrantedWaiterThatIsCancelledPassesTheGrantOn) {
     token shared;
     lines log;
     co_await token::take(shared);
@@ -157,7 +150,7 @@ WEIR_TEST(Leaf, AGrantedWaiterThatIsCancelledPassesTheGrantOn) {
     EXPECT_TRUE(shared.is_free());
 }
 
-WEIR_TEST(Leaf, AGrantRacingATimeoutIsUsedOrPassedOn) {
+WEIR_TEST(Awaitable, AGrantRacingATimeoutIsUsedOrPassedOn) {
     for (const bool grant_first : {false, true}) {
         token shared;
         co_await token::take(shared);
@@ -183,181 +176,6 @@ WEIR_TEST(Leaf, AGrantRacingATimeoutIsUsedOrPassedOn) {
         EXPECT_EQ(taken, 0);
         EXPECT_TRUE(shared.is_free());
     }
-}
-
-// ---- handles
-// -------------------------------------------------------------------------------------
-
-WEIR_TEST(Forwarding, CancellingTheWaiterCancelsTheTaskAndWaitsForItsEnd) {
-    lines log;
-    auto cleanup = [&]() -> task<> { (void)co_await nap(log, 1s, "inner cleaned"); };
-    auto inner = [&]() -> task<> { (void)co_await weir::finally(nap(log, 1h), cleanup); };
-    auto awaited = weir::spawn(inner);
-    auto work = [&]() -> task<> {
-        noted gone(log, "waiter gone");
-        co_await awaited;
-    };
-    auto started = weir::spawn(work);
-    co_await weir::sleep(1s);
-    started.cancel("why");
-    co_await started.wait();
-    EXPECT_TRUE(started.cancelled() && awaited.cancelled());
-    EXPECT_EQ(log, (lines{"inner cleaned", "waiter gone"}));
-    std::string reason;
-    try {
-        awaited.result();
-    } catch (const weir::cancelled& stop) {
-        reason = stop.reason();
-    }
-    EXPECT_EQ(reason, "why");
-}
-
-WEIR_TEST(Forwarding, ATaskThatSwallowsTheCancelSpendsTheRequest) {
-    lines log;
-    auto inner = [&]() -> task<int> {
-        (void)co_await weir::intercept(forever());
-        co_await weir::sleep(1s);
-        co_return 3;
-    };
-    auto work = [&]() -> task<> {
-        auto awaited = weir::spawn(inner);
-        const int got = co_await awaited;
-        log.push_back("got " + std::to_string(got));
-        co_await weir::sleep(1s);
-        log.push_back("undisturbed");
-    };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "value");
-    EXPECT_EQ(log, (lines{"got 3", "undisturbed"}));
-
-    // The same for a timeout: the value is listened to, and the scope leaves nothing behind.
-    auto awaited = weir::spawn(inner);
-    const int got = co_await weir::timeout(1s, awaited);
-    EXPECT_EQ(got, 3);
-    co_await weir::sleep(1h);
-}
-
-WEIR_TEST(Forwarding, ATaskThatAnswersWithAnErrorSpendsTheRequestToo) {
-    lines log;
-    auto inner = [&]() -> task<> {
-        (void)co_await weir::intercept(forever());
-        throw std::runtime_error("instead");
-    };
-    auto work = [&]() -> task<> {
-        auto awaited = weir::spawn(inner);
-        try {
-            co_await awaited;
-        } catch (const std::runtime_error& error) {
-            log.push_back(error.what());
-        }
-        co_await weir::sleep(1s);
-        log.push_back("undisturbed");
-    };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "value");
-    EXPECT_EQ(log, (lines{"instead", "undisturbed"}));
-}
-
-WEIR_TEST(Forwarding, ARequestHeldByAShieldIsNotForwarded) {
-    lines log;
-    auto awaited = weir::spawn(nap(log, 2s, "awaited done"));
-    auto shielded = [&]() -> task<> { (void)co_await awaited; };
-    auto work = [&]() -> task<> { co_await weir::shield(shielded()); };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "cancelled");
-    EXPECT_FALSE(awaited.cancelled());
-    EXPECT_EQ(awaited.cancelling(), 0u);
-}
-
-WEIR_TEST(Forwarding, OnlyWaitersThatWereCancelledStop) {
-    // Another waiter of the same task sees weir::cancelled, and may go on.
-    lines log;
-    auto awaited = weir::spawn(forever);
-    auto other = [&]() -> task<> {
-        try {
-            co_await awaited;
-        } catch (const weir::cancelled&) {
-            log.push_back("seen");
-        }
-        co_await weir::sleep(1s);
-        log.push_back("went on");
-    };
-    auto work = [&]() -> task<> { co_await awaited; };
-    auto watching = weir::spawn(other);
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "cancelled");
-    co_await watching;
-    EXPECT_EQ(watching.cancelling(), 0u);
-    EXPECT_EQ(log, (lines{"seen", "went on"}));
-}
-
-task<> await_it(weir::handle<> next) {
-    co_await next;
-}
-
-WEIR_TEST(Forwarding, LongChainsOfHandles) {
-    constexpr int length = 100'000;
-    std::vector<weir::handle<>> chain;
-    chain.reserve(length);
-    chain.push_back(weir::spawn(forever));
-    for (int each = 1; each < length; ++each) {
-        chain.push_back(weir::spawn(await_it, chain.back()));
-    }
-    co_await weir::sleep(1s);
-    chain.back().cancel();
-    co_await chain.back().wait();
-    int cancelled = 0;
-    for (const auto& each : chain) {
-        cancelled += each.cancelled() ? 1 : 0;
-    }
-    EXPECT_EQ(cancelled, length);
-}
-
-WEIR_TEST(Forwarding, CyclesOfHandlesUnwind) {
-    for (const int length : {2, 3, 10}) {
-        std::vector<weir::handle<>> ring(static_cast<std::size_t>(length));
-        auto work = [&](int self) -> task<> {
-            co_await weir::sleep(1s);
-            co_await ring[static_cast<std::size_t>((self + 1) % length)];
-        };
-        for (int each = 0; each < length; ++each) {
-            ring[static_cast<std::size_t>(each)] = weir::spawn(work, each);
-        }
-        co_await weir::sleep(2s);
-        ring[0].cancel();
-        for (auto& each : ring) {
-            co_await each.wait();
-            EXPECT_TRUE(each.cancelled());
-        }
-    }
-}
-
-WEIR_TEST(Forwarding, CancelOfOthersIsSeenAsCancelledButNeverTheFibersOwnStop) {
-    bool thrown_for_other = false;
-    bool thrown_for_own = false;
-    auto victim = weir::spawn(forever);
-    auto work = [&]() -> task<> {
-        try {
-            co_await victim;
-        } catch (const weir::cancelled&) {
-            thrown_for_other = true;
-        }
-        auto second = weir::spawn(forever);
-        try {
-            co_await second;
-        } catch (const weir::cancelled&) {
-            thrown_for_own = true;
-        }
-    };
-    auto started = weir::spawn(work);
-    co_await weir::sleep(1s);
-    victim.cancel();
-    co_await weir::sleep(1s);
-    started.cancel();
-    co_await started.wait();
-    EXPECT_TRUE(thrown_for_other);
-    EXPECT_FALSE(thrown_for_own);
-    EXPECT_TRUE(started.cancelled());
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What boundaries do with a stop: finally, with, settle, intercept, catchable, groups.
+// finally, with and defer: clean-up that runs however the work ends.
 
 #include "support.hpp"
+
+#include <memory>
 
 namespace {
 
@@ -12,9 +14,6 @@ using weir::task;
 std::string name_of(ending how) {
     return how == ending::value ? "value" : how == ending::error ? "error" : "stopped";
 }
-
-// ---- finally
-// -------------------------------------------------------------------------------------
 
 WEIR_TEST(Finally, IsToldHowTheWorkEnded) {
     lines log;
@@ -116,9 +115,6 @@ WEIR_TEST(Finally, AcceptsATaskAndRunsItOnce) {
     EXPECT_EQ(weir::now().time_since_epoch(), 2s);
 }
 
-// ---- with
-// ----------------------------------------------------------------------------------------
-
 struct connection {
     lines& log;
 
@@ -184,346 +180,6 @@ WEIR_TEST(With, OwnsWhatATaskOpens) {
     EXPECT_EQ(log, (lines{"closed"}));
 }
 
-// ---- settle
-// --------------------------------------------------------------------------------------
-
-WEIR_TEST(Settle, LetsTheFibersOwnStopPass) {
-    lines log;
-    int attempts = 0;
-    auto work = [&]() -> task<> {
-        for (;;) {  // a retry loop
-            ++attempts;
-            (void)co_await weir::settle(fail_after(1s, "again"));
-        }
-    };
-    const std::string end = co_await ending_after_cancel(3500ms, work());
-    EXPECT_EQ(end, "cancelled");
-    EXPECT_EQ(attempts, 4);
-}
-
-WEIR_TEST(Settle, ShowsValueErrorAndAnotherFibersCancellation) {
-    lines log;
-    weir::outcome<int> value = co_await weir::settle(nap(log, 1s));
-    EXPECT_EQ(value.value(), 1);
-    weir::outcome<> error = co_await weir::settle(fail_after(1s, "x"));
-    EXPECT_TRUE(error.has_error());
-    auto other = weir::spawn(nap(log, 1h));
-    other.cancel("too slow");
-    weir::outcome<int> cancelled = co_await weir::settle(other);
-    EXPECT_TRUE(cancelled.is_cancelled());
-    EXPECT_FALSE(cancelled.is_stop());
-    EXPECT_EQ(cancelled.reason(), "too slow");
-    co_await weir::sleep(1s);
-}
-
-WEIR_TEST(Settle, ShowsTheErrorThatReplacedAStop) {
-    auto cleanup = []() -> task<> { co_await fail_after(1s, "of the clean-up"); };
-    auto with_finally = [&]() -> task<> { co_await weir::finally(weir::sleep_forever(), cleanup); };
-    std::string seen;
-    auto work = [&]() -> task<> {
-        weir::outcome<> ended = co_await weir::settle(with_finally());
-        seen = weir::describe(ended.error());
-        co_await weir::sleep(1s);
-    };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "value");
-    EXPECT_EQ(seen, "of the clean-up");
-}
-
-// ---- intercept
-// -----------------------------------------------------------------------------------
-
-WEIR_TEST(Intercept, TheFiberGoesOnNormallyUntilTheNextRequest) {
-    lines log;
-    auto work = [&]() -> task<> {
-        weir::outcome<int> first = co_await weir::intercept(nap(log, 1h));
-        EXPECT_TRUE(first.is_stop());
-        EXPECT_EQ(first.reason(), "once");
-        co_await weir::sleep(1s);
-        log.push_back("went on");
-        weir::outcome<int> second = co_await weir::intercept(nap(log, 1h));
-        EXPECT_TRUE(second.is_stop());
-        log.push_back("again");
-    };
-    auto started = weir::spawn(work);
-    co_await weir::sleep(1s);
-    started.cancel("once");
-    co_await weir::sleep(2s);
-    started.cancel();
-    co_await started;
-    EXPECT_EQ(log, (lines{"went on", "again"}));
-    EXPECT_EQ(started.cancelling(), 2u);
-}
-
-WEIR_TEST(Intercept, AwaitingTheOutcomeResumesTheStop) {
-    lines log;
-    auto work = [&]() -> task<> {
-        noted gone(log, "gone");
-        weir::outcome<int> ended = co_await weir::intercept(nap(log, 1h));
-        co_await weir::sleep(1s);
-        log.push_back("cleaned up");
-        const int never = co_await std::move(ended);
-        log.push_back("never " + std::to_string(never));
-    };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "cancelled");
-    EXPECT_EQ(log, (lines{"cleaned up", "gone"}));
-}
-
-WEIR_TEST(Intercept, AwaitingTheOutcomeResumesTheStopOfTheScopeItWasAimedAt) {
-    lines log;
-    weir::cancel_scope outer;
-    weir::cancel_scope inner(1s);
-    auto innermost = [&]() -> task<> {
-        weir::outcome<int> ended = co_await weir::intercept(nap(log, 1h));
-        co_await weir::sleep(1s);
-        (void)co_await std::move(ended);
-        log.push_back("never");
-    };
-    auto middle = [&]() -> task<> {
-        const bool ended = co_await inner.run(innermost());
-        log.push_back(ended ? "ended" : "inner stopped");
-        co_await weir::sleep(1s);
-    };
-    const bool ended = co_await outer.run(middle());
-    EXPECT_TRUE(ended);
-    EXPECT_TRUE(inner.caught());
-    EXPECT_EQ(log, (lines{"inner stopped"}));
-}
-
-WEIR_TEST(Intercept, AfterItsScopeIsGoneTheOutcomeThrows) {
-    std::optional<weir::outcome<int>> kept;
-    lines log;
-    auto innermost = [&]() -> task<> { kept.emplace(co_await weir::intercept(nap(log, 1h))); };
-    co_await weir::timeout(1s, innermost());
-    auto later = [&]() -> task<> { (void)co_await std::move(*kept); };
-    bool thrown = false;
-    // Another scope may live where the first one did: it must not be hit.
-    weir::cancel_scope other;
-    auto in_other = [&]() -> task<> {
-        try {
-            co_await later();
-        } catch (const weir::cancelled&) {
-            thrown = true;
-        }
-        co_await weir::sleep(1s);
-    };
-    const bool ended = co_await weir::timeout(1h, other.run(in_other()));
-    EXPECT_TRUE(ended);
-    EXPECT_TRUE(thrown);
-}
-
-WEIR_TEST(Intercept, OnAnotherFiberTheOutcomeThrows) {
-    lines log;
-    auto work = [&]() -> task<weir::outcome<int>> {
-        weir::outcome<int> ended = co_await weir::intercept(nap(log, 1h));
-        co_return ended;
-    };
-    auto started = weir::spawn(work);
-    co_await weir::sleep(1s);
-    started.cancel();
-    weir::outcome<int> ended = co_await std::move(started);
-    started = {};
-    auto unwrap = [](weir::outcome<int> from) -> task<> { (void)co_await std::move(from); };
-    // A new fiber, perhaps where the first one was.
-    auto other = weir::spawn([&]() -> task<> {
-        WEIR_EXPECT_THROW(unwrap(std::move(ended)), weir::cancelled);
-        co_await weir::sleep(1s);
-        log.push_back("went on");
-    });
-    co_await other.wait();
-    EXPECT_FALSE(other.cancelled());
-    EXPECT_EQ(log, (lines{"went on"}));
-}
-
-WEIR_TEST(Intercept, InsideAShieldTheOutcomeThrowsAndTheStopFollows) {
-    lines log;
-    auto shielded = [&](weir::outcome<int> ended) -> task<> {
-        try {
-            (void)co_await std::move(ended);
-        } catch (const weir::cancelled&) {
-            log.push_back("thrown");
-        }
-        co_await weir::sleep(1s);
-        log.push_back("shield done");
-    };
-    auto work = [&]() -> task<> {
-        weir::outcome<int> ended = co_await weir::intercept(nap(log, 1h));
-        co_await weir::shield(shielded(std::move(ended)));
-        log.push_back("never");
-    };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "cancelled");
-    EXPECT_EQ(log, (lines{"thrown", "shield done"}));
-}
-
-WEIR_TEST(Intercept, AwaitingTheOutcomeStopsAlsoWhenTheFibersShareIsUsedUp) {
-    lines log;
-    auto work = [&]() -> task<> {
-        weir::outcome<int> ended = co_await weir::intercept(nap(log, 1h));
-        plan free{.is_ready = true};
-        for (int repeat = 0; repeat < 255; ++repeat) {
-            co_await planned(free);
-        }
-        for (int repeat = 0; repeat < 3; ++repeat) {
-            weir::outcome<> fine = weir::outcome<>::from_value();
-            co_await std::move(fine);
-        }
-        (void)co_await std::move(ended);
-        log.push_back("never");
-    };
-    auto direct = [&]() -> task<> {
-        weir::outcome<int> ended = co_await weir::intercept(nap(log, 1h));
-        plan free{.is_ready = true};
-        for (int repeat = 0; repeat < 256; ++repeat) {
-            co_await planned(free);
-        }
-        try {
-            (void)co_await std::move(ended);
-        } catch (const weir::cancelled&) {
-            log.push_back("never thrown");
-        }
-    };
-    const std::string one = co_await ending_after_cancel(1s, work());
-    const std::string two = co_await ending_after_cancel(1s, direct());
-    EXPECT_EQ(one, "cancelled");
-    EXPECT_EQ(two, "cancelled");
-    EXPECT_TRUE(log.empty());
-}
-
-// ---- catchable
-// -----------------------------------------------------------------------------------
-
-WEIR_TEST(Catchable, ThrowsCancelledInThisFrameOnly) {
-    lines log;
-    auto inner = [&]() -> task<> {
-        noted gone(log, "inner gone");
-        try {
-            co_await weir::sleep_forever();
-        } catch (...) {
-            log.push_back("never");
-        }
-    };
-    auto work = [&]() -> task<> {
-        try {
-            co_await weir::catchable(inner());
-        } catch (const std::exception&) {
-            log.push_back("never");
-        } catch (const weir::cancelled& stop) {
-            log.push_back("caught " + stop.reason());
-            throw;
-        }
-    };
-    auto started = weir::spawn(work);
-    co_await weir::sleep(1s);
-    started.cancel("why");
-    std::string reason;
-    try {
-        co_await started;
-    } catch (const weir::cancelled& stop) {
-        reason = stop.reason();
-    }
-    EXPECT_TRUE(started.cancelled()) << "a cancelled that leaves the fiber ends it as cancelled";
-    EXPECT_EQ(reason, "why");
-    EXPECT_EQ(log, (lines{"inner gone", "caught why"}));
-}
-
-// ---- groups
-// --------------------------------------------------------------------------------------
-
-WEIR_TEST(GroupStop, StopsBodyAndChildrenAndWaitsForTheirCleanup) {
-    lines log;
-    auto cleanup = [&]() -> task<> { (void)co_await nap(log, 2s, "child cleaned"); };
-    auto child = [&]() -> task<> { (void)co_await weir::finally(nap(log, 1h), cleanup); };
-    auto body = [&](weir::task_group& group) -> task<> {
-        noted gone(log, "body gone");
-        group.spawn(child);
-        co_await weir::sleep_forever();
-    };
-    auto work = [&]() -> task<> {
-        noted gone(log, "frame gone");
-        co_await weir::with_group(body);
-        log.push_back("never");
-    };
-    const std::string end = co_await ending_after_cancel(1s, work());
-    EXPECT_EQ(end, "cancelled");
-    EXPECT_EQ(log, (lines{"body gone", "child cleaned", "frame gone"}));
-}
-
-WEIR_TEST(GroupStop, CancelOfTheGroupIsNotSeenOutside) {
-    lines log;
-    auto body = [&](weir::task_group& group) -> task<> {
-        group.spawn([](lines& to) -> task<> { (void)co_await nap(to, 1h); }, std::ref(log));
-        group.cancel();
-        co_await weir::sleep_forever();
-    };
-    co_await weir::with_group(body);
-    auto catching = [&](weir::task_group& group) -> task<> {
-        group.cancel();
-        co_await weir::catchable(weir::sleep_forever());
-    };
-    co_await weir::with_group(catching);
-    co_await weir::sleep(1s);
-    EXPECT_EQ(weir::current_task().cancelling(), 0u);
-    EXPECT_TRUE(log.empty());
-}
-
-WEIR_TEST(GroupStop, ARequestForAScopeInsideTheBodyLeavesTheChildrenAlone) {
-    lines log;
-    auto waits = [&]() -> task<> { (void)co_await nap(log, 3s, "child done"); };
-    auto body = [&](weir::task_group& group) -> task<> {
-        group.spawn(waits);
-        WEIR_EXPECT_THROW(weir::timeout(1s, nap(log, 1h)), weir::timed_out);
-        log.push_back("body goes on");
-    };
-    co_await weir::with_group(body);
-    EXPECT_EQ(log, (lines{"body goes on", "child done"}));
-}
-
-WEIR_TEST(GroupStop, ABodyThatThrowsBeforeItIsATaskStillJoinsItsChildren) {
-    lines log;
-    struct thrower {
-        lines& log;
-        task<> operator()(weir::task_group& group) const {
-            group.spawn(
-                [](lines& to) -> task<> {
-                    noted gone(to, "child gone");
-                    co_await weir::sleep_forever();
-                },
-                std::ref(log));
-            throw std::logic_error("before the task");
-        }
-    } body{log};
-    WEIR_EXPECT_THROW(weir::with_group(body), weir::error_group);
-    EXPECT_TRUE(log.empty()) << "cancelled before its first step";
-}
-
-WEIR_TEST(GroupStop, AStopWhileItJoinsAfterAFailureIsNotLost) {
-    lines log;
-    auto cleanup = [&]() -> task<> { co_await weir::sleep(3s); };
-    auto slow = [&]() -> task<> { (void)co_await weir::finally(nap(log, 1h), cleanup); };
-    auto body = [&](weir::task_group& group) -> task<> {
-        group.spawn(slow);
-        co_await weir::sleep(1s);
-        group.cancel();
-        co_await weir::sleep_forever();
-    };
-    auto work = [&]() -> task<> {
-        co_await weir::with_group(body);
-        log.push_back("never");
-    };
-    const std::string end = co_await ending_after_cancel(2s, work());
-    EXPECT_EQ(end, "cancelled");
-    EXPECT_TRUE(log.empty());
-}
-
-WEIR_TEST(Catchable, GivesReferencesAsTheyAre) {
-    int number = 4;
-    auto refers = [&]() -> task<int&> { co_return number; };
-    int& same = co_await weir::catchable(refers());
-    EXPECT_EQ(&same, &number);
-}
-
 WEIR_TEST(With, OpensWhateverOpenGives) {
     struct door {
         bool is_open = false;
@@ -537,6 +193,290 @@ WEIR_TEST(With, OpensWhateverOpenGives) {
     auto body = [](door& used) -> task<bool> { co_return used.is_open; };
     const bool was_open = co_await weir::with(front, body);
     EXPECT_TRUE(was_open);
+}
+
+task<> note_later(lines& log, std::string what) {
+    co_await weir::sleep(1s);
+    log.push_back(what);
+}
+task<> fails_later(std::string what) {
+    co_await weir::sleep(1s);
+    throw std::runtime_error(what);
+}
+
+WEIR_TEST(Defer, RunsLastInFirstOutAfterTheLocals) {
+    lines log;
+    auto work = [&](bool throws) -> task<int> {
+        noted local(log, "local gone");
+        co_await weir::defer(note_later, std::ref(log), std::string("first"));
+        co_await weir::defer(note_later, std::ref(log), std::string("second"));
+        log.push_back("body");
+        if (throws) {
+            throw std::runtime_error("x");
+        }
+        co_return 4;
+    };
+    const lines expected{"body", "local gone", "second", "first"};
+    const int got = co_await work(false);
+    EXPECT_EQ(got, 4);
+    EXPECT_EQ(log, expected);
+    log.clear();
+    WEIR_EXPECT_THROW(work(true), std::runtime_error);
+    EXPECT_EQ(log, expected);
+    log.clear();
+    auto stopped = [&]() -> task<> {
+        noted local(log, "local gone");
+        co_await weir::defer(note_later, std::ref(log), std::string("first"));
+        co_await weir::defer(note_later, std::ref(log), std::string("second"));
+        log.push_back("body");
+        co_await weir::sleep_forever();
+    };
+    const std::string end = co_await ending_after_cancel(1s, stopped());
+    EXPECT_EQ(end, "cancelled");
+    EXPECT_EQ(log, expected);
+}
+
+WEIR_TEST(Defer, OwnsItsData) {
+    int seen = 0;
+    auto use = [](std::unique_ptr<int> data, int& into) -> task<> {
+        co_await weir::sleep(1s);
+        into = *data;
+    };
+    auto work = [&]() -> task<> {
+        auto data = std::make_unique<int>(9);
+        co_await weir::defer(use, std::move(data), std::ref(seen));
+        co_await weir::sleep_forever();
+    };
+    const std::string end = co_await ending_after_cancel(1s, work());
+    EXPECT_EQ(end, "cancelled");
+    EXPECT_EQ(seen, 9);
+}
+
+WEIR_TEST(Defer, IsShieldedAndLaterRequestsAreAbsorbed) {
+    lines log;
+    auto work = [&]() -> task<> {
+        noted local(log, "frame gone");
+        co_await weir::defer(note_later, std::ref(log), std::string("cleaned"));
+        co_await weir::sleep_forever();
+    };
+    auto caller = [&]() -> task<> {
+        noted local(log, "caller gone");
+        co_await work();
+    };
+    auto started = weir::spawn(caller);
+    co_await weir::sleep(1s);
+    started.cancel();
+    co_await weir::sleep(500ms);
+    started.cancel();
+    co_await started.wait();
+    EXPECT_TRUE(started.cancelled());
+    EXPECT_EQ(log, (lines{"frame gone", "cleaned", "caller gone"}));
+}
+
+WEIR_TEST(Defer, AStopDuringTheCleanupOfAValueBeatsTheValue) {
+    lines log;
+    auto work = [&]() -> task<int> {
+        co_await weir::defer(note_later, std::ref(log), std::string("cleaned"));
+        co_return 1;
+    };
+    auto caller = [&]() -> task<> {
+        noted local(log, "caller gone");
+        (void)co_await work();
+        log.push_back("never");
+    };
+    const std::string end = co_await ending_after_cancel(500ms, caller());
+    EXPECT_EQ(end, "cancelled");
+    EXPECT_EQ(log, (lines{"cleaned", "caller gone"}));
+    log.clear();
+    const std::string direct = co_await ending_after_cancel(500ms, work());
+    EXPECT_EQ(direct, "cancelled");
+    EXPECT_EQ(log, (lines{"cleaned"}));
+    log.clear();
+    auto bounded = [&]() -> task<> {
+        (void)co_await weir::settle(work());
+        log.push_back("never");
+    };
+    const std::string settled = co_await ending_after_cancel(500ms, bounded());
+    EXPECT_EQ(settled, "cancelled");
+    EXPECT_EQ(log, (lines{"cleaned"}));
+}
+
+WEIR_TEST(Defer, AllOfThemRunAndTheLastErrorWins) {
+    int suppressed = 0;
+    weir::loop::current().on_report([&](const weir::report& about) {
+        suppressed += about.kind == weir::report_kind::suppressed_error ? 1 : 0;
+    });
+    lines log;
+    struct thrower {
+        task<> operator()() const { throw std::runtime_error("before the task"); }
+    };
+    auto work = [&](bool stops) -> task<> {
+        co_await weir::defer(note_later, std::ref(log), std::string("last"));
+        co_await weir::defer(fails_later, std::string("second error"));
+        co_await weir::defer(thrower{});
+        co_await weir::defer(note_later, std::ref(log), std::string("first"));
+        if (stops) {
+            co_await weir::sleep_forever();
+        }
+    };
+    const std::string stopped = co_await ending_after_cancel(1s, work(true));
+    EXPECT_EQ(stopped, "second error");
+    EXPECT_EQ(log, (lines{"first", "last"}));
+    const std::string ended = co_await ending_after_cancel(1s, work(false));
+    EXPECT_EQ(ended, "second error");
+    EXPECT_EQ(suppressed, 2);
+    weir::loop::current().on_report({});
+}
+
+task<> stopped_with_failing_defer() {
+    co_await weir::defer(fails_later, std::string("of the clean-up"));
+    co_await weir::sleep_forever();
+}
+
+WEIR_TEST(ErrorBeatsStop, DeferFailsAndItsFramesCallerIsACoroutine) {
+    lines log;
+    auto caller = [&]() -> task<> {
+        noted local(log, "caller gone");
+        try {
+            co_await stopped_with_failing_defer();
+        } catch (const std::runtime_error& error) {
+            log.push_back(error.what());
+        }
+        co_await weir::sleep(1s);
+        log.push_back("the stop was replaced");
+    };
+    const std::string end = co_await ending_after_cancel(1s, caller());
+    EXPECT_EQ(end, "value");
+    EXPECT_EQ(log, (lines{"of the clean-up", "the stop was replaced", "caller gone"}));
+}
+
+WEIR_TEST(ErrorBeatsStop, DeferFailsAndItsFramesCallerIsABoundary) {
+    const auto run = [](task<> work) { return ending_after_cancel(1s, std::move(work)); };
+    auto timed = []() -> task<> { co_await weir::timeout(1h, stopped_with_failing_defer()); };
+    std::string end = co_await run(timed());
+    EXPECT_EQ(end, "of the clean-up");
+    auto shielded = []() -> task<> {
+        auto inner = []() -> task<> { co_await weir::timeout(2s, stopped_with_failing_defer()); };
+        co_await weir::shield(inner());
+    };
+    end = co_await run(shielded());
+    EXPECT_EQ(end, "of the clean-up");
+    auto intercepted = []() -> task<> {
+        weir::outcome<> ended = co_await weir::intercept(stopped_with_failing_defer());
+        EXPECT_FALSE(ended.is_stop());
+        co_await std::move(ended);
+    };
+    end = co_await run(intercepted());
+    EXPECT_EQ(end, "of the clean-up");
+    auto caught = []() -> task<> { co_await weir::catchable(stopped_with_failing_defer()); };
+    end = co_await run(caught());
+    EXPECT_EQ(end, "of the clean-up");
+    weir::ending told = weir::ending::value;
+    auto cleanup = [&](weir::ending how) -> task<> {
+        told = how;
+        co_return;
+    };
+    auto finalised = [&]() -> task<> {
+        co_await weir::finally(stopped_with_failing_defer(), cleanup);
+    };
+    end = co_await run(finalised());
+    EXPECT_EQ(end, "of the clean-up");
+    EXPECT_EQ(told, weir::ending::error);
+    auto grouped = []() -> task<> {
+        auto body = [](weir::task_group&) -> task<> { co_await stopped_with_failing_defer(); };
+        try {
+            co_await weir::with_group(body);
+        } catch (const weir::error_group& errors) {
+            EXPECT_EQ(errors.size(), 1u);
+            throw std::runtime_error("group: " + weir::describe(errors.errors()[0]));
+        }
+    };
+    end = co_await run(grouped());
+    EXPECT_EQ(end, "group: of the clean-up");
+}
+
+WEIR_TEST(ErrorBeatsStop, DeferFailsAndItsFrameIsTheFibersOutermost) {
+    const std::string end = co_await ending_after_cancel(1s, stopped_with_failing_defer());
+    EXPECT_EQ(end, "of the clean-up");
+}
+
+WEIR_TEST(ErrorBeatsStop, DeferFailsInATimeoutsOwnStop) {
+    WEIR_EXPECT_THROW(weir::timeout(1s, stopped_with_failing_defer()), std::runtime_error);
+    auto nested = []() -> task<> { co_await stopped_with_failing_defer(); };
+    std::string what;
+    try {
+        co_await weir::timeout(1s, nested());
+    } catch (const std::exception& error) {
+        what = error.what();
+    }
+    EXPECT_EQ(what, "of the clean-up");
+    co_await weir::sleep(1s);
+}
+
+WEIR_TEST(ErrorBeatsStop, ARequestMadeDuringTheFailingCleanupIsStillThere) {
+    lines log;
+    auto caller = [&]() -> task<> {
+        try {
+            co_await weir::timeout(1s, stopped_with_failing_defer());
+        } catch (const std::runtime_error& error) {
+            log.push_back(error.what());
+        }
+        co_await weir::sleep(1s);
+        log.push_back("never");
+    };
+    const std::string end = co_await ending_after_cancel(1500ms, caller());
+    EXPECT_EQ(end, "cancelled");
+    EXPECT_EQ(log, (lines{"of the clean-up"}));
+}
+
+WEIR_TEST(ErrorBeatsStop, AtTheEndOfAFiberToo) {
+    auto value = []() -> task<int> {
+        weir::current_task().cancel();
+        co_return 12;
+    };
+    auto error = []() -> task<int> {
+        weir::current_task().cancel();
+        throw std::runtime_error("x");
+        co_return 1;
+    };
+    auto first = weir::spawn(value);
+    auto second = weir::spawn(error);
+    co_await first.wait();
+    co_await second.wait();
+    EXPECT_TRUE(first.cancelled()) << "stop beats value";
+    EXPECT_TRUE(second.failed()) << "error beats stop";
+    EXPECT_NE(second.error(), nullptr);
+}
+
+// The failure came first, so it cannot be taken for what became of the stop.
+WEIR_TEST(ErrorBeatsStop, AStopThatFindsAGroupFailedGoesOnBehindTheError) {
+    for (const bool body_waits : {false, true}) {
+        lines log;
+        auto slow_end = []() -> task<> { co_await weir::sleep(5s); };
+        auto stubborn = [&]() -> task<> { co_await weir::finally(weir::sleep(1h), slow_end); };
+        auto body = [&](weir::task_group& group) -> task<> {
+            group.spawn(fails_later("of a child"));
+            group.spawn(stubborn);
+            if (body_waits) {
+                co_await weir::sleep(1h);
+            }
+        };
+        auto caller = [&]() -> task<> {
+            try {
+                co_await weir::with_group(body);
+            } catch (const weir::error_group&) {
+                log.push_back("failed");
+            }
+            co_await weir::sleep(1s);
+            log.push_back("never");
+        };
+        const std::string end = co_await ending_after_cancel(3s, caller());
+        EXPECT_EQ(end, "cancelled");
+        EXPECT_EQ(log, (lines{"failed"}));
+        log.clear();
+        WEIR_EXPECT_THROW(weir::timeout(3s, caller()), weir::timed_out);
+        EXPECT_EQ(log, (lines{"failed"}));
+    }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "support.hpp"
 
+#include <weir/testing/testing.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -11,6 +13,7 @@ namespace {
 
 using namespace cancel_tests;
 using weir::task;
+using namespace std::chrono_literals;
 
 task<> forever() {
     co_await weir::sleep_forever();
@@ -317,6 +320,15 @@ WEIR_TEST(Timeout, UncancelTakesBackARequestThatHasNotTakenEffect) {
     auto started = weir::spawn(work);
     co_await started;
     EXPECT_TRUE(done);
+}
+
+weir::task<int> answer() {
+    co_await weir::sleep(1h);
+    co_return 42;
+}
+
+WEIR_TEST(Timeout, ThrowsTimedOut) {
+    WEIR_EXPECT_THROW(weir::timeout(1s, answer()), weir::timed_out);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace {
 
 using namespace combinators;
+using handles = std::vector<weir::handle<int>>;
 
 weir::task<std::string> text_after(std::chrono::milliseconds time, std::string text) {
     co_await weir::sleep(time);
@@ -338,6 +339,78 @@ WEIR_TEST(GatherSettled, AStopStopsAndAwaitsAll) {
     co_await running.wait();
     EXPECT_TRUE(running.cancelled());
     EXPECT_EQ(live, 0);
+}
+
+WEIR_TEST(GatherHandles, AStopThatAllAnswerWithValuesStillStops) {
+    auto swallows = []() -> weir::task<int> {
+        (void)co_await weir::intercept(weir::sleep_forever());
+        co_return 1;
+    };
+    weir::handle<int> one = weir::spawn(swallows);
+    weir::handle<int> two = weir::spawn(swallows);
+    auto gathering = [&]() -> weir::task<> {
+        (void)co_await weir::gather(one, two);
+        ADD_FAILURE() << "went on";
+    };
+    weir::handle<> running = weir::spawn(gathering);
+    co_await weir::sleep(1ms);
+    running.cancel();
+    co_await running.wait();
+    EXPECT_TRUE(running.cancelled());
+    EXPECT_EQ(one.result() + two.result(), 2);
+}
+
+WEIR_TEST(GatherHandles, AnErrorBeatsTheStop) {
+    auto fails = []() -> weir::task<int> {
+        (void)co_await weir::intercept(weir::sleep_forever());
+        throw failure(1);
+    };
+    weir::handle<int> one = weir::spawn(fails);
+    weir::handle<int> two = weir::spawn(value_after(1h, 2));
+    auto gathering = [&]() -> weir::task<> {
+        bool caught = false;
+        try {
+            (void)co_await weir::gather(one);
+        } catch (const failure&) {
+            caught = true;
+        }
+        EXPECT_TRUE(caught);
+        co_await weir::yield();  // the request was answered by the error
+    };
+    weir::handle<> running = weir::spawn(gathering);
+    co_await weir::sleep(1ms);
+    running.cancel();
+    co_await running;
+    two.cancel();
+    co_await two.wait();
+}
+
+WEIR_TEST(GatherHandles, MoveOnlyValuesAreMoved) {
+    auto owned = [](int value) -> weir::task<std::unique_ptr<int>> {
+        co_await weir::yield();
+        co_return std::make_unique<int>(value);
+    };
+    auto [one, two] = co_await weir::gather(weir::spawn(owned, 1), weir::spawn(owned, 2));
+    EXPECT_EQ(*one + *two, 3);
+}
+
+// Two tasks that gather each other never end: a stop must not go round in circles for ever.
+TEST(GatherHandles, ACycleIsADeadlockThatIsNoticed) {
+    auto circle = []() -> weir::task<> {
+        weir::handle<> one;
+        weir::handle<> two;
+        auto first = [&]() -> weir::task<> { co_await weir::gather(two); };
+        auto second = [&]() -> weir::task<> { co_await weir::gather(one); };
+        one = weir::spawn(first);
+        two = weir::spawn(second);
+        co_await weir::sleep(1ms);
+        one.cancel();
+        co_await one.wait();
+    };
+    weir::loop_options options;
+    options.driver = weir::driver_kind::simulated;
+    options.on_report = [](const weir::report&) {};
+    EXPECT_THROW(weir::run(circle(), std::move(options)), weir::deadlock);
 }
 
 }  // namespace

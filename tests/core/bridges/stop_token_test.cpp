@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// std::stop_token in both directions. To be run with the thread sanitizer too.
+
+#include <weir/foreign.hpp>
+#include <weir/stop_token.hpp>
+#include <weir/submit.hpp>
+#include <weir/testing/testing.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Awaitables of somebody else's library: they resume on a thread of their own.
+struct on_thread {
+    int value;
+    bool fails = false;
+    std::vector<std::thread>* threads;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> caller) {
+        threads->emplace_back([caller] { caller.resume(); });
+    }
+    int await_resume() const {
+        if (fails) {
+            throw std::runtime_error("foreign failure");
+        }
+        return value;
+    }
+};
+struct with_member {
+    on_thread inner;
+    on_thread operator co_await() const { return inner; }
+};
+struct with_free {
+    on_thread inner;
+};
+on_thread operator co_await(const with_free& given) {
+    return given.inner;
+}
+
+WEIR_TEST(StopToken, OfTheRunningTask) {
+    std::stop_token token;
+    auto waiter = weir::spawn([&]() -> weir::task<> {
+        token = weir::stop_token_of_current();
+        co_await weir::sleep_forever();
+    });
+    auto forwards = weir::spawn([&]() -> weir::task<> { co_await waiter; });
+    co_await weir::sleep(1s);
+    EXPECT_FALSE(token.stop_requested());
+    forwards.cancel();  // passed on to the one it awaits
+    EXPECT_TRUE(token.stop_requested());
+    co_await waiter.wait();
+    co_await forwards.wait();
+    EXPECT_TRUE(forwards.cancelled());
+}
+
+WEIR_TEST(StopToken, StopsWork) {
+    std::stop_source source;
+    auto work = []() -> weir::task<int> {
+        co_await weir::sleep(10s);
+        co_return 1;
+    };
+    auto whole = co_await weir::with_stop_token(source.get_token(), work());
+    EXPECT_EQ(whole, 1);
+    auto requester = weir::spawn([&]() -> weir::task<> {
+        co_await weir::sleep(5s);
+        source.request_stop();
+    });
+    auto stopped = co_await weir::with_stop_token(source.get_token(), work());
+    EXPECT_FALSE(stopped);
+    co_await requester;
+    auto at_once = co_await weir::with_stop_token(source.get_token(), work());
+    EXPECT_FALSE(at_once);
+    EXPECT_EQ(weir::now().time_since_epoch() % 1s, 0s);
+}
+
+TEST(StopToken, RequestsRaceWithTheEndOfTheWork) {
+    weir::run([]() -> weir::task<> {
+        for (int round = 0; round < 200; ++round) {
+            std::stop_source source;
+            std::thread requester([&, round] {
+                for (int spin = 0; spin < round * 20; ++spin) {
+                    std::atomic_signal_fence(std::memory_order_seq_cst);
+                }
+                source.request_stop();
+            });
+            (void)co_await weir::with_stop_token(source.get_token(), [round]() -> weir::task<> {
+                for (int turn = 0; turn < round % 20; ++turn) {
+                    co_await weir::yield();
+                }
+            });
+            requester.join();
+        }
+    }());
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Which driver a loop gets, and what the core's own drivers promise.
+
+#include <weir/testing/testing.hpp>
+#include <weir/weir.hpp>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Restores the variable when the test ends.
+class environment {
+public:
+    explicit environment(const char* value) {
+        if (const char* former = std::getenv("WEIR_DRIVER")) {
+            former_ = former;
+        }
+        ::setenv("WEIR_DRIVER", value, 1);
+    }
+    environment(const environment&) = delete;
+    environment& operator=(const environment&) = delete;
+    ~environment() { ::setenv("WEIR_DRIVER", former_.c_str(), 1); }
+
+private:
+    std::string former_;
+};
+
+TEST(Driver, TheOptionsOfTheLoopChoose) {
+    weir::loop simulated({.driver = weir::driver_kind::simulated});
+    EXPECT_TRUE(simulated.get_driver().is_simulated());
+    const environment uring("uring");
+    weir::loop epoll({.driver = weir::driver_kind::epoll});
+    EXPECT_STREQ(epoll.get_driver().name(), "epoll");
+}
+
+TEST(Driver, TheDefaultIsTheOneThatTheEnvironmentNames) {
+    const environment epoll("epoll");
+    EXPECT_STREQ(weir::make_default_driver()->name(), "epoll");
+    weir::loop automatic;
+    EXPECT_STREQ(automatic.get_driver().name(), "epoll");
+}
+
+TEST(Driver, TheDefaultNeedsNoEnvironment) {
+    const environment none("");
+    EXPECT_NE(weir::make_default_driver(), nullptr);
+}
+
+TEST(Driver, AnUnknownNameIsAnError) {
+    const environment unknown("kqueue");
+    try {
+        weir::make_default_driver();
+        FAIL() << "made a driver";
+    } catch (const weir::loop_error& error) {
+        EXPECT_STREQ(error.what(), "WEIR_DRIVER is 'kqueue'; it can be epoll or uring");
+    }
+}
+
+TEST(Driver, ALoopMayBeGivenOne) {
+    weir::loop own(weir::make_simulated_driver());
+    EXPECT_TRUE(own.get_driver().is_simulated());
+    EXPECT_THROW(weir::loop(std::unique_ptr<weir::driver>()), weir::invalid_argument);
+}
+
+TEST(Driver, SimulatedTimeJumpsToTheDeadline) {
+    const std::unique_ptr<weir::driver> simulated = weir::make_simulated_driver();
+    const std::int64_t begin = simulated->now();
+    simulated->wait(begin + 1'000'000'000);
+    EXPECT_EQ(simulated->now(), begin + 1'000'000'000);
+    EXPECT_FALSE(simulated->has_sources());
+    EXPECT_FALSE(simulated->wakes_from_signals());
+}
+
+TEST(Driver, EpollIsWokenFromAnotherThread) {
+    const std::unique_ptr<weir::driver> epoll = weir::make_epoll_driver();
+    std::thread waker([&] { epoll->wake(); });
+    epoll->wait(weir::driver::forever);  // returns, or the test hangs
+    waker.join();
+    EXPECT_GE(epoll->fd(), 0);
+    EXPECT_TRUE(epoll->wakes_from_signals());
+}
+
+}  // namespace
