@@ -7,8 +7,8 @@
 //     }
 //
 // Each task comes once, as the handle that was given and its place in the input (of a handle given
-// twice, the first). What ends while nobody looks waits to be taken. Leaving early loses nothing
-// and stops nothing: the tasks belong to whoever started them. Several tasks may take at the same
+// twice, the first). Tasks that end meanwhile wait to be taken. Leaving early loses nothing
+// and stops nothing: the tasks belong to their owners. Several tasks may take at the same
 // time and get different ones. A stop of the taker leaves the tasks alone, and what it was about to
 // get goes to the next.
 #pragma once
@@ -40,7 +40,8 @@ namespace detail {
 
 class take_operation;
 
-// What has ended and was not taken, who waits for more, and how many are still to come.
+// The tasks that have ended and were not taken, the operations that wait for more, and the number
+// of tasks still to come.
 class completion_state : private member_watch::owner, private timer {
 public:
     completion_state(std::size_t count, clock::time_point deadline);
@@ -71,8 +72,7 @@ private:
         ended_;  // a ring of those not taken yet, in the order of their end
     std::size_t first_ended_ = 0;
     std::size_t ended_count_ = 0;
-    std::size_t expired_count_ =
-        0;  // that did not end in time, and of which nobody has been told yet
+    std::size_t expired_count_ = 0;  // tasks that did not end in time and were not reported yet
     std::size_t running_ = 0;
     std::size_t total_ = 0;  // repetitions do not count
     std::size_t taken_ = 0;

@@ -5,8 +5,8 @@
 // derives from weir::operation and has
 //
 //     bool ready() noexcept;    // optional: complete now, without waiting? true: it has
-//     bool start() noexcept;    // begin to wait. true: complete() will be called; false: done already
-//     bool cancel() noexcept;   // stop waiting. true: it has let go; false: complete() will still come
+//     bool start() noexcept;    // begin to wait. true: complete() will come; false: done already
+//     bool cancel() noexcept;   // stop waiting. true: it has let go; false: complete() will come
 //     T    resume();            // the result, or a throw; called once, when the fiber goes on
 //
 // and co_await it in any weir coroutine. The rules:
@@ -16,15 +16,15 @@
 //    go of everything it lent out (buffers above all). From another thread: loop.post.
 // 3. cancel() may be called again while it has answered false.
 // 4. If a stop arrives after complete() but before the fiber runs, resume() is never called: the
-// destructor gives back what was granted. An operation whose late result must not be dropped calls
-// complete_and_keep() instead: the fiber goes on with the result, and stops at its next suspension.
+//    destructor gives back what was granted. An operation whose late result must not be dropped
+//    calls complete_and_keep() instead: the fiber goes on with the result, and stops at its next
+//    suspension.
 // 5. Operations may be moved before they are awaited, and never after.
 // 6. The destructor runs in a stop walk: it must not throw.
 //
 // examples/own_awaitable.cpp has a complete one in twenty lines.
 #pragma once
 
-#include <weir/detail/awaited_here.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/loop_core.hpp>
 #include <weir/detail/thread_state.hpp>
@@ -35,6 +35,25 @@
 #include <utility>
 
 namespace weir {
+
+namespace detail {
+
+template <class T>
+inline constexpr bool always_false = false;
+
+// A base of everything that only our own promises know how to await. They never come here.
+struct awaited_here {
+    template <class Foreign = void>
+    std::suspend_never operator co_await() const noexcept {
+        static_assert(
+            always_false<Foreign>,
+            "Weir's tasks and operations can be awaited only in Weir's own coroutines "
+            "(weir::task, weir::generator); elsewhere, start them with loop.submit or spawn");
+        return {};
+    }
+};
+
+}  // namespace detail
 
 class operation : public detail::awaited_here {
 public:

@@ -28,11 +28,11 @@ public:
         leave_scope(*this);
         return give_way(*this, on, work_);
     }
-    next_step stopped(fiber& on, walk& by) noexcept {
+    next_step stopped(fiber& on, walk& stop) noexcept {
         leave_scope(*this);
         work_.lost();
-        if (by.error != nullptr) {
-            work_.fail(std::move(by.error));
+        if (stop.error != nullptr) {
+            work_.fail(std::move(stop.error));
             return return_to_parent(*this, on);
         }
         return let_pass(*this, on);  // the shield was broken: the loop is past its deadline
@@ -57,16 +57,16 @@ public:
 
     void enter(fiber& on) noexcept { work_.enter(*this, on); }
     next_step advance(fiber& on) noexcept { return return_to_parent(*this, on); }
-    next_step stopped(fiber& on, walk& by) noexcept {
+    next_step stopped(fiber& on, walk& stop) noexcept {
         work_.lost();
-        if (by.error != nullptr) {
-            work_.fail(std::move(by.error));
+        if (stop.error != nullptr) {
+            work_.fail(std::move(stop.error));
             return return_to_parent(*this, on);
         }
         if constexpr (View == view::settled) {
             return let_pass(*this, on);
         } else {
-            origin_ = origin_of(on, by.target);
+            origin_ = origin_of(on, stop.target);
             return return_to_parent(*this, on);
         }
     }

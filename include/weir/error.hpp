@@ -13,9 +13,9 @@
 
 namespace weir {
 
-// Another fiber's cancellation, seen by whoever awaits it; and a fiber's own, inside catchable().
-// Not a std::exception, so that handlers for ordinary errors let it through. One that leaves a
-// fiber ends it as cancelled.
+// Another fiber's cancellation, seen by a fiber that awaits it; and a fiber's own, inside
+// catchable(). Not a std::exception, so that handlers for ordinary errors let it through. One that
+// leaves a fiber ends it as cancelled.
 class cancelled {
 public:
     cancelled() = default;
@@ -31,8 +31,7 @@ private:
     std::uint32_t origin_ = 0;
 };
 
-// ---- misuse
-// --------------------------------------------------------------------------------------
+// ---- misuse -------------------------------------------------------------------------------------
 
 class misuse : public std::logic_error {
 public:
@@ -60,8 +59,7 @@ public:
     using misuse::misuse;
 };
 
-// ---- failures
-// ------------------------------------------------------------------------------------
+// ---- failures -----------------------------------------------------------------------------------
 
 class timed_out : public std::runtime_error {
 public:
@@ -113,8 +111,8 @@ public:
     const std::vector<std::exception_ptr>& errors() const noexcept { return errors_; }
     std::size_t size() const noexcept { return errors_.size(); }
 
-    // The first error of the given type; nested groups are searched, and found only if error_group
-    // itself is asked for. Null if there is none. The pointer is valid as long as this object.
+    // The first error of the given type; nested groups are searched, and found only if Error is
+    // error_group itself. Null if there is none. The pointer is valid as long as this object.
     template <class Error>
     const Error* find() const {
         for (const std::exception_ptr& each : errors_) {

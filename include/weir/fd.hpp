@@ -41,7 +41,7 @@ private:
 }  // namespace detail
 
 // co_await wait_readable(fd): until reading would not block (there is data, the end, or an error to
-// be read). Asks for the state, not for a change: what is readable now completes at the loop's next
+// be read). Reports the state, not a change: what is readable now completes at the loop's next
 // poll. Does not own the descriptor: keep it open until the wait has ended. Cancelling unregisters
 // at once. Throws std::system_error if the descriptor is bad or of a kind that cannot be waited for
 // (a regular file), invalid_state if another task waits for the same direction of it, loop_error if

@@ -16,9 +16,9 @@ enum class ending : unsigned char { value, error, stopped };
 namespace detail {
 
 template <class Cleanup>
-task<void> start_cleanup(Cleanup& cleanup, ending how) {
+task<void> start_cleanup(Cleanup& cleanup, ending end) {
     if constexpr (std::is_invocable_v<Cleanup&, ending>) {
-        return cleanup(how);
+        return cleanup(end);
     } else {
         return cleanup();
     }
@@ -55,20 +55,20 @@ public:
         return give_way(*this, on, work_);
     }
 
-    next_step stopped(fiber& on, walk& by) noexcept {
+    next_step stopped(fiber& on, walk& stop) noexcept {
         if (!is_cleaning_) {
             work_.lost();
-            if (by.error != nullptr) {
-                work_.fail(std::move(by.error));
+            if (stop.error != nullptr) {
+                work_.fail(std::move(stop.error));
                 return clean(on, ending::error);
             }
-            stop_target_ = by.target;
+            stop_target_ = stop.target;
             return clean(on, ending::stopped);
         }
         leave_scope(*this);
         cleaning_.lost();
-        if (by.error != nullptr) {
-            work_.fail(std::move(by.error));
+        if (stop.error != nullptr) {
+            work_.fail(std::move(stop.error));
             return return_to_parent(*this, on);
         }
         work_.destroy();
@@ -78,10 +78,10 @@ public:
     T await_resume() { return work_.take(); }
 
 private:
-    next_step clean(fiber& on, ending how) noexcept {
+    next_step clean(fiber& on, ending end) noexcept {
         is_cleaning_ = true;
         try {
-            cleaning_.assign(start_cleanup(cleanup_, how));
+            cleaning_.assign(start_cleanup(cleanup_, end));
         } catch (...) {
             work_.fail(std::current_exception());
             return return_to_parent(*this, on);
@@ -162,11 +162,11 @@ auto use_and_close(Resource resource, Body body) -> std::invoke_result_t<Body&, 
     if constexpr (opens<Resource>) {
         co_await resource.open();
     }
-    auto close = [&resource](ending how) -> task<void> {
+    auto close = [&resource](ending end) -> task<void> {
         if constexpr (closes_told<Resource>) {
-            return resource.close(how);
+            return resource.close(end);
         } else {
-            (void)how;
+            (void)end;
             return resource.close();
         }
     };

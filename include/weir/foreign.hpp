@@ -71,7 +71,7 @@ protected:
     class bridge {
     public:
         struct promise_type {
-            foreign_base* of = nullptr;
+            foreign_base* owner = nullptr;
             bridge get_return_object() noexcept {
                 return bridge(std::coroutine_handle<promise_type>::from_promise(*this));
             }
@@ -79,13 +79,13 @@ protected:
             struct done {
                 bool await_ready() const noexcept { return false; }
                 void await_suspend(std::coroutine_handle<promise_type> self) const noexcept {
-                    self.promise().of->completed();
+                    self.promise().owner->completed();
                 }
                 void await_resume() const noexcept {}
             };
             done final_suspend() const noexcept { return {}; }
             void return_void() const noexcept {}
-            void unhandled_exception() noexcept { of->error_ = std::current_exception(); }
+            void unhandled_exception() noexcept { owner->error_ = std::current_exception(); }
         };
 
         bridge() noexcept = default;
@@ -99,8 +99,8 @@ protected:
                 frame_.destroy();
             }
         }
-        void start(foreign_base& of) const {
-            frame_.promise().of = &of;
+        void start(foreign_base& owner) const {
+            frame_.promise().owner = &owner;
             frame_.resume();
         }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// promise<T> and future<T>: a value that somebody sets later. Where something that calls back meets
+// promise<T> and future<T>: a value that is set later. Where something that calls back meets
 // tasks that await.
 //
 //     weir::promise<int> promise;
@@ -49,22 +49,22 @@ public:
     auto make_operation() const& {
         return detail::future_recipe<detail::shared_future_wait<T>>{checked("co_await")};
     }
-    // co_await std::move(f): the value, moved out. For the one who is alone to want it.
+    // co_await std::move(f): the value, moved out. For the only consumer of the value.
     auto make_operation() && {
         return detail::future_recipe<detail::moving_future_wait<T>>{checked("co_await")};
     }
 
     // The value. Throws the error, weir::cancelled, or invalid_state if it is not done.
     decltype(auto) result() const {
-        detail::future_state<T>& of = checked("result()");
-        of.check_value("result()");
-        return of.shared();
+        detail::future_state<T>& done = checked("result()");
+        done.check_value("result()");
+        return done.shared();
     }
     // The error; null if there is a value. Throws weir::cancelled, or invalid_state if it is not
     // done.
     std::exception_ptr error() const { return checked("error()").error(); }
 
-    // Ends it as cancelled: who awaits it gets weir::cancelled. False if it was done already.
+    // Ends it as cancelled: awaiting it throws weir::cancelled. False if it was done already.
     bool cancel(std::string_view reason = {}) const { return checked("cancel()").cancel(reason); }
 
     // Called with the future, through the loop, when it is done, in the order of registration; at
@@ -100,7 +100,7 @@ private:
     detail::future_state<T>* state_ = nullptr;
 };
 
-// Move-only. One that is destroyed unset gives broken_promise to those who wait.
+// Move-only. One that is destroyed unset gives broken_promise to its waiters.
 template <class T = void>
 class promise {
 public:

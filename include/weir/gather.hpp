@@ -189,7 +189,7 @@ template <detail::task_like Work>
 auto gather(std::vector<Work> work) {
     return detail::gather_tasks(detail::to_tasks(std::move(work)));
 }
-// Waits for tasks that have been started, and leaves them to whoever owns them.
+// Waits for tasks that have been started, and leaves them to their owners.
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 auto gather(const handle<Ts>&... handles) {

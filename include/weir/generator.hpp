@@ -18,7 +18,7 @@
 // - One next() at a time: a second one meanwhile throws invalid_state, and the first is not
 // disturbed.
 // - If the task is stopped while the body awaits, the body's frames are destroyed and its deferred
-//   clean-up (weir::defer) is awaited. Who calls next() after that gets generator_stopped, since
+//   clean-up (weir::defer) is awaited. A call of next() after that throws generator_stopped, since
 //   the stream has not come to its end.
 // - close() destroys the suspended body and awaits its deferred clean-up. weir::closing does so at
 // the
@@ -142,7 +142,8 @@ class next_call final : public bounded<next_call<T>, next_boundary> {
     using item = typename generated<T>::item;
 
 public:
-    explicit next_call(generator_base& of) noexcept : bounded<next_call, next_boundary>(of) {}
+    explicit next_call(generator_base& source) noexcept
+        : bounded<next_call, next_boundary>(source) {}
 
     bool await_ready() noexcept { return this->is_decided(); }
     item await_resume() {

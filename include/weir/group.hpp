@@ -22,11 +22,11 @@ public:
     // Starts a task in the group. Throws invalid_state when the group is shutting down or has
     // ended; the task is then destroyed unstarted.
     template <class T>
-    handle<T> spawn(task<T> work, const spawn_options& how = {},
+    handle<T> spawn(task<T> work, const spawn_options& options = {},
                     std::source_location where = std::source_location::current()) const {
-        detail::start_options options = options_for(how);
-        options.created = where;
-        return handle<T>(detail::start_fiber(*state_, std::move(work), options));
+        detail::start_options starting = options_for(options);
+        starting.created = where;
+        return handle<T>(detail::start_fiber(*state_, std::move(work), starting));
     }
     template <class Callable, class... Args>
         requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
@@ -36,9 +36,10 @@ public:
     }
     template <class Callable, class... Args>
         requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
-    auto spawn(const spawn_options& how, Callable&& callable, Args&&... args) const {
+    auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) const {
         return spawn(
-            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...), how);
+            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
+            options);
     }
 
     // Ends the group early: stops the children and the body. Errors of children still count.
@@ -49,9 +50,9 @@ public:
 
 private:
     explicit task_group(detail::group_state* owned) noexcept : state_(owned) {}
-    detail::start_options options_for(const spawn_options& how) const noexcept {
+    detail::start_options options_for(const spawn_options& options) const noexcept {
         return state_->is_closed ? detail::start_options{}
-                                 : detail::to_start_options(how, *state_->home);
+                                 : detail::to_start_options(options, *state_->home);
     }
     detail::group_state* state_;
 };
@@ -69,7 +70,7 @@ public:
     group_state& group() const noexcept { return *group_; }
 
     next_step advance(fiber& on) noexcept;
-    next_step stopped(fiber& on, walk& by) noexcept;
+    next_step stopped(fiber& on, walk& stop) noexcept;
 
 protected:
     void begin(fiber& on) noexcept;
@@ -88,7 +89,7 @@ private:
     std::exception_ptr add_body_error_;  // the last of the group's errors
     frame* stop_target_ = nullptr;       // a stop that goes on when the children have ended
     frame* late_target_ =
-        nullptr;  // one that came after the failure: asked for again, behind the error
+        nullptr;  // one that came after the failure: requested again, behind the error
     bool body_has_ended_ = false;
 };
 

@@ -22,7 +22,7 @@ namespace detail {
 callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback,
                          std::source_location where);
 std::size_t remove_callback(fiber& from, callback_id id) noexcept;
-std::string fiber_name(fiber& of);
+std::string fiber_name(fiber& named);
 
 // Throws what the fiber ended with, unless it was a value.
 template <class T>
@@ -62,8 +62,8 @@ T own_value(fiber_box<T>& ended) {
 template <class T>
 class shared_join final : public join_operation {
 public:
-    explicit shared_join(fiber& target, mode how = mode::forward) noexcept
-        : join_operation(target, how) {}
+    explicit shared_join(fiber& target, mode kind = mode::forward) noexcept
+        : join_operation(target, kind) {}
     decltype(auto) resume() {
         check_await();
         auto& ended = static_cast<fiber_box<T>&>(target());
@@ -131,8 +131,8 @@ public:
     explicit operator bool() const noexcept { return valid(); }
     bool operator==(const any_handle& other) const noexcept { return fiber_ == other.fiber_; }
 
-    // Asks the task to stop. True unless it has ended. It stops at its suspension point, on a later
-    // turn of the loop; the reason is seen by whoever awaits it.
+    // Requests that the task stop. True unless it has ended. It stops at its suspension point, on a
+    // later turn of the loop; tasks that await it see the reason.
     bool cancel(std::string_view reason = {}) const {
         return detail::cancel_fiber(checked(), reason);
     }
@@ -146,15 +146,15 @@ public:
     // The error of a failed task; null after success. Throws cancelled, or invalid_state while it
     // runs.
     std::exception_ptr error() const {
-        detail::fiber& of = checked();
-        if (!of.has(detail::is_done)) {
-            detail::throw_not_done(of, "error()");
+        detail::fiber& ended = checked();
+        if (!ended.has(detail::is_done)) {
+            detail::throw_not_done(ended, "error()");
         }
-        if (of.has(detail::is_cancelled)) {
-            detail::throw_cancelled(of);
+        if (ended.has(detail::is_cancelled)) {
+            detail::throw_cancelled(ended);
         }
-        of.raise(detail::is_retrieved);
-        return static_cast<const detail::fiber_table&>(of.table()).error(of);
+        ended.raise(detail::is_retrieved);
+        return static_cast<const detail::fiber_table&>(ended.table()).error(ended);
     }
 
     // Waits for the end, whatever it is. Cancelling the waiter leaves the task alone.

@@ -33,8 +33,8 @@ bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callbac
 }  // namespace detail
 
 // automatic: what make_default_driver() makes, io_uring in programs that use weir::io where the
-// kernel allows it, else epoll, unless the environment variable WEIR_DRIVER names one. A driver that
-// is named and not available is a loop_error.
+// kernel allows it, else epoll, unless the environment variable WEIR_DRIVER names one. A driver
+// that is named and not available is a loop_error.
 enum class driver_kind : unsigned char { automatic, simulated, epoll, uring };
 
 // What run does about the signals that ask a program to end.
@@ -153,10 +153,10 @@ public:
     bool is_running() const noexcept;
     bool is_closed() const noexcept;
 
-    // Guest mode: Weir inside somebody else's loop. Poll when the descriptor is readable or the
-    // deadline has come; poll() never waits and returns whether it wants to be called again at
-    // once. Ask for the deadline after each poll() and after whatever else starts something on the
-    // loop.
+    // Guest mode: Weir inside the event loop of another library. Poll when the descriptor is
+    // readable or the deadline has come; poll() never waits and returns whether it wants to be
+    // called again at once. Ask for the deadline after each poll() and after whatever else starts
+    // something on the loop.
     int fd() const noexcept;
     std::optional<clock::time_point> next_deadline() noexcept;
     bool poll();
@@ -212,7 +212,7 @@ public:
     // ones in every run.
     std::uint64_t fresh_seed() noexcept;
 
-    // The loop's own object of this class, made as T(loop) when it is first asked for and destroyed
+    // The loop's own object of this class, made as T(loop) on first use and destroyed
     // when the loop closes, after all tasks; T derives from loop_service.
     template <class T>
     T& service() {

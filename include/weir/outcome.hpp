@@ -37,7 +37,7 @@ struct stop_origin {
     }
 };
 stop_origin origin_of(fiber& on, frame* target) noexcept;
-// Asks for the same stop again; false on another fiber, or when the scope that it was aimed at has
+// Requests the same stop again; false on another fiber, or when the scope that it was aimed at has
 // ended.
 bool ask_again(const stop_origin& origin) noexcept;
 

@@ -27,11 +27,11 @@ enum class refusal_reason : unsigned char {
 std::string_view to_string(refusal_reason reason) noexcept;
 
 struct refusal {
-    // Asking again never helps.
+    // A retry never helps.
     static constexpr clock::duration never = clock::duration::max();
 
     refusal_reason reason = refusal_reason::rate_limited;
-    // Asking again earlier than this is in vain. Zero: unknown.
+    // A retry before this time has passed will fail. Zero: unknown.
     clock::duration retry_after{};
 
     friend bool operator==(const refusal&, const refusal&) = default;
@@ -45,7 +45,8 @@ inline refusal copy_of(const refusal& why) noexcept {
 }
 }  // namespace detail
 
-// Names who refused, if told: 'payments: the circuit is open, retry after 2.5 s'.
+// The message names the component that refused, if it is given: 'payments: the circuit is open,
+// retry after 2.5 s'.
 class refused : public std::runtime_error {
 public:
     explicit refused(refusal why, std::string_view by = {});

@@ -13,7 +13,7 @@
 namespace weir {
 
 enum class report_kind : unsigned char {
-    unretrieved_error,  // a task failed, and its last handle went without anybody asking
+    unretrieved_error,  // a task failed, and nothing retrieved its error
     callback_error,     // a callback threw
     suppressed_error,   // an error that another one took precedence over
     slow_step,          // debug: a task or callback held the loop too long

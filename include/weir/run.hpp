@@ -45,8 +45,8 @@ int exit_code_of(loop& ended, int value) noexcept;
 // The whole of main: int main() { return weir::run_main(serve()); }
 //
 // Runs as run does and gives an exit code:
-//   0, or the value of a task<int>, when the task has ended well;
-//   0 when SIGINT or SIGTERM has stopped it, all tasks ended before the deadline and none failed then;
+//   0, or the value of a task<int>, when the task has ended with success;
+//   0 when SIGINT or SIGTERM has stopped it and all tasks ended in time, none with an error;
 //   1 when it failed, with the error on standard error: 'program: what';
 //   exit_with_late_tasks when tasks did not end before the deadline; standard error names them.
 // SIGUSR1 prints the tree of tasks unless the program handles or ignores that signal.

@@ -72,15 +72,15 @@ inline start_options to_start_options(const spawn_options& given, const loop_cor
 
 }  // namespace detail
 
-// The task runs to its end even if nobody keeps the handle; an error that nobody asks for is
+// The task runs to its end even without a handle; an error that is never retrieved is
 // reported. At the end of run, what is still running is cancelled and awaited.
 template <class T>
-handle<T> spawn(task<T> work, const spawn_options& how = {},
+handle<T> spawn(task<T> work, const spawn_options& options = {},
                 std::source_location where = std::source_location::current()) {
     if (loop::current_or_null() == nullptr) {
         work.discard();
     }
-    return loop::current().spawn(std::move(work), how, where);
+    return loop::current().spawn(std::move(work), options, where);
 }
 
 // Calls fn(args...) in a task of its own, which owns fn and the arguments.
@@ -92,9 +92,9 @@ auto spawn(Callable&& callable, Args&&... args) {
 
 template <class Callable, class... Args>
     requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
-auto spawn(const spawn_options& how, Callable&& callable, Args&&... args) {
+auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) {
     return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
-                 how);
+                 options);
 }
 
 }  // namespace weir

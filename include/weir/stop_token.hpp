@@ -16,7 +16,7 @@ std::stop_token stop_token_of_current();
 
 namespace detail {
 
-// Asks a scope to stop, from any thread, as long as it exists.
+// Requests a stop of a scope, from any thread, as long as it exists.
 class scope_stopper {
 public:
     explicit scope_stopper(cancel_scope& stopped);

@@ -258,7 +258,7 @@ auto filter(Stream source, Predicate&& wanted) {
     return detail::filtered<Stream, std::decay_t<Predicate>>(std::move(source),
                                                              std::forward<Predicate>(wanted));
 }
-// The first so many; no more are asked for.
+// The first items, up to the limit; no more are read from the source.
 template <stream Stream>
 auto take(Stream source, std::size_t limit) {
     return detail::taken<Stream>(std::move(source), limit);

@@ -20,7 +20,7 @@ namespace weir {
 namespace detail {
 
 // Shared by the submitting side and the loop. The handle belongs to the loop's thread, the outcome
-// to whoever holds the mutex.
+// to the holder of the mutex.
 class submission_base {
 public:
     explicit submission_base(loop& home) : home_(&home), mail_(home.mail()) {}
@@ -138,7 +138,7 @@ public:
         const std::shared_ptr<submission_state<T>> to = std::move(to_);
         if (to.use_count() > 1 || !ended.failed()) {
             to->deliver(
-                ended);  // otherwise nobody is there, and the error is reported as never retrieved
+                ended);  // otherwise no submission is left, and the error is reported as never retrieved
         }
     }
     void fail(std::exception_ptr error) noexcept {
@@ -174,8 +174,8 @@ public:
                                   std::chrono::ceil<std::chrono::steady_clock::duration>(time));
     }
     bool done() const { return state_->is_done(); }
-    // Asks the work to stop, also before it was started; get() then waits for its end. False if it
-    // has ended already.
+    // Requests that the work stop, also before it was started; get() then waits for its end. False
+    // if it has ended already.
     bool cancel(std::string reason = {}) {
         return detail::submission_base::cancel(state_, std::move(reason));
     }

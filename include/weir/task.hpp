@@ -43,7 +43,7 @@ public:
         }
     }
 
-    // For the library and for those who build combinators: gives up the frame. Throws invalid_state
+    // For the library and for authors of combinators: gives up the frame. Throws invalid_state
     // when the task was consumed already.
     void* release_frame() {
         if (!frame_) [[unlikely]] {

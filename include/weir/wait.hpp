@@ -4,10 +4,10 @@
 //     std::vector<weir::handle<int>> handles = ...;
 //     auto [done, pending] = co_await wait(handles, wait_until::first_completed, 5s);
 //
-// Nothing is thrown, cancelled or counted as seen: what is in `done` is asked by whoever wants to
-// know. A stop of the waiting task leaves the tasks alone. However the wait ends, nothing is left
-// behind at the tasks. (Name the vector: GCC 12 cannot compile a braced list inside a co_await
-// expression.)
+// Nothing is thrown, cancelled or counted as seen: the caller looks at the tasks in `done` if it
+// wants to know. A stop of the waiting task leaves the tasks alone. However the wait ends, nothing
+// is left behind at the tasks. (Name the vector: GCC 12 cannot compile a braced list inside a
+// co_await expression.)
 #pragma once
 
 #include <weir/base/timer_wheel.hpp>

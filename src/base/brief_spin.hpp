@@ -10,13 +10,14 @@
 
 namespace weir::detail {
 
-// Going to sleep and being woken costs this thread and whoever wakes it several microseconds. In
-// the middle of a conversation the next message is often there sooner, and then it pays to wait for
-// it awake, for 20 microseconds at most. Where that fails it is tried again less and less often:
-// once in a thousand waits in the end, so that a loop with little to do uses no processor for it.
+// Going to sleep and being woken costs this thread and the one that wakes it several microseconds.
+// In the middle of a conversation the next message is often there sooner, and then it pays to wait
+// for it awake, for 20 microseconds at most. Where that fails it is tried again less and less
+// often: once in a thousand waits in the end, so that a loop with little to do uses no processor
+// for it.
 class brief_spin {
 public:
-    // Is it to be tried in this wait? To be asked once a wait.
+    // Is it to be tried in this wait? To be called once a wait.
     bool is_due() noexcept {
         if (waits_to_skip_ > 0) {
             --waits_to_skip_;
@@ -55,7 +56,7 @@ private:
 #endif
     }
 
-    // On a single processor nobody can do anything while this one spins.
+    // On a single processor no other thread runs while this one spins.
     static bool can_pay() noexcept {
         static const bool has_several = std::thread::hardware_concurrency() > 1;
         return has_several;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A group without a block. Its members keep their own errors: whoever takes their results sees
-// them, and one that nobody takes is reported as every error of a task is that nobody asks for.
+// A group without a block. Its members keep their own errors: the owner sees them with the results,
+// and one that is never retrieved is reported as that of any task.
 
 #include <weir/base/crew.hpp>
 #include <weir/detail/group_support.hpp>

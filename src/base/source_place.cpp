@@ -11,9 +11,10 @@ namespace weir::detail {
 
 namespace {
 
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-        text.replace(at, what.size(), by);
+void replace_all(std::string& text, std::string_view what, std::string_view replacement) {
+    for (auto at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + replacement.size())) {
+        text.replace(at, what.size(), replacement);
     }
 }
 

@@ -35,7 +35,8 @@ WEIR_TEST(Crew, StopCancelsAllMembersAndWaitsForTheirEnds) {
     };
     auto work = [&]() -> weir::task<> { co_await weir::finally(weir::sleep_forever(), cleanup); };
     auto first = workers.start(work());
-    auto second = workers.start(weir::sleep_forever());
+    auto sleep = []() -> weir::task<> { co_await weir::sleep_forever(); };
+    auto second = workers.start(sleep());
     co_await weir::testing::settle_all();
     co_await workers.stop();
     EXPECT_TRUE(cleaned);

@@ -72,7 +72,7 @@ private:
     std::exception_ptr error_;
 };
 
-// Goes on with whoever awaits the boundary: control leaves it for good.
+// Goes on with the frame that awaits the boundary: control leaves the boundary for good.
 inline next_step return_to_parent(boundary& from, fiber& on) noexcept {
     on.top = from.parent;
     return from.parent->turn();

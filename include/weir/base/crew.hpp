@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tasks that work for a stream while nobody asks it for anything: those that read its source,
+// The tasks that work for a stream in the background: those that read its source,
 // and those that process items.
 //
 // They cannot be in a with_group, whose body would have to yield values out of the middle. So the
@@ -34,15 +34,15 @@ public:
             work.discard();
             return {};
         }
-        start_options how;
-        how.name = name;
-        return handle<T>(start_fiber(*group_, std::move(work), how));
+        start_options options;
+        options.name = name;
+        return handle<T>(start_fiber(*group_, std::move(work), options));
     }
     // Stops all of them and waits for their ends.
     task<void> stop();
     bool is_stopping() const noexcept { return is_stopping_; }
 
-    // Something has happened that whoever waits for the stream may want to look at.
+    // Set when a member has ended, or the owner has news for the consumer of the stream.
     event changed;
 
 protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A doubly linked list whose links are inside its elements: nothing allocates, and an element leaves
-// in constant time without knowing which list it is in.
+// A doubly linked list whose links are inside its elements: nothing allocates, and an element
+// leaves in constant time without knowing which list it is in.
 //
 //     class waiter : public list_link<> { ... };
 //     intrusive_list<waiter> waiters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Mail: the way to a loop from another thread that allocates nothing. Who has an object that lives
-// until the loop has seen it, such as an operation in a waiting frame, sends that; for all else,
-// loop.post.
+// Mail: the way to a loop from another thread that allocates nothing. An object that lives until
+// the loop has seen it, such as an operation in a waiting frame, is sent itself; for everything
+// else there is loop.post.
 #pragma once
 
 #include <memory>

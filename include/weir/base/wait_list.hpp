@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Who waits for a primitive, first come, first served.
+// The operations that wait for a primitive, first come, first served.
 //
 // The list has two parts. In front are the operations that have been granted what they wait for and
 // whose fibers have not run yet; behind them those that still wait. A granted operation leaves the
 // list when its fiber goes on, or when it is destroyed because a stop came first: then it passes
-// the grant on. So a primitive knows everybody who will come back to it, and can tell them when it
-// is destroyed. Nothing allocates; everything is O(1) per operation concerned.
+// the grant on. So a primitive knows every operation that will come back to it, and can tell them
+// when it is destroyed. Nothing allocates; everything is O(1) per operation concerned.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -88,8 +88,8 @@ protected:
 
 private:
     friend class wait_list;
-    void answer(wait_state how, loop_core& home) noexcept {
-        state_ = how;
+    void answer(wait_state new_state, loop_core& home) noexcept {
+        state_ = new_state;
         complete_on(home);
     }
 };
@@ -136,22 +136,22 @@ public:
         return first;
     }
     // The same for those that need nothing of the primitive any more: they leave the list at once.
-    void release_first(wait_state how) noexcept {
+    void release_first(wait_state new_state) noexcept {
         listed_operation& first = at(first_waiting());
         remove(first);
-        first.answer(how, *home_);
+        first.answer(new_state, *home_);
     }
-    void release_waiting(wait_state how) noexcept {
+    void release_waiting(wait_state new_state) noexcept {
         while (has_waiting()) {
-            release_first(how);
+            release_first(new_state);
         }
     }
     // Those that were granted it do not get it after all.
-    void revoke_granted(wait_state how) noexcept {
+    void revoke_granted(wait_state new_state) noexcept {
         while (has_granted()) {
             listed_operation& first = at(this->first());
             remove_granted(first);
-            first.state_ = how;
+            first.state_ = new_state;
         }
     }
     // The primitive is being destroyed.
@@ -172,7 +172,7 @@ private:
         loop_ = home.id();
     }
 
-    loop_core* home_ = nullptr;  // the loop it belongs to; it may be gone if nobody waits
+    loop_core* home_ = nullptr;  // the loop it belongs to; it may be gone if nothing waits
     std::uint32_t loop_ = 0;     // its id; 0: none yet
 };
 

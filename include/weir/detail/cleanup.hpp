@@ -22,7 +22,7 @@ struct deferred {
 };
 
 // The frame was destroyed by a walk: run its clean-up, then go on with the walk.
-next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& by) noexcept;
+next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& stop) noexcept;
 // Throws the error into the frame as if its callee had thrown it.
 next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept;
 next_step run_walk(fiber& on) noexcept;

@@ -44,7 +44,7 @@ public:
     }
 
     next_step advance(fiber& on) noexcept;
-    next_step stopped(fiber& on, walk& by) noexcept;
+    next_step stopped(fiber& on, walk& stop) noexcept;
 
 protected:
     explicit combined(const boundary_table& table) noexcept : boundary(table) {}
@@ -145,7 +145,7 @@ struct element<T&> {
 template <class T>
 using element_t = typename element<T>::type;
 
-// The value of a finished fiber that nobody else needs.
+// The value of a finished fiber that has no other owner.
 template <class T>
 value_or_unit<T> take_value(fiber_box<T>& ended) {
     if constexpr (std::is_void_v<T>) {

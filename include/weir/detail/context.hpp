@@ -17,6 +17,10 @@ struct context_values {
     std::shared_ptr<const context_table> table;
 };
 
+class fiber;
+
+// The cell of a fiber; null when it has no values.
+context_values* context_of(const fiber& owner) noexcept;
 // The cell of the running fiber or callback; null when nothing was ever set.
 context_values* current_context() noexcept;
 // The same, made if need be. Throws loop_error outside fibers and callbacks.

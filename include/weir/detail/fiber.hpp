@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A fiber: one line of execution on a loop, with its stack of awaits and the stops asked of it.
+// A fiber: one line of execution on a loop, with its stack of awaits and its stop requests.
 #pragma once
 
 #include <weir/base/intrusive_list.hpp>
@@ -57,11 +57,11 @@ struct ready_item {
 
 enum fiber_flag : std::uint16_t {
     is_callback = 1 << 0,     // not a fiber at all
-    is_parked = 1 << 1,       // suspended in a boundary; cleared by whoever queues it
+    is_parked = 1 << 1,       // suspended in a boundary; cleared when it is queued
     is_done = 1 << 2,         // has ended
     is_cancelled = 1 << 3,    // has ended by a stop
     is_failed = 1 << 4,       // has ended by an error
-    is_retrieved = 1 << 5,    // somebody has seen the error
+    is_retrieved = 1 << 5,    // the error was retrieved
     stop_pending = 1 << 6,    // a request may be delivered at the next suspension
     root_requested = 1 << 7,  // a request aimed at the whole fiber waits to be delivered
     any_requested =
@@ -71,7 +71,7 @@ enum fiber_flag : std::uint16_t {
     is_stoppable = 1 << 11,    // parked where a stop may reach it
     is_forwarding = 1 << 12,   // a cancel is being passed on along handles: guards against cycles
     is_numbered = 1 << 13,     // schedule exploration knows it
-    is_discarded = 1 << 14,    // nobody is told that its error was not retrieved
+    is_discarded = 1 << 14,    // an error that is not retrieved is not reported
     is_interrupted = 1 << 15,  // its operation was called off: nothing but a walk can follow
 };
 
@@ -105,26 +105,25 @@ public:
     }
 
 private:
-    void destroy() noexcept;  // frees the block; reports an error that nobody has seen
+    void destroy() noexcept;  // frees the block; reports an error that was not retrieved
 };
 
-// ---- stops
-// ---------------------------------------------------------------------------------------
+// ---- stops --------------------------------------------------------------------------------------
 
-// Asks the whole fiber to stop; false when it has ended already.
+// Requests a stop of the whole fiber; false when it has ended already.
 bool cancel_fiber(fiber& target, std::string_view reason);
 // Takes one request back; returns how many remain.
 unsigned uncancel_fiber(fiber& target) noexcept;
-// Asks for a stop of what runs inside the scope.
+// Requests a stop of the work inside the scope.
 void request_stop(scope& target) noexcept;
-// Undoes the requests that may be delivered now: somebody has answered them already.
-void spend_requests(fiber& of) noexcept;
+// Undoes the requests that may be delivered now: they have been answered already.
+void spend_requests(fiber& on) noexcept;
 // Is a request waiting that nothing holds off?
-void refresh_stop(fiber& of) noexcept;
+void refresh_stop(fiber& on) noexcept;
 // Delivers what shields held off, now that they hold no longer.
-void release_held_stop(fiber& of) noexcept;
+void release_held_stop(fiber& on) noexcept;
 // The reason given with the latest request; empty if none.
-std::string_view stop_reason(const fiber& of) noexcept;
+std::string_view stop_reason(const fiber& on) noexcept;
 
 inline void enter_scope(scope& entered, fiber& on) noexcept {
     entered.on = &on;
@@ -145,12 +144,11 @@ inline void leave_scope(scope& left) noexcept {
     }
 }
 
-// Asks again for the stop that a boundary has held up, and has the trampoline go on with it, or
-// with one that was aimed further out meanwhile.
+// Repeats the request for the stop that a boundary has held up, and has the trampoline go on with
+// it, or with one that was aimed further out meanwhile.
 next_step continue_stop(fiber& on, frame* target) noexcept;
 
-// ---- the end of a fiber
-// --------------------------------------------------------------------------
+// ---- the end of a fiber -------------------------------------------------------------------------
 
 void finish(
     fiber&

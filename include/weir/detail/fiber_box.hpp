@@ -85,9 +85,9 @@ public:
         return next_step::suspended();
     }
 
-    next_step stopped(fiber&, walk& by) noexcept {
-        if (by.error != nullptr) {
-            end_with(std::move(by.error));
+    next_step stopped(fiber&, walk& stop) noexcept {
+        if (stop.error != nullptr) {
+            end_with(std::move(stop.error));
         } else {
             raise(is_cancelled);
         }
@@ -133,17 +133,17 @@ struct start_options {
 // Throws if the group accepts no more children, or (debug mode) this is the wrong thread.
 void check_spawn(const group_state& into);
 // Does what the options ask for, beyond queueing the fiber.
-void launch_with_options(fiber& fresh, const start_options& how);
+void launch_with_options(fiber& fresh, const start_options& options);
 
-// A spawner without task-local values, and nothing asked for: the way of most fibers.
-inline bool is_plain_launch(const start_options& how) noexcept {
+// A spawner without task-local values, and default options: the way of most fibers.
+inline bool is_plain_launch(const start_options& options) noexcept {
     const fiber* spawner = this_thread.running;
-    return how.name.empty() && !how.eager && how.context == nullptr && spawner != nullptr &&
-           spawner->extras == nullptr;
+    return options.name.empty() && !options.eager && options.context == nullptr &&
+           spawner != nullptr && spawner->extras == nullptr;
 }
 
 template <class T>
-fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options& how = {}) {
+fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options& options = {}) {
     if (into.is_closed || into.is_aborting || into.home->debug()) [[unlikely]] {
         try {
             check_spawn(into);
@@ -156,11 +156,11 @@ fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options
     auto root = std::coroutine_handle<promise>::from_address(work.release_frame());
     auto* fresh = new fiber_box<T>(root);
     adopt_child(into, *fresh);
-    fresh->references = 2;  // the loop's, and the caller's, who makes a handle of it
-    if (is_plain_launch(how) && !into.home->debug()) [[likely]] {
+    fresh->references = 2;  // the loop's, and the caller's, which makes a handle of it
+    if (is_plain_launch(options) && !into.home->debug()) [[likely]] {
         into.home->push(*fresh);
     } else {
-        launch_with_options(*fresh, how);
+        launch_with_options(*fresh, options);
     }
     return *fresh;
 }

@@ -59,7 +59,7 @@ struct boundary_table {
 // One activation: a coroutine (its promise derives from this) or a boundary.
 struct frame {
     union {
-        frame* parent;  // who awaits this one
+        frame* parent;  // the frame that awaits this one
         operation*
             leaf;  // in the outermost frame of a fiber, which has no parent: what the fiber waits for
     };
@@ -86,8 +86,8 @@ struct boundary : frame {
 template <class Boundary>
 inline constexpr boundary_table table_of{
     [](boundary& self, fiber& on) { return static_cast<Boundary&>(self).advance(on); },
-    [](boundary& self, fiber& on, walk& by) {
-        return static_cast<Boundary&>(self).stopped(on, by);
+    [](boundary& self, fiber& on, walk& stop) {
+        return static_cast<Boundary&>(self).stopped(on, stop);
     },
     Boundary::boundary_name,
     [] {

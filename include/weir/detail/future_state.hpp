@@ -42,10 +42,10 @@ public:
     // Throw invalid_state when it is done already.
     void check_unset(const char* what) const;
     void set_error(std::exception_ptr error);
-    // The promise goes: whoever waits gets broken_promise.
+    // The promise is destroyed: waiters get broken_promise.
     void abandon() noexcept;
     bool cancel(std::string_view reason);
-    // Throws unless there is a value; `what` says who asks.
+    // Throws unless there is a value; `what` names the call.
     void check_value(const char* what);
     std::exception_ptr error();
 
@@ -54,7 +54,7 @@ public:
 
 protected:
     virtual ~future_base();
-    void finish(state how) noexcept;  // wakes the waiters, in order, and schedules the callbacks
+    void finish(state end) noexcept;  // wakes the waiters, in order, and schedules the callbacks
 
 private:
     friend class future_wait;
@@ -68,7 +68,7 @@ private:
     std::string reason_;  // of the cancellation
     std::uint32_t references_ = 1;
     state now_ = state::pending;
-    bool is_retrieved_ = false;  // somebody has seen the error
+    bool is_retrieved_ = false;  // the error was retrieved
 };
 
 template <class T>

@@ -34,7 +34,7 @@ private:
     void abandon() noexcept;
 
     generator_promise_base* promise_ = nullptr;
-    generator_end how_ = generator_end::ended;  // when there is no promise
+    generator_end end_ = generator_end::ended;  // when there is no promise
 };
 
 struct generator_promise_base : promise_base, closable {
@@ -73,11 +73,11 @@ class next_boundary : public boundary {
 public:
     static constexpr const char* boundary_name = "generator";
 
-    explicit next_boundary(generator_base& of) noexcept
-        : boundary(table_of<next_boundary>), of_(&of) {}
+    explicit next_boundary(generator_base& source) noexcept
+        : boundary(table_of<next_boundary>), source_(&source) {}
 
     next_step advance(fiber& on) noexcept;
-    next_step stopped(fiber& on, walk& by) noexcept;
+    next_step stopped(fiber& on, walk& stop) noexcept;
     void enter(fiber& on) noexcept;
 
 protected:
@@ -93,7 +93,7 @@ private:
     next_step start(fiber& on) noexcept;
     [[noreturn]] void throw_mistake() const;
 
-    generator_base* of_;
+    generator_base* source_;
     generator_promise_base* promise_ = nullptr;  // while its body runs
     std::exception_ptr error_;
     generator_promise_base::state before_{};

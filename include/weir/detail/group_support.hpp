@@ -27,18 +27,18 @@ inline void adopt_child(group_state& into, fiber& fresh) noexcept {
     ++into.child_count;
 }
 
-void child_failed(group_state& of, fiber& failed) noexcept;
+void child_failed(group_state& group, fiber& failed) noexcept;
 // Finished children are forgotten at once; the last one wakes the fiber that joins.
-inline void child_ended(group_state& of, fiber& ended) noexcept {
-    of.children.remove(ended);
-    --of.child_count;
-    if (of.observer != nullptr) [[unlikely]] {
-        of.observer->child_ended(ended);
-    } else if (ended.has(is_failed) && !of.is_root) [[unlikely]] {
-        child_failed(of, ended);
+inline void child_ended(group_state& group, fiber& ended) noexcept {
+    group.children.remove(ended);
+    --group.child_count;
+    if (group.observer != nullptr) [[unlikely]] {
+        group.observer->child_ended(ended);
+    } else if (ended.has(is_failed) && !group.is_root) [[unlikely]] {
+        child_failed(group, ended);
     }
-    if (of.child_count == 0 && of.joiner != nullptr) {
-        of.home->unpark(*of.joiner);
+    if (group.child_count == 0 && group.joiner != nullptr) {
+        group.home->unpark(*group.joiner);
     }
 }
 // Cancels the children and, while it runs, the body; refuses new children from now on.

@@ -11,8 +11,8 @@ enum class join_mistake : unsigned char { none, awaits_itself, other_loop };
 join_mistake check_join(const fiber& target) noexcept;
 [[noreturn]] void throw_join_mistake(join_mistake made);
 
-// A place in the ring of watches that are told when a fiber ends. A ring, and not a list with an end
-// of its own, because a fiber has room for one pointer to it.
+// A place in the ring of watches that are told when a fiber ends. A ring, and not a list with an
+// end of its own, because a fiber has room for one pointer to it.
 class end_watch : private list_link<> {
 public:
     enum class role : unsigned char { forwarding_join, leaving_join, member };
@@ -21,7 +21,7 @@ public:
     end_watch& operator=(const end_watch&) = delete;
 
     fiber& target() const noexcept { return *target_; }
-    role how() const noexcept { return role_; }
+    role kind() const noexcept { return role_; }
     using list_link::is_linked;
     void link() noexcept;  // they are told in the order in which they were linked
     void unlink() noexcept;
@@ -29,7 +29,7 @@ public:
     static end_watch* last_of(const fiber& target) noexcept;
 
 protected:
-    end_watch(fiber* target, role how) noexcept : target_(target), role_(how) {}
+    end_watch(fiber* target, role kind) noexcept : target_(target), role_(kind) {}
     ~end_watch() { unlink(); }
 
     fiber* target_;
@@ -47,12 +47,12 @@ class join_operation : public operation, public end_watch {
 public:
     enum class mode : unsigned char { forward, leave };
 
-    join_operation(fiber& target, mode how) noexcept
-        : end_watch(&target, how == mode::forward ? role::forwarding_join : role::leaving_join) {
+    join_operation(fiber& target, mode kind) noexcept
+        : end_watch(&target, kind == mode::forward ? role::forwarding_join : role::leaving_join) {
         target.retain();
     }
     join_operation(join_operation&& unawaited) noexcept
-        : operation(std::move(unawaited)), end_watch(unawaited.target_, unawaited.how()) {
+        : operation(std::move(unawaited)), end_watch(unawaited.target_, unawaited.kind()) {
         target_->retain();
     }
     ~join_operation() {
@@ -66,7 +66,7 @@ public:
     const char* name() const noexcept override { return "join"; }
 
     fiber* forwards_to() noexcept override {
-        return how() == role::forwarding_join ? target_ : nullptr;
+        return kind() == role::forwarding_join ? target_ : nullptr;
     }
 
 protected:
@@ -83,7 +83,7 @@ private:
     join_mistake mistake_ = join_mistake::none;
 };
 
-// One of several fibers that somebody waits for at once. The owner keeps the fibers alive.
+// One of several fibers that an owner waits for at once. The owner keeps the fibers alive.
 class member_watch final : public end_watch {
 public:
     class owner {
@@ -96,12 +96,12 @@ public:
 
     member_watch() noexcept : end_watch(nullptr, role::member) {}
     void assign(fiber& target) noexcept { target_ = &target; }
-    void link_for(owner& told) noexcept {
-        owner_ = &told;
+    void link_for(owner& watcher) noexcept {
+        owner_ = &watcher;
         link();
     }
     // Links, unless the owner watches the target already: then this one is a repetition.
-    void link_once(owner& told) noexcept;
+    void link_once(owner& watcher) noexcept;
     bool is_repetition() const noexcept { return owner_ == nullptr; }
 
 private:

@@ -52,7 +52,7 @@ template <class T>
 concept leaf_operation = std::derived_from<std::remove_cvref_t<T>, operation>;
 template <class T>
 concept bounded_awaitable = std::derived_from<std::remove_cvref_t<T>, boundary_awaitable>;
-// handle, future and the like: asked for an operation by each await.
+// handle, future and the like: each await makes an operation.
 template <class T>
 concept makes_operation = requires(T&& value) { static_cast<T&&>(value).make_operation(); };
 

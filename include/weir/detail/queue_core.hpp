@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a queue knows that does not depend on its items: who waits, how many items and places are
-// free to take, how many items are unfinished.
+// The part of a queue that does not depend on its items: the operations that wait, how many items
+// and places are free to take, how many items are unfinished.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -31,7 +31,8 @@ namespace detail {
 class join_queue_operation;
 
 // Each item in the queue, and each place that is not taken, is either free (counted by items_ and
-// room_) or claimed by an operation that was granted it. Nobody waits while something is free.
+// room_) or claimed by an operation that was granted it. No operation waits while something is
+// free.
 class queue_core {
 public:
     queue_core(const queue_core&) = delete;

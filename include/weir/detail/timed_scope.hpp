@@ -15,7 +15,7 @@ public:
         at_suspension,  // a deadline that has passed takes effect at the first suspension of the body
         before_start,  // a deadline that has passed: the work is not even started
         at_next_turn,  // a deadline that has passed takes effect when the work has begun to wait
-        not_yet,       // the deadline lies ahead: whoever chose it has just looked at the clock
+        not_yet,       // the deadline lies ahead: the caller has just looked at the clock
     };
 
     explicit timed_scope(clock::time_point deadline, expiry when = expiry::at_suspension) noexcept
@@ -40,7 +40,7 @@ public:
         }
         return return_to_parent(*this, on);
     }
-    next_step stopped(fiber& on, walk& by) noexcept;
+    next_step stopped(fiber& on, walk& stop) noexcept;
     // Arms the timer: only now is it needed.
     void child_suspended() noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The watches over a number of fibers that somebody waits for; each fiber is watched once.
+// The watches over the fibers that one owner waits for; each fiber is watched once.
 #pragma once
 
 #include <weir/detail/join.hpp>
@@ -15,7 +15,7 @@ public:
     // Throws invalid_state for the running fiber itself, and for one of another loop.
     void add(fiber& watched);
     // Links them to their fibers. Of the watches over one fiber, only the first stays.
-    void link_all(member_watch::owner& told) noexcept;
+    void link_all(member_watch::owner& watcher) noexcept;
     void unlink_all() noexcept;
 
     std::size_t size() const noexcept { return size_; }

@@ -28,8 +28,8 @@
 #pragma once
 
 #include <weir/base/crew.hpp>
-#include <weir/detail/combine.hpp>
 #include <weir/flow/stream_source.hpp>
+#include <weir/gather.hpp>
 #include <weir/sync/semaphore.hpp>
 
 #include <cstddef>

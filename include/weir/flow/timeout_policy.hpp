@@ -9,11 +9,11 @@
 // suspending needs no timer, and gets none.
 #pragma once
 
-#include <weir/detail/timed_scope.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/call.hpp>
 #include <weir/flow/policy.hpp>
 #include <weir/flow/telemetry.hpp>
+#include <weir/timeout.hpp>
 
 #include <cstdint>
 #include <string>

@@ -5,10 +5,10 @@
 //     came
 //
 // The last to come releases the others and does not wait. The barrier is ready for the next round
-// when all of them have gone on; who comes before that counts for the next round. A fiber that is
-// stopped while it waits leaves: the barrier is not broken, and another must come in its place.
-// Belongs to one loop; made before there is one if need be. If it is destroyed while fibers wait,
-// they throw invalid_state; those that were released have passed.
+// when all of them have gone on; a fiber that comes before that counts for the next round. A fiber
+// that is stopped while it waits leaves: the barrier is not broken, and another must come in its
+// place. Belongs to one loop; made before there is one if need be. If it is destroyed while fibers
+// wait, they throw invalid_state; those that were released have passed.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -62,12 +62,12 @@ public:
         return detail::barrier_operation(*this);
     }
 
-    // Everybody who waits, or was released and has not gone on yet, gets broken_barrier; the
-    // barrier is then as new. Does nothing when there is nobody, except that a broken barrier is
+    // Every fiber that waits, or was released and has not gone on yet, gets broken_barrier; the
+    // barrier is then as new. Does nothing when no fiber waits, except that a broken barrier is
     // whole again.
     void reset();
-    // The same, but the barrier stays broken until reset(): who came early for the next round, and
-    // whoever comes later, gets broken_barrier too.
+    // The same, but the barrier stays broken until reset(): fibers that came early for the next
+    // round, or come later, get broken_barrier too.
     void abort();
 
     std::size_t parties() const noexcept { return parties_; }

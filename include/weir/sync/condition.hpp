@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// condition: wait, under a mutex, until somebody says that something has changed.
+// condition: wait, under a mutex, until a notification says that something has changed.
 //
 //     auto lock = co_await state_changed.lock();
 //     co_await state_changed.wait([&] { return ready; });   // the lock is held again
@@ -7,7 +7,7 @@
 // wait() gives the lock back while it waits and holds it again when it ends, however it ends: a
 // stop or a timeout goes on only after the lock was regained, so the guard in the caller's frame
 // stays true. A fiber that was notified and then stopped passes the notification on. Notified
-// fibers compete for the lock behind those who wait for it already. wait() may, rarely, return
+// fibers compete for the lock behind those that wait for it already. wait() may, rarely, return
 // unnotified (a stop that was taken back): check what you wait for, or give the predicate. If it is
 // destroyed while fibers wait, they regain the lock and throw invalid_state.
 #pragma once
@@ -47,7 +47,7 @@ private:
         before,        // and after
         waiting,       // for a notification
         notified,      // and obliged to pass it on if stopped
-        notified_all,  // as was everybody else
+        notified_all,  // as were all others
         stopped,
         orphaned,  // the condition was destroyed
     };
@@ -100,8 +100,8 @@ public:
         return detail::wait_for_predicate<Predicate>(*this, std::forward<Predicate>(predicate));
     }
 
-    // Wakes so many of those who have waited longest; nothing is remembered if nobody waits. They
-    // go on when they get the lock. Throws invalid_state if the mutex is not locked.
+    // Wakes so many of the fibers that have waited longest; nothing is remembered if no fiber
+    // waits. They go on when they get the lock. Throws invalid_state if the mutex is not locked.
     void notify(std::size_t count = 1);
     void notify_all();
 
@@ -110,7 +110,7 @@ private:
     using operation = detail::condition_operation;
 
     operation& first_waiting() const noexcept;
-    void notify_first(operation::phase how) noexcept;
+    void notify_first(operation::phase notified_as) noexcept;
     void check_locked(const char* what) const;
 
     detail::split_list members_;  // in front those that were notified

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // event: a flag that fibers wait for.
 //
-// set() wakes everybody who waits, in the order they came, and wait() passes from then on until
-// clear(). Who was woken has seen the event, even if it is cleared, or destroyed, before it runs. A
-// stopped waiter just leaves. Belongs to one loop; made before there is one if need be. If it is
-// destroyed unset while fibers wait, they throw invalid_state.
+// set() wakes all fibers that wait, in the order they came, and wait() passes from then on until
+// clear(). A fiber that was woken has seen the event, even if it is cleared, or destroyed, before
+// the fiber runs. A stopped waiter just leaves. Belongs to one loop; made before there is one if
+// need be. If it is destroyed unset while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/base/wait_list.hpp>

@@ -3,11 +3,11 @@
 //
 //     auto lock = co_await mutex.lock();   // unlocks when it goes out of scope
 //
-// For fibers of one loop; it is not for threads. A release hands the lock to whoever has waited
-// longest, so nobody overtakes. A fiber that is stopped while it waits leaves the line; one that is
-// stopped after the lock was handed to it passes the lock on. A mutex may be made before there is a
-// loop, and belongs to the loop in which a fiber first had to wait for it. If it is destroyed while
-// fibers wait, they throw invalid_state.
+// For fibers of one loop; it is not for threads. A release hands the lock to the fiber that has
+// waited longest, so none overtakes. A fiber that is stopped while it waits leaves the line; one
+// that is stopped after the lock was handed to it passes the lock on. A mutex may be made before
+// there is a loop, and belongs to the loop in which a fiber first had to wait for it. If it is
+// destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -32,7 +32,7 @@ public:
     const char* name() const noexcept override { return "mutex.lock"; }
 
 protected:
-    explicit mutex_operation(mutex& wanted) noexcept : mutex_(&wanted) {}
+    explicit mutex_operation(mutex& locked) noexcept : mutex_(&locked) {}
     mutex_operation(mutex_operation&&) noexcept = default;
     ~mutex_operation() {
         if (state_ != wait_state::idle) [[unlikely]] {
@@ -80,7 +80,7 @@ public:
             }
             std::exchange(mutex_, nullptr)->release();
         }
-        // Lets go without unlocking: whoever calls release() later does.
+        // Lets go without unlocking: a later release() does.
         mutex* detach() noexcept { return std::exchange(mutex_, nullptr); }
         explicit operator bool() const noexcept { return mutex_ != nullptr; }
 
@@ -104,7 +104,7 @@ public:
     }
 
     // Without a guard. There is no owner: any fiber may release, and one that holds the lock and
-    // asks for it again waits. Releasing a free mutex throws invalid_state.
+    // locks it again waits. Releasing a free mutex throws invalid_state.
     [[nodiscard]] inline detail::acquire_operation acquire() noexcept;
     bool try_acquire() noexcept {
         if (locked_) {
@@ -168,13 +168,13 @@ inline mutex& mutex_operation::locked() {
 
 class [[nodiscard]] lock_operation final : public mutex_operation {
 public:
-    explicit lock_operation(mutex& wanted) noexcept : mutex_operation(wanted) {}
+    explicit lock_operation(mutex& locked) noexcept : mutex_operation(locked) {}
     mutex::guard resume() { return mutex::guard(locked()); }
 };
 
 class [[nodiscard]] acquire_operation final : public mutex_operation {
 public:
-    explicit acquire_operation(mutex& wanted) noexcept : mutex_operation(wanted) {}
+    explicit acquire_operation(mutex& locked) noexcept : mutex_operation(locked) {}
     void resume() { locked(); }
 };
 

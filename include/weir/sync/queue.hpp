@@ -5,13 +5,13 @@
 //     co_await jobs.put(job{...});                    // waits while it is full
 //     while (auto job = co_await jobs.next()) {...}   // until it is closed and empty
 //
-// Whoever waits is served in the order of asking, and newcomers do not overtake. A getter that is
-// woken has a claim on one item, which stays in the queue until the getter runs and takes what the
-// discipline says; a putter that is woken has a claim on one place, and brings its item when it
-// runs. A fiber that is stopped gives its claim to the next: no item is lost, and none appears of a
-// put that did not return. close() ends the stream: what is in the queue can still be taken. A
-// queue belongs to the loop in which a fiber first had to wait for it. If it is destroyed while
-// fibers wait, they throw invalid_state.
+// Waiting fibers are served in the order of their calls, and newcomers do not overtake. A getter
+// that is woken has a claim on one item, which stays in the queue until the getter runs and takes
+// what the discipline says; a putter that is woken has a claim on one place, and brings its item
+// when it runs. A fiber that is stopped gives its claim to the next: no item is lost, and none
+// appears of a put that did not return. close() ends the stream: what is in the queue can still be
+// taken. A queue belongs to the loop in which a fiber first had to wait for it. If it is destroyed
+// while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/detail/queue_core.hpp>

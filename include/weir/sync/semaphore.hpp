@@ -3,10 +3,10 @@
 //
 //     auto permit = co_await slots.acquire();   // given back when it goes out of scope
 //
-// A limit on concurrency, not on rate. A permit that comes back goes to whoever has waited longest;
-// nobody overtakes. A fiber that is stopped while it waits leaves the line; one that is stopped
-// after a permit was handed to it passes the permit on. Belongs to one loop; made before there is
-// one if need be. If it is destroyed while fibers wait, they throw invalid_state.
+// A limit on concurrency, not on rate. A permit that comes back goes to the fiber that has waited
+// longest; none overtakes. A fiber that is stopped while it waits leaves the line; one that is
+// stopped after a permit was handed to it passes the permit on. Belongs to one loop; made before
+// there is one if need be. If it is destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -47,7 +47,7 @@ public:
 
         // Gives it back now. Throws invalid_state if it holds nothing.
         void release();
-        // Keeps it out: whoever calls semaphore::release() later gives it back.
+        // Keeps it out: a later semaphore::release() gives it back.
         void detach() noexcept { from_ = nullptr; }
         explicit operator bool() const noexcept { return from_ != nullptr; }
 
@@ -76,7 +76,7 @@ public:
     // started with.
     void release(std::ptrdiff_t permits = 1);
 
-    // Permits that nobody has.
+    // Free permits.
     std::ptrdiff_t value() const noexcept { return free_; }
     // Would an acquire() wait?
     bool locked() const noexcept { return free_ == 0; }

@@ -100,8 +100,7 @@ void completion_state::serve() noexcept {
     }
 }
 
-// ---- take_operation
-// ------------------------------------------------------------------------------
+// ---- take_operation -----------------------------------------------------------------------------
 
 take_operation::~take_operation() {
     if (is_linked()) {

@@ -2,7 +2,7 @@
 // The waiting fiber is parked in the boundary and woken when enough of the others have ended. Until
 // something has been decided, a stop may reach it there: the walk arrives, finds nothing below, and
 // is held here while the fibers are cancelled. Passing it on happens in the waiter's own turn, not
-// inside the call that asks for the stop, so that nested combinators use no stack and cycles do no
+// inside the call that requests the stop, so that nested combinators use no stack and cycles do no
 // harm.
 
 #include <weir/detail/cleanup.hpp>
@@ -12,8 +12,7 @@
 
 namespace weir::detail {
 
-// ---- combined
-// ------------------------------------------------------------------------------------
+// ---- combined -----------------------------------------------------------------------------------
 
 next_step combined::advance(fiber& on) noexcept {
     if (!is_complete()) {
@@ -49,11 +48,11 @@ next_step combined::advance(fiber& on) noexcept {
     return return_to_parent(*this, on);
 }
 
-next_step combined::stopped(fiber& on, walk& by) noexcept {
+next_step combined::stopped(fiber& on, walk& stop) noexcept {
     if (failure_ != nullptr) {
-        late_target_ = by.target;
+        late_target_ = stop.target;
     } else {
-        stop_target_ = by.target;
+        stop_target_ = stop.target;
         cancel_rest(stop_reason(on));
     }
     return advance(on);
@@ -71,8 +70,7 @@ void combined::look() noexcept {
     }
 }
 
-// ---- fan_out
-// -------------------------------------------------------------------------------------
+// ---- fan_out ------------------------------------------------------------------------------------
 
 namespace {
 constexpr boundary_table race_table = [] {
@@ -140,8 +138,7 @@ void fan_out::child_ended(fiber& ended) noexcept {
     look();
 }
 
-// ---- fan_in
-// --------------------------------------------------------------------------------------
+// ---- fan_in -------------------------------------------------------------------------------------
 
 fan_in::fan_in(goal aim, std::size_t count)
     : combined(table_of<fan_in>), watches_(new member_watch[count]), goal_(aim) {}
@@ -189,8 +186,7 @@ void fan_in::note(fiber& ended) noexcept {
     }
 }
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 std::exception_ptr error_or_cancellation(fiber& ended) {
     if (ended.has(is_failed)) {

@@ -40,7 +40,7 @@ void future_base::destroy() noexcept {
     if (now_ == state::error && !is_retrieved_ && !group_->is_closed) {
         static_cast<loop&>(*group_->home)
             .tell({report_kind::unretrieved_error,
-                   "a promise was given an error, and nobody asked: " + describe(error_),
+                   "a promise was given an error, and nothing retrieved it: " + describe(error_),
                    error_,
                    {},
                    {}});
@@ -83,14 +83,14 @@ void future_base::set_error(std::exception_ptr error) {
 void future_base::abandon() noexcept {
     if (!is_done()) {
         error_ = std::make_exception_ptr(broken_promise());
-        is_retrieved_ = true;  // nobody to tell: who waits is told, and a promise may be dropped
+        is_retrieved_ = true;  // waiters are told, and a promise may be dropped
         finish(state::error);
     }
 }
 
 bool future_base::cancel(std::string_view reason) {
     if (is_done()) {
-        is_retrieved_ = true;  // whoever cancels it has given up on its error
+        is_retrieved_ = true;  // the caller that cancels it has given up on its error
         return false;
     }
     check_unset("cancel");
@@ -123,8 +123,8 @@ std::exception_ptr future_base::error() {
     return nullptr;
 }
 
-void future_base::finish(state how) noexcept {
-    now_ = how;
+void future_base::finish(state end) noexcept {
+    now_ = end;
     while (!waiters_.empty()) {
         waiters_.pop_front().complete();
     }
@@ -152,8 +152,7 @@ callback_id future_base::add_callback(unique_function<void(future_base&)> added,
     return id;
 }
 
-// ---- waiting
-// -------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 bool future_wait::ready() noexcept {
     if (on_->is_done()) {

@@ -55,15 +55,14 @@ void run_in_background(deferred* cleanup, loop& home) noexcept {
         delete_all(cleanup);
         return;
     }
-    start_options how;
-    how.name = "generator clean-up";
-    start_fiber(home.root(), carry(cleanup), how).release();
+    start_options options;
+    options.name = "generator clean-up";
+    start_fiber(home.root(), carry(cleanup), options).release();
 }
 
 }  // namespace
 
-// ---- the object
-// ----------------------------------------------------------------------------------
+// ---- the object ---------------------------------------------------------------------------------
 
 generator_base::generator_base(generator_promise_base& made) noexcept : promise_(&made) {
     made.owner = this;
@@ -71,7 +70,7 @@ generator_base::generator_base(generator_promise_base& made) noexcept : promise_
 
 generator_base::generator_base(generator_base&& other) noexcept
     : promise_(std::exchange(other.promise_, nullptr)),
-      how_(std::exchange(other.how_, generator_end::ended)) {
+      end_(std::exchange(other.end_, generator_end::ended)) {
     if (promise_ != nullptr) {
         promise_->owner = this;
     }
@@ -81,7 +80,7 @@ generator_base& generator_base::operator=(generator_base&& other) noexcept {
     if (this != &other) {
         abandon();
         promise_ = std::exchange(other.promise_, nullptr);
-        how_ = std::exchange(other.how_, generator_end::ended);
+        end_ = std::exchange(other.end_, generator_end::ended);
         if (promise_ != nullptr) {
             promise_->owner = this;
         }
@@ -113,8 +112,7 @@ task<void> close_generator(generator_base& closed) {
     }
 }
 
-// ---- the promise
-// ---------------------------------------------------------------------------------
+// ---- the promise --------------------------------------------------------------------------------
 
 generator_promise_base::~generator_promise_base() {
     const bool was_stopped = now == state::running;
@@ -123,7 +121,7 @@ generator_promise_base::~generator_promise_base() {
     }
     if (owner != nullptr) {
         owner->promise_ = nullptr;
-        owner->how_ = was_stopped ? generator_end::stopped : generator_end::ended;
+        owner->end_ = was_stopped ? generator_end::stopped : generator_end::ended;
     }
 }
 
@@ -135,19 +133,18 @@ deferred* generator_promise_base::end() noexcept {
 }
 
 void generator_promise_base::end_in_background() noexcept {
-    // Whoever shuts the loop down has unregistered it, and is running it.
+    // The shutdown of the loop has unregistered it, and is running it.
     loop* const at = home != nullptr ? static_cast<loop*>(home) : loop::current_or_null();
     if (deferred* rest = end()) {
         if (at != nullptr) {
             run_in_background(rest, *at);
         } else {
-            delete_all(rest);  // its loop was closed past the deadline: nobody can run it
+            delete_all(rest);  // its loop was closed past the deadline: nothing can run it
         }
     }
 }
 
-// ---- next()
-// --------------------------------------------------------------------------------------
+// ---- next() -------------------------------------------------------------------------------------
 
 bool next_boundary::is_decided() noexcept {
     if (stage_ != stage::fresh) {
@@ -155,9 +152,9 @@ bool next_boundary::is_decided() noexcept {
         return true;
     }
     stage_ = stage::used;
-    const generator_promise_base* body = of_->promise_;
+    const generator_promise_base* body = source_->promise_;
     if (body == nullptr) {
-        mistake_ = of_->how_ == generator_end::stopped ? mistake::stopped : mistake::none;
+        mistake_ = source_->end_ == generator_end::stopped ? mistake::stopped : mistake::none;
         return true;
     }
     if (body->now == generator_promise_base::state::running) {
@@ -169,7 +166,7 @@ bool next_boundary::is_decided() noexcept {
 }
 
 void next_boundary::enter(fiber& on) noexcept {
-    promise_ = of_->promise_;
+    promise_ = source_->promise_;
     before_ = std::exchange(promise_->now, generator_promise_base::state::running);
     promise_->parent = this;
     thread_state& thread = this_thread;
@@ -206,7 +203,7 @@ next_step next_boundary::advance(fiber& on) noexcept {
     return return_to_parent(*this, on);
 }
 
-next_step next_boundary::stopped(fiber& on, walk& by) noexcept {
+next_step next_boundary::stopped(fiber& on, walk& stop) noexcept {
     generator_promise_base* const body = std::exchange(promise_, nullptr);
     if (stage_ == stage::queued) {
         body->now = before_;  // its turn had not come: nothing has happened to it
@@ -216,8 +213,8 @@ next_step next_boundary::stopped(fiber& on, walk& by) noexcept {
     } else if (body != nullptr) {
         body->end();  // past the loop's deadline: its clean-up was stopped after the body had ended
     }
-    if (by.error != nullptr) {
-        error_ = std::move(by.error);
+    if (stop.error != nullptr) {
+        error_ = std::move(stop.error);
         return return_to_parent(*this, on);
     }
     return let_pass(*this, on);
@@ -247,8 +244,7 @@ void next_boundary::throw_mistake() const {
     }
 }
 
-// ---- streams
-// -------------------------------------------------------------------------------------
+// ---- streams ------------------------------------------------------------------------------------
 
 void check_step(bool is_zero) {
     if (is_zero) {

@@ -46,7 +46,7 @@ next_step group_boundary::advance(fiber& on) noexcept {
     return wait_for_children(on);
 }
 
-next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
+next_step group_boundary::stopped(fiber& on, walk& stop) noexcept {
     // One that comes while the children are awaited after a failure has nothing to do with the
     // failure.
     const bool had_failed =
@@ -54,12 +54,12 @@ next_step group_boundary::stopped(fiber& on, walk& by) noexcept {
     if (!body_has_ended_) {
         body_has_ended_ = true;
         body_is_gone_ = ended_early_ = true;
-        if (by.error != nullptr) {
-            add_body_error_ = std::move(by.error);
+        if (stop.error != nullptr) {
+            add_body_error_ = std::move(stop.error);
         }
     }
-    if (by.target != nullptr && by.target != static_cast<frame*>(this)) {
-        (had_failed ? late_target_ : stop_target_) = by.target;
+    if (stop.target != nullptr && stop.target != static_cast<frame*>(this)) {
+        (had_failed ? late_target_ : stop_target_) = stop.target;
     }
     if (!group_->is_aborting) {
         group_->joiner = &on;  // the body is gone: there is only the children to stop

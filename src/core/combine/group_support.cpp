@@ -41,11 +41,11 @@ void abort_soon(group_state& group) noexcept {
 
 }  // namespace
 
-void child_failed(group_state& of, fiber& failed) noexcept {
-    add_error(of, fiber_error(failed));
+void child_failed(group_state& group, fiber& failed) noexcept {
+    add_error(group, fiber_error(failed));
     failed.raise(is_retrieved);
-    if (!of.is_aborting && !std::exchange(of.is_failing, true)) {
-        abort_soon(of);
+    if (!group.is_aborting && !std::exchange(group.is_failing, true)) {
+        abort_soon(group);
     }
 }
 

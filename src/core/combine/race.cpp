@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a race is lost: everybody's error, in the order of the arguments.
+// How a race is lost: the errors of all, in the order of the arguments.
 
 #include <weir/race.hpp>
 

@@ -8,8 +8,7 @@
 
 namespace weir::detail {
 
-// ---- watch_list
-// ----------------------------------------------------------------------------------
+// ---- watch_list ---------------------------------------------------------------------------------
 
 void watch_list::add(fiber& watched) {
     if (!watched.has(is_done)) {
@@ -20,9 +19,9 @@ void watch_list::add(fiber& watched) {
     watches_[size_++].assign(watched);
 }
 
-void watch_list::link_all(member_watch::owner& told) noexcept {
+void watch_list::link_all(member_watch::owner& watcher) noexcept {
     for (std::size_t at = 0; at < size_; ++at) {
-        watches_[at].link_once(told);
+        watches_[at].link_once(watcher);
     }
     for (std::size_t at = 0; at < size_; ++at) {
         if (watches_[at].target().has(is_done)) {
@@ -37,8 +36,7 @@ void watch_list::unlink_all() noexcept {
     }
 }
 
-// ---- handles_wait
-// ------------------------------------------------------------------------------
+// ---- handles_wait -------------------------------------------------------------------------------
 
 handles_wait::handles_wait(watch_list& watched, wait_until until,
                            clock::time_point deadline) noexcept

@@ -5,7 +5,6 @@
 #include "core/debug/reporter.hpp"
 
 #include "core/debug/fiber_names.hpp"
-#include "core/runtime/fiber_extras.hpp"
 
 #include <weir/detail/group_support.hpp>
 #include <weir/error.hpp>
@@ -56,10 +55,8 @@ public:
     explicit context_of_source(const report& about) noexcept
         : running_(this_thread.running), context_(this_thread.callback_context) {
         if (about.source.valid()) {
-            const fiber& source = about.source.checked();
             this_thread.running = nullptr;
-            this_thread.callback_context =
-                source.extras != nullptr ? source.extras->context : nullptr;
+            this_thread.callback_context = context_of(about.source.checked());
         }
     }
     context_of_source(const context_of_source&) = delete;
@@ -109,10 +106,10 @@ void report_unretrieved(fiber& failed) noexcept {
     const group_state& group = *failed.group;
     failed.raise(is_retrieved);
     const std::exception_ptr error = fiber_error(failed);
-    const report about{
-        report_kind::unretrieved_error,
-        "task " + fiber_name(failed) + " failed, and nobody asked: " + describe(error), error,
-        any_handle(failed), creation_site(failed)};
+    const report about{report_kind::unretrieved_error,
+                       "task " + fiber_name(failed) +
+                           " failed, and nothing retrieved its error: " + describe(error),
+                       error, any_handle(failed), creation_site(failed)};
     if (group.is_closed && group.is_root) {
         print_report(about);  // the loop and its handler are gone
     } else {

@@ -16,9 +16,9 @@ namespace weir::detail {
 namespace {
 
 // The groups that a fiber runs, outermost first.
-std::vector<const group_state*> groups_of(const fiber& of) {
+std::vector<const group_state*> groups_of(const fiber& owner) {
     std::vector<const group_state*> found;
-    for (const frame* each = of.top; each != nullptr && each != &of; each = each->parent) {
+    for (const frame* each = owner.top; each != nullptr && each != &owner; each = each->parent) {
         if (each->is_boundary() && each->table().group != nullptr) {
             found.push_back(each->table().group(static_cast<const boundary&>(*each)));
         }

@@ -13,27 +13,27 @@ namespace weir::detail {
 
 namespace {
 
-std::string asked(const char* name, int fd) {
+std::string describe_call(const char* name, int fd) {
     return std::string(name) + "(" + std::to_string(fd) + ")";
 }
 
-// Gives the driver that watches. Errors name what was asked for.
+// Gives the driver that watches. Errors name the call.
 fd_driver& begin_watch(const char* name, int fd, readiness direction, fd_watch& watcher) {
     driver& own = loop::current().get_driver();
     auto* watching = dynamic_cast<fd_driver*>(&own);
     if (watching == nullptr) {
-        throw loop_error(asked(name, fd) + ": the driver '" + own.name() +
+        throw loop_error(describe_call(name, fd) + ": the driver '" + own.name() +
                          "' knows no file descriptors");
     }
     try {
         watching->watch(fd, direction, watcher);
     } catch (const std::system_error& error) {
         if (error.code().value() == EEXIST) {
-            throw invalid_state(asked(name, fd) +
+            throw invalid_state(describe_call(name, fd) +
                                 ": a socket or pipe of weir::io uses this descriptor; wait with "
                                 "its own operations, or release() it first");
         }
-        throw std::system_error(error.code(), asked(name, fd));
+        throw std::system_error(error.code(), describe_call(name, fd));
     }
     return *watching;
 }

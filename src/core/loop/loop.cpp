@@ -116,8 +116,7 @@ bool loop::is_closed() const noexcept {
     return state_->is_closed;
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 void loop::check_can_run() const {
     if (state_->is_closed) {
@@ -220,8 +219,7 @@ std::optional<clock::time_point> loop::next_deadline() noexcept {
     return state_->is_closed ? std::nullopt : state_->turns.next_deadline();
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 void loop::shutdown() {
     if (state_->is_closed) {
@@ -276,8 +274,7 @@ void loop::release_everything() noexcept {
     state_->services.close();
 }
 
-// ---- callbacks and tasks
-// -------------------------------------------------------------------------
+// ---- callbacks and tasks ------------------------------------------------------------------------
 
 namespace {
 
@@ -379,8 +376,7 @@ std::string dump_tasks() {
     return loop::current().dump_tasks();
 }
 
-// ---- time, reports, services
-// ---------------------------------------------------------------------
+// ---- time, reports, services --------------------------------------------------------------------
 
 clock::time_point loop::now() noexcept {
     return state_->turns.now();

@@ -57,8 +57,7 @@ explorer& scheduler::explore(std::uint64_t seed) {
     return *explorer_;
 }
 
-// ---- turns
-// ---------------------------------------------------------------------------------------
+// ---- turns --------------------------------------------------------------------------------------
 
 void scheduler::work() {
     run_ready();
@@ -236,8 +235,7 @@ void scheduler::throw_deadlock() {
     throw deadlock(message);
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 void scheduler::request_stop() noexcept {
     if (!std::exchange(stop_is_queued_, true)) {

@@ -90,11 +90,11 @@ public:
         leave_scope(*this);
         return go_on(on, work_.error());
     }
-    next_step stopped(fiber& on, walk& by) noexcept {
+    next_step stopped(fiber& on, walk& stop) noexcept {
         leave_scope(*this);
         work_.lost();
-        if (by.error != nullptr) {
-            return go_on(on, std::move(by.error));
+        if (stop.error != nullptr) {
+            return go_on(on, std::move(stop.error));
         }
         const next_step next = let_pass(*this, on);  // past the loop's deadline
         delete this;
@@ -131,9 +131,9 @@ void promise_base::leave_through_cleanup(fiber& on) noexcept {
     this_thread.next = runner->start_after(*this, on).word();
 }
 
-next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& by) noexcept {
+next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& stop) noexcept {
     auto* runner = new cleanup_runner(cleanup, parent);
-    return runner->start_within(by.target, on);
+    return runner->start_within(stop.target, on);
 }
 
 }  // namespace weir::detail

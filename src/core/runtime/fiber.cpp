@@ -74,7 +74,7 @@ void fiber::destroy() noexcept {
         references = 1;
         report_unretrieved(*this);
         if (--references != 0) {
-            return;  // whoever was told keeps it
+            return;  // the report handler keeps it
         }
     }
     group_state* const owner = group;
@@ -98,21 +98,22 @@ void check_spawn(const group_state& into) {
     into.home->check_thread("spawn");
 }
 
-void launch_with_options(fiber& fresh, const start_options& how) {
-    if (context_values* context = how.context != nullptr ? how.context : current_context()) {
+void launch_with_options(fiber& fresh, const start_options& options) {
+    if (context_values* context =
+            options.context != nullptr ? options.context : current_context()) {
         fresh.extra().context =
-            how.context != nullptr ? share_context(context) : snapshot_context(context);
+            options.context != nullptr ? share_context(context) : snapshot_context(context);
     }
-    if (!how.name.empty()) {
-        fresh.extra().name = how.name;
+    if (!options.name.empty()) {
+        fresh.extra().name = options.name;
     }
     loop_core& home = fresh.home();
     if (home.debug()) [[unlikely]] {
-        note_creation(fresh, how.created);
+        note_creation(fresh, options.created);
     }
     thread_state& thread = this_thread;
     constexpr unsigned eager_limit = 32;  // nested eager starts use the machine stack
-    if (how.eager && thread.loop == &home && thread.eager_depth < eager_limit) {
+    if (options.eager && thread.loop == &home && thread.eager_depth < eager_limit) {
         thread_state outer = thread;
         ++thread.eager_depth;
         home.step(fresh);
@@ -125,8 +126,7 @@ void launch_with_options(fiber& fresh, const start_options& how) {
     }
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What handles say that cannot be used, and who is running.
+// The errors of handles that cannot be used, and the handle of the running task.
 
 #include "core/runtime/fiber_extras.hpp"
 

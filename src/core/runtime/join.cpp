@@ -42,12 +42,12 @@ void end_watch::target_ended() noexcept {
     }
 }
 
-void member_watch::link_once(owner& told) noexcept {
-    // An owner links all of its watches in one go: nobody can have come between.
+void member_watch::link_once(owner& watcher) noexcept {
+    // An owner links all of its watches in one go: nothing can have come between.
     const end_watch* last = last_of(*target_);
-    if (last == nullptr || last->how() != role::member ||
-        static_cast<const member_watch*>(last)->owner_ != &told) {
-        link_for(told);
+    if (last == nullptr || last->kind() != role::member ||
+        static_cast<const member_watch*>(last)->owner_ != &watcher) {
+        link_for(watcher);
     }
 }
 
@@ -65,7 +65,7 @@ bool join_operation::start() noexcept {
 }
 
 bool join_operation::cancel() noexcept {
-    if (how() == role::forwarding_join) {
+    if (kind() == role::forwarding_join) {
         cancel_fiber(*target_, stop_reason(waiter()));
         return false;
     }
@@ -79,7 +79,7 @@ void join_operation::go_on() noexcept {
     }
     // A forwarded stop that the target answered with a value or an error has been answered here
     // too.
-    if (how() == role::forwarding_join && waiter().has(stop_pending) &&
+    if (kind() == role::forwarding_join && waiter().has(stop_pending) &&
         !target_->has(is_cancelled)) {
         spend_requests(waiter());
     }

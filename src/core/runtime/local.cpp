@@ -16,9 +16,13 @@ context context::copy_of_current() {
 
 namespace detail {
 
+context_values* context_of(const fiber& owner) noexcept {
+    return owner.extras != nullptr ? owner.extras->context : nullptr;
+}
+
 context_values* current_context() noexcept {
     if (const fiber* running = this_thread.running) {
-        return running->extras != nullptr ? running->extras->context : nullptr;
+        return context_of(*running);
     }
     return this_thread.callback_context;
 }

@@ -61,19 +61,19 @@ void timed_scope::reschedule(clock::time_point deadline) noexcept {
     }
 }
 
-next_step timed_scope::stopped(fiber& on, walk& by) noexcept {
+next_step timed_scope::stopped(fiber& on, walk& stop) noexcept {
     disarm();
     leave_scope(*this);
     work_is_gone_ = true;
-    if (by.error != nullptr) {
-        lost_to_ = std::move(by.error);
+    if (stop.error != nullptr) {
+        lost_to_ = std::move(stop.error);
         return return_to_parent(*this, on);
     }
-    if (by.target != static_cast<frame*>(this)) {
+    if (stop.target != static_cast<frame*>(this)) {
         return let_pass(*this, on);
     }
     if (on.has(stop_pending)) {  // one aimed further out came meanwhile: it wins
-        by.target = nullptr;
+        stop.target = nullptr;
         return let_pass(*this, on);
     }
     caught_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How stops are asked for and delivered.
+// How stops are requested and delivered.
 //
 // A request sets a flag on the scope it is aimed at, or on the fiber. Whether it may be delivered
 // is a matter of the scopes between: the outermost requested scope that no shield separates from
@@ -22,10 +22,10 @@ namespace weir::detail {
 namespace {
 
 // The outermost frame that a deliverable request is aimed at; null if there is none.
-frame* find_target(fiber& of) noexcept {
-    const bool shields_hold = !of.home().shields_are_broken();
+frame* find_target(fiber& on) noexcept {
+    const bool shields_hold = !on.home().shields_are_broken();
     frame* target = nullptr;
-    for (scope* each = of.scopes; each != nullptr; each = each->outer) {
+    for (scope* each = on.scopes; each != nullptr; each = each->outer) {
         if (each->shielding && shields_hold) {
             return target;
         }
@@ -33,16 +33,16 @@ frame* find_target(fiber& of) noexcept {
             target = each;
         }
     }
-    return of.has(root_requested) ? static_cast<frame*>(&of) : target;
+    return on.has(root_requested) ? static_cast<frame*>(&on) : target;
 }
 
-bool has_any_request(fiber& of) noexcept {
-    for (scope* each = of.scopes; each != nullptr; each = each->outer) {
+bool has_any_request(fiber& on) noexcept {
+    for (scope* each = on.scopes; each != nullptr; each = each->outer) {
         if (each->requested) {
             return true;
         }
     }
-    return of.has(root_requested);
+    return on.has(root_requested);
 }
 
 void mark_requested(fiber& on, frame* target) noexcept {
@@ -120,19 +120,19 @@ void interrupt(fiber& first) noexcept {
 }
 
 // Chooses the target and takes the requests inside it out of force: its walk answers them all.
-void begin_walk(fiber& on, walk& by) noexcept {
-    if (by.target != nullptr) {
-        mark_requested(on, by.target);  // a request made meanwhile may widen the walk
+void begin_walk(fiber& on, walk& stop) noexcept {
+    if (stop.target != nullptr) {
+        mark_requested(on, stop.target);  // a request made meanwhile may widen the walk
     }
-    by.target = find_target(on);
-    for (scope* each = on.scopes; each != nullptr && static_cast<frame*>(each) != by.target;
+    stop.target = find_target(on);
+    for (scope* each = on.scopes; each != nullptr && static_cast<frame*>(each) != stop.target;
          each = each->outer) {
         each->requested = false;
     }
-    if (by.target == static_cast<frame*>(&on)) {
+    if (stop.target == static_cast<frame*>(&on)) {
         on.clear(root_requested);
     } else {
-        auto* target = static_cast<scope*>(by.target);
+        auto* target = static_cast<scope*>(stop.target);
         target->requested = false;
         target->delivered = true;
     }
@@ -141,20 +141,20 @@ void begin_walk(fiber& on, walk& by) noexcept {
 
 }  // namespace
 
-void refresh_stop(fiber& of) noexcept {
-    if (!has_any_request(of)) {
-        of.clear(any_requested);
-        of.clear(stop_pending);
-    } else if (find_target(of) != nullptr) {
-        of.raise(stop_pending);
+void refresh_stop(fiber& on) noexcept {
+    if (!has_any_request(on)) {
+        on.clear(any_requested);
+        on.clear(stop_pending);
+    } else if (find_target(on) != nullptr) {
+        on.raise(stop_pending);
     } else {
-        of.clear(stop_pending);
+        on.clear(stop_pending);
     }
 }
 
 bool cancel_fiber(fiber& target, std::string_view reason) {
     if (target.has(is_done)) {
-        target.raise(is_retrieved);  // whoever cancels it has given up on its error
+        target.raise(is_retrieved);  // the caller that cancels it has given up on its error
         return false;
     }
     target.home().check_thread("handle.cancel()");
@@ -187,9 +187,9 @@ void request_stop(scope& target) noexcept {
     interrupt(on);
 }
 
-void release_held_stop(fiber& of) noexcept {
-    refresh_stop(of);
-    interrupt(of);
+void release_held_stop(fiber& on) noexcept {
+    refresh_stop(on);
+    interrupt(on);
 }
 
 void request_stop_of(fiber& on, frame* target) noexcept {
@@ -197,12 +197,12 @@ void request_stop_of(fiber& on, frame* target) noexcept {
     refresh_stop(on);
 }
 
-void spend_requests(fiber& of) noexcept {
-    frame* target = find_target(of);
+void spend_requests(fiber& on) noexcept {
+    frame* target = find_target(on);
     if (target == nullptr) {
         return;
     }
-    for (scope* each = of.scopes; each != nullptr; each = each->outer) {
+    for (scope* each = on.scopes; each != nullptr; each = each->outer) {
         if (each->requested) {
             each->requested = false;
             each->delivered = true;
@@ -211,14 +211,14 @@ void spend_requests(fiber& of) noexcept {
             break;
         }
     }
-    if (target == static_cast<frame*>(&of)) {
-        of.clear(root_requested);
+    if (target == static_cast<frame*>(&on)) {
+        on.clear(root_requested);
     }
-    refresh_stop(of);
+    refresh_stop(on);
 }
 
-std::string_view stop_reason(const fiber& of) noexcept {
-    return of.extras != nullptr ? std::string_view(of.extras->reason) : std::string_view();
+std::string_view stop_reason(const fiber& on) noexcept {
+    return on.extras != nullptr ? std::string_view(on.extras->reason) : std::string_view();
 }
 
 next_step continue_stop(fiber& on, frame* target) noexcept {
@@ -229,16 +229,16 @@ next_step continue_stop(fiber& on, frame* target) noexcept {
 
 // Destroys frames until a boundary takes over. Returns what to do then.
 next_step run_walk(fiber& on) noexcept {
-    walk by;
+    walk stop;
     next_step next = next_step::walk_on();
     const discarding unreported;
     while (next.is_walk()) {
         if (on.has(stop_pending)) {
-            begin_walk(on, by);
+            begin_walk(on, stop);
         }
         frame& innermost = *on.top;
         if (innermost.is_boundary()) {
-            next = innermost.table().stopped(static_cast<boundary&>(innermost), on, by);
+            next = innermost.table().stopped(static_cast<boundary&>(innermost), on, stop);
             continue;
         }
         auto& dying = static_cast<promise_base&>(innermost);
@@ -247,7 +247,7 @@ next_step run_walk(fiber& on) noexcept {
         on.top = parent;
         std::coroutine_handle<>::from_address(dying.coroutine()).destroy();
         if (cleanup != nullptr) {
-            next = run_cleanup_in_walk(cleanup, *parent, on, by);
+            next = run_cleanup_in_walk(cleanup, *parent, on, stop);
         }
     }
     return next;
@@ -256,9 +256,9 @@ next_step run_walk(fiber& on) noexcept {
 next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept {
     on.top = &into;
     if (into.is_boundary()) {
-        walk by;
-        by.error = std::move(error);
-        return into.table().stopped(static_cast<boundary&>(into), on, by);
+        walk stop;
+        stop.error = std::move(error);
+        return into.table().stopped(static_cast<boundary&>(into), on, stop);
     }
     this_thread.error_is_injected = true;  // seen by the await that is resumed next
     on.extra().injected_error = std::move(error);

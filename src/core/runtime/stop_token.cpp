@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a token to a stop: a callback of the token posts to the loop, or on the loop's own thread
-// asks at once. From a stop to a token: the fiber has a source, made on first use, that cancel()
-// requests.
+// requests the stop at once. From a stop to a token: the fiber has a source, made on first use,
+// that cancel() requests.
 
 #include "core/runtime/fiber_extras.hpp"
 

@@ -113,7 +113,7 @@ void barrier::reset() {
         arrived_ = 0;
         waiters_.release_waiting(detail::wait_state::refused);
     } else if (arrived_ >= parties_) {
-        release(parties_);  // who came early for the next round is not concerned
+        release(parties_);  // fibers that came early for the next round are not concerned
     }
 }
 

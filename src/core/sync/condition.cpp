@@ -6,7 +6,7 @@
 // go only when the lock is held again. It completes by being handed the lock, and never gives it
 // back: the guard in the caller's frame does.
 //
-// A notification is owed to somebody who runs. When an operation that was notified is destroyed
+// A notification is owed to a fiber that runs. When an operation that was notified is destroyed
 // without having resumed, it notifies the next one, at a time when the lock is held on its behalf.
 
 #include <weir/error.hpp>
@@ -72,9 +72,9 @@ bool condition_operation::cancel() noexcept {
 }
 
 void condition_operation::resume() {
-    const phase how = std::exchange(phase_, phase::before);
+    const phase reached = std::exchange(phase_, phase::before);
     const wait_state state = std::exchange(state_, wait_state::idle);
-    if (how == phase::before) [[unlikely]] {
+    if (reached == phase::before) [[unlikely]] {
         if (state == wait_state::wrong_loop) {
             throw_wait_error(state, "condition");
         }
@@ -87,7 +87,7 @@ void condition_operation::resume() {
     if (state == wait_state::orphaned) [[unlikely]] {
         throw_wait_error(state, "mutex of a condition");
     }
-    if (how == phase::orphaned) [[unlikely]] {
+    if (reached == phase::orphaned) [[unlikely]] {
         throw_wait_error(wait_state::orphaned, "condition");
     }
 }
@@ -99,7 +99,7 @@ void condition_operation::compete() noexcept {
 void condition_operation::orphan() noexcept {
     leave_condition();
     condition_ = nullptr;
-    if (phase_ == phase::waiting) {  // who was notified needs the condition no more
+    if (phase_ == phase::waiting) {  // a notified operation needs the condition no more
         phase_ = phase::orphaned;
         compete();
         if (mutex_->try_acquire()) {
@@ -128,10 +128,10 @@ condition::~condition() {
     }
 }
 
-void condition::notify_first(operation::phase how) noexcept {
+void condition::notify_first(operation::phase reached) noexcept {
     operation& first = first_waiting();
     members_.advance();
-    first.phase_ = how;
+    first.phase_ = reached;
     first.compete();
 }
 

@@ -2,7 +2,7 @@
 // The rare paths of the semaphore.
 //
 // Permits are in one of three places: free, held, or granted to an operation whose fiber has not
-// run yet. They move from held to granted directly, so that nobody who comes later can take them.
+// run yet. They move from held to granted directly, so that no newcomer can take them.
 
 #include <weir/error.hpp>
 #include <weir/sync/semaphore.hpp>

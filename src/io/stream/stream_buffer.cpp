@@ -4,7 +4,7 @@
 // the stream has been emptied, and when all of it has been used the buffer is small again.
 // Something longer than the large size makes it double as bytes arrive.
 
-#include <weir/detail/thread_state.hpp>
+#include <weir/awaitable.hpp>
 #include <weir/error.hpp>
 #include <weir/io/detail/stream_buffer.hpp>
 #include <weir/io/error.hpp>

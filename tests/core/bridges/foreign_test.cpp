@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Awaitables of somebody else's library: they resume on a thread of their own.
+// Awaitables of another library: they resume on a thread of their own.
 struct on_thread {
     int value;
     bool fails = false;

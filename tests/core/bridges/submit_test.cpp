@@ -15,33 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Awaitables of somebody else's library: they resume on a thread of their own.
-struct on_thread {
-    int value;
-    bool fails = false;
-    std::vector<std::thread>* threads;
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> caller) {
-        threads->emplace_back([caller] { caller.resume(); });
-    }
-    int await_resume() const {
-        if (fails) {
-            throw std::runtime_error("foreign failure");
-        }
-        return value;
-    }
-};
-struct with_member {
-    on_thread inner;
-    on_thread operator co_await() const { return inner; }
-};
-struct with_free {
-    on_thread inner;
-};
-on_thread operator co_await(const with_free& given) {
-    return given.inner;
-}
-
 class joined_threads {
 public:
     ~joined_threads() {

@@ -14,8 +14,7 @@ using weir::task;
 
 task<int> tree(world& in, place& at, int depth);
 
-// ---- leaves
-// --------------------------------------------------------------------------------------
+// ---- leaves -------------------------------------------------------------------------------------
 
 task<int> wait_a_while(world& in, place& at) {
     piece local(in);
@@ -46,8 +45,7 @@ task<int> fail_at_once(world& in) {
     co_return 1;
 }
 
-// ---- clean-up
-// ------------------------------------------------------------------------------------
+// ---- clean-up -----------------------------------------------------------------------------------
 
 task<> clean_up(world& in, int depth) {
     piece local(in);
@@ -86,8 +84,7 @@ task<int> with_defer(world& in, place& at, int depth) {
     co_return co_await tree(in, at, depth - 1);
 }
 
-// ---- boundaries
-// ----------------------------------------------------------------------------------
+// ---- boundaries ---------------------------------------------------------------------------------
 
 task<int> settled(world& in, place& at, int depth) {
     piece local(in);
@@ -157,8 +154,7 @@ task<int> scoped(world& in, place& at, int depth) {
     co_return is_stopped ? 0 : 1;
 }
 
-// ---- fibers
-// --------------------------------------------------------------------------------------
+// ---- fibers -------------------------------------------------------------------------------------
 
 task<int> fiber_main(world& in, int depth, int* group_size) {
     piece local(in);
@@ -219,8 +215,7 @@ task<int> joined(world& in, int depth) {
     co_return co_await started;
 }
 
-// ---- requests from inside
-// ------------------------------------------------------------------------
+// ---- requests from inside -----------------------------------------------------------------------
 
 // Asks one of the places above to stop, from wherever it is called.
 void ask_above(world& in, place& at) {
@@ -250,8 +245,7 @@ task<int> asks_when_destroyed(world& in, place& at, int depth) {
     co_return co_await tree(in, at, depth - 1);
 }
 
-// ---- inner nodes
-// ---------------------------------------------------------------------------------
+// ---- inner nodes --------------------------------------------------------------------------------
 
 task<int> several(world& in, place& at, int depth) {
     piece local(in);
@@ -317,8 +311,7 @@ task<int> tree(world& in, place& at, int depth) {
     }
 }
 
-// ---- requests from outside
-// -----------------------------------------------------------------------
+// ---- requests from outside ----------------------------------------------------------------------
 
 task<> attack(world& in) {
     for (int left = in.below(6); left > 0; --left) {

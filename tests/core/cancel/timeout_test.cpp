@@ -250,8 +250,7 @@ WEIR_TEST(Timeout, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
     EXPECT_TRUE(undisturbed);
 }
 
-// ---- catchable: the exception knows what it is about
-// ---------------------------------------------
+// ---- catchable: the exception knows what it is about --------------------------------------------
 
 WEIR_TEST(Timeout, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
     bool inner_timed_out = false;
@@ -279,8 +278,7 @@ WEIR_TEST(Timeout, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
     WEIR_EXPECT_THROW(weir::timeout(1s, rethrown()), weir::timed_out);
 }
 
-// ---- a request can be taken back only while it has not taken effect
-// ------------------------------
+// ---- a request can be taken back only while it has not taken effect -----------------------------
 
 WEIR_TEST(Timeout, UncancelDoesNotReviveAnInterruptedOperation) {
     plan waits;

@@ -81,8 +81,7 @@ WEIR_TEST(Walk, IsNotAnException) {
     EXPECT_FALSE(caught);
 }
 
-// ---- depth
-// ---------------------------------------------------------------------------------------
+// ---- depth --------------------------------------------------------------------------------------
 
 constexpr int deep = 100'000;
 
@@ -177,8 +176,7 @@ WEIR_TEST(Walk, AnyDepthOfErrorsInCleanup) {
     EXPECT_EQ(seen.count, levels + 1);
 }
 
-// ---- only the loop starts a walk
-// -----------------------------------------------------------------
+// ---- only the loop starts a walk ----------------------------------------------------------------
 
 WEIR_TEST(Walk, IsNotStartedByCancel) {
     lines log;
@@ -215,8 +213,7 @@ WEIR_TEST(Walk, IsNotStartedByADestructorOrByAwaiting) {
     EXPECT_EQ(log, (lines{"still here", "called 1", "gone"}));
 }
 
-// ---- a leaf does not start with a request pending
-// ------------------------------------------------
+// ---- a leaf does not start with a request pending -----------------------------------------------
 
 WEIR_TEST(Walk, ALeafThatWouldSuspendWithARequestPendingDoesNotStart) {
     weir::testing::in_ordinary_order();  // a forced yield would be the place to stop
@@ -255,8 +252,7 @@ WEIR_TEST(Walk, AYieldForFairnessIsACancellationPointBeforeTheOperation) {
     EXPECT_EQ(free.given_back, 0) << "the yield came before an operation took effect";
 }
 
-// ---- requests made during a walk
-// -----------------------------------------------------------------
+// ---- requests made during a walk ----------------------------------------------------------------
 
 WEIR_TEST(Walk, ARequestForTheSameFiberDuringItsWalkIsAbsorbed) {
     lines log;
@@ -344,8 +340,7 @@ WEIR_TEST(Walk, ACancelDuringAScopesWalkWidensItToTheFiber) {
     EXPECT_FALSE(went_on);
 }
 
-// ---- destructors
-// ---------------------------------------------------------------------------------
+// ---- destructors --------------------------------------------------------------------------------
 
 task<> throws_in_destructor() {
     struct bad {

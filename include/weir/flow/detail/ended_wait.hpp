@@ -2,7 +2,7 @@
 // Waiting for the end of something that has a future inside, without asking how it ended.
 #pragma once
 
-#include <weir/detail/future_state.hpp>
+#include <weir/future.hpp>
 
 namespace weir::detail {
 

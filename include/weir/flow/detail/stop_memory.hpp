@@ -6,7 +6,7 @@
 // nobody wants any more. It is passed on, and nothing is tried again or put in its place.
 #pragma once
 
-#include <weir/detail/fiber.hpp>
+#include <weir/awaitable.hpp>
 
 namespace weir::detail {
 
