@@ -338,7 +338,7 @@ WEIR_TEST(Bulkhead, MetricsAreWritten) {
     co_return;
 }
 
-TEST(BulkheadOptions, BadOnesAreRefused) {
+TEST(Bulkhead, BadOnesAreRefused) {
     EXPECT_THROW(bulkhead({.max_concurrent = 0}), weir::invalid_argument);
     EXPECT_THROW(bulkhead({.max_wait = -1s}), weir::invalid_argument);
     EXPECT_THROW(bulkhead({.max_concurrent = 2, .reserved = 2}), weir::invalid_argument);

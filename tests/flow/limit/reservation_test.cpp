@@ -5,6 +5,11 @@
 #include <weir/flow/token_bucket.hpp>
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
+#include <weir/flow/fixed_window.hpp>
+#include <weir/flow/leaky_bucket.hpp>
+
+#include <memory>
+#include <optional>
 
 namespace {
 
@@ -166,6 +171,80 @@ WEIR_TEST(Reservation, ForWindowsToo) {
     EXPECT_EQ(places[4].when() - begin, 1s);
     EXPECT_EQ(places[5].when() - begin, 2s);
     co_return;
+}
+
+WEIR_TEST(Reservation, AWaiterLearnsThatItWasCancelled) {
+    weir::token_bucket bucket({.rate = 1});
+    EXPECT_TRUE(bucket.try_acquire());
+    auto place = bucket.reserve().value();
+    auto wait = [&]() -> task<> { co_await place.wait(); };
+    auto waiting = weir::spawn(wait(), {.start = weir::start::eager});
+    place.cancel();
+    WEIR_EXPECT_THROW_WITH(std::move(waiting), weir::invalid_state, "used or cancelled");
+}
+
+WEIR_TEST(Reservation, MayBeMovedOrDestroyedWhileItIsAwaited) {
+    weir::token_bucket bucket({.rate = 1});
+    EXPECT_TRUE(bucket.try_acquire());
+    auto place = std::make_unique<weir::reservation>(bucket.reserve().value());
+    auto wait = [&]() -> task<> { co_await place->wait(); };
+    auto waiting = weir::spawn(wait(), {.start = weir::start::eager});
+    auto moved = std::make_unique<weir::reservation>(std::move(*place));
+    place.reset();
+    co_await waiting;
+    EXPECT_FALSE(*moved);
+    place = std::make_unique<weir::reservation>(bucket.reserve().value());
+    auto again = weir::spawn(wait(), {.start = weir::start::eager});
+    place.reset();
+    WEIR_EXPECT_THROW_WITH(std::move(again), weir::invalid_state, "used or cancelled");
+    EXPECT_EQ(bucket.stats().waiting, 0u);
+}
+
+// Its turn has come, and it goes before the one who waits has run.
+WEIR_TEST(Reservation, MayBeDestroyedWhenItsTurnHasJustCome) {
+    weir::token_bucket bucket({.rate = 1});
+    EXPECT_TRUE(bucket.try_acquire());
+    auto first = bucket.reserve().value();
+    auto place = std::make_unique<weir::reservation>(bucket.reserve().value());
+    auto wait = [&]() -> task<> { co_await place->wait(); };
+    auto waiting = weir::spawn(wait(), {.start = weir::start::eager});
+    co_await weir::sleep(1s);
+    while (!first.is_due()) {
+        co_await weir::yield();
+    }
+    first.cancel();  // gives back what lets the other one through
+    EXPECT_TRUE(place->is_due());
+    place.reset();
+    WEIR_EXPECT_THROW_WITH(std::move(waiting), weir::invalid_state, "used or cancelled");
+    EXPECT_EQ(bucket.stats().granted, 1u);
+}
+
+WEIR_TEST(Reservation, AWaiterLearnsThatItWasUsed) {
+    weir::token_bucket bucket({.rate = 1});
+    EXPECT_TRUE(bucket.try_acquire());
+    auto place = bucket.reserve().value();
+    auto wait = [&]() -> task<> { co_await place.wait(); };
+    auto waiting = weir::spawn(wait(), {.start = weir::start::eager});
+    place.use();
+    WEIR_EXPECT_THROW_WITH(std::move(waiting), weir::invalid_state, "used or cancelled");
+}
+
+TEST(Reservation, OutlivesALoopThatHasEnded) {
+    weir::token_bucket bucket({.rate = 1});
+    std::optional<weir::reservation> place;
+    auto reserve = [&]() -> task<> {
+        EXPECT_TRUE(bucket.try_acquire());
+        place.emplace(bucket.reserve().value());
+        co_return;
+    };
+    weir::run(reserve(), {.driver = weir::driver_kind::simulated});
+    place.reset();
+    auto use = [&]() -> task<> {
+        co_await bucket.acquire();
+        co_await bucket.acquire();
+    };
+    weir::run(use(), {.driver = weir::driver_kind::simulated});
+    EXPECT_EQ(bucket.stats().waiting, 0u);
 }
 
 }  // namespace

@@ -4,6 +4,15 @@
 #include <weir/flow/token_bucket.hpp>
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
+#include <weir/error.hpp>
+#include <weir/flow/fixed_window.hpp>
+#include <weir/flow/leaky_bucket.hpp>
+#include <weir/flow/sliding_window.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
 
 namespace {
 
@@ -16,6 +25,11 @@ using weir::testing::settle_all;
 
 static_assert(weir::waiting_gate<token_bucket>);
 static_assert(std::is_trivially_destructible_v<weir::token_bucket_options>);
+
+static_assert(std::is_trivially_destructible_v<weir::sliding_window_options>);
+static_assert(std::is_trivially_destructible_v<weir::sliding_window_counter_options>);
+static_assert(std::is_trivially_destructible_v<weir::fixed_window_options>);
+static_assert(std::is_trivially_destructible_v<weir::leaky_bucket_options>);
 
 WEIR_TEST(TokenBucket, BurstThenRate) {
     token_bucket bucket({.rate = 10, .burst = 3});
@@ -210,6 +224,48 @@ WEIR_TEST(TokenBucket, IsAGate) {
     EXPECT_EQ(never.refusal().retry_after, weir::refusal::never);
     EXPECT_EQ(bucket.stats().granted, 2u);
     EXPECT_EQ(bucket.stats().refused, 1u);
+}
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+template <class Options>
+std::string complaint(const Options& options) {
+    try {
+        const typename Options::policy_type made(options);
+        return "none";
+    } catch (const weir::invalid_argument& error) {
+        return error.what();
+    }
+}
+
+TEST(TokenBucket, RefusesInvalidOptions) {
+    using options = weir::token_bucket_options;
+    EXPECT_EQ(complaint(options{}),
+              "token_bucket: rate is 0; it must be a positive number of tokens");
+    for (const double bad : {-1.0, 0.0, infinite, std::nan("")}) {
+        EXPECT_NE(complaint(options{.rate = bad}).find("rate is"), std::string::npos);
+        EXPECT_NE(complaint(options{.rate = 1, .burst = bad}).find("burst is"), std::string::npos);
+    }
+    EXPECT_EQ(complaint(options{.rate = 1, .per = 0s}),
+              "token_bucket: per is 0 s; it must be a time above zero");
+    EXPECT_EQ(complaint(options{.rate = 1, .max_wait = -1s}),
+              "token_bucket: max_wait is -1 s; it must be zero or more");
+    EXPECT_NE(complaint(options{.rate = 1.1e9}).find("at most one token each nanosecond"),
+              std::string::npos);
+    EXPECT_NE(complaint(options{.rate = 1e-12}).find("in nine years"), std::string::npos);
+    EXPECT_NE(complaint(options{.rate = 1, .burst = 1e12}).find("fills within nine years"),
+              std::string::npos);
+    EXPECT_EQ(complaint(options{.rate = 1e9, .burst = 1e9}), "none");
+    EXPECT_EQ(complaint(options{.rate = 0.001, .burst = 0.5}), "none");
+    EXPECT_EQ(complaint(options{.rate = std::numeric_limits<double>::denorm_min(), .per = 1h}),
+              "token_bucket: rate is 4.94066e-324; it must be at least one token in nine years");
+}
+
+TEST(TokenBucket, ABadChangeChangesNothing) {
+    weir::decision::gcra bucket({.rate = 1, .burst = 5});
+    EXPECT_THROW(bucket.set_rate({}, {.rate = 0}), weir::invalid_argument);
+    EXPECT_DOUBLE_EQ(bucket.capacity(), 5);
+    EXPECT_TRUE(bucket.try_take({}, 5).granted);
 }
 
 }  // namespace

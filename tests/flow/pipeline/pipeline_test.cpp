@@ -92,10 +92,12 @@ struct clock_gate {
 weir::task<int> forty_two() {
     co_return 42;
 }
+
 weir::task<int> failing() {
     throw std::runtime_error("it broke");
     co_return 0;
 }
+
 weir::task<int> slow(weir::clock::duration time) {
     co_await weir::sleep(time);
     co_return 7;
@@ -193,20 +195,6 @@ WEIR_TEST(Pipeline, AStopThatWasCaughtAndThrownOnIsNotSwallowed) {
     EXPECT_FALSE(went_on);
 }
 
-WEIR_TEST(Pipeline, TimeoutsStopTheCallAndAreErrors) {
-    weir::pipeline line("line", weir::attempt_timeout{2s});
-    const auto began = weir::now();
-    const auto late = co_await line.settle([] { return slow(1h); });
-    EXPECT_EQ(weir::now() - began, 2s);
-    EXPECT_NE(weir::outcome_view(late).error<weir::timed_out>(), nullptr);
-    const int in_time = co_await line.run([] { return slow(1s); });
-    EXPECT_EQ(in_time, 7);
-    const auto own = co_await line.settle([]() -> int { throw weir::timed_out("mine"); });
-    EXPECT_STREQ(weir::outcome_view(own).error<weir::timed_out>()->what(), "mine");
-    EXPECT_EQ(line.get<0>().stats().calls, 3u);
-    EXPECT_EQ(line.get<0>().stats().timed_out, 1u);
-}
-
 WEIR_TEST(Pipeline, PoliciesSeeFreshTimeAfterTheCallHasWaited) {
     clock_gate watch;
     weir::pipeline line("line", watch);
@@ -227,16 +215,6 @@ WEIR_TEST(Pipeline, MetricsOfAllPoliciesCarryItsName) {
         page.find("weir_pipeline_calls_total{name=\"pay\\\"ments\",ending=\"succeeded\"} 1\n"),
         std::string::npos)
         << page;
-}
-
-WEIR_TEST(Pipeline, BadLimitsAreNamed) {
-    try {
-        weir::pipeline line("line", weir::total_timeout{-1s});
-        ADD_FAILURE();
-    } catch (const weir::invalid_argument& error) {
-        EXPECT_NE(std::string(error.what()).find("total_timeout"), std::string::npos);
-    }
-    co_return;
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ task<std::string> order_of(Limiter& limiter, int count) {
     co_return order;
 }
 
-WEIR_TEST(NewestFirst, EveryLimiterServesTheLastToComeFirst) {
+WEIR_TEST(QueueOrder, EveryLimiterServesTheLastToComeFirst) {
     weir::token_bucket bucket({.rate = 10, .order = newest_first});
     weir::sliding_window window({.limit = 1, .order = newest_first});
     weir::sliding_window_counter counter({.limit = 1, .order = newest_first});
@@ -68,7 +68,7 @@ WEIR_TEST(NewestFirst, EveryLimiterServesTheLastToComeFirst) {
     EXPECT_EQ(by_turns, "dcba");
 }
 
-WEIR_TEST(NewestFirst, TheNewestDoesNotWaitForThoseWhoWaitForMore) {
+WEIR_TEST(QueueOrder, TheNewestDoesNotWaitForThoseWhoWaitForMore) {
     weir::token_bucket bucket({.rate = 1, .burst = 5, .order = newest_first});
     EXPECT_TRUE(bucket.try_acquire(5));
     const auto begin = weir::now();
@@ -86,7 +86,7 @@ WEIR_TEST(NewestFirst, TheNewestDoesNotWaitForThoseWhoWaitForMore) {
     EXPECT_EQ(weir::now() - begin, 6s);
 }
 
-WEIR_TEST(NewestFirst, WhoIsOvertakenIsRefusedWhenItsTimeIsOver) {
+WEIR_TEST(QueueOrder, WhoIsOvertakenIsRefusedWhenItsTimeIsOver) {
     weir::token_bucket bucket({.rate = 1, .order = newest_first, .max_wait = 2500ms});
     EXPECT_TRUE(bucket.try_acquire());
     const auto begin = weir::now();
@@ -109,7 +109,7 @@ WEIR_TEST(NewestFirst, WhoIsOvertakenIsRefusedWhenItsTimeIsOver) {
     EXPECT_EQ(bucket.stats().waiting, 0u);
 }
 
-WEIR_TEST(NewestFirst, TheOldestIsDisplaced) {
+WEIR_TEST(QueueOrder, TheOldestIsDisplaced) {
     weir::token_bucket bucket({.rate = 1,
                                .max_waiting = 2,
                                .when_full = weir::when_full::displace_oldest,
@@ -128,7 +128,7 @@ WEIR_TEST(NewestFirst, TheOldestIsDisplaced) {
     }
 }
 
-WEIR_TEST(NewestFirst, AReservationIsPutBackByThoseWhoComeLater) {
+WEIR_TEST(QueueOrder, AReservationIsPutBackByThoseWhoComeLater) {
     weir::token_bucket bucket({.rate = 1, .order = newest_first});
     EXPECT_TRUE(bucket.try_acquire());
     const auto begin = weir::now();
@@ -142,7 +142,7 @@ WEIR_TEST(NewestFirst, AReservationIsPutBackByThoseWhoComeLater) {
     EXPECT_EQ(waited, 1s);
 }
 
-TEST(NewestFirst, IsItsModel) {
+TEST(QueueOrder, IsItsModel) {
     for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
         std::mt19937_64 random(seed);
         const double limit = static_cast<double>(1 + random() % 8);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How retrying ends: what comes out, who is told, cancellation, the switch for tests, and bad
-// options.
+// Options of retry: what is retried, when, and for how long.
 
 #include "support.hpp"
 
-#include <weir/flow/prometheus.hpp>
 #include <weir/weir.hpp>
+#include <weir/flow/prometheus.hpp>
 
 #include <cmath>
 
@@ -13,7 +12,207 @@ namespace {
 
 using namespace retry_tests;
 
-WEIR_TEST(RetryEndings, MayThrowAnErrorOfItsOwn) {
+// ---- cancellation
+// --------------------------------------------------------------------------------
+
+// ---- in tests
+// ------------------------------------------------------------------------------------
+
+// ---- bad options
+// ---------------------------------------------------------------------------------
+
+struct response {
+    int status = 200;
+    std::chrono::seconds retry_after{};
+};
+
+WEIR_TEST(RetryPolicy, ErrorsAreChosenByType) {
+    weir::retry_policy policy({.backoff = doubling, .retry_if = [](const outcome_view& ended) {
+                                   return ended.error<flaky_error>() != nullptr;
+                               }});
+    flaky work(1);
+    const int got = co_await policy.run(work);
+    EXPECT_EQ(got, 2);
+    int calls = 0;
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW(policy.run([&]() -> task<> {
+        ++calls;
+        throw fatal_error();
+        co_return;
+    }),
+                      fatal_error);
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(weir::now(), begin);
+    EXPECT_EQ(policy.stats().aborted, 1u);
+}
+
+WEIR_TEST(RetryPolicy, ValuesMayBeRetried) {
+    weir::retry_policy policy(
+        {.max_attempts = 3, .backoff = doubling, .retry_if = [](const outcome_view& ended) {
+             const response* got = ended.value<response>();
+             return got != nullptr && got->status == 503;
+         }});
+    int calls = 0;
+    const response good = co_await policy.run([&] { return response{++calls < 3 ? 503 : 200}; });
+    EXPECT_EQ(good.status, 200);
+    const response bad = co_await policy.run([] { return response{503}; });
+    EXPECT_EQ(bad.status, 503);  // the last one, as it is
+    EXPECT_EQ(policy.stats().exhausted, 1u);
+    EXPECT_EQ(policy.stats().succeeded_on_retry, 1u);
+}
+
+WEIR_TEST(RetryPolicy, OneThatThrowsEndsTheCall) {
+    weir::retry_budget budget(weir::in_flight_budget{});
+    weir::retry_policy policy(
+        {.retry_if = [](const outcome_view&) -> bool { throw fatal_error(); }, .budget = &budget});
+    flaky work(100);
+    WEIR_EXPECT_THROW(policy.run(work), fatal_error);
+    EXPECT_EQ(work.calls, 1);
+    EXPECT_EQ(budget.stats().calls_in_flight, 0u);
+}
+
+WEIR_TEST(RetryPolicy, AbortBeatsRetry) {
+    weir::retry_policy policy(
+        {.backoff = doubling,
+         .retry_if = [](const outcome_view&) { return true; },
+         .abort_if =
+             [](const outcome_view& ended) { return ended.error<fatal_error>() != nullptr; }});
+    int calls = 0;
+    const outcome<> ended = co_await policy.settle([&] {
+        if (++calls == 2) {
+            throw fatal_error();
+        }
+        throw flaky_error();
+    });
+    EXPECT_EQ(calls, 2);
+    EXPECT_EQ(weir::describe(ended.error()), "no such page");
+}
+
+WEIR_TEST(RetryPolicy, RefusalsAreRetriedIfTimeHeals) {
+    weir::retry_policy policy({.max_attempts = 2, .backoff = doubling});
+    const auto attempts_on = [&](weir::refusal why) -> task<int> {
+        int calls = 0;
+        auto refuse = [&]() -> task<> {
+            ++calls;
+            throw weir::refused(why);
+            co_return;
+        };
+        const outcome<> ended = co_await policy.settle(refuse);
+        EXPECT_TRUE(ended.is_refused());
+        co_return calls;
+    };
+    using enum weir::refusal_reason;
+    for (const auto reason : {rate_limited, concurrency_limited, queue_full, wait_too_long,
+                              circuit_open, circuit_on_trial, displaced}) {
+        const int calls = co_await attempts_on({reason});
+        EXPECT_EQ(calls, 2) << to_string(reason);
+    }
+    for (const auto reason : {circuit_isolated, budget_exhausted, shut_down}) {
+        const int calls = co_await attempts_on({reason});
+        EXPECT_EQ(calls, 1) << to_string(reason);
+    }
+    const int calls = co_await attempts_on({rate_limited, weir::refusal::never});
+    EXPECT_EQ(calls, 1);
+}
+
+// ---- delays
+// --------------------------------------------------------------------------------------
+
+WEIR_TEST(RetryPolicy, WhatTheOutcomeAsksForIsTheLeast) {
+    delays waits;
+    weir::retry_policy policy(
+        {.max_attempts = 4,
+         .backoff = weir::exponential_backoff(2s, 5s),
+         .retry_if =
+             [](const outcome_view& ended) { return ended.value<response>()->status == 503; },
+         .delay_from = [](const outcome_view& ended) -> std::optional<weir::clock::duration> {
+             const response& got = *ended.value<response>();
+             return got.retry_after > 0s ? std::optional(got.retry_after) : std::nullopt;
+         },
+         .on_retry = [&](const weir::retry_event& event) { waits.push_back(event.delay); }});
+    std::vector<response> replies{{503, 10s}, {503, 1s}, {503, 0s}, {200, 0s}};
+    std::size_t next = 0;
+    co_await policy.run([&] { return replies[next++]; });
+    EXPECT_EQ(waits, (delays{10s, 4s, 5s}));  // 10 s: more than the maximum of the backoff
+}
+
+WEIR_TEST(RetryPolicy, RefusalsSayWhenToAskAgain) {
+    weir::retry_policy policy({.backoff = weir::constant_backoff(1s)});
+    int calls = 0;
+    const auto begin = weir::now();
+    co_await policy.run([&] {
+        if (++calls < 3) {
+            throw weir::refused({weir::refusal_reason::circuit_open, 7s});
+        }
+    });
+    EXPECT_EQ(weir::now() - begin, 14s);
+}
+
+WEIR_TEST(RetryPolicy, WhoAsksForTooMuchIsNotRetried) {
+    weir::retry_policy policy({.backoff = doubling, .max_asked_delay = 1min});
+    int calls = 0;
+    const auto begin = weir::now();
+    const outcome<> ended = co_await policy.settle([&] {
+        ++calls;
+        throw weir::refused({weir::refusal_reason::rate_limited, 1h});
+    });
+    EXPECT_TRUE(ended.is_refused());
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(weir::now(), begin);
+}
+
+// ---- time
+// ----------------------------------------------------------------------------------------
+
+WEIR_TEST(RetryPolicy, ADelayThatWouldPassTheLimitIsNotBegun) {
+    flaky work(100);
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW(
+        weir::retry({.max_attempts = 100, .total_time = 10s, .backoff = doubling}, work),
+        flaky_error);
+    EXPECT_EQ(weir::now() - begin, 7s);  // 1 + 2 + 4, and 8 more would be too many
+    EXPECT_EQ(work.calls, 4);
+}
+
+// An attempt that could only begin at the very limit is not waited for.
+WEIR_TEST(RetryPolicy, ADelayUpToTheLimitIsNotBegunEither) {
+    flaky work(100);
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW(
+        weir::retry({.max_attempts = 100, .total_time = 3s, .backoff = doubling}, work),
+        flaky_error);
+    EXPECT_EQ(weir::now() - begin, 1s);
+}
+
+WEIR_TEST(RetryPolicy, AnAttemptIsStoppedAtTheLimit) {
+    flaky work(100, 3s);
+    const auto begin = weir::now();
+    WEIR_EXPECT_TIMEOUT(
+        weir::retry({.max_attempts = 100, .total_time = 5s, .backoff = doubling}, work));
+    EXPECT_EQ(weir::now() - begin, 5s);
+    EXPECT_EQ(work.calls, 2);
+    flaky fits(1, 2s);
+    const int got = co_await weir::retry({.total_time = 6s, .backoff = doubling}, fits);
+    EXPECT_EQ(got, 2);
+}
+
+WEIR_TEST(RetryPolicy, DeadlinesAroundItCountToo) {
+    flaky work(100);
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW(
+        weir::timeout(10s, weir::retry({.max_attempts = 100, .backoff = doubling}, work)),
+        flaky_error);
+    EXPECT_EQ(weir::now() - begin, 7s);  // not 10 s of waiting for nothing
+}
+
+WEIR_TEST(RetryPolicy, AttemptsSeeTheLimitAsTheirDeadline) {
+    const auto begin = weir::now();
+    auto look = []() -> task<weir::clock::time_point> { co_return weir::current_deadline(); };
+    const auto seen = co_await weir::retry({.total_time = 5s}, look);
+    EXPECT_EQ(seen, begin + 5s);
+}
+
+WEIR_TEST(RetryPolicy, MayThrowAnErrorOfItsOwn) {
     weir::retry_policy policy({.name = "pages",
                                .max_attempts = 3,
                                .backoff = doubling,
@@ -33,7 +232,7 @@ WEIR_TEST(RetryEndings, MayThrowAnErrorOfItsOwn) {
     }
 }
 
-WEIR_TEST(RetryEndings, TheErrorOfItsOwnHasRefusalsAndValuesToo) {
+WEIR_TEST(RetryPolicy, TheErrorOfItsOwnHasRefusalsAndValuesToo) {
     weir::retry_policy policy({.max_attempts = 2,
                                .backoff = doubling,
                                .retry_if = [](const outcome_view&) { return true; },
@@ -56,7 +255,7 @@ WEIR_TEST(RetryEndings, TheErrorOfItsOwnHasRefusalsAndValuesToo) {
     }
 }
 
-WEIR_TEST(RetryEndings, WhatIsNotRetriedIsThrownAsItIs) {
+WEIR_TEST(RetryPolicy, WhatIsNotRetriedIsThrownAsItIs) {
     weir::retry_policy policy({.backoff = doubling,
                                .abort_if = [](const outcome_view&) { return true; },
                                .exhausted = weir::when_exhausted::throws});
@@ -64,7 +263,7 @@ WEIR_TEST(RetryEndings, WhatIsNotRetriedIsThrownAsItIs) {
     WEIR_EXPECT_THROW(policy.run(work), flaky_error);
 }
 
-WEIR_TEST(RetryEndings, EverybodyIsTold) {
+WEIR_TEST(RetryPolicy, EverybodyIsTold) {
     struct journal final : weir::observer {
         std::vector<std::string> lines;
         void on_event(const weir::flow_event& event) noexcept override {
@@ -110,10 +309,7 @@ WEIR_TEST(RetryEndings, EverybodyIsTold) {
         << page.text();
 }
 
-// ---- cancellation
-// --------------------------------------------------------------------------------
-
-WEIR_TEST(RetryCancellation, IsNeverRetriedNorCounted) {
+WEIR_TEST(RetryPolicy, CancellationIsNeverRetriedNorCounted) {
     int asked = 0;
     weir::retry_policy policy({.backoff = doubling, .retry_if = [&](const outcome_view&) {
                                    ++asked;
@@ -135,7 +331,7 @@ WEIR_TEST(RetryCancellation, IsNeverRetriedNorCounted) {
 }
 
 // Stopped at every step: in an attempt, in a delay, before the first.
-TEST(RetryCancellation, AStopEndsItAtEveryPoint) {
+TEST(RetryPolicy, AStopEndsItAtEveryPoint) {
     for (int step = 0; step < 12; ++step) {
         expect_always(
             [step]() -> task<> {
@@ -167,10 +363,7 @@ TEST(RetryCancellation, AStopEndsItAtEveryPoint) {
     }
 }
 
-// ---- in tests
-// ------------------------------------------------------------------------------------
-
-WEIR_TEST(RetryOverride, SwitchesWaitingOff) {
+WEIR_TEST(RetryPolicy, AnOverrideSwitchesWaitingOff) {
     const weir::retry_override quick(weir::retry_mode::without_waiting);
     flaky work(4);
     const auto begin = weir::now();
@@ -179,7 +372,7 @@ WEIR_TEST(RetryOverride, SwitchesWaitingOff) {
     EXPECT_EQ(weir::now(), begin);
 }
 
-WEIR_TEST(RetryOverride, SwitchesRetryingOff) {
+WEIR_TEST(RetryPolicy, AnOverrideSwitchesRetryingOff) {
     flaky work(4);
     {
         const weir::retry_override off(weir::retry_mode::off);
@@ -193,7 +386,7 @@ WEIR_TEST(RetryOverride, SwitchesRetryingOff) {
     EXPECT_EQ(got, 5);
 }
 
-WEIR_TEST(RetrySeeds, JitterDiffersFromCallToCallAndNotFromRunToRun) {
+WEIR_TEST(RetryPolicy, JitterDiffersFromCallToCallAndNotFromRunToRun) {
     delays first;
     for (int i = 0; i < 20; ++i) {
         flaky work(1);
@@ -214,9 +407,6 @@ WEIR_TEST(RetrySeeds, JitterDiffersFromCallToCallAndNotFromRunToRun) {
     EXPECT_EQ(twice[0], twice[1]);
 }
 
-// ---- bad options
-// ---------------------------------------------------------------------------------
-
 void expect_refused(const weir::retry_options& options, std::string_view text) {
     try {
         const weir::retry_policy made(options);
@@ -227,7 +417,7 @@ void expect_refused(const weir::retry_options& options, std::string_view text) {
     }
 }
 
-TEST(RetryOptions, BadOnesAreNamed) {
+TEST(RetryPolicy, RefusesInvalidOptions) {
     expect_refused({.max_attempts = 0}, "retry: max_attempts is 0; it must be at least 1");
     expect_refused({.name = "pages", .max_attempts = -3}, "retry pages: max_attempts is -3");
     expect_refused({.total_time = 0s}, "total_time is 0 s");

@@ -2,8 +2,8 @@
 // The decisions alone, under random traces: bounds, exact waits, no drift, refunds, old time stamps
 // and changes of the rate.
 
-#include "naive_limiters.hpp"
-#include "support.hpp"
+#include "flow/limit/naive_limiters.hpp"
+#include "flow/limit/support.hpp"
 
 #include <weir/flow/decision/fixed_window_decision.hpp>
 #include <weir/flow/decision/gcra.hpp>
@@ -27,21 +27,6 @@ struct attempt {
     bool granted;
 };
 
-TEST(LimiterDecision, GcraKeepsItsBoundAndNamesExactWaits) {
-    for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-        std::mt19937_64 random(seed);
-        const double rate = std::pow(10.0, static_cast<double>(random() % 900) / 100 - 2);
-        const double burst = static_cast<double>(100 + random() % 1000) / 100;
-        const auto make = [&] {
-            return std::make_unique<gcra>(gcra_limits{.rate = rate, .burst = burst});
-        };
-        const auto pause = duration(static_cast<std::int64_t>(1e9 / rate) + 1);
-        const auto grants = names_exact_waits(random, make, pause, std::max(1.0, burst));
-        ASSERT_EQ(exceeds_bucket(grants, rate, 1s, burst), std::nullopt) << "seed " << seed;
-        ASSERT_FALSE(HasFailure()) << "seed " << seed;
-    }
-}
-
 template <class Decision, class Limits>
 void check_window_decision(Limits limits, double allowed) {
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
@@ -61,59 +46,6 @@ TEST(LimiterDecision, WindowsKeepTheirBoundsAndNameExactWaits) {
     check_window_decision<fixed_window>(window_limits{}, 2);
     check_window_decision<sliding_counter>(sliding_counter_limits{}, 2);
     check_window_decision<sliding_counter>(sliding_counter_limits{.strict = true}, 1);
-}
-
-TEST(LimiterDecision, SpacingNamesExactWaits) {
-    for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-        std::mt19937_64 random(seed);
-        const auto make = [&] { return std::make_unique<spacing>(spacing_limits{100ms}); };
-        names_exact_waits(random, make, 100ms, 3);
-        ASSERT_FALSE(HasFailure()) << "seed " << seed;
-    }
-}
-
-// Asks for one token after the other, each as early as it may pass.
-template <class Decision>
-time_point last_of(Decision& decision, int count) {
-    time_point now = start;
-    for (int i = 0; i < count; ++i) {
-        for (;;) {
-            const verdict said = decision.try_take(now);
-            if (said.granted) {
-                break;
-            }
-            now += said.wait;
-        }
-    }
-    return now;
-}
-
-// To a billionth, and a few nanoseconds of the clock.
-void expect_no_drift(double rate, int count) {
-    gcra bucket({.rate = rate, .burst = 1});
-    const double seconds = std::chrono::duration<double>(last_of(bucket, count) - start).count();
-    EXPECT_NEAR((count - 1) / seconds / rate, 1, 1e-9 + 3e-9 / seconds) << rate;
-}
-
-TEST(LimiterDecision, TenMillionGrantsDoNotDrift) {
-    expect_no_drift(77'777, 10'000'000);
-    expect_no_drift(3e6, 10'000'000);
-    for (const double rate : {0.3, 3.0, 7.0, 1e3, 123'456'789.0, 999'999'999.0}) {
-        expect_no_drift(rate, 500'000);
-    }
-}
-
-TEST(LimiterDecision, FractionsOfATokenDoNotDrift) {
-    gcra bucket({.rate = 1000, .burst = 1});
-    time_point now = start;
-    for (int i = 0; i < 1'000'000; ++i) {
-        const verdict said = bucket.try_take(now, 0.1);
-        if (!said.granted) {
-            now += said.wait;
-            EXPECT_TRUE(bucket.try_take(now, 0.1).granted);
-        }
-    }
-    EXPECT_EQ(now - start, 100s - 1ms);  // a million tenths, less the first ten
 }
 
 TEST(LimiterDecision, DriftAndRewindingAreCaught) {

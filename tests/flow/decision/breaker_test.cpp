@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each rule of the decision, by example: when it opens, how long, and how it closes again.
 
-#include "support.hpp"
+#include "flow/breaker/support.hpp"
 
 namespace flow_breaker {
 namespace {
@@ -23,7 +23,7 @@ void calls(breaker& on, const char* endings, time_point at) {
     }
 }
 
-TEST(BreakerRules, FailuresInARow) {
+TEST(Breaker, FailuresInARow) {
     breaker tried({.consecutive_failures = 3});
     calls(tried, "--+--", start);
     EXPECT_EQ(tried.state(start), circuit_state::closed);
@@ -31,7 +31,7 @@ TEST(BreakerRules, FailuresInARow) {
     EXPECT_EQ(tried.state(start), circuit_state::open);
 }
 
-TEST(BreakerRules, WithoutAnyRuleFiveInARow) {
+TEST(Breaker, WithoutAnyRuleFiveInARow) {
     breaker tried(circuit_breaker_options{});
     calls(tried, "----", start);
     EXPECT_EQ(tried.state(start), circuit_state::closed);
@@ -39,7 +39,7 @@ TEST(BreakerRules, WithoutAnyRuleFiveInARow) {
     EXPECT_EQ(tried.state(start), circuit_state::open);
 }
 
-TEST(BreakerRules, ShareOfTheLastCalls) {
+TEST(Breaker, ShareOfTheLastCalls) {
     breaker tried({.failure_rate = 0.5, .window_calls = 10, .minimum_calls = 4});
     calls(tried, "---", start);
     EXPECT_EQ(tried.state(start), circuit_state::closed);  // too few to tell
@@ -52,7 +52,7 @@ TEST(BreakerRules, ShareOfTheLastCalls) {
     EXPECT_EQ(tried.state(start), circuit_state::open);
 }
 
-TEST(BreakerRules, ASuccessNeverOpensIt) {
+TEST(Breaker, ASuccessNeverOpensIt) {
     breaker tried({.failure_rate = 0.5, .window_calls = 10, .minimum_calls = 4});
     calls(tried, "---+", start);
     EXPECT_EQ(tried.state(start), circuit_state::closed);
@@ -60,7 +60,7 @@ TEST(BreakerRules, ASuccessNeverOpensIt) {
     EXPECT_EQ(tried.state(start), circuit_state::open);
 }
 
-TEST(BreakerRules, ShareOfTheCallsOfATime) {
+TEST(Breaker, ShareOfTheCallsOfATime) {
     breaker tried(
         {.failure_rate = 0.5, .window_time = 10s, .window_buckets = 10, .minimum_calls = 4});
     calls(tried, "---", start);
@@ -72,7 +72,7 @@ TEST(BreakerRules, ShareOfTheCallsOfATime) {
     EXPECT_EQ(tried.state(start + 12s), circuit_state::open);
 }
 
-TEST(BreakerRules, SlowCalls) {
+TEST(Breaker, SlowCalls) {
     breaker tried({.slow_rate = 0.5, .slow_after = 1s, .window_calls = 4, .minimum_calls = 4});
     call(tried, verdict::success, start, 999ms);
     call(tried, verdict::success, start + 1s, 1s);
@@ -88,7 +88,7 @@ TEST(BreakerRules, SlowCalls) {
     EXPECT_EQ(tried.state(start + 101s), circuit_state::closed);
 }
 
-TEST(BreakerRules, CallsStuckInFlight) {
+TEST(Breaker, CallsStuckInFlight) {
     breaker tried({.stuck_calls = 3, .stuck_after = 10s});
     std::vector<breaker::token> hung;
     for (int i = 0; i < 4; ++i) {
@@ -109,7 +109,7 @@ TEST(BreakerRules, CallsStuckInFlight) {
     EXPECT_EQ(tried.state(start + 80s), circuit_state::closed);
 }
 
-TEST(BreakerRules, RefusalsSayWhenToAskAgain) {
+TEST(Breaker, RefusalsSayWhenToAskAgain) {
     breaker tried({.consecutive_failures = 1, .open_for = 30s});
     calls(tried, "-", start);
     auto refused = tried.begin(start + 10s);
@@ -120,7 +120,7 @@ TEST(BreakerRules, RefusalsSayWhenToAskAgain) {
     EXPECT_EQ(tried.open_time_left(start + 30s), 0s);
 }
 
-TEST(BreakerRules, OpenTimesGrowUpToAMaximum) {
+TEST(Breaker, OpenTimesGrowUpToAMaximum) {
     breaker tried(
         {.consecutive_failures = 1, .open_for = 1s, .open_factor = 2, .max_open_for = 5s});
     time_point now = start;
@@ -133,7 +133,7 @@ TEST(BreakerRules, OpenTimesGrowUpToAMaximum) {
     EXPECT_EQ(tried.open_time_left(now), 1s);
 }
 
-TEST(BreakerRules, OpenTimesDoNotOverflow) {
+TEST(Breaker, OpenTimesDoNotOverflow) {
     breaker tried({.consecutive_failures = 1, .open_for = 1s, .open_factor = 1e300});
     time_point now = start;
     for (int i = 0; i < 20; ++i) {
@@ -143,7 +143,7 @@ TEST(BreakerRules, OpenTimesDoNotOverflow) {
     }
 }
 
-TEST(BreakerRules, OpenTimesOfOnesOwn) {
+TEST(Breaker, OpenTimesOfOnesOwn) {
     breaker tried({.consecutive_failures = 1,
                    .open_for = 1s,
                    .max_open_for = 30s,
@@ -158,7 +158,7 @@ TEST(BreakerRules, OpenTimesOfOnesOwn) {
     EXPECT_EQ(tried.open_time_left(start + 4s), 30s);  // never beyond the maximum
 }
 
-TEST(BreakerRules, AShareOfTheTrialsMustSucceed) {
+TEST(Breaker, AShareOfTheTrialsMustSucceed) {
     breaker tried(
         {.consecutive_failures = 1, .open_for = 1s, .trial_calls = 4, .close_ratio = 0.75});
     calls(tried, "-", start);
@@ -171,7 +171,7 @@ TEST(BreakerRules, AShareOfTheTrialsMustSucceed) {
     EXPECT_EQ(tried.state(start + 3s), circuit_state::open);  // 3 of 4 cannot be any more
 }
 
-TEST(BreakerRules, ReadmissionIsGradual) {
+TEST(Breaker, ReadmissionIsGradual) {
     breaker tried({.consecutive_failures = 2, .open_for = 1s, .ramp = 100s});
     calls(tried, "--", start);
     calls(tried, "+", start + 1s);
@@ -196,7 +196,7 @@ TEST(BreakerRules, ReadmissionIsGradual) {
     EXPECT_EQ(tried.state(start + 101s), circuit_state::closed);
 }
 
-TEST(BreakerRules, FailuresDuringTheRampOpenItAgainForLonger) {
+TEST(Breaker, FailuresDuringTheRampOpenItAgainForLonger) {
     breaker tried({.consecutive_failures = 1, .open_for = 1s, .open_factor = 3, .ramp = 10s});
     calls(tried, "-", start);
     calls(tried, "+", start + 1s);
@@ -206,7 +206,7 @@ TEST(BreakerRules, FailuresDuringTheRampOpenItAgainForLonger) {
     EXPECT_EQ(tried.open_time_left(start + 6s), 3s);
 }
 
-TEST(BreakerRules, OldTimeStampsDoNoHarm) {
+TEST(Breaker, OldTimeStampsDoNoHarm) {
     breaker tried({.consecutive_failures = 1, .open_for = 30s});
     calls(tried, "-", start);
     EXPECT_FALSE(tried.begin(start - 500s));
@@ -216,7 +216,7 @@ TEST(BreakerRules, OldTimeStampsDoNoHarm) {
     EXPECT_EQ(tried.state(start), circuit_state::half_open);
 }
 
-TEST(BreakerRules, InitialStates) {
+TEST(Breaker, InitialStates) {
     breaker open({.open_for = 30s, .initial = circuit_state::open});
     EXPECT_FALSE(open.begin(start));
     EXPECT_EQ(open.open_time_left(start), 30s);  // from the first time it sees
@@ -238,7 +238,7 @@ TEST(BreakerRules, InitialStates) {
     EXPECT_EQ(disabled.state(start), circuit_state::open);
 }
 
-TEST(BreakerRules, CountsEveryCallOnce) {
+TEST(Breaker, CountsEveryCallOnce) {
     breaker tried({.consecutive_failures = 3});
     calls(tried, "+-+", start);
     call(tried, verdict::ignored, start);

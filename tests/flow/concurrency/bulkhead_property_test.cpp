@@ -172,22 +172,22 @@ std::optional<std::string> violation_with(const line_mistakes& made) {
     return std::nullopt;
 }
 
-TEST(HowNotTo, WithoutMistakesTheNaiveLineIsRight) {
+TEST(NaiveLine, WithoutMistakesTheNaiveLineIsRight) {
     EXPECT_FALSE(violation_with({}));
 }
-TEST(HowNotTo, SmallOnesOvertake) {
+TEST(NaiveLine, SmallOnesOvertake) {
     EXPECT_TRUE(violation_with({.lets_small_ones_overtake = true}));
 }
-TEST(HowNotTo, FollowersAreForgottenWhenTheFirstIsCancelled) {
+TEST(NaiveLine, FollowersAreForgottenWhenTheFirstIsCancelled) {
     EXPECT_TRUE(violation_with({.forgets_followers_on_cancel = true}));
 }
-TEST(HowNotTo, CancelledOnesKeepTheirPlace) {
+TEST(NaiveLine, CancelledOnesKeepTheirPlace) {
     EXPECT_TRUE(violation_with({.cancelled_ones_keep_their_place = true}));
 }
-TEST(HowNotTo, Barging) {
+TEST(NaiveLine, Barging) {
     EXPECT_TRUE(violation_with({.barges = true}));
 }
-TEST(HowNotTo, OnePlaceIsGivenBackForMany) {
+TEST(NaiveLine, OnePlaceIsGivenBackForMany) {
     EXPECT_TRUE(violation_with({.forgets_the_weight = true}));
 }
 

@@ -20,7 +20,7 @@ void expect_refused(const circuit_breaker_options& options, const std::string& w
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-TEST(BreakerOptions, Shares) {
+TEST(CircuitState, RefusesInvalidShares) {
     expect_refused({.failure_rate = -0.1}, "failure_rate is -0.1; it must be from 0 to 1");
     expect_refused({.failure_rate = 50}, "failure_rate is 50");
     expect_refused({.failure_rate = nan}, "failure_rate is nan");
@@ -31,7 +31,7 @@ TEST(BreakerOptions, Shares) {
     expect_refused({.close_ratio = nan}, "close_ratio is nan");
 }
 
-TEST(BreakerOptions, Times) {
+TEST(CircuitState, RefusesInvalidTimes) {
     expect_refused({.open_for = 0s}, "open_for is 0 s; it must be positive");
     expect_refused({.open_for = -1s}, "open_for is -1 s");
     expect_refused({.max_open_for = 0s}, "max_open_for is 0 s");
@@ -47,7 +47,7 @@ TEST(BreakerOptions, Times) {
     expect_refused({.open_factor = infinity}, "open_factor is inf");
 }
 
-TEST(BreakerOptions, Counts) {
+TEST(CircuitState, RefusesInvalidCounts) {
     expect_refused({.trial_calls = 0}, "trial_calls is 0; it must be positive");
     expect_refused({.failure_rate = 0.5, .window_calls = 0}, "window_calls is 0");
     expect_refused({.failure_rate = 0.5, .window_calls = 1u << 30}, "window_calls is 1073741824");
@@ -58,12 +58,19 @@ TEST(BreakerOptions, Counts) {
     expect_refused({.initial = circuit_state::recovering}, "initial is recovering");
 }
 
-TEST(BreakerOptions, ASmallWindowNeedsNoMinimum) {
+TEST(CircuitState, ASmallWindowNeedsNoMinimum) {
     weir::decision::breaker small({.failure_rate = 1, .window_calls = 2});
     for (int i = 0; i < 2; ++i) {
         small.end(small.begin({}).pass(), weir::decision::breaker::verdict::failure, {});
     }
     EXPECT_EQ(small.state({}), circuit_state::open);
+}
+
+TEST(CircuitState, StatesAndCausesHaveNames) {
+    EXPECT_EQ(to_string(circuit_state::half_open), "half-open");
+    EXPECT_EQ(to_string(circuit_state::isolated), "isolated");
+    EXPECT_EQ(to_string(weir::circuit_cause::failure_rate), "failure rate");
+    EXPECT_EQ(to_string(weir::circuit_cause::by_hand), "by hand");
 }
 
 }  // namespace

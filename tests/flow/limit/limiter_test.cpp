@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The limiters other than the token bucket by example; and what all of them have in common.
+// The properties that all limiters share: run and settle, shared decisions, changes of the rate,
+// metrics, events.
 
 #include "support.hpp"
 
@@ -13,12 +14,13 @@
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
 
+#include <memory>
+#include <optional>
+
 namespace {
 
 using namespace limiter_tests;
-using weir::refusal_reason;
 using weir::task;
-using weir::decision::measured_from;
 using weir::testing::settle_all;
 
 static_assert(weir::waiting_gate<weir::sliding_window>);
@@ -26,107 +28,7 @@ static_assert(weir::waiting_gate<weir::sliding_window_counter>);
 static_assert(weir::waiting_gate<weir::fixed_window>);
 static_assert(weir::waiting_gate<weir::leaky_bucket>);
 
-WEIR_TEST(SlidingWindow, ServesInOrderAsOldGrantsLeave) {
-    weir::sliding_window window({.limit = 3});
-    const auto begin = weir::now();
-    std::vector<duration> times;
-    for (int i = 0; i < 8; ++i) {
-        co_await window.acquire();
-        times.push_back(weir::now() - begin);
-        co_await weir::sleep(100ms);
-    }
-    const std::vector<duration> expected = {0ms,    100ms,  200ms,  1000ms,
-                                            1100ms, 1200ms, 2000ms, 2100ms};
-    EXPECT_EQ(times, expected);
-}
-
-WEIR_TEST(SlidingWindow, RetryAfterKnowsTheLine) {
-    weir::sliding_window window({.limit = 2});
-    EXPECT_TRUE(window.try_acquire(2));
-    std::vector<weir::handle<void>> waiting;
-    for (int i = 0; i < 3; ++i) {
-        waiting.push_back(weir::spawn([&]() -> task<> { co_await window.acquire(); }));
-    }
-    co_await settle_all();
-    EXPECT_EQ(window.retry_after(), 2s);   // two go in a second; it is the second of the next two
-    EXPECT_EQ(window.retry_after(2), 3s);  // and these do not fit beside the third
-    for (const auto& each : waiting) {
-        co_await each;
-    }
-}
-
-WEIR_TEST(FixedWindow, BeginsAgain) {
-    weir::fixed_window window({.limit = 2, .window = 10s});
-    const auto begin = weir::now();
-    for (int i = 0; i < 7; ++i) {
-        co_await window.acquire();
-        EXPECT_EQ(weir::now() - begin, i / 2 * 10s);
-    }
-}
-
-WEIR_TEST(SlidingCounter, WeighsTheStretchBefore) {
-    weir::sliding_window_counter window({.limit = 10, .window = 10s});
-    EXPECT_TRUE(window.try_acquire(10));
-    co_await weir::sleep(15s);  // half of the ten still count
-    EXPECT_TRUE(window.try_acquire(5));
-    const auto refused = window.try_acquire();
-    WEIR_ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.refusal().retry_after, 1s);
-}
-
-WEIR_TEST(LeakyBucket, SpacesFromTheStart) {
-    weir::leaky_bucket pace({.interval = 100ms});
-    const auto begin = weir::now();
-    for (int i = 0; i < 5; ++i) {
-        auto turn = co_await pace.acquire();
-        EXPECT_EQ(weir::now() - begin, i * 100ms);
-        EXPECT_EQ(turn.waited, i == 0 ? 0ms : 70ms);
-        co_await weir::sleep(30ms);
-    }
-}
-
-WEIR_TEST(LeakyBucket, SpacesFromTheEnd) {
-    weir::leaky_bucket pace({.interval = 100ms, .from = measured_from::completion});
-    const auto begin = weir::now();
-    for (int i = 0; i < 5; ++i) {
-        auto turn = co_await pace.acquire();
-        EXPECT_EQ(weir::now() - begin, i * 130ms);
-        co_await weir::sleep(30ms);
-    }
-    auto turn = co_await pace.acquire();
-    const auto meanwhile = pace.try_acquire();
-    WEIR_ASSERT_FALSE(meanwhile);
-    EXPECT_EQ(meanwhile.refusal().retry_after, 0ns);  // nobody knows
-    EXPECT_EQ(pace.retry_after(), weir::refusal::never);
-    turn.done();
-    const auto after = pace.try_acquire();
-    EXPECT_EQ(after.refusal().retry_after, 100ms);
-}
-
-WEIR_TEST(LeakyBucket, AStoppedCallHasEnded) {
-    weir::leaky_bucket pace({.interval = 100ms, .from = measured_from::completion});
-    const auto begin = weir::now();
-    auto hang = []() -> task<> { co_await weir::sleep_forever(); };
-    const auto stuck = weir::spawn([&]() -> task<> { co_await pace.run(hang); });
-    co_await settle_all();
-    const auto next = weir::spawn([&]() -> task<> { static_cast<void>(co_await pace.acquire()); });
-    co_await weir::sleep(1s);
-    EXPECT_FALSE(next.done());
-    stuck.cancel();
-    co_await stuck.wait();
-    co_await next;
-    EXPECT_EQ(weir::now() - begin, 1100ms);
-}
-
-WEIR_TEST(LeakyBucket, MaxWaitHoldsWhereNothingCanBeForeseen) {
-    weir::leaky_bucket pace({.interval = 100ms, .from = measured_from::completion, .max_wait = 5s});
-    auto endless = co_await pace.acquire();
-    const auto begin = weir::now();
-    const auto refused = co_await pace.admit();
-    WEIR_ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.refusal().reason, refusal_reason::wait_too_long);
-    EXPECT_EQ(weir::now() - begin, 5s);
-}
+using namespace std::chrono_literals;
 
 WEIR_TEST(Limiter, RunsAndSettles) {
     weir::token_bucket bucket({.rate = 1, .burst = 1, .max_waiting = 0, .name = "mail"});
@@ -262,6 +164,57 @@ TEST(Limiter, BelongsToOneLoopAtATime) {
     weir::run(use(), {.driver = weir::driver_kind::simulated});
     weir::run(use(), {.driver = weir::driver_kind::simulated});  // on another, when nobody waits
     EXPECT_EQ(bucket.stats().granted, 6u);
+}
+
+// A rate that is set again and again, as a controller does, does not keep the window from ending.
+WEIR_TEST(Limiter, SettingTheSameRateChangesNothing) {
+    weir::fixed_window fixed({.limit = 2});
+    weir::sliding_window_counter counter({.limit = 2, .strict = true});
+    EXPECT_TRUE(fixed.try_acquire(2));
+    EXPECT_TRUE(counter.try_acquire(2));
+    for (int i = 0; i < 30; ++i) {
+        co_await weir::sleep(100ms);
+        fixed.set_rate({.limit = 2});
+        counter.set_rate({.limit = 2, .strict = true});
+    }
+    EXPECT_TRUE(fixed.try_acquire());
+    EXPECT_TRUE(counter.try_acquire());
+}
+
+WEIR_TEST(Limiter, ALineThatIsLongerThanTheClockIsPlanned) {
+    weir::token_bucket bucket({.rate = 1, .per = 24h * 365, .burst = 8});
+    EXPECT_TRUE(bucket.try_acquire(8));
+    std::vector<weir::reservation> places;
+    for (int i = 0; i < 200; ++i) {
+        places.push_back(bucket.reserve(8).value());
+        EXPECT_GE(places.back().when(), places[0].when());
+        EXPECT_GE(bucket.retry_after(8), 24h * 365);
+    }
+    EXPECT_GE(places.back().when() - weir::now(), 24h * 365 * 20);
+    co_return;
+}
+
+WEIR_TEST(Limiter, ALongLineIsRevisedAtOnce) {
+    weir::token_bucket bucket({.rate = 1'000'000, .max_wait = 1s});
+    weir::sliding_window window({.limit = 10, .max_wait = 100s});
+    EXPECT_TRUE(bucket.try_acquire());
+    EXPECT_TRUE(window.try_acquire(10));
+    std::vector<weir::reservation> places;
+    for (int i = 0; i < 20'000; ++i) {
+        places.push_back(bucket.reserve().value());
+    }
+    bucket.set_rate({.rate = 1000});
+    EXPECT_EQ(bucket.stats().waiting, 1000u);
+    EXPECT_EQ(places[999].when() - weir::now(), 1s);
+    EXPECT_FALSE(places[1000].is_due());
+    EXPECT_EQ(places[1000].when(), weir::clock::time_point::max());
+    std::vector<weir::reservation> others;
+    for (int i = 0; i < 1000; ++i) {
+        others.push_back(window.reserve().value());
+    }
+    window.set_rate({.limit = 5});
+    EXPECT_EQ(window.stats().waiting, 500u);
+    co_return;
 }
 
 }  // namespace

@@ -206,26 +206,26 @@ std::optional<std::string> violation_with(const mistakes& made) {
     return std::nullopt;
 }
 
-TEST(HowNotTo, WithoutItsMistakesTheNaiveBreakerIsRight) {
+TEST(NaiveBreaker, WithoutItsMistakesTheNaiveBreakerIsRight) {
     const auto found = violation_with({});
     EXPECT_FALSE(found) << *found;
 }
-TEST(HowNotTo, HalfOpenLetsEverybodyTry) {
+TEST(NaiveBreaker, HalfOpenLetsEverybodyTry) {
     EXPECT_TRUE(violation_with({.lets_everybody_try = true}));
 }
-TEST(HowNotTo, LateResultsAreCounted) {
+TEST(NaiveBreaker, LateResultsAreCounted) {
     EXPECT_TRUE(violation_with({.counts_late_results = true}));
 }
-TEST(HowNotTo, AClockThatIsSetBack) {
+TEST(NaiveBreaker, AClockThatIsSetBack) {
     EXPECT_TRUE(violation_with({.believes_the_clock = true}));
 }
-TEST(HowNotTo, TrialSlotsLeak) {
+TEST(NaiveBreaker, TrialSlotsLeak) {
     EXPECT_TRUE(violation_with({.leaks_the_trial_slot = true}));
 }
-TEST(HowNotTo, HungTrialsAreWaitedForForEver) {
+TEST(NaiveBreaker, HungTrialsAreWaitedForForEver) {
     EXPECT_TRUE(violation_with({.waits_for_hung_trials = true}));
 }
-TEST(HowNotTo, StoppedCallsAreFailures) {
+TEST(NaiveBreaker, StoppedCallsAreFailures) {
     EXPECT_TRUE(violation_with({.counts_stopped_calls = true}));
 }
 

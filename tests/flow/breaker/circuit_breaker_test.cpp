@@ -14,7 +14,7 @@
 namespace flow_breaker {
 namespace {
 
-WEIR_TEST(BreakerShell, RunGivesWhatTheFunctionGives) {
+WEIR_TEST(CircuitBreaker, RunGivesWhatTheFunctionGives) {
     circuit_breaker breaker;
     const int from_task = co_await breaker.run(succeed);
     EXPECT_EQ(from_task, 1);
@@ -34,7 +34,7 @@ WEIR_TEST(BreakerShell, RunGivesWhatTheFunctionGives) {
     EXPECT_EQ(breaker.stats().in_flight(), 0u);
 }
 
-WEIR_TEST(BreakerShell, RunThrowsTheErrorItself) {
+WEIR_TEST(CircuitBreaker, RunThrowsTheErrorItself) {
     circuit_breaker breaker({.consecutive_failures = 4});
     WEIR_EXPECT_THROW(breaker.run(fail), unavailable);
     WEIR_EXPECT_THROW(breaker.run([]() -> int { throw unavailable(); }), unavailable);
@@ -44,7 +44,7 @@ WEIR_TEST(BreakerShell, RunThrowsTheErrorItself) {
     EXPECT_EQ(breaker.state(), circuit_state::open);
 }
 
-WEIR_TEST(BreakerShell, RefusalsAreThrownByRunAndNeverBySettle) {
+WEIR_TEST(CircuitBreaker, RefusalsAreThrownByRunAndNeverBySettle) {
     circuit_breaker breaker({.name = "payments", .open_for = 2500ms});
     breaker.trip();
     bool called = false;
@@ -66,7 +66,7 @@ WEIR_TEST(BreakerShell, RefusalsAreThrownByRunAndNeverBySettle) {
 }
 
 // What a limiter inside refuses passes through, with its name.
-WEIR_TEST(BreakerShell, RefusalsFromInsideKeepTheirNames) {
+WEIR_TEST(CircuitBreaker, RefusalsFromInsideKeepTheirNames) {
     circuit_breaker breaker({.name = "outer"});
     auto work = []() -> task<> {
         throw weir::refused({.reason = refusal_reason::rate_limited}, "inner");
@@ -75,7 +75,7 @@ WEIR_TEST(BreakerShell, RefusalsFromInsideKeepTheirNames) {
     WEIR_EXPECT_THROW_WITH(breaker.run(work), weir::refused, "inner: ");
 }
 
-WEIR_TEST(BreakerShell, ATimeoutInsideIsAFailureAndOneOutsideIsNot) {
+WEIR_TEST(CircuitBreaker, ATimeoutInsideIsAFailureAndOneOutsideIsNot) {
     circuit_breaker breaker({.consecutive_failures = 3, .open_for = 10s});
     for (int i = 0; i < 5; ++i) {
         WEIR_EXPECT_TIMEOUT(weir::timeout(1s, breaker.run([] { return succeed_after(1h); })));
@@ -90,7 +90,7 @@ WEIR_TEST(BreakerShell, ATimeoutInsideIsAFailureAndOneOutsideIsNot) {
 }
 
 // But where calls hang, there is a rule for that too.
-WEIR_TEST(BreakerShell, CallsStuckInFlightTripItWhateverStopsThem) {
+WEIR_TEST(CircuitBreaker, CallsStuckInFlightTripItWhateverStopsThem) {
     circuit_breaker breaker({.stuck_calls = 3, .stuck_after = 5s, .open_for = 10s});
     auto patient = [&](weir::clock::duration patience) -> task<outcome<int>> {
         co_return co_await weir::timeout(patience,
@@ -111,7 +111,7 @@ WEIR_TEST(BreakerShell, CallsStuckInFlightTripItWhateverStopsThem) {
     EXPECT_EQ(breaker.stats().in_flight(), 0u);
 }
 
-WEIR_TEST(BreakerShell, SlowCallsAreMeasured) {
+WEIR_TEST(CircuitBreaker, SlowCallsAreMeasured) {
     circuit_breaker breaker(
         {.slow_rate = 1, .slow_after = 2s, .window_calls = 2, .minimum_calls = 2});
     co_await breaker.run([] { return succeed_after(1999ms); });
@@ -122,7 +122,7 @@ WEIR_TEST(BreakerShell, SlowCallsAreMeasured) {
     EXPECT_EQ(breaker.state(), circuit_state::open);
 }
 
-WEIR_TEST(BreakerShell, PredicatesSeeValuesErrorsAndRefusals) {
+WEIR_TEST(CircuitBreaker, PredicatesSeeValuesErrorsAndRefusals) {
     circuit_breaker breaker({.consecutive_failures = 2,
                              .counts_as_failure =
                                  [](const weir::outcome_view& ended) {
@@ -148,7 +148,7 @@ WEIR_TEST(BreakerShell, PredicatesSeeValuesErrorsAndRefusals) {
     EXPECT_EQ(breaker.state(), circuit_state::open);
 }
 
-WEIR_TEST(BreakerShell, PassesWorkWithoutAFunction) {
+WEIR_TEST(CircuitBreaker, PassesWorkWithoutAFunction) {
     circuit_breaker breaker({.consecutive_failures = 1, .open_for = 1s});
     {
         auto let_in = breaker.try_acquire();
@@ -168,7 +168,7 @@ WEIR_TEST(BreakerShell, PassesWorkWithoutAFunction) {
     co_return;
 }
 
-WEIR_TEST(BreakerShell, AStopThatCleanUpTurnsIntoAnErrorIsAFailure) {
+WEIR_TEST(CircuitBreaker, AStopThatCleanUpTurnsIntoAnErrorIsAFailure) {
     circuit_breaker breaker({.consecutive_failures = 1});
     auto clean_up = []() -> task<> {
         throw unavailable();
@@ -185,7 +185,7 @@ WEIR_TEST(BreakerShell, AStopThatCleanUpTurnsIntoAnErrorIsAFailure) {
     EXPECT_EQ(breaker.stats().failed, 1u);
 }
 
-WEIR_TEST(BreakerShell, AStopMadeAnExceptionInsideIsStillAStop) {
+WEIR_TEST(CircuitBreaker, AStopMadeAnExceptionInsideIsStillAStop) {
     circuit_breaker breaker({.consecutive_failures = 1});
     auto call = []() -> task<int> { co_return co_await weir::catchable(succeed_after(1h)); };
     const auto caller = start_call(breaker, call);
@@ -209,7 +209,7 @@ public:
     std::string text;
 };
 
-WEIR_TEST(BreakerShell, ChangesAreTold) {
+WEIR_TEST(CircuitBreaker, ChangesAreTold) {
     recorder events;
     std::string changes;
     circuit_breaker breaker({.name = "api",
@@ -249,7 +249,7 @@ WEIR_TEST(BreakerShell, ChangesAreTold) {
               "circuit_breaker api closed\n");
 }
 
-WEIR_TEST(BreakerShell, WhoIsToldMayActOnTheBreaker) {
+WEIR_TEST(CircuitBreaker, WhoIsToldMayActOnTheBreaker) {
     circuit_breaker* itself = nullptr;
     circuit_breaker breaker(
         {.consecutive_failures = 1, .on_change = [&itself](const weir::circuit_change& change) {
@@ -262,7 +262,7 @@ WEIR_TEST(BreakerShell, WhoIsToldMayActOnTheBreaker) {
     EXPECT_EQ(breaker.state(), circuit_state::isolated);
 }
 
-WEIR_TEST(BreakerShell, MetricsAreWritten) {
+WEIR_TEST(CircuitBreaker, MetricsAreWritten) {
     circuit_breaker breaker({.name = "api", .consecutive_failures = 1});
     co_await succeed_through(breaker);
     co_await fail_through(breaker);
@@ -282,7 +282,7 @@ WEIR_TEST(BreakerShell, MetricsAreWritten) {
     }
 }
 
-WEIR_TEST(BreakerShell, ACallEndsOnce) {
+WEIR_TEST(CircuitBreaker, ACallEndsOnce) {
     circuit_breaker breaker({.consecutive_failures = 2});
     auto in = breaker.try_acquire();
     weir::call_context call("test");
@@ -295,7 +295,7 @@ WEIR_TEST(BreakerShell, ACallEndsOnce) {
     co_return;
 }
 
-WEIR_TEST(BreakerShell, IsAPolicyOfAPipeline) {
+WEIR_TEST(CircuitBreaker, IsAPolicyOfAPipeline) {
     weir::pipeline api("api", circuit_breaker_options{.consecutive_failures = 2},
                        weir::attempt_timeout{1s});
     for (int i = 0; i < 2; ++i) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Durations in buckets.
+
+#include <weir/flow/circuit_breaker.hpp>
+#include <weir/flow/pipeline.hpp>
+#include <weir/flow/prometheus.hpp>
+#include <weir/flow/timeout_policy.hpp>
+#include <weir/testing/testing.hpp>
+#include <weir/weir.hpp>
+
+#include <limits>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// Lines that say the same thing twice, metrics that are not together, or nothing.
+std::string complaint_about(const std::string& page) {
+    std::istringstream lines(page);
+    std::set<std::string> samples;
+    std::set<std::string> closed;
+    std::string family;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("# TYPE ")) {
+            const std::string name = line.substr(7, line.find(' ', 7) - 7);
+            closed.insert(family);
+            if (closed.contains(name)) {
+                return "two families: " + name;
+            }
+            family = name;
+        } else if (!line.starts_with("#")) {
+            if (!line.starts_with(family)) {
+                return "not in its family: " + line;
+            }
+            if (!samples.insert(line.substr(0, line.rfind(' '))).second) {
+                return "twice: " + line;
+            }
+        }
+    }
+    return "";
+}
+
+WEIR_TEST(DurationHistogram, DurationsAreCountedInBuckets) {
+    weir::pipeline line("line", weir::attempt_timeout{10s});
+    line.measure_durations();
+    for (const auto takes : {1ms, 3ms, 700ms, 700ms}) {
+        co_await line.run([takes]() -> weir::task<> { co_await weir::sleep(takes); });
+    }
+    WEIR_ASSERT_TRUE(line.durations() != nullptr);
+    EXPECT_EQ(line.durations()->count(), 4u);
+    EXPECT_NEAR(line.durations()->sum(), 1.404, 1e-9);
+    weir::prometheus_writer page;
+    line.write_metrics(page);
+    const std::string text = page.text();
+    const std::string name = "weir_pipeline_call_duration_seconds_bucket{name=\"line\",le=";
+    EXPECT_NE(text.find(name + "\"0.0005\"} 0\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(name + "\"0.001\"} 1\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(name + "\"0.005\"} 2\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(name + "\"1\"} 4\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(name + "\"+Inf\"} 4\n"), std::string::npos) << text;
+    EXPECT_EQ(complaint_about(text), "");
+}
+
+TEST(DurationHistogram, TakesWhateverItIsGiven) {
+    weir::duration_histogram all;
+    all.record(-1s);
+    all.record(weir::clock::duration::max());
+    all.record(weir::clock::duration::zero());
+    EXPECT_EQ(all.count(), 3u);
+}
+
+}  // namespace
