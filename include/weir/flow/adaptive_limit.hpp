@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// adaptive_limit: a limit on concurrent calls that finds out by itself how many are good.
+// adaptive_limit: a limit on concurrent calls that adapts to the callee's latency.
 //
 //     weir::adaptive_limit limit({.name = "search"});
 //     weir::outcome<page> found = co_await limit.settle([&] { return search(words); });
 //
-// The callee's latency tells: beyond what it can do at a time, calls only wait in its queue. Two
-// ways to decide. `gradient` keeps the latency within a factor of what it is without a queue; it
-// needs no numbers from you. `aimd` grows until calls are dropped or take longer than
+// Beyond the callee's capacity, further concurrent calls only wait in its queue, and the latency
+// grows. Two algorithms: `gradient` keeps the latency within a factor of the latency without a
+// queue and needs no configuration; `aimd` grows until calls are dropped or take longer than
 // latency_limit. Both stay within their bounds, and grow only while the limit is in use.
 //
-// Errors say nothing about the callee's load and are not learned from, but for timed_out (or what
-// is_drop says): put the timeout inside. Nor are calls that were stopped. By default nobody waits:
-// what is too much is refused at once. Belongs to one loop, and must outlive its calls. A call
-// reads the clock twice.
+// Errors are no sign of load and are not learned from, except timed_out (or what is_drop selects):
+// put the timeout inside. Stopped calls are not learned from either. By default no call waits:
+// calls above the limit are refused at once. Belongs to one loop, and must outlive its calls. A
+// call reads the clock twice.
 #pragma once
 
 #include <weir/flow/decision/aimd.hpp>
@@ -41,45 +41,45 @@ struct adaptive_limit_options {
     std::size_t initial = 20;
     std::size_t min = 1;
     std::size_t max = 1000;
-    double backoff = 0.9;  // what remains of the limit after a drop
+    double backoff = 0.9;  // the limit is multiplied by this after a drop
 
-    // aimd only: calls that take longer count as dropped. Zero: none do.
+    // aimd only: calls that take longer count as dropped. Zero: no latency limit.
     clock::duration latency_limit{};
 
-    // gradient only: how many times the latency without a queue is well; the share of each new
-    // result in the limit; how much time and how many calls a result takes; how often the latency
-    // without a queue is measured, with a smaller limit for a few windows.
+    // gradient only: the accepted latency as a multiple of the latency without a queue; the weight
+    // of each new result; the time and the number of calls that a result needs; how often the
+    // latency without a queue is measured, with a smaller limit for a few windows.
     double tolerance = 1.5;
     double smoothing = 0.2;
     clock::duration window = std::chrono::milliseconds(100);
     std::size_t window_calls = 20;
     clock::duration probe_every = std::chrono::seconds(30);
 
-    std::size_t max_waiting = 0;                        // how many may wait
+    std::size_t max_waiting = 0;                        // calls that may wait
     clock::duration max_wait = clock::duration::max();  // then refused
-    // As for bulkhead: who is more important goes first, and takes the place of others in the line.
-    // A share of the limit can be reserved for calls of high priority and above.
+    // As for bulkhead: more important calls go first, and displace others in a full line. A share
+    // of the limit can be reserved for calls of high priority and above.
     hook<weir::priority()> priority_of = {};
     double reserved = 0;
 
-    // Is it a sign of overload? Without this: errors that are timed_out. Must not throw.
+    // Which outcomes are signs of overload; by default timed_out errors. Must not throw.
     hook<bool(const outcome_view&)> is_drop = {};
     std::string_view name = {};
-    weir::observer* observer = nullptr;  // told "backed_off" after drops, with the new limit
+    weir::observer* observer = nullptr;  // notified of "backed_off" after drops, with the new limit
 };
 
 struct adaptive_limit_stats : slot_stats {
     std::uint64_t samples = 0;       // calls that were learned from
-    std::uint64_t drops = 0;         // of them, those that were dropped
-    clock::duration base_latency{};  // gradient: without a queue, as measured last
+    std::uint64_t drops = 0;         // of these, dropped calls
+    clock::duration base_latency{};  // gradient: the latency without a queue, as last measured
 };
 
 class adaptive_limit {
 public:
     static constexpr policy_kind kind = policy_kind::adaptive_limit;
 
-    // A call under way. Tell it how the call ended; if it goes without having been told, the call
-    // was stopped, and nothing is learned from it.
+    // A call in flight. Report its ending with finish(), succeeded() or dropped(); if the pass is
+    // destroyed without, the call was stopped, and nothing is learned from it.
     class [[nodiscard]] pass {
     public:
         pass() noexcept = default;
@@ -102,10 +102,10 @@ public:
                 release();
             }
         }
-        // The same for who calls without a function to wrap. Does nothing the second time.
+        // For calls without a callable. Idempotent.
         void succeeded() { end(false); }
         void dropped() { end(true); }
-        // Gives the place back; nothing is learned.
+        // Releases the place; nothing is learned.
         void release() noexcept {
             if (from_ != nullptr) {
                 std::exchange(from_, nullptr)->line_.give_back(1);
@@ -127,10 +127,10 @@ public:
         std::size_t in_flight_ = 0;
     };
 
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for invalid options.
     explicit adaptive_limit(const adaptive_limit_options& options = {});
 
-    // At once. Refused if others wait.
+    // Does not wait. Refused while others wait.
     admission<pass> try_acquire() { return try_acquire(priority_now()); }
     admission<pass> try_acquire(weir::priority level) {
         if (line_.take(1, level)) [[likely]] {
@@ -139,7 +139,7 @@ public:
         line_.count_refused();
         return line_.refusal_for(1, level);
     }
-    // co_await admit(): admission<pass>, after waiting if that is allowed.
+    // co_await admit(): admission<pass>, after a wait if allowed.
     [[nodiscard]] detail::slot_admit<adaptive_limit> admit() { return admit(priority_now()); }
     [[nodiscard]] detail::slot_admit<adaptive_limit> admit(weir::priority level) {
         return {*this, line_, 1, level};
@@ -150,7 +150,7 @@ public:
         return {*this, line_, 1, level};
     }
 
-    // co_await run(fn): the value of fn(), or its error, or refused, thrown.
+    // co_await run(fn): the value of fn(). Throws its error, or refused.
     template <class Fn>
     auto run(Fn&& fn) {
         WEIR_CHECK_CALLABLE(Fn);
@@ -165,13 +165,13 @@ public:
             this, std::forward<Fn>(fn));
     }
 
-    // Now.
+    // The current limit.
     std::size_t limit() const noexcept { return line_.limit(); }
     const std::string& name() const noexcept { return name_; }
     adaptive_limit_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;
 
-    // As a policy: a gate that may make calls wait. Each call counts one, whatever its weight.
+    // As a policy: a gate that calls may wait at. Each call takes one place; weights are ignored.
     admission<pass> try_enter(call_context& call) noexcept {
         const weir::priority level = priority_now();
         if (line_.take(1, level)) [[likely]] {
@@ -191,7 +191,7 @@ private:
     weir::priority priority_now() const noexcept {
         return priority_of_ ? priority_of_() : weir::priority::normal;
     }
-    void learn(const pass& ended, const outcome_view& how, call_context& call) noexcept;
+    void learn(const pass& ended, const outcome_view& outcome, call_context& call) noexcept;
     void add(const decision::limit_sample& sample) noexcept;
 
     using algorithms = std::variant<decision::gradient, decision::aimd>;

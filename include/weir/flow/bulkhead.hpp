@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// bulkhead: so many calls at a time, so many more that wait, and no more. What one callee gets is
-// taken from nobody else: a slow one cannot drown the rest.
+// bulkhead: limits the number of concurrent calls and of waiting calls, so that one slow callee
+// cannot exhaust the resources of the others.
 //
 //     weir::bulkhead database({.max_concurrent = 10, .max_waiting = 100, .max_wait = 2s});
-//     auto permit = co_await database.acquire();                // given back when it goes out of scope
+//     auto permit = co_await database.acquire();     // released when it goes out of scope
 //     auto rows = co_await database.run([&] { return query("..."); });
 //
-// A limit on concurrency, not on rate: ten at a time is a thousand a second if each takes 10 ms,
-// and one a second if each takes 10 s. For so many per second, use token_bucket.
+// It limits concurrency, not the rate: ten concurrent calls are a thousand per second if each takes
+// 10 ms, and one per second if each takes 10 s. To limit the rate, use token_bucket.
 //
-// First come, first served, within each priority (or the newest first, if the options say so); the
-// more important first. A call may weigh more than one: it waits until that many places are free,
-// and nobody overtakes it meanwhile. A fiber that is stopped while it waits leaves the line, and
-// those behind it that fit go on; one that was let in and is stopped before it goes on passes its
-// places on. Belongs to one loop. If it is destroyed while fibers wait, they throw invalid_state;
-// it must outlive its permits.
+// Higher priorities go first; within a priority, the oldest waiter (or the newest: queue_order). A
+// call may have a weight above one: it waits until that many places are free, and no other call
+// overtakes it. A fiber that is stopped while it waits leaves the line, and waiters behind it that
+// fit continue; one that was admitted and is stopped before it continues passes its places on.
+// Belongs to one loop, and must outlive its permits. If it is destroyed while fibers wait, they
+// throw invalid_state.
 #pragma once
 
 #include <weir/flow/detail/slot_line.hpp>
@@ -35,18 +35,18 @@ struct bulkhead_options {
     using policy_type = bulkhead;
 
     std::size_t max_concurrent = 10;
-    std::size_t max_waiting = 65536;  // 0: nobody waits
-    // Within each priority. With newest_first, who comes when as many wait as may displaces the
-    // oldest of the least important, if that is not more important than itself.
+    std::size_t max_waiting = 65536;  // 0: no call waits
+    // Within each priority. With newest_first, a call that arrives when the line is full displaces
+    // the oldest waiter of the lowest priority, unless that priority is higher than its own.
     queue_order order = queue_order::oldest_first;
-    clock::duration max_wait = clock::duration::max();  // then refused; 0: nobody waits
-    // How important is the call that is being made? Asked in the calling task, so it may look at a
-    // task-local. Who is more important goes first, and displaces the newest of the least important
-    // when as many wait as may. Must not throw.
+    clock::duration max_wait = clock::duration::max();  // then refused; 0: no call waits
+    // The priority of the current call. Called in the calling task, so it may read a task-local.
+    // When the line is full, a more important call displaces the newest waiter of the lowest
+    // priority. Must not throw.
     hook<weir::priority()> priority_of = {};
-    std::size_t reserved = 0;  // of the places, for calls of high priority and above
+    std::size_t reserved = 0;  // places for calls of high priority and above
     std::string_view name = {};
-    weir::observer* observer = nullptr;  // told "resized", with the new limit
+    weir::observer* observer = nullptr;  // notified of "resized", with the new limit
 };
 
 using bulkhead_stats = slot_stats;
@@ -55,7 +55,7 @@ class bulkhead {
 public:
     static constexpr policy_kind kind = policy_kind::bulkhead;
 
-    // Places, given back when it goes.
+    // Places, released by the destructor.
     class [[nodiscard]] permit {
     public:
         permit() noexcept = default;
@@ -69,7 +69,7 @@ public:
         }
         ~permit() { release(); }
 
-        // Gives it back now. Does nothing the second time.
+        // Idempotent.
         void release() noexcept {
             if (from_ != nullptr) {
                 std::exchange(from_, nullptr)->give_back(weight_);
@@ -86,13 +86,13 @@ public:
     };
     using pass = permit;
 
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for invalid options.
     explicit bulkhead(const bulkhead_options& options);
     explicit bulkhead(std::size_t max_concurrent)
         : bulkhead(bulkhead_options{.max_concurrent = max_concurrent}) {}
 
-    // A weight of 0 throws invalid_argument; one above the limit is refused for ever.
-    // At once. Refused if others wait.
+    // Does not wait; refused while others wait. A weight of 0 throws invalid_argument; one above
+    // the limit is always refused.
     admission<permit> try_acquire(std::size_t weight = 1) {
         return try_acquire(weight, priority_now());
     }
@@ -104,7 +104,7 @@ public:
         line_.count_refused();
         return line_.refusal_for(weight, level);
     }
-    // co_await admit(): admission<permit>, after waiting if that is allowed.
+    // co_await admit(): admission<permit>, after a wait if allowed.
     [[nodiscard]] detail::slot_admit<bulkhead> admit(std::size_t weight = 1) {
         return admit(weight, priority_now());
     }
@@ -121,8 +121,8 @@ public:
         return {*this, line_, weight, level};
     }
 
-    // co_await run(fn): the value of fn(), called when there is a place; or its error, or refused,
-    // thrown.
+    // co_await run(fn): the value of fn(), called when a place is free. Throws its error, or
+    // refused.
     template <class Fn>
     auto run(Fn&& fn, std::size_t weight = 1) {
         WEIR_CHECK_CALLABLE(Fn);
@@ -137,15 +137,15 @@ public:
             this, std::forward<Fn>(fn), static_cast<double>(weight));
     }
 
-    // From now on. What runs goes on, even if it is more than that; who waits for more than that is
-    // refused. Throws invalid_argument unless it is more than what is reserved.
+    // Calls in flight continue, even above a lower limit; waiters that need more than the limit are
+    // refused. Throws invalid_argument unless the limit is above the reserved places.
     void resize(std::size_t max_concurrent);
 
     const std::string& name() const noexcept { return name_; }
     bulkhead_stats stats() const noexcept { return line_.stats(); }
     void write_metrics(metric_writer& to) const;
 
-    // As a policy: a gate that may make calls wait. The weight of the call is rounded up.
+    // As a policy: a gate that calls may wait at. The weight of the call is rounded up.
     admission<permit> try_enter(call_context& call) noexcept {
         const std::size_t weight = weight_of(call);
         const weir::priority level = priority_now();

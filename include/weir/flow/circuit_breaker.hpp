@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// circuit_breaker: stops calling what keeps failing, and finds out when it works again.
+// circuit_breaker: stops calling a failing dependency, and detects when it has recovered.
 //
-//     weir::circuit_breaker breaker({.name = "payments", .consecutive_failures = 5, .open_for = 30s});
+//     weir::circuit_breaker breaker({.name = "payments", .consecutive_failures = 5});
 //     weir::outcome<receipt> paid = co_await breaker.settle([&] { return pay(order); });
-//     if (paid.is_refused()) { tell_later(paid.refusal().retry_after); }
+//     if (paid.is_refused()) { retry_later(paid.refusal().retry_after); }
 //
-// Closed, it lets calls through and counts how they end. When a rule of the options says so it
-// opens, and refuses at once. After a while it is half-open: exactly so many trial calls pass as
-// are permitted, and how they end decides. Results of calls that began in an earlier state are not
-// counted.
+// Closed, the breaker admits calls and counts their endings. When one of the configured rules
+// applies, it opens and refuses all calls. After a while it is half-open: it admits a limited
+// number of trial calls, whose endings decide. Results of calls that began in an earlier state are
+// not counted.
 //
-// Whoever is stopped while it calls (cancelled, or out of time) counts neither as success nor as
-// failure: put the timeout inside, breaker.run([&] { return timeout(1s, pay(order)); }), and a slow
-// callee is a failure. Belongs to one loop: with several loops, give each its own, which also
-// learns about the callee from its own calls. Must outlive its calls. A call costs nothing but
-// counting, unless a rule needs the time: then a clock is read as it begins, and as it ends.
+// A call whose caller is stopped (cancelled, or past an outer deadline) counts neither as success
+// nor as failure. Put the timeout inside, breaker.run([&] { return timeout(1s, pay(order)); }), so
+// that a slow callee is a failure. Belongs to one loop and must outlive its calls; with several
+// loops, give each its own breaker, which learns from the calls of its loop. A call costs a few
+// counters; if a rule needs the time, the clock is read at the beginning and the end of the call.
 #pragma once
 
 #include <weir/flow/decision/breaker.hpp>
@@ -32,8 +32,8 @@ class circuit_breaker {
 public:
     static constexpr policy_kind kind = policy_kind::circuit_breaker;
 
-    // A call that was let in. Tell it how the call ended; if it goes without having been told, the
-    // caller was stopped, and nothing is counted.
+    // An admitted call. Report its ending with finish(), succeeded(), failed() or ignored(); if the
+    // pass is destroyed without, the caller was stopped, and nothing is counted.
     class [[nodiscard]] pass {
     public:
         pass() noexcept = default;
@@ -56,7 +56,7 @@ public:
                 end(from_->judge(ended), [&] { return call.now(); });
             }
         }
-        // The same for who calls without a function to wrap. Does nothing the second time.
+        // For calls without a callable. Idempotent.
         void succeeded() {
             end(verdict::success, [] { return weir::now(); });
         }
@@ -73,11 +73,11 @@ public:
             : from_(&from), token_(token.copy()) {}
 
         template <class Now>
-        void end(verdict how, Now now) {
+        void end(verdict result, Now now) {
             if (from_ != nullptr) {
                 decision::breaker& decision = std::exchange(from_, nullptr)->decision_;
-                const bool is_timed = how != verdict::success || decision.needs_time();
-                decision.end(token_, how, is_timed ? now() : clock::time_point());
+                const bool is_timed = result != verdict::success || decision.needs_time();
+                decision.end(token_, result, is_timed ? now() : clock::time_point());
             }
         }
 
@@ -85,25 +85,25 @@ public:
         decision::breaker::token token_;
     };
 
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for invalid options.
     explicit circuit_breaker(const circuit_breaker_options& options = {});
     circuit_breaker(const circuit_breaker&) = delete;
     circuit_breaker& operator=(const circuit_breaker&) = delete;
 
-    // co_await run(fn): calls it and gives its result, or throws its error, or weir::refused. fn
-    // gives a task, another awaitable or a plain value, and is called only if let in. A task may be
-    // given as well: a refused one is discarded.
+    // co_await run(fn): the value of fn(), which is called only if admitted. Throws its error, or
+    // weir::refused. fn may return a task, another awaitable or a plain value. A task may be passed
+    // in place of fn; it is discarded if refused.
     template <class Work>
     auto run(Work&& work) {
         return detail::call_through<detail::call_view::value>(*this, std::forward<Work>(work));
     }
-    // co_await settle(fn): the outcome as a value; refusals are never thrown.
+    // co_await settle(fn): the outcome as a value.
     template <class Work>
     auto settle(Work&& work) {
         return detail::call_through<detail::call_view::outcome>(*this, std::forward<Work>(work));
     }
 
-    // Without a function to wrap: keep the pass during the call, and tell it how the call ended.
+    // For calls without a callable: keep the pass during the call, and report the ending to it.
     admission<pass> try_acquire() {
         return enter([] { return weir::now(); });
     }
@@ -112,30 +112,30 @@ public:
     }
 
     const std::string& name() const noexcept { return name_; }
-    // Now. Asking takes no trial call from anybody.
+    // The current state. Does not use up a trial call.
     circuit_state state() { return decision_.state(weir::now()); }
-    // How long it stays open; zero if it is not.
+    // How long it stays open; zero if it is not open.
     clock::duration open_time_left() { return decision_.open_time_left(weir::now()); }
 
-    // By hand. Calls that are under way go on, and no longer count.
-    void isolate() { decision_.isolate(weir::now()); }  // refuses all until it is closed
-    void disable() { decision_.disable(weir::now()); }  // lets all through until it is closed
-    void trip() { decision_.trip(weir::now()); }        // opens it, as a rule would
-    void close() { decision_.close(weir::now()); }      // at once; nothing is held against it
-    void reset() { decision_.reset(weir::now()); }      // back to the initial state
+    // Manual control. Calls in flight continue and are no longer counted.
+    void isolate() { decision_.isolate(weir::now()); }  // refuses all calls until close()
+    void disable() { decision_.disable(weir::now()); }  // admits all calls until close()
+    void trip() { decision_.trip(weir::now()); }        // opens, as a rule would
+    void close() { decision_.close(weir::now()); }      // closes, with empty counters
+    void reset() { decision_.reset(weir::now()); }      // returns to the initial state
 
-    // As of the last call that began or ended.
+    // As of the last beginning or ending of a call.
     circuit_breaker_stats stats() const noexcept { return decision_.stats(); }
     void write_metrics(metric_writer& to) const;
 
 private:
     template <class Now>
     admission<pass> enter(Now now) {
-        auto let_in = decision_.begin(decision_.needs_time() ? now() : clock::time_point());
-        if (!let_in) [[unlikely]] {
-            return let_in.refusal();
+        auto admitted = decision_.begin(decision_.needs_time() ? now() : clock::time_point());
+        if (!admitted) [[unlikely]] {
+            return admitted.refusal();
         }
-        return pass(*this, let_in.pass());
+        return pass(*this, admitted.pass());
     }
     verdict judge(const outcome_view& ended) const noexcept {
         if (has_predicates_) [[unlikely]] {

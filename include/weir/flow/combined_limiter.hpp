@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// combined_limiter: passes what all of several limiters let pass, and takes from all or from none.
+// combined_limiter: admits a request if all of several limiters do; takes from all or from none.
 //
 //     weir::token_bucket second({.rate = 10, .burst = 10});
 //     weir::token_bucket minute({.rate = 100, .per = 1min, .burst = 100});
 //     weir::combined_limiter both(second, minute, per_tenant.for_key("acme"));
 //     co_await both.acquire();
 //
-// Parts are limiters (which must outlive it), keyed limiters with a key filled in, and other
-// combined limiters; more users may share a part. Whoever waits takes nothing from any part until
-// all can give: so no part runs dry for others meanwhile, and a wait that is cancelled has nothing
-// to give back. Waiters are served in the order of asking, and only the first watches the clock.
-// Those who wait in the line of a part itself come before those who wait here. Belongs to one loop.
-// If it is destroyed while fibers wait, they throw invalid_state.
+// Parts are limiters (which must outlive it), keyed limiters with a fixed key, and other combined
+// limiters; parts may have other users. A waiter takes tokens from the parts only when all can
+// grant them, so a waiter blocks no part for others, and a cancelled wait has nothing to give back.
+// Waiters are served in the order of arrival, and only the first uses a timer. Waiters in the line
+// of a part go before waiters here. Belongs to one loop. If it is destroyed while fibers wait, they
+// throw invalid_state.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -40,8 +40,8 @@ struct combined_limiter_options {
 
 struct combined_limiter_stats {
     std::uint64_t granted = 0;
-    std::uint64_t waited = 0;   // of them, those who had to wait
-    std::uint64_t refused = 0;  // told no
+    std::uint64_t waited = 0;   // of these, granted after a wait
+    std::uint64_t refused = 0;  // requests refused
     std::size_t waiting = 0;
 };
 
@@ -58,7 +58,7 @@ void write_combined_metrics(metric_writer& to, std::string_view name,
                             const combined_limiter_stats& stats);
 void check_weight(std::string_view name, double weight);
 
-// Undoes a try_acquire() of this moment.
+// Undoes a try_acquire() of the same time.
 template <class Part>
 void undo(Part& part, double weight, clock::time_point at) noexcept {
     if constexpr (requires { part.give_back_at(at, weight); }) {
@@ -68,9 +68,9 @@ void undo(Part& part, double weight, clock::time_point at) noexcept {
     }
 }
 
-// Outlives the limiter, if somebody waits when that is destroyed.
+// Shared with the waiters, so that it outlives the limiter.
 struct combined_line {
-    mutex turn;  // held by the first who waits
+    mutex turn;  // held by the first waiter
     event gone;  // set when the limiter is destroyed
     std::size_t waiting = 0;
 
@@ -81,7 +81,7 @@ struct combined_line {
     }
 };
 
-// Keeps count of those who wait, however they end.
+// Counts a waiter during its lifetime.
 class [[nodiscard]] place_in_line {
 public:
     explicit place_in_line(std::size_t& count) noexcept : count_(count) { ++count_; }
@@ -95,7 +95,7 @@ private:
 
 }  // namespace detail
 
-// Parts given as lvalues are referred to, others are kept.
+// Parts passed as lvalues are stored as references, others by value.
 template <class... Parts>
     requires(sizeof...(Parts) > 0 && (limiter_part<std::remove_reference_t<Parts>> && ...))
 class combined_limiter {
@@ -116,40 +116,40 @@ public:
     combined_limiter& operator=(const combined_limiter&) = delete;
     ~combined_limiter() { line_->gone.set(); }
 
-    // From all, or nothing. Refused while others wait. A weight that is not above 0 throws
-    // invalid_argument; one that a part can never let pass is refused for ever.
+    // Takes from all parts or none, without waiting. Refused while others wait. Throws
+    // invalid_argument unless the weight is above 0; a weight above the capacity of a part is
+    // always refused.
     admission<let_through> try_acquire(double weight = 1) {
         detail::check_weight(name_, weight);
-        const admission<let_through> said =
+        const admission<let_through> answer =
             line_->waiting == 0 ? attempt(weight)
                                 : admission<let_through>(
                                       refusal{refusal_reason::rate_limited, retry_after(weight)});
-        ++(said ? granted_ : refused_);
-        return said;
+        ++(answer ? granted_ : refused_);
+        return answer;
     }
-    // The same, after waiting if that may help: until the earliest time at which all let it pass.
-    // Cancelled, it leaves no trace.
+    // co_await admit(): the same, after a wait if that helps. A cancelled wait changes nothing.
     task<admission<let_through>> admit(double weight = 1) {
         detail::check_weight(name_, weight);
         return wait(weight);
     }
-    // How long it waited. Throws refused.
+    // co_await acquire(): the time waited. Throws refused.
     task<clock::duration> acquire(double weight = 1) {
         detail::check_weight(name_, weight);
         return wait_or_throw(weight);
     }
-    // When all would let it pass at the earliest.
+    // How long until all parts could grant it.
     clock::duration retry_after(double weight = 1) {
         return std::apply(
             [weight](auto&... part) { return std::max({part.retry_after(weight)...}); }, parts_);
     }
-    // Undoes a try_acquire() of this moment.
+    // Undoes a try_acquire() of the same time.
     void give_back_at(clock::time_point at, double weight = 1) noexcept {
         std::apply([&](auto&... part) { (detail::undo(part, weight, at), ...); }, parts_);
         --granted_;
     }
 
-    // What would throw is refused here, and thrown by enter().
+    // If this would throw the call is refused here, and enter() throws.
     admission<let_through> try_enter(call_context& call) noexcept {
         try {
             return try_acquire(call.weight());
@@ -158,9 +158,9 @@ public:
         }
     }
     task<admission<let_through>> enter(call_context& call) {
-        auto let_in = co_await admit(call.weight());
+        auto admitted = co_await admit(call.weight());
         call.time_passed();
-        co_return let_in;
+        co_return admitted;
     }
 
     const std::string& name() const noexcept { return name_; }
@@ -179,22 +179,22 @@ private:
         }
         return take(weight, std::index_sequence_for<Parts...>());
     }
-    // All said yes. One that is shared with other threads may have changed its mind: then those
-    // before it get back what they gave.
+    // All parts can grant it. A part that is shared with other threads may refuse after all: then
+    // the tokens of the parts before it are given back.
     template <std::size_t... I>
     admission<let_through> take(double weight, std::index_sequence<I...>) {
-        admission<let_through> said = let_through{};
+        admission<let_through> answer = let_through{};
         const clock::time_point at = now();
         std::size_t taken = 0;
-        const auto ask = [&](auto& part) {
-            said = part.try_acquire(weight);
-            taken += said ? 1 : 0;
-            return said.has_value();
+        const auto take_from = [&](auto& part) {
+            answer = part.try_acquire(weight);
+            taken += answer ? 1 : 0;
+            return answer.has_value();
         };
-        if (!(ask(std::get<I>(parts_)) && ...)) {
+        if (!(take_from(std::get<I>(parts_)) && ...)) {
             ((I < taken ? detail::undo(std::get<I>(parts_), weight, at) : void()), ...);
         }
-        return said;
+        return answer;
     }
     static bool is_never(clock::duration wait) { return wait >= clock::time_point::max() - now(); }
     bool is_too_late(clock::duration wait) const {
@@ -206,8 +206,8 @@ private:
     }
     task<admission<let_through>> wait(double weight);
     task<clock::duration> wait_or_throw(double weight) {
-        auto let_in = co_await wait(weight);
-        co_return std::move(let_in).value(name_).waited;
+        auto admitted = co_await wait(weight);
+        co_return std::move(admitted).value(name_).waited;
     }
 
     std::tuple<Parts...> parts_;
@@ -252,14 +252,14 @@ task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
     const auto turn = co_await line->turn.lock();
     for (;;) {
         line->check();
-        // Nothing is suspended between taking and returning, so what was taken arrives.
-        const auto said = attempt(weight);
-        if (said) {
+        // There is no suspension between taking and returning, so no tokens are lost.
+        const auto answer = attempt(weight);
+        if (answer) {
             ++granted_;
             ++waited_;
             co_return let_through{now() - since};
         }
-        left = said.refusal().retry_after;
+        left = answer.refusal().retry_after;
         if (now() - since > max_wait_ - std::min(left, max_wait_) || is_too_late(left)) {
             co_return refuse(refusal_reason::wait_too_long, left);
         }

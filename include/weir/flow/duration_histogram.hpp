@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// duration_histogram: how long things took, in the buckets that dashboards expect.
+// duration_histogram: counts durations in the buckets of a Prometheus histogram.
 #pragma once
 
 #include <weir/flow/telemetry.hpp>
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// From half a millisecond to a minute, in steps of 1, 2.5 and 5. Recording costs a short search,
-// and no memory.
+// From half a millisecond to a minute, in steps of 1, 2.5 and 5. Recording costs a short search and
+// does not allocate. For percentiles, see decision/latency_histogram.hpp.
 class duration_histogram {
 public:
     static constexpr std::array<double, 16> bounds = {
@@ -24,7 +24,7 @@ public:
                std::span<const metric_label> labels) const;
 
 private:
-    std::array<std::uint64_t, bounds.size() + 1> counts_{};  // the last: longer than all bounds
+    std::array<std::uint64_t, bounds.size() + 1> counts_{};  // the last: above all bounds
     std::uint64_t count_ = 0;
     double sum_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fallback: something else where a call fails.
+// fallback: a substitute for the result of a failed call.
 //
 //     page got = co_await weir::fallback(fetch(url), page{});                        // a value
 //     page got = co_await weir::fallback(fetch(url), [&] { return cached(url); });   // a function
@@ -7,10 +7,10 @@
 //     weir::fallback_policy spare([&](const weir::outcome_view&) { return cached(url); });
 //     weir::pipeline pages("pages", spare, weir::retry_options{...});                // outermost
 //
-// The fallback is a value, a function, or a coroutine, and may look at the outcome it stands in
-// for. It is used for errors and refusals; a predicate may name others, values too. Never for
-// cancellation: that is passed on, and so is whatever a stopped call ends with instead. What the
-// fallback throws is what the call ends with.
+// The fallback is a value, a function, or a coroutine; functions may take the outcome that they
+// replace. It is used for errors and refusals; a predicate may select other outcomes, including
+// values. It is never used for cancellations, nor for the outcome of a call that was stopped; these
+// are passed on. An exception of the fallback is the outcome of the call.
 #pragma once
 
 #include <weir/flow/call.hpp>
@@ -33,13 +33,13 @@ struct fallback_options {
 
 struct fallback_stats {
     std::uint64_t calls = 0;
-    std::uint64_t replaced = 0;  // outcomes for which the fallback was used
-    std::uint64_t failed = 0;    // fallbacks that failed themselves
+    std::uint64_t replaced = 0;  // calls for which the fallback was used
+    std::uint64_t failed = 0;    // fallbacks that failed
 };
 
 namespace detail {
 
-// With the outcome, if it wants to see it.
+// Calls the fallback, with the outcome if it takes one.
 template <class Spare>
 decltype(auto) call_spare(Spare& spare, const outcome_view& ended) {
     if constexpr (std::is_invocable_v<Spare&, const outcome_view&>) {
@@ -51,7 +51,7 @@ decltype(auto) call_spare(Spare& spare, const outcome_view& ended) {
     }
 }
 
-// What it gives, as an outcome of the call's type.
+// The result of the fallback as an outcome of the call's type.
 template <class T, class Spare>
 task<outcome<T>> settle_spare(Spare& spare, outcome_view ended) {
     using given = decltype(call_spare(spare, ended));
@@ -68,7 +68,7 @@ task<outcome<T>> settle_spare(Spare& spare, outcome_view ended) {
             co_return outcome<T>::from_value();
         } else {
             static_assert(std::is_constructible_v<T, given>,
-                          "the fallback must give what the call gives, or a task of it");
+                          "the fallback must return the type of the call, or a task of it");
             co_return outcome<T>::from_value(static_cast<T>(call_spare(spare, ended)));
         }
     } catch (...) {
@@ -76,13 +76,13 @@ task<outcome<T>> settle_spare(Spare& spare, outcome_view ended) {
     }
 }
 
-void note_fallback(const fallback_options& options, std::string_view name,
-                   call_context& call) noexcept;
+void report_fallback(const fallback_options& options, std::string_view name,
+                     call_context& call) noexcept;
 void write_fallback_metrics(metric_writer& to, std::string_view name, const fallback_stats& stats);
 
 }  // namespace detail
 
-// Owns the fallback, which is used for every call that needs one.
+// Owns the fallback, which all calls share.
 template <class Spare>
 class fallback_policy {
 public:
@@ -90,7 +90,7 @@ public:
 
     explicit fallback_policy(Spare spare, const fallback_options& options = {})
         : spare_(std::move(spare)), options_(options), name_(options.name) {}
-    fallback_policy(fallback_policy&&) = default;  // into a pipeline; not while it is used
+    fallback_policy(fallback_policy&&) = default;  // before its first call
 
     template <class Next>
     auto around(call_context& call, Next& next) -> task<outcome<typename Next::value_type>> {
@@ -102,16 +102,17 @@ public:
             if (!replaces(ended) || stops.was_stopped()) [[likely]] {
                 co_return ended;
             }
-        } catch (...) {  // the predicate's
+        } catch (...) {  // thrown by replace_if
             co_return outcome<value>::from_error(std::current_exception());
         }
         ++stats_.replaced;
-        detail::note_fallback(options_, name_, call);
-        outcome<value> made = co_await detail::settle_spare<value>(spare_, outcome_view(ended));
-        if (!made.has_value()) {
+        detail::report_fallback(options_, name_, call);
+        outcome<value> replacement =
+            co_await detail::settle_spare<value>(spare_, outcome_view(ended));
+        if (!replacement.has_value()) {
             ++stats_.failed;
         }
-        co_return made;
+        co_return replacement;
     }
     template <class Fn>
     auto settle(Fn&& fn) {
@@ -157,7 +158,7 @@ task<T> fall_back(task<T> work, Spare spare) {
 
 }  // namespace detail
 
-// co_await fallback(work, instead): the work's value, or the fallback's.
+// co_await fallback(work, spare): the value of the work, or of the fallback.
 template <detail::task_like Work, class Spare>
 auto fallback(Work&& work, Spare&& spare) {
     WEIR_CHECK_CALLABLE(Work);

@@ -7,10 +7,10 @@
 //
 // Only for idempotent calls. The first success wins. The other attempts are cancelled and their
 // clean-up is awaited, so that everything they refer to still exists. A loser that ignores its
-// cancellation does not hold up the winner: after `loser_grace` it continues as a task of the loop's
-// root group, which awaits it at the end of run; drain() waits for such stragglers. The callable
-// lives until the last attempt has ended; objects that it refers to, and the other policies of a
-// pipeline, must outlive the stragglers: call drain() first.
+// cancellation does not hold up the winner: after `loser_grace` it continues as a task of the
+// loop's root group, which awaits it at the end of run; drain() waits for such stragglers. The
+// callable lives until the last attempt has ended; objects that it refers to, and the other
+// policies of a pipeline, must outlive the stragglers: call drain() first.
 //
 // If all attempts fail, the first failure is the outcome. A failure does not start a hedge (use
 // retry for that), unless replace_failed is set. A stop of the caller stops and awaits all attempts
@@ -328,7 +328,8 @@ auto hedge_policy::around(call_context& call, Next& next)
     co_return race->finish();
 }
 
-// co_await hedge(options, fn): a policy for one call. Percentiles need a policy that sees many calls.
+// co_await hedge(options, fn): a policy for one call. Percentiles need a policy that sees many
+// calls.
 template <class Fn>
 auto hedge(const hedge_options& options, Fn&& fn) {
     WEIR_CHECK_CALLABLE(Fn);

@@ -2,10 +2,9 @@
 // hook: a callable inside an options struct.
 //
 // Options are written in place: co_await retry({.max_attempts = 3, .retry_if = ...}, work). GCC 12
-// destroys temporary aggregates in co_await expressions twice, so nothing in them may have a
-// destructor: a hook holds a function pointer or a lambda that captures nothing, references,
-// pointers or numbers, three words at most. What it refers to must outlive the policy it is given
-// to.
+// destroys temporary aggregates in co_await expressions twice, so their members must be trivially
+// destructible: a hook holds a function pointer or a lambda that captures at most three words of
+// references, pointers or numbers. Objects that it refers to must outlive the policy.
 #pragma once
 
 #include <cstddef>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// keyed<Key, Value>: one of something for each key, made on first use, in bounded number: a
-// pipeline for each host, a combined limiter for each tenant.
+// keyed<Key, Value>: one value per key, created on first use, up to a maximum number: a pipeline
+// for each host, a combined limiter for each tenant.
 //
 //     weir::keyed<std::string, host_calls> hosts({.max_size = 1000}, make_calls_for);
-//     auto calls = hosts.get("example.com");     // a lease: as long as it lives, the value stays
+//     auto calls = hosts.get("example.com");     // a lease: the value exists during its lifetime
 //     co_await calls->run(fetch);
 //
-// When there is no room for a new one, the one goes that was not used for longest, among those that
-// nobody has a lease of and of which still_matters says no (an open breaker must not be forgotten
-// and begin anew as a closed one). If there is none, the new one is refused: too_many_keys. Nothing
-// is looked for in the background: values that have been idle for idle_for go when others are asked
-// for, or in evict_idle(). Belongs to one loop.
+// When a new value needs room, the least recently used one is evicted, among the values without a
+// lease for which still_matters returns false (an open breaker must not be replaced by a new,
+// closed one). If there is none, the new key is refused: too_many_keys. There is no background
+// task: values that have been idle for idle_for are evicted when other keys are requested, or by
+// evict_idle(). Belongs to one loop.
 #pragma once
 
 #include <weir/error.hpp>
@@ -36,8 +36,8 @@ namespace weir {
 template <class Key, class Value>
 struct keyed_options {
     std::size_t max_size = 1000;
-    clock::duration idle_for = clock::duration::max();       // then it may go, though there is room
-    hook<bool(const Key&, Value&)> still_matters = nullptr;  // null: nothing does
+    clock::duration idle_for = clock::duration::max();       // then evicted even if there is room
+    hook<bool(const Key&, Value&)> still_matters = nullptr;  // null: none does
     std::string_view name = "keyed";
     hash_seed seed = {};  // all 0: random
 };
@@ -48,7 +48,7 @@ struct keyed_stats {
     std::uint64_t evicted = 0;
     std::uint64_t refused = 0;
     std::size_t size = 0;
-    std::size_t in_use = 0;  // somebody has a lease
+    std::size_t in_use = 0;  // with a lease
 };
 
 namespace detail {
@@ -67,43 +67,44 @@ public:
     using options = keyed_options<Key, Value>;
     using key_view = detail::lookup_key<Key>;
 
-    // Access to a value, which stays where it is meanwhile, even if the registry is destroyed or
-    // the key erased.
+    // Access to a value, which stays alive at its address even if the registry is destroyed or the
+    // key erased.
     class [[nodiscard]] lease {
     public:
         lease() noexcept = default;
-        lease(lease&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+        lease(lease&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
         lease& operator=(lease&& other) noexcept {
             lease old(std::move(*this));
-            of_ = std::exchange(other.of_, nullptr);
+            entry_ = std::exchange(other.entry_, nullptr);
             return *this;
         }
         ~lease() {
-            if (of_ != nullptr) {
-                keyed::give_back(*of_);
+            if (entry_ != nullptr) {
+                keyed::give_back(*entry_);
             }
         }
-        explicit operator bool() const noexcept { return of_ != nullptr; }
-        Value& operator*() const noexcept { return of_->value; }
-        Value* operator->() const noexcept { return &of_->value; }
-        const Key& key() const noexcept { return of_->key; }
+        explicit operator bool() const noexcept { return entry_ != nullptr; }
+        Value& operator*() const noexcept { return entry_->value; }
+        Value* operator->() const noexcept { return &entry_->value; }
+        const Key& key() const noexcept { return entry_->key; }
 
     private:
         friend class keyed;
-        explicit lease(entry& of) noexcept : of_(&of) {}
-        entry* of_ = nullptr;
+        explicit lease(entry& held) noexcept : entry_(&held) {}
+        entry* entry_ = nullptr;
     };
 
-    // The factory makes the value of a key; it may throw.
+    // The factory creates the value of a key; it may throw.
     template <class Factory>
         requires std::is_invocable_r_v<Value, Factory&, const Key&>
-    keyed(const options& with, Factory factory)
+    keyed(const options& given, Factory factory)
         : factory_(std::move(factory)),
-          max_size_(with.max_size),
-          idle_for_(with.idle_for),
-          still_matters_(with.still_matters),
-          name_(with.name),
-          entries_(0, entry_hash{with.seed == hash_seed{} ? hash_seed::random() : with.seed, {}}) {
+          max_size_(given.max_size),
+          idle_for_(given.idle_for),
+          still_matters_(given.still_matters),
+          name_(given.name),
+          entries_(0,
+                   entry_hash{given.seed == hash_seed{} ? hash_seed::random() : given.seed, {}}) {
         detail::check_keyed_registry_options(name_, max_size_, idle_for_);
     }
     keyed(const keyed&) = delete;
@@ -114,24 +115,24 @@ public:
         }
     }
 
-    // The value of the key, made now if need be. Refused if there is no room.
+    // The value of the key, created if necessary. Refused if there is no room.
     admission<lease> try_get(key_view key);
     // Throws refused.
     lease get(key_view key) { return try_get(key).value(name_); }
-    // An empty lease if there is none; makes nothing.
+    // An empty lease if the key has no value; creates nothing.
     lease find(key_view key) {
         const auto found = entries_.find(key);
         return found == entries_.end() ? lease() : lend(*found->second);
     }
     bool contains(key_view key) const { return entries_.contains(key); }
-    // Forgets a key. Those who have a lease keep the value; the next who asks gets a new one.
+    // Removes a key. Leases keep the value; the next request creates a new one.
     bool erase(key_view key);
-    // Those idle for longer than idle_for that no longer matter.
+    // Evicts values that have been idle for idle_for and no longer matter; returns their number.
     std::size_t evict_idle() {
         return idle_for_ == clock::duration::max() ? 0 : evict_older_than(now(), entries_.size());
     }
 
-    // Calls visit(key, value) for each.
+    // Calls visit(key, value) for each key.
     template <class Visit>
     void for_each(Visit visit) {
         for (auto& [key, owned] : entries_) {
@@ -152,15 +153,15 @@ public:
 private:
     using idle_list = std::list<entry*>;
     struct entry {
-        entry(keyed& by, key_view from) : key(from), value(by.factory_(key)) {
+        entry(keyed& registry, key_view given) : key(given), value(registry.factory_(key)) {
             place.push_back(this);
         }
         const Key key;
         Value value;
-        keyed* owner = nullptr;  // null: forgotten, lives as long as its leases
+        keyed* owner = nullptr;  // null: removed, lives as long as its leases
         std::size_t leases = 0;
         clock::time_point used{};
-        idle_list place;  // its node, while it is in use
+        idle_list place;  // its list node, while it has leases
         typename idle_list::iterator in_idle{};
     };
     struct entry_hash {
@@ -191,7 +192,7 @@ private:
             back.used = now();
         }
     }
-    // Lets go of one that is in the map no longer.
+    // Disposes of an entry that has left the map.
     void release(std::unique_ptr<entry> gone) noexcept {
         if (gone->leases != 0) {
             gone->owner = nullptr;

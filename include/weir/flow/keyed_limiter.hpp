@@ -4,10 +4,10 @@
 //     weir::keyed_limiter<std::string> per_client({.rate = 10, .burst = 20});
 //     if (auto admitted = per_client.try_acquire(address); !admitted) { /* 429, admitted.refusal() */ }
 //
-// A token bucket per key: 16 bytes for a number, 48 for a string, and some slack. A key whose bucket
-// is full again may be evicted when other keys arrive, which makes no difference to it; a key that
-// still limits is never evicted. When max_keys keys limit at once, new keys are refused, or share
-// one bucket. The hash is seeded, so an attacker cannot choose keys that collide.
+// A token bucket per key: 16 bytes for a number, 48 for a string, and some slack. A key whose
+// bucket is full again may be evicted when other keys arrive, which makes no difference to it; a
+// key that still limits is never evicted. When max_keys keys limit at once, new keys are refused,
+// or share one bucket. The hash is seeded, so an attacker cannot choose keys that collide.
 //
 // Waiters of a key are served in the order of arrival; neither they nor try_acquire() overtake. A
 // cancelled wait changes nothing, and a grant whose task was stopped before it continued is given

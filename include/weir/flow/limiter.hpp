@@ -17,7 +17,7 @@
 //
 // All limiters have these options:
 //     max_waiting    how many requests may wait; 0: none
-//     when_full      which request is refused when so many wait (queue_order.hpp)
+//     when_full      which request is refused when the line is full (queue_order.hpp)
 //     order          which waiter goes first (queue_order.hpp)
 //     max_wait       requests that would wait longer are refused at once
 //     name           for messages and metrics
@@ -94,7 +94,7 @@ public:
         requires(!has_turns)
     {
         check(weight, capacity());
-        return reservation::ask(*this, weight);
+        return reservation::place(*this, weight);
     }
 
     // co_await run(fn), settle(fn): calls fn once admitted. For fn see flow/call.hpp.
@@ -159,17 +159,17 @@ private:
         return decision_->try_take(now, weight);
     }
     admission<pass> try_pass(clock::time_point now, double weight) noexcept {
-        const decision::verdict said = attempt(now, weight);
-        if (said.granted) [[likely]] {
+        const decision::verdict answer = attempt(now, weight);
+        if (answer.granted) [[likely]] {
             count_granted();
             return make_pass(weight, {});
         }
-        if (has_ahead() && said.wait != refusal::never) {
+        if (has_ahead() && answer.wait != refusal::never) {
             const clock::time_point due = due_of_new(now, weight);
             return refusal{refusal_reason::rate_limited,
                            due == clock::time_point::max() ? clock::duration::zero() : due - now};
         }
-        return refusal{refusal_reason::rate_limited, detail::foreseen(said.wait)};
+        return refusal{refusal_reason::rate_limited, detail::foreseen(answer.wait)};
     }
     pass make_pass([[maybe_unused]] double weight, clock::duration waited) noexcept {
         if constexpr (has_turns) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// outcome_view: any outcome, whatever its type, as predicates and hooks see it.
+// outcome_view: an outcome of any type, as predicates and hooks see it.
 //
 //     .retry_if = [](const weir::outcome_view& ended) {
 //         const response* got = ended.value<response>();
-//         return ended.error<connection_lost>() != nullptr || (got != nullptr && got->status == 503);
+//         return ended.error<connection_lost>() || (got && got->status == 503);
 //     }
 #pragma once
 
@@ -33,18 +33,18 @@ public:
     }
 
     bool has_value() const noexcept { return value_ != nullptr; }
-    // Any failure of the work itself: not a refusal, not a cancellation.
+    // A failure of the work itself: neither a refusal nor a cancellation.
     bool has_error() const noexcept { return error_ != nullptr; }
     bool is_refused() const noexcept { return refusal_ != nullptr; }
-    // Another task's cancellation was seen. Policies neither retry nor count it.
+    // Ended with another task's cancellation. Policies neither retry nor count it.
     bool is_cancelled() const noexcept { return !has_value() && !has_error() && !is_refused(); }
 
-    // The value, if there is one and it is of exactly this type; null otherwise.
+    // The value if it is of exactly this type; null otherwise.
     template <class T>
     const T* value() const noexcept {
         return has_value() && *type_ == typeid(T) ? static_cast<const T*>(value_) : nullptr;
     }
-    // The error, if there is one and a handler for this type would catch it; null otherwise.
+    // The error if a handler for this type would catch it; null otherwise.
     template <class Error>
     const Error* error() const {
         if (error_ == nullptr) {

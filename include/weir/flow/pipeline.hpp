@@ -8,8 +8,9 @@
 //     receipt paid = co_await payments.run([&] { return charge(order); });
 //
 // An options struct creates a policy that the pipeline owns and that takes the pipeline's name. A
-// policy passed as an lvalue is referred to, so that several pipelines can share it; it must outlive
-// them. Orders of policies that make no sense do not compile, and the error message says why.
+// policy passed as an lvalue is referred to, so that several pipelines can share it; it must
+// outlive them. Orders of policies that make no sense do not compile, and the error message says
+// why.
 //
 // run() returns the value or throws. settle() returns the outcome: errors and refusals are values,
 // and no exception is thrown on the way. A stop of the caller passes through all layers and is
@@ -96,10 +97,10 @@ struct pipeline_rules {
                   "inside the retry");
 };
 
-// The path of a call through a pipeline. Each stage is a `next`: called with the context, it returns
-// an awaitable that ends as an outcome. Adjacent gates form one stage. Stages are base classes of
-// one another, from the innermost outwards, and share the pointer to the policies and the innermost
-// call: a path of any length is two words, and is copied as such.
+// The path of a call through a pipeline. Each stage is a `next`: called with the context, it
+// returns an awaitable that ends as an outcome. Adjacent gates form one stage. Stages are base
+// classes of one another, from the innermost outwards, and share the pointer to the policies and
+// the innermost call: a path of any length is two words, and is copied as such.
 
 template <class Policies, std::size_t Index>
 using policy_at = std::remove_reference_t<std::tuple_element_t<Index, Policies>>;

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT
-// What a policy is: something to put around a call.
+// The concept of a policy: a layer around a call. Users may write their own.
 //
-// Two shapes. A *gate* lets calls in or refuses them, and may want to know how they ended:
-// limiters, breaker, bulkhead. A *wrapper* decides itself when and how often to call: retry, hedge,
-// fallback, timeout. pipeline.hpp turns both into layers around the innermost call.
+// There are two kinds. A *gate* admits or refuses calls and may observe their endings: limiters,
+// breaker, bulkhead. A *wrapper* decides when and how often to call: retry, hedge, fallback,
+// timeout. pipeline.hpp makes layers of both around the innermost call.
 //
 //   struct my_gate {
 //       static constexpr policy_kind kind = policy_kind::bulkhead;
-//       using pass = ...;                                  // move-only; destroyed without having been
-//                                                          // told how the call ended: it was stopped
-//       admission<pass> try_enter(call_context&) noexcept; // at once
-//       task<admission<pass>> enter(call_context&);        // optional: waits; asked after a refusal
+//       using pass = ...;  // move-only; destroyed without finish(): the call was stopped
+//       admission<pass> try_enter(call_context&) noexcept;  // does not wait
+//       task<admission<pass>> enter(call_context&);  // optional; waits, called after a refusal
 //   };
-//   pass::finish(const outcome_view&, call_context&) noexcept   // optional: how the call ended
+//   pass::finish(const outcome_view&, call_context&) noexcept  // optional: the call has ended
 //
 //   struct my_wrapper {
 //       static constexpr policy_kind kind = policy_kind::retry;
-//       template <class Next>
+//       template <class Next>  // co_await next(context): outcome<T>
 //       task<outcome<typename Next::value_type>> around(call_context&, Next& next);
-//   };                                                     // co_await next(context): outcome<T>
+//   };
 //
-// `next` can be copied. A wrapper whose calls may go on after it has answered (a hedge's losers)
-// says `static constexpr bool outlives_call = true` and gives each call a copy of `next` and a
-// context of its own: the copies then keep the user's callable alive.
+// `next` can be copied. A wrapper whose calls may outlive its answer (the losers of a hedge) has
+// `static constexpr bool outlives_call = true` and gives each call its own copy of `next` and its
+// own context; the copies keep the user's callable alive.
 //
-// Errors travel as outcomes, so that no layer pays for an exception. The stop of the calling task
-// passes through all layers by itself: destructors give back what was held, and nothing counts it.
+// Errors are passed as outcomes, so that no layer pays for an exception. A stop of the calling task
+// passes through all layers: destructors release what was held, and no layer counts it.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -59,16 +58,16 @@ public:
     explicit call_context(std::string_view name = {}, double weight = 1) noexcept
         : name_(name), weight_(weight) {}
 
-    std::string_view name() const noexcept { return name_; }  // of the pipeline
+    std::string_view name() const noexcept { return name_; }  // of the pipeline or policy
     double weight() const noexcept { return weight_; }
-    unsigned attempt() const noexcept { return attempt_; }  // from 1; retry counts it up
+    unsigned attempt() const noexcept { return attempt_; }  // from 1; incremented by retry
     void next_attempt() noexcept { ++attempt_; }
-    // The budget that counts this call: the first policy that has it says so, and those further in
-    // that share it do not count the call again.
+    // The budget that has counted this call: set by the outermost policy with that budget, so that
+    // inner policies that share it do not count the call again.
     const retry_budget* counted_by() const noexcept { return counted_by_; }
     void count_by(const retry_budget* budget) noexcept { counted_by_ = budget; }
 
-    // The time, read once for all policies; whoever has waited calls time_passed().
+    // The time, read once for all policies. Call time_passed() after a wait.
     clock::time_point now() {
         if (!is_known_) {
             now_ = weir::now();
@@ -101,7 +100,7 @@ template <class Policy>
 concept waiting_gate = gate<Policy> && requires(Policy& self, call_context& call) {
     { self.enter(call) } -> std::same_as<task<admission<typename Policy::pass>>>;
 };
-// A pass that wants to know how the call ended.
+// A pass that observes the ending of the call.
 template <class Pass>
 concept listening_pass = requires(Pass& pass, const outcome_view& ended, call_context& call) {
     pass.finish(ended, call);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// priority: who goes first where calls have to wait, and who must go when there is no more room to
-// wait.
+// priority: which waiting call goes first, and which one is refused when the line is full.
 #pragma once
 
 namespace weir {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Metrics as text, in the exposition format 0.0.4 that Prometheus and its relatives read.
+// Metrics in the Prometheus text exposition format 0.0.4.
 //
 //     weir::metrics all;
-//     auto shown = all.add(breaker);          // as long as `shown` lives
+//     auto shown = all.add(breaker);          // for the lifetime of `shown`
 //     std::string page = all.prometheus();
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// Collects what sources write, and groups it by metric as the format demands.
+// Collects the samples of all sources, grouped by metric as the format requires.
 class prometheus_writer final : public metric_writer {
 public:
     using metric_writer::counter;
@@ -29,7 +29,7 @@ public:
                    std::span<const metric_label> labels, std::span<const double> bounds,
                    std::span<const std::uint64_t> counts, std::uint64_t count, double sum) override;
 
-    // Everything written so far; the metrics in the order of their names.
+    // The text of everything written so far, sorted by metric name.
     std::string text() const;
 
 private:
@@ -37,20 +37,20 @@ private:
         const char* type = "";
         std::string help;
         std::string samples;
-        std::set<std::string> sources;  // their labels: the format allows each once
+        std::set<std::string> sources;  // their labels: the format allows each set of labels once
     };
-    // Null if a sample with these labels has been written: policies that pipelines share come
-    // twice.
+    // Null if a sample with these labels exists already: pipelines that share a policy both write
+    // it.
     family* family_for(std::string_view name, std::string_view help, const char* type,
                        std::span<const metric_label> labels);
 
     std::map<std::string, family, std::less<>> families_;
 };
 
-// A set of things that have write_metrics(metric_writer&). Not for several threads.
+// A set of sources that have write_metrics(metric_writer&). Not thread-safe.
 class metrics {
 public:
-    // Keeps a source in the set as long as it lives; the set must outlive it.
+    // Keeps a source in the set during its lifetime. The set must outlive it.
     class [[nodiscard]] registration {
     public:
         registration() noexcept = default;
@@ -88,7 +88,7 @@ public:
         return registration(*this, last_id_);
     }
     template <class Source>
-    registration add(const Source&& temporary) = delete;  // it is referred to
+    registration add(const Source&& temporary) = delete;  // the set refers to it
 
     void write(metric_writer& to) const {
         for (const auto& [id, source] : sources_) {

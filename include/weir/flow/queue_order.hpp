@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// queue_order: which of the waiting callers goes next. when_full: which one is refused when the queue
-// is full.
+// queue_order: which of the waiting callers goes next. when_full: which one is refused when the
+// queue is full.
 //
 // Oldest first is fair. Newest first suits overload, where the callers that have waited longest
 // have mostly given up: new callers are answered in time, and the older ones wait for a lull or are

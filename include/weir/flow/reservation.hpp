@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// reservation: a place in the line of a limiter, held without waiting in it.
+// reservation: a place in the line of a limiter, held without waiting.
 //
 //     auto place = bucket.reserve(3).value();
 //     prepare(until = place.when());
-//     co_await place.wait();              // and used
+//     co_await place.wait();              // then it is used
 //
-// Not used, it is given back when it goes: those behind it move up, and the limiter is as if it had
-// never been asked. If its turn has come by then, what has been refilled since is not given back
-// twice.
+// The destructor gives an unused reservation back: the waiters behind it move up. If its turn has
+// come by then, only the tokens that have not been refilled since are given back.
 #pragma once
 
 #include <weir/flow/detail/limiter_line.hpp>
@@ -32,8 +31,8 @@ private:
     void notify(loop_core& home) noexcept override;
 
     limiter_line* line_;
-    reservation_wait* awaited_by_ = nullptr;  // until its fiber has gone on
-    bool is_spent_ = false;                   // nobody holds it: it goes when its turn has come
+    reservation_wait* awaited_by_ = nullptr;  // until its fiber has continued
+    bool is_spent_ = false;  // not held by a reservation: deletes itself when its turn has come
 };
 
 }  // namespace detail
@@ -49,25 +48,25 @@ public:
     }
     ~reservation() { cancel(); }
 
-    // When its turn comes, as things stand: earlier, if others ahead of it cancel; later, if the
-    // rate is lowered; the end of time if it was refused after all. Once its turn has come: when
-    // that was. Throws invalid_state if it was used or cancelled.
+    // The predicted time of its turn: it may become earlier if others ahead cancel, or later if the
+    // rate is lowered; time_point::max() if it was refused since. After its turn: the time of the
+    // turn. Throws invalid_state if it was used or cancelled.
     clock::time_point when() const;
-    // Has its turn come?
+    // Whether its turn has come.
     bool is_due() const noexcept {
         return place_ != nullptr && place_->state_ == detail::wait_state::granted;
     }
-    // co_await wait(): until its turn has come; it is used then. Gives how long that was since it
-    // was made. Throws refused if it was displaced, or a change of the rate made it impossible, and
-    // invalid_state if the limiter is gone, or another task has used or cancelled it meanwhile. One
-    // task at a time.
+    // co_await wait(): waits for its turn and uses it. Returns the time since the reservation was
+    // made. Throws refused if it was displaced or a change of the rate made it impossible, and
+    // invalid_state if the limiter was destroyed, or another task has used or cancelled the
+    // reservation. One task at a time may wait.
     [[nodiscard]] detail::reservation_wait wait();
-    // It is used, whether its turn has come or not: nothing is given back. For those who wait by
+    // Uses it, whether its turn has come or not: nothing is given back. For callers that wait by
     // other means.
     void use() noexcept;
-    // It is not used. Nothing if it was used or cancelled.
+    // Gives it back. Does nothing if it was used or cancelled.
     void cancel() noexcept;
-    // Is there anything to use or to cancel?
+    // Whether it can be used or cancelled.
     explicit operator bool() const noexcept { return place_ != nullptr; }
 
 private:
@@ -76,12 +75,12 @@ private:
     friend class detail::reservation_wait;
     explicit reservation(std::unique_ptr<detail::reserved_place> place) noexcept
         : place_(std::move(place)) {}
-    // Asks the line. Throws invalid_state if it belongs to another loop.
-    static admission<reservation> ask(detail::limiter_line& line, double weight);
+    // Throws invalid_state if the line belongs to another loop.
+    static admission<reservation> place(detail::limiter_line& line, double weight);
     detail::reserved_place& checked() const;
-    // Tells the one who waits for it where it is now.
+    // Updates the pointer of the waiting operation.
     void moved() noexcept;
-    // Tells the one who waits for it that it is no more.
+    // Ends the waiting operation.
     void dismiss() noexcept;
 
     std::unique_ptr<detail::reserved_place> place_;
@@ -91,15 +90,17 @@ namespace detail {
 
 class [[nodiscard]] reservation_wait final : public operation {
 public:
-    explicit reservation_wait(reservation& of) noexcept : of_(&of) {}
-    reservation_wait(reservation_wait&& other) noexcept : operation(), of_(other.of_) {}
+    explicit reservation_wait(reservation& place) noexcept : reservation_(&place) {}
+    reservation_wait(reservation_wait&& other) noexcept
+        : operation(), reservation_(other.reservation_) {}
     ~reservation_wait() { detach(); }
 
     bool ready() noexcept override {
-        return of_->place_ == nullptr || of_->place_->state_ != wait_state::waiting;
+        return reservation_->place_ == nullptr ||
+               reservation_->place_->state_ != wait_state::waiting;
     }
     bool start() noexcept override {
-        of_->place_->awaited_by_ = this;
+        reservation_->place_->awaited_by_ = this;
         is_attached_ = true;
         return true;
     }
@@ -115,11 +116,11 @@ private:
     friend class weir::reservation;
     void detach() noexcept {
         if (std::exchange(is_attached_, false)) {
-            of_->place_->awaited_by_ = nullptr;
+            reservation_->place_->awaited_by_ = nullptr;
         }
     }
 
-    reservation* of_;  // null: it has gone meanwhile
+    reservation* reservation_;  // null: destroyed, used or cancelled meanwhile
     bool is_attached_ = false;
 };
 

@@ -29,9 +29,9 @@ public:
     retry_loop(const retry_loop&) = delete;
     retry_loop& operator=(const retry_loop&) = delete;
 
-    // Waits until the next attempt is due. An attempt for which neither failed() nor succeeded() was
-    // called counts as one without an acceptable result: next() then throws retries_exhausted if no
-    // attempt is left.
+    // Waits until the next attempt is due. An attempt for which neither failed() nor succeeded()
+    // was called counts as one without an acceptable result: next() then throws retries_exhausted
+    // if no attempt is left.
     task<> next();
 
     // Called in a catch block: the attempt has failed with this exception. If no attempt is left,

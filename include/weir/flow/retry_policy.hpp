@@ -8,9 +8,9 @@
 // that the caller writes. The callable is called once per attempt and may take the number of the
 // attempt. There is no delay after the last attempt.
 //
-// Cancellation is never retried: a stop of the calling task ends the call at once, and an error that
-// clean-up throws instead of the stop is passed on; another task's cancellation is passed on. A
-// delay requested by an attempt (retry_after of a refusal, delay_from) is a lower bound. A delay
+// Cancellation is never retried: a stop of the calling task ends the call at once, and an error
+// that clean-up throws instead of the stop is passed on; another task's cancellation is passed on.
+// A delay requested by an attempt (retry_after of a refusal, delay_from) is a lower bound. A delay
 // that would end after the total time or after an enclosing deadline is not started: the call fails
 // at once.
 #pragma once
@@ -65,7 +65,7 @@ struct retry_options {
     backoff_options backoff{};
 
     // Which outcomes are retried; it may select values, too. By default: errors, and refusals that
-    // may pass with time (not: shut down, isolated by hand, budget exhausted, retry_after 'never').
+    // may pass with time (not: shut down, isolated manually, budget exhausted, retry_after 'never').
     // Not called for cancellations, which are never retried.
     hook<bool(const outcome_view&)> retry_if{};
     // Which outcomes are never retried. Takes precedence over retry_if.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// seeded_hash: a hash that strangers cannot steer.
+// seeded_hash: a hash whose collisions an attacker cannot predict.
 //
-// Keys of a limiter come from outside: addresses, user names, tokens. Whoever knows the hash
-// function can send keys that all collide and turn each lookup into a walk over the whole table. So
-// every table has a secret seed. Strings, of which anybody can send as many as he likes, go through
-// SipHash-1-3. Numbers, enumerations and plain structs of up to 16 bytes without padding are
-// multiplied twice by secret factors, high and low half folded together: a fifth of the time, and
-// nobody who does not see the hashes can tell which keys collide. Larger plain structs go through
-// SipHash as bytes. Other types need a hash of their own, which takes the seed too, or std::hash,
-// whose result is mixed with the seed: good for honest keys.
+// Keys of a limiter are untrusted input: addresses, user names, tokens. With a known hash function,
+// an attacker can send keys that all collide, which makes each lookup visit the whole table. So
+// every table has a secret seed. Strings are hashed with SipHash-1-3. Numbers, enumerations and
+// plain structs of up to 16 bytes without padding are multiplied twice by secret factors, with high
+// and low half folded together: a fifth of the time, and collisions are unpredictable as long as
+// the hashes are not visible. Larger plain structs are hashed with SipHash as bytes. Other types
+// need their own hash that takes the seed, or std::hash, whose result is mixed with the seed:
+// sufficient for keys that are not chosen by an attacker.
 #pragma once
 
 #include <bit>
@@ -27,9 +27,9 @@ struct hash_seed {
     std::uint64_t second = 0;
 
     friend bool operator==(const hash_seed&, const hash_seed&) = default;
-    // From the system's source of randomness.
+    // From the system's random source.
     static hash_seed random();
-    // The same every time: for tests and simulations.
+    // Always the same: for tests and simulations.
     static constexpr hash_seed fixed(std::uint64_t number) noexcept {
         return {number * 0x9e3779b97f4a7c15u, number ^ 0xd1b54a32d192ed03u};
     }

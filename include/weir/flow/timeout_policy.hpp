@@ -4,9 +4,9 @@
 //     weir::pipeline api("api", weir::total_timeout{10s}, weir::retry_options{...},
 //                        weir::attempt_timeout{2s});
 //
-// At the limit the call is stopped, its clean-up awaited, and the outcome is the error timed_out. A
-// timed_out that the call itself throws is passed on as any error. What completes without
-// suspending needs no timer, and gets none.
+// At the limit the call is stopped, its clean-up is awaited, and the outcome is the error
+// timed_out. A timed_out that the call itself throws is passed on like any error. A call that
+// completes without suspending arms no timer.
 #pragma once
 
 #include <weir/error.hpp>
@@ -36,7 +36,7 @@ public:
           inner_(std::move(inner)),
           call_(&call),
           count_(&count) {}
-    // What is further in, made in place.
+    // Constructs the inner call in place.
     template <class Next>
     settled_timeout_call(Next& next, call_context& call, clock::time_point deadline,
                          timeout_stats& count)
@@ -73,8 +73,8 @@ public:
         }
         try {
             outcome<T> ended = inner_.take();
-            return ended.is_cancelled() ? expired() : std::move(ended);  // in the words of the call
-        } catch (const cancelled& stop) {  // our own stop, thrown by catchable on its way out
+            return ended.is_cancelled() ? expired() : std::move(ended);  // the call's own error
+        } catch (const cancelled& stop) {  // our own stop as an exception of catchable
             if (stop.origin() != this->serial) {
                 throw;
             }
@@ -95,7 +95,7 @@ private:
 };
 
 // co_await settle_until(next(call), call, deadline, count): the outcome, or the error timed_out.
-// The deadline must lie ahead; the end of time is none at all.
+// The deadline must be in the future; time_point::max() means none.
 template <class Inner>
 auto settle_until(Inner&& inner, call_context& call, clock::time_point deadline,
                   timeout_stats& count) {
@@ -129,7 +129,7 @@ public:
     auto around(call_context& call, Next& next) {
         ++stats_.calls;
         if constexpr (detail::is_plain_call<decltype(next(call))>) {
-            return next(call);  // it cannot be stopped, since it does not wait
+            return next(call);  // a plain call does not wait and cannot be stopped
         } else {
             return limited(call, next);
         }
@@ -138,12 +138,12 @@ public:
     clock::duration limit() const noexcept { return limit_; }
     const timeout_stats& stats() const noexcept { return stats_; }
     void write_metrics(metric_writer& to) const {
-        // A pipeline often has one of each, both under its name.
+        // A pipeline may have both timeouts under its name: the label keeps them apart.
         const metric_label labels[] = {
             {"name", name_}, {"limits", Kind == policy_kind::total_timeout ? "total" : "attempt"}};
         to.counter("weir_timeout_calls_total", "Calls under a timeout.", labels,
                    static_cast<double>(stats_.calls));
-        to.counter("weir_timeout_expired_total", "Calls that were stopped by the timeout.", labels,
+        to.counter("weir_timeout_expired_total", "Calls stopped by the timeout.", labels,
                    static_cast<double>(stats_.timed_out));
     }
 

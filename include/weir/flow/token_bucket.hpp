@@ -4,9 +4,9 @@
 //     weir::token_bucket bucket({.rate = 10, .burst = 20});
 //     const auto waited = co_await bucket.acquire(3);
 //
-// In every interval of length t at most burst + rate * t tokens are granted. Tokens may be fractions.
-// A request for more than the burst is an error. limiter.hpp describes waiting and the common
-// options, decision/gcra.hpp the decision, which threads may share.
+// In every interval of length t at most burst + rate * t tokens are granted. Tokens may be
+// fractions. A request for more than the burst is an error. limiter.hpp describes waiting and the
+// common options, decision/gcra.hpp the decision, which threads may share.
 #pragma once
 
 #include <weir/flow/decision/gcra.hpp>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shell of the circuit breaker: what an outcome means, and who is told about changes.
-//
-// The decision does all the rest. There is nothing to wait for: a breaker lets in or refuses, at
-// once.
+// The circuit breaker on the loop: classifies outcomes, announces changes, writes metrics. All else
+// is in decision/breaker.hpp. Calls never wait at a breaker.
 
 #include <weir/flow/circuit_breaker.hpp>
 
@@ -76,7 +74,7 @@ void circuit_breaker::write_metrics(metric_writer& to) const {
     const circuit_breaker_stats now = stats();
     const auto calls = [&](std::string_view result, std::uint64_t count) {
         to.counter("weir_circuit_breaker_calls_total",
-                   "Calls, by how they ended; not_permitted: refused by the breaker itself.",
+                   "Calls by ending; not_permitted: refused by the breaker.",
                    {{"name", name_}, {"result", result}}, static_cast<double>(count));
     };
     calls("success", now.succeeded);

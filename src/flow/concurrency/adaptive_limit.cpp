@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The shell of the adaptive limit: what an outcome tells about the callee's load.
+// The adaptive limit on the loop: turns outcomes into samples of the callee's load.
 //
-// The decision turns samples into a limit (decision/aimd.hpp, decision/gradient.hpp), the line
-// (slot_line.cpp) keeps to it.
+// The decision computes the limit from samples (decision/aimd.hpp, decision/gradient.hpp); the line
+// (slot_line.cpp) enforces it.
 
 #include "base/option_checks.hpp"
 
@@ -80,13 +80,13 @@ adaptive_limit::adaptive_limit(const adaptive_limit_options& options)
       observer_(options.observer),
       name_(options.name) {}
 
-void adaptive_limit::learn(const pass& ended, const outcome_view& how,
+void adaptive_limit::learn(const pass& ended, const outcome_view& outcome,
                            call_context& call) noexcept {
-    if (how.is_cancelled()) {
+    if (outcome.is_cancelled()) {
         return;
     }
-    const bool dropped = is_drop_ ? is_drop_(how) : how.error<timed_out>() != nullptr;
-    if (dropped || how.has_value()) {
+    const bool dropped = is_drop_ ? is_drop_(outcome) : outcome.error<timed_out>() != nullptr;
+    if (dropped || outcome.has_value()) {
         add({ended.begun_, call.now(), ended.in_flight_, dropped});
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shell of the bulkhead. The line of those who wait is in slot_line.cpp.
+// Option checks, resizing and metrics of the bulkhead. The waiting line is in slot_line.cpp.
 
 #include "base/option_checks.hpp"
 
@@ -39,7 +39,7 @@ void bulkhead::throw_bad_weight() {
 }
 
 std::size_t bulkhead::rounded_up(double weight) noexcept {
-    constexpr double most = 1e15;  // more than any limit, and no overflow
+    constexpr double most = 1e15;  // above any limit, without overflow
     return static_cast<std::size_t>(std::ceil(std::min(weight, most)));
 }
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 // How the line for slots moves.
 //
-// serve() is the only place that grants slots to those who wait. It runs whenever that could have
-// become possible: slots came back, the limit grew, or somebody who stood in the way left the line,
-// cancelled or out of time. So nobody ever waits for slots that are free.
+// serve() is the only function that grants slots to waiters. It runs whenever a grant may have
+// become possible: slots were released, the limit grew, or a waiter left the line because it was
+// cancelled or timed out. So no waiter waits for slots that are free.
 
 #include <weir/flow/detail/slot_line.hpp>
 #include <weir/timeout.hpp>
 
 namespace weir::detail {
-
-// ---- one who waits
-// -------------------------------------------------------------------------------
 
 bool slot_wait::ready() noexcept {
     if (from_->take(weight_, level_)) {
@@ -45,16 +42,16 @@ bool slot_wait::cancel() noexcept {
     return true;
 }
 
-bool slot_wait::has_got() {
+bool slot_wait::finish() {
     if (state_ == wait_state::idle) {
         return true;
     }
-    const wait_state how = std::exchange(state_, wait_state::idle);
-    if (how == wait_state::refused) {
+    const wait_state end = std::exchange(state_, wait_state::idle);
+    if (end == wait_state::refused) {
         return false;
     }
-    if (how != wait_state::granted) {
-        throw_wait_error(how, "bulkhead");
+    if (end != wait_state::granted) {
+        throw_wait_error(end, "bulkhead");
     }
     from_->line_of(level_).remove_granted(*this);
     return true;
@@ -73,7 +70,7 @@ void slot_wait::disarm() noexcept {
     }
 }
 
-// One that waits does so no more, and is told why.
+// Ends the wait with a refusal.
 void slot_wait::refuse(const refusal& why) noexcept {
     from_->leave(*this);
     ++from_->stats_.refused;
@@ -82,7 +79,7 @@ void slot_wait::refuse(const refusal& why) noexcept {
     complete_on(waiter().home());
 }
 
-// It is stopped: its place in the line, or what it was granted, goes to others.
+// The fiber is stopped: gives up its place in the line, or its grant.
 void slot_wait::abandon() noexcept {
     if (state_ == wait_state::waiting) {
         ++from_->stats_.cancelled;
@@ -95,9 +92,6 @@ void slot_wait::abandon() noexcept {
     }
 }
 
-// ---- the line
-// ------------------------------------------------------------------------------------
-
 bool slot_line::is_behind_others(weir::priority level) const noexcept {
     const std::size_t first_ahead = static_cast<std::size_t>(level) + (newest_first_ ? 1 : 0);
     for (std::size_t each = first_ahead; each < levels; ++each) {
@@ -108,19 +102,19 @@ bool slot_line::is_behind_others(weir::priority level) const noexcept {
     return false;
 }
 
-bool slot_line::must_refuse(slot_wait& asking) noexcept {
+bool slot_line::must_refuse(slot_wait& waiter) noexcept {
     if (max_waiting_ == 0 || max_wait_ == clock::duration::zero() ||
-        asking.weight_ > limit_for(asking.level_)) {
-        asking.why_ = refusal_for(asking.weight_, asking.level_);
+        waiter.weight_ > limit_for(waiter.level_)) {
+        waiter.why_ = refusal_for(waiter.weight_, waiter.level_);
         return true;
     }
-    asking.since_ = weir::now();
-    if (current_deadline() <= asking.since_) {
-        asking.why_ = {.reason = refusal_reason::wait_too_long};
+    waiter.since_ = weir::now();
+    if (current_deadline() <= waiter.since_) {
+        waiter.why_ = {.reason = refusal_reason::wait_too_long};
         return true;
     }
-    if (waiting_ >= max_waiting_ && !can_displace(asking.level_)) {
-        asking.why_ = {.reason = refusal_reason::queue_full};
+    if (waiting_ >= max_waiting_ && !can_displace(waiter.level_)) {
+        waiter.why_ = {.reason = refusal_reason::queue_full};
         return true;
     }
     return false;
@@ -136,7 +130,7 @@ bool slot_line::can_displace(weir::priority level) const noexcept {
     return false;
 }
 
-// Of the least important, whoever would be served last goes.
+// Refuses the waiter of the lowest priority that would be served last.
 void slot_line::displace_one() noexcept {
     for (wait_list& line : lines_) {
         if (line.has_waiting()) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The delay before jitter is kept as a floating-point number of nanoseconds and multiplied from one
-// step to the next. It is compared with the maximum after every step, in such a way that infinity
-// and what is no number count as too much, so no exponent is large enough to get round the maximum.
-// The maximum is applied once more after jitter, to the number that is handed out.
+// The delay before jitter is a floating-point number of nanoseconds that is multiplied at each step
+// and then compared with the maximum in such a way that infinity and NaN exceed it: no exponent is
+// large enough to bypass the maximum. The maximum is applied again after jitter.
 
 #include "base/option_checks.hpp"
 

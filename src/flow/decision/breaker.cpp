@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The states of the circuit breaker, and what leads from one to another.
+// The states of the circuit breaker and the transitions between them.
 //
-// Nothing happens by itself: each call that begins or ends, and each question, first lets the time
-// pass (pass_time), which makes the change that is due. Each change of state begins an era with a
-// new generation and a clean slate; only the end of the ramp goes on with the era, since calls let
-// in during the ramp are calls like any other. A change is announced last, when everything is in
-// order, so that the one who is told may act on the breaker at once.
+// There is no timer: each beginning or ending of a call, and each query, first calls pass_time(),
+// which makes the transition that is due. Each transition starts a new generation with empty
+// counters; only the end of the ramp keeps the generation, since calls admitted during the ramp are
+// ordinary calls. A change is announced last, when the state is consistent, so the listener may act
+// on the breaker.
 
 #include "flow/decision/breaker_rules.hpp"
 
@@ -18,7 +18,7 @@ namespace weir::decision {
 namespace {
 
 constexpr std::uint32_t whole_call = 1'000'000;
-constexpr double rounding = 1e-9;  // what a share times a count may be off by
+constexpr double rounding = 1e-9;  // tolerance of a share times a count
 
 bool reaches(std::uint32_t part, double share, std::uint32_t whole) noexcept {
     return share > 0 && part + rounding >= share * whole;
@@ -71,11 +71,11 @@ breaker::token breaker::admit(clock::time_point now) noexcept {
                                                        state_ == circuit_state::recovering);
     return {.begun = now,
             .generation = generation_,
-            .place = is_tracked ? under_way_.add(now) : in_flight::none};
+            .place = is_tracked ? in_flight_.add(now) : in_flight::none};
 }
 
-// Each call brings the share of the moment, and a whole one lets a call in: so the share of calls
-// let in is right over any number of calls, without chance.
+// Each call adds the current share to the credit, and a full credit admits a call: so the share of
+// admitted calls is exact over any number of calls, without randomness.
 bool breaker::admit_share(clock::time_point now) noexcept {
     const double share =
         static_cast<double>((now - since_).count()) / static_cast<double>(rules_.ramp.count());
@@ -99,21 +99,21 @@ refusal breaker::refuse(clock::time_point now) noexcept {
     }
 }
 
-void breaker::end_with_time(const token& ended, verdict how, clock::time_point now) noexcept {
+void breaker::end_with_time(const token& ended, verdict result, clock::time_point now) noexcept {
     now = pass_time(now);
     if (ended.generation != generation_) {
         ++counts_.late;
         return;
     }
     if (ended.place != in_flight::none) {
-        under_way_.remove(ended.place);
+        in_flight_.remove(ended.place);
     }
-    if (how == verdict::ignored) {
+    if (result == verdict::ignored) {
         ++counts_.ignored;
         trials_running_ -= state_ == circuit_state::half_open ? 1 : 0;
         return;
     }
-    const bool failed = how == verdict::failure;
+    const bool failed = result == verdict::failure;
     const bool slow = is_slow(ended, now);
     ++(failed ? counts_.failed : counts_.succeeded);
     counts_.slow += slow ? 1 : 0;
@@ -132,7 +132,7 @@ void breaker::stop(const token& stopped) noexcept {
     }
     ++counts_.stopped;
     if (stopped.place != in_flight::none) {
-        under_way_.remove(stopped.place);
+        in_flight_.remove(stopped.place);
     }
     trials_running_ -= state_ == circuit_state::half_open ? 1 : 0;
 }
@@ -174,14 +174,11 @@ void breaker::count_trial(bool succeeded, clock::time_point now) noexcept {
     }
 }
 
-// ---- time
-// ----------------------------------------------------------------------------------------
-
 clock::time_point breaker::pass_time(clock::time_point now) noexcept {
     latest_ = now = std::max(now, latest_);
     switch (state_) {
         case circuit_state::open:
-            if (open_until_ == clock::time_point::max()) {  // open from the start
+            if (open_until_ == clock::time_point::max()) {  // initially open
                 openings_ = 1;
                 open_until_ = detail::after(now, next_open_time());
             }
@@ -202,7 +199,7 @@ clock::time_point breaker::pass_time(clock::time_point now) noexcept {
             [[fallthrough]];
         case circuit_state::closed:
             if (rules_.stuck_calls > 0 &&
-                under_way_.begun_until(now - rules_.stuck_after) >= rules_.stuck_calls) {
+                in_flight_.begun_until(now - rules_.stuck_after) >= rules_.stuck_calls) {
                 open(circuit_cause::stuck_calls, now);
             }
             break;
@@ -218,12 +215,9 @@ clock::duration breaker::open_time_left(clock::time_point now) noexcept {
     return state_ == circuit_state::open ? open_until_ - now : clock::duration::zero();
 }
 
-// ---- changes
-// -------------------------------------------------------------------------------------
-
 clock::duration breaker::next_open_time() const noexcept {
     const clock::duration most = std::max(rules_.max_open_for, rules_.open_for);
-    // In floating point, where a large exponent gives infinity and not a small number.
+    // In floating point: a large exponent yields infinity instead of an overflow.
     const double grown = static_cast<double>(rules_.open_for.count()) *
                          std::pow(rules_.open_factor, static_cast<double>(openings_ - 1));
     clock::duration time = grown < static_cast<double>(most.count())
@@ -270,7 +264,7 @@ void breaker::begin_era() noexcept {
     ++generation_;
     in_a_row_ = 0;
     window_.forget();
-    under_way_.clear();
+    in_flight_.clear();
     trials_running_ = trials_good_ = trials_bad_ = 0;
     credit_ = 0;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rare paths of the window of calls.
-//
-// Slices are cut at whole multiples of their length since the clock's beginning, not at the first
-// call, so where a slice ends does not depend on the traffic.
+// The rare paths of the window of calls. Slices begin at multiples of their length since the
+// clock's epoch, so their borders do not depend on the traffic.
 
 #include <weir/flow/decision/call_window.hpp>
 
@@ -22,7 +20,7 @@ void call_window::turn(clock::time_point now) noexcept {
     const clock::rep time = now.time_since_epoch().count();
     const clock::rep into = ((time % length) + length) % length;
     const clock::time_point begin = now - clock::duration(into);
-    // How many slices have begun since; all of them where that is not known.
+    // The number of slices begun since; all of them if this is the first call.
     std::size_t begun = buckets_.size();
     if (slice_end_ != clock::time_point::min()) {
         begun = static_cast<std::size_t>(std::min<clock::rep>(

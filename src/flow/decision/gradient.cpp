@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a window of calls does to the limit.
+// How a window of calls changes the limit.
 //
-// With c calls at a time that the callee can serve, and the latency growing with what is beyond,
-// the limit settles where tolerance * c / limit = 1 - room / limit: a little above tolerance * c.
-// So the callee is busy all the time, and the latency stays within a factor a little above the
-// tolerance.
+// If the callee can serve c calls concurrently, and the latency grows with the excess, the limit
+// settles where tolerance * c / limit = 1 - room / limit: slightly above tolerance * c. The callee
+// is always busy, and the latency stays within a factor slightly above the tolerance.
 
 #include <weir/flow/decision/gradient.hpp>
 
@@ -24,7 +23,7 @@ void gradient::halve(double latency) noexcept {
     probe_ = probe_ == 0 ? 2 : probe_ * 2;
 }
 
-// As long as halving makes calls faster, there was a queue.
+// If halving the limit makes calls faster, there was a queue: halve again.
 void gradient::probe_on(double latency) noexcept {
     constexpr double clearly = 0.9;
     if (latency < clearly * probed_ && limit_ / probe_ > terms_.least) {
@@ -62,7 +61,7 @@ void gradient::end_window() noexcept {
     }
     if (was_used) {
         const double slope = std::clamp(terms_.tolerance * base_ / latency, 0.5, 1.0);
-        const double room = std::sqrt(limit_);  // to find out whether more would do
+        const double room = std::sqrt(limit_);  // allowance to probe for more
         const double wanted = limit_ * slope + room;
         limit_ =
             std::clamp(limit_ + terms_.smoothing * (wanted - limit_), terms_.least, terms_.most);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A doubly linked list in a vector, old calls in front. What is old stays old until it is removed,
-// so a mark that moves on is enough to count them.
+// A doubly linked list in a vector, oldest call first. An old call stays old until it is removed,
+// so a marker that only moves forward suffices to count them.
 
 #include <weir/flow/decision/in_flight.hpp>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A percentile is found by counting through the buckets, shortest first. There are so few of them
-// that this takes a tenth of a microsecond.
+// A percentile is found by adding up the buckets, shortest first, which takes about 0.1 us.
 
 #include <weir/flow/decision/latency_histogram.hpp>
 
@@ -10,7 +9,7 @@ namespace weir::decision {
 
 namespace {
 
-// How many durations must be counted until the share is reached: at least one.
+// The number of durations at which the share is reached: at least one.
 std::uint64_t rank_of(double share, std::uint64_t count) noexcept {
     const double rank = std::ceil(share * static_cast<double>(count));
     return rank < 1 ? 1 : static_cast<std::uint64_t>(rank);
@@ -55,7 +54,7 @@ void recent_latencies::turn(clock::time_point now) noexcept {
         return;
     }
     const bool is_first = end_ == clock::time_point::min();
-    if (is_first || now - end_ >= period_) {  // nothing is recent any more
+    if (is_first || now - end_ >= period_) {  // all durations are too old
         halves_[0].clear();
         halves_[1].clear();
         end_ = detail::after(now, period_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rare parts of the budgets: checking options, and forgetting slots whose time is over. A
-// budget counts in millionths, so that additions never lose anything.
+// The rare paths of the budgets: option checks, and clearing slots older than the window. A budget
+// counts in millionths, so that additions are exact.
 
 #include "base/option_checks.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 void check_within(const char* owner, const char* option, double value, double most,
                   const char* must_be) {
-    if (!(value >= 0 && value <= most)) {  // what is no number is not within either
+    if (!(value >= 0 && value <= most)) {  // also refuses NaN
         throw_bad_option(owner, option, value, must_be);
     }
 }
@@ -33,7 +33,7 @@ ratio_budget::ratio_budget(const weir::ratio_budget& options) {
     }
     const double seconds = std::chrono::duration<double>(options.window).count();
     per_call_ = std::llround(options.ratio * unit);
-    // Rounded down: a millionth less is safe, a millionth more would not be.
+    // Rounded down: never more than the ratio.
     reserve_ = static_cast<std::int64_t>(options.reserve_per_second * seconds * unit);
     slot_ = options.window / slots;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rare paths of the strict window: refusals, plans, refunds.
-//
-// All of them walk the log from its oldest entry, for as long as it takes until enough has left the
-// window. A plan goes on behind the log with the grants that it foresees.
+// The rare paths of the strict window: refusals, plans, refunds. They visit the log from its oldest
+// entry until enough weight has left the window. A plan continues behind the log with the grants
+// that it predicts.
 
 #include <weir/flow/decision/sliding_log.hpp>
 
@@ -55,7 +54,7 @@ void sliding_log::give_back(clock::time_point, double weight, clock::time_point 
         }
     }
     if (low == count_ || at(low).when != taken) {
-        return;  // it has left the window
+        return;  // the grant has left the window
     }
     const millionths back = std::min(in_millionths(weight), at(low).weight);
     at(low).weight -= back;

@@ -2,13 +2,15 @@
 // How the line of a limiter moves.
 //
 // The line is kept in the order of service: a new waiter is appended, or with newest_first put in
-// front. serve() is the only function that admits waiters: it asks the decision for the first waiter
-// until one has to wait, and arms the timer for that one. It runs when the timer fires, when the
-// first waiter changes, when tokens are given back and when the rate changes. Every admission is
-// decided at the moment it is made, so a late timer or other users of a shared decision do no harm.
+// front. serve() is the only function that admits waiters: it asks the decision for the first
+// waiter until one has to wait, and arms the timer for that one. It runs when the timer fires, when
+// the first waiter changes, when tokens are given back and when the rate changes. Every admission
+// is decided at the moment it is made, so a late timer or other users of a shared decision do no
+// harm.
 //
-// Oldest first: a waiter in the line will be admitted in time, as far as that is predictable. Newest
-// first: waiters may be overtaken again and again, so the timer also watches the oldest waiter.
+// Oldest first: a waiter in the line will be admitted in time, as far as that is predictable.
+// Newest first: waiters may be overtaken again and again, so the timer also watches the oldest
+// waiter.
 
 #include "base/option_checks.hpp"
 
@@ -122,16 +124,16 @@ wait_state limiter_line::place(limiter_waiter& waiter, clock::time_point now) no
     if (!bind()) {
         return wait_state::wrong_loop;
     }
-    decision::verdict said;
+    decision::verdict answer;
     if (!has_ahead()) {
-        said = take(now, waiter.weight_);
-        if (said.granted) {
+        answer = take(now, waiter.weight_);
+        if (answer.granted) {
             add_waiting(waiter);
             admit(waiter, now);
             return waiter.state_;
         }
     }
-    if (must_refuse(waiter, now, said.wait)) {
+    if (must_refuse(waiter, now, answer.wait)) {
         return waiter.state_ = wait_state::refused;
     }
     enter(waiter);
@@ -230,12 +232,12 @@ bool limiter_line::wait_for_turn(limiter_waiter& first, clock::time_point now,
 void limiter_line::serve(clock::time_point now) noexcept {
     while (line_.has_waiting()) {
         limiter_waiter& first = at(line_.first_waiting());
-        const decision::verdict said = take(now, first.weight_);
-        if (said.granted) {
+        const decision::verdict answer = take(now, first.weight_);
+        if (answer.granted) {
             admit(first, now);
         } else if (end_of_oldest() <= now) {
-            refuse(oldest(), {refusal_reason::wait_too_long, foreseen(said.wait)});
-        } else if (wait_for_turn(first, now, said.wait)) {
+            refuse(oldest(), {refusal_reason::wait_too_long, foreseen(answer.wait)});
+        } else if (wait_for_turn(first, now, answer.wait)) {
             return;
         }
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A reservation is a waiter like any other, with no fiber behind it: the line serves it in its
-// turn, and it leaves the line as a stopped fiber would. One that was used before its turn owns
-// itself until then.
+// A reservation is a waiter without a fiber: the line admits it in its turn, and it leaves the line
+// like a stopped fiber. A reservation that is used before its turn owns itself until then.
 
 #include <weir/error.hpp>
 #include <weir/flow/reservation.hpp>
@@ -11,7 +10,7 @@ namespace weir {
 namespace {
 
 [[noreturn]] void throw_no_reservation() {
-    throw invalid_state("reservation: it was used or cancelled");
+    throw invalid_state("reservation: already used or cancelled");
 }
 
 }  // namespace
@@ -31,14 +30,14 @@ void reserved_place::notify(loop_core& home) noexcept {
 
 clock::duration reservation_wait::resume() {
     detach();
-    if (of_ == nullptr) {
+    if (reservation_ == nullptr) {
         throw_no_reservation();
     }
-    reserved_place& place = of_->checked();
+    reserved_place& place = reservation_->checked();
     const clock::duration waited = place.granted_ - place.since_;
     switch (place.state_) {
         case wait_state::granted:
-            of_->use();
+            reservation_->use();
             return waited;
         case wait_state::refused:
             throw refused(place.why_, place.line_->name());
@@ -49,7 +48,7 @@ clock::duration reservation_wait::resume() {
 
 }  // namespace detail
 
-admission<reservation> reservation::ask(detail::limiter_line& line, double weight) {
+admission<reservation> reservation::place(detail::limiter_line& line, double weight) {
     auto place = std::make_unique<detail::reserved_place>(line, weight);
     switch (line.place(*place, now())) {
         case detail::wait_state::refused:
@@ -82,24 +81,24 @@ clock::time_point reservation::when() const {
 
 detail::reservation_wait reservation::wait() {
     if (checked().awaited_by_ != nullptr) {
-        throw invalid_state("reservation: another task waits for it");
+        throw invalid_state("reservation: another task is waiting for it");
     }
     return detail::reservation_wait(*this);
 }
 
 void reservation::moved() noexcept {
     if (place_ != nullptr && place_->awaited_by_ != nullptr) {
-        place_->awaited_by_->of_ = this;
+        place_->awaited_by_->reservation_ = this;
     }
 }
 
 void reservation::dismiss() noexcept {
     if (detail::reservation_wait* const waiting = std::exchange(place_->awaited_by_, nullptr)) {
-        waiting->of_ = nullptr;
+        waiting->reservation_ = nullptr;
         waiting->is_attached_ = false;
         if (place_->state_ == detail::wait_state::waiting) {
             waiting->complete_on(waiting->waiter().home());
-        }  // else it is on its way
+        }  // otherwise it has been resumed already
     }
 }
 

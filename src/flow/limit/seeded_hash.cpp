@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where seeds come from: std::random_device, which asks the system (getrandom or the processor).
+// Seeds come from std::random_device, which uses the system (getrandom or the processor).
 
 #include <weir/flow/seeded_hash.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each bucket counts for itself; the sums that the format wants are made when somebody asks.
+// Each bucket has its own count; write() computes the cumulative counts of the format.
 
 #include <weir/flow/duration_histogram.hpp>
 

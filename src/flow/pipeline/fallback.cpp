@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a fallback tells the outside.
+// Events and metrics of fallbacks.
 
 #include <weir/flow/fallback.hpp>
 
 namespace weir::detail {
 
-void note_fallback(const fallback_options& options, std::string_view name,
-                   call_context& call) noexcept {
+void report_fallback(const fallback_options& options, std::string_view name,
+                     call_context& call) noexcept {
     if (options.observer != nullptr) {
         options.observer->on_event(
             {.kind = "fallback", .name = name, .what = "replaced", .at = call.now()});

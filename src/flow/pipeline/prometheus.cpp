@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The text format: for each metric its help, its type, then its samples. Sources write in any
-// order, so samples are collected per metric first. Label values and help texts may hold anything;
-// what the format reserves is escaped.
+// The text format has, for each metric, its help, its type and its samples. Sources write in any
+// order, so samples are collected per metric first. Reserved characters in label values and help
+// texts are escaped.
 
 #include <weir/error.hpp>
 #include <weir/flow/prometheus.hpp>
@@ -78,7 +78,7 @@ prometheus_writer::family* prometheus_writer::family_for(std::string_view name,
         found = families_.emplace(name, family{type, std::string(help), {}, {}}).first;
     } else if (std::string_view(found->second.type) != type) {
         throw invalid_argument("the metric " + std::string(name) + " is a " + found->second.type +
-                               ", and cannot be a " + type + " as well");
+                               " and cannot also be a " + type);
     }
     std::string source;
     append_labels(source, labels);
@@ -109,7 +109,7 @@ void prometheus_writer::histogram(std::string_view name, std::string_view help,
         return;
     }
     for (std::size_t i = 0; i < bounds.size(); ++i) {
-        char digits[400];  // in full: series are matched by the text of their bounds
+        char digits[400];  // without exponent: series are matched by the text of their bounds
         const auto end =
             std::to_chars(digits, digits + sizeof digits, bounds[i], std::chars_format::fixed).ptr;
         const std::string_view bound(digits, static_cast<std::size_t>(end - digits));

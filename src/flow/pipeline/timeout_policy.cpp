@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The options of timeouts.
+// Checks the options of timeouts.
+
+#include "base/option_checks.hpp"
 
 #include <weir/flow/timeout_policy.hpp>
 
@@ -7,8 +9,7 @@ namespace weir::detail {
 
 void check_time_limit(const char* option, clock::duration limit) {
     if (limit <= clock::duration::zero()) {
-        throw invalid_argument(std::string(option) + ": a limit of " +
-                               std::to_string(limit.count()) + " ns: it must be positive");
+        throw_bad_option(option, "limit", limit, "a time above zero");
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The budget tells its decision what it needs to know: the ratio counts beginnings, the tokens
-// count endings, the share of what is in flight counts both. Calls and extra attempts are counted
-// as objects that live as long as they do, so a stop leaves nothing behind.
+// Passes events to the decision that needs them: the ratio counts beginnings, the tokens count
+// endings, the share in flight counts both. Calls and extra attempts are counted by objects of the
+// same lifetime, so a stop leaves the counts correct.
 
 #include <weir/flow/retry_budget.hpp>
 
@@ -69,7 +69,7 @@ void retry_budget::write_metrics(metric_writer& to) const {
                {{"name", name_}}, static_cast<double>(stats_.spent));
     to.counter("weir_retry_budget_refused_total", "Extra attempts refused by the budget",
                {{"name", name_}}, static_cast<double>(stats_.refused));
-    to.gauge("weir_retry_budget_extra_in_flight", "Extra attempts being made or waited for",
+    to.gauge("weir_retry_budget_extra_in_flight", "Extra attempts in flight or delayed",
              {{"name", name_}}, static_cast<double>(stats_.extra_in_flight));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The decisions after a failed attempt. The outcome determines whether it is retried and which delay
-// it requests; decision::retry counts attempts and time and draws the delay; the budget decides
-// last. Hooks and observer are called after that, so 'retry' is reported only for attempts that are
-// made. None of this code runs if the first attempt succeeds.
+// The decisions after a failed attempt. The outcome determines whether it is retried and which
+// delay it requests; decision::retry counts attempts and time and draws the delay; the budget
+// decides last. Hooks and observer are called after that, so 'retry' is reported only for attempts
+// that are made. None of this code runs if the first attempt succeeds.
 
 #include "base/option_checks.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "service/engine/wall_clock.hpp"
 
-#include <weir/flow/decision/random.hpp>
+#include <weir/flow/decision/backoff.hpp>
 #include <weir/service/job.hpp>
 #include <weir/service/store.hpp>
 

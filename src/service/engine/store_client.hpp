@@ -7,7 +7,6 @@
 #include "service/engine/wall_clock.hpp"
 
 #include <weir/flow/decision/backoff.hpp>
-#include <weir/flow/decision/random.hpp>
 #include <weir/service/store.hpp>
 #include <weir/timeout.hpp>
 

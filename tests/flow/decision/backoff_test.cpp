@@ -64,7 +64,8 @@ TEST(Backoff, JitterStaysWithinItsBounds) {
 }
 
 TEST(Backoff, DecorrelatedJitterStaysBetweenInitialAndMaximum) {
-    for (const auto delay : delays(weir::exponential_backoff(1s, 10s, jitter::decorrelated()), 1000)) {
+    for (const auto delay :
+         delays(weir::exponential_backoff(1s, 10s, jitter::decorrelated()), 1000)) {
         EXPECT_GE(delay, 1s);
         EXPECT_LE(delay, 10s);
     }
@@ -84,7 +85,8 @@ TEST(Backoff, RefusesInvalidOptions) {
     refused({.initial = 2s, .maximum = 1s},
             "retry: backoff.maximum is 1 s; it must be at least backoff.initial");
     refused({.factor = 0.5}, "retry: backoff.factor is 0.5; it must be a number from 1 upwards");
-    refused({.jitter = jitter::by(2.0)}, "retry: backoff.jitter is 2; it must be a share from 0 to 1");
+    refused({.jitter = jitter::by(2.0)},
+            "retry: backoff.jitter is 2; it must be a share from 0 to 1");
 }
 
 }  // namespace

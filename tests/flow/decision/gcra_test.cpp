@@ -2,11 +2,11 @@
 // The token bucket: its bound, exact waits and no drift; used by several threads without locks it
 // never grants more than the bucket allows, and no refund is lost.
 
-#include "flow/limit/support.hpp"
 #include "flow/limit/naive_limiters.hpp"
+#include "flow/limit/support.hpp"
 
-#include <weir/flow/decision/gcra.hpp>
 #include <weir/flow/decision/fixed_window_decision.hpp>
+#include <weir/flow/decision/gcra.hpp>
 #include <weir/flow/decision/locked.hpp>
 #include <weir/flow/decision/sliding_counter.hpp>
 #include <weir/flow/decision/sliding_log.hpp>

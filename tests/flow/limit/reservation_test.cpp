@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Reservations: a place in the line that nobody has to wait in.
 
+#include <weir/flow/fixed_window.hpp>
+#include <weir/flow/leaky_bucket.hpp>
 #include <weir/flow/sliding_window.hpp>
 #include <weir/flow/token_bucket.hpp>
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
-#include <weir/flow/fixed_window.hpp>
-#include <weir/flow/leaky_bucket.hpp>
 
 #include <memory>
 #include <optional>

@@ -3,6 +3,7 @@
 
 #include "support.hpp"
 
+#include <weir/error.hpp>
 #include <weir/flow/decision/locked.hpp>
 #include <weir/flow/fixed_window.hpp>
 #include <weir/flow/leaky_bucket.hpp>
@@ -12,7 +13,6 @@
 #include <weir/flow/token_bucket.hpp>
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
-#include <weir/error.hpp>
 
 #include <gtest/gtest.h>
 

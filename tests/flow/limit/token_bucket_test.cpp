@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The contract of the token bucket, and of the line in front of it.
 
-#include <weir/flow/token_bucket.hpp>
-#include <weir/testing/testing.hpp>
-#include <weir/weir.hpp>
 #include <weir/error.hpp>
 #include <weir/flow/fixed_window.hpp>
 #include <weir/flow/leaky_bucket.hpp>
 #include <weir/flow/sliding_window.hpp>
+#include <weir/flow/token_bucket.hpp>
+#include <weir/testing/testing.hpp>
+#include <weir/weir.hpp>
 
 #include <gtest/gtest.h>
 

@@ -55,7 +55,9 @@ WEIR_TEST(Call, SettlesTasksAwaitablesAndValues) {
 WEIR_TEST(Call, ErrorsAreOutcomes) {
     call_context call;
     auto in_task = [] { return broken(); };
-    auto before_the_task = []() -> task<int> { return (throw std::runtime_error("early"), answer()); };
+    auto before_the_task = []() -> task<int> {
+        return (throw std::runtime_error("early"), answer());
+    };
     auto plain = []() -> int { throw std::runtime_error("plain"); };
     const outcome<int> first = co_await settle_call(in_task, call);
     const outcome<int> second = co_await settle_call(before_the_task, call);

@@ -121,10 +121,12 @@ WEIR_TEST(GatedCall, WaitsWhereTheGateCanBeWaitedFor) {
     waiting_door gate;
     gate.now = door::state::shut;
     auto work = [] { return 1; };
-    auto opened = weir::spawn([](waiting_door& later) -> task<> {
-        co_await weir::sleep(500ms);
-        later.now = door::state::open;
-    }, std::ref(gate));
+    auto opened = weir::spawn(
+        [](waiting_door& later) -> task<> {
+            co_await weir::sleep(500ms);
+            later.now = door::state::open;
+        },
+        std::ref(gate));
     const auto begun = weir::now();
     const outcome<int> ended = co_await under<call_view::outcome>(gate, work);
     EXPECT_EQ(ended.value(), 1);
@@ -136,10 +138,12 @@ WEIR_TEST(GatedCall, WaitsWhereTheGateCanBeWaitedFor) {
 WEIR_TEST(GatedCall, AStoppedCallReleasesItsPassAndIsNotCounted) {
     door gate;
     auto work = [] { return seven(); };
-    auto direct = weir::spawn([](door& from, auto& fn) -> task<int> {
-        auto call = weir::detail::call_through<call_view::value>(from, fn);
-        co_return co_await std::move(call);
-    }, std::ref(gate), std::ref(work));
+    auto direct = weir::spawn(
+        [](door& from, auto& fn) -> task<int> {
+            auto call = weir::detail::call_through<call_view::value>(from, fn);
+            co_return co_await std::move(call);
+        },
+        std::ref(gate), std::ref(work));
     auto framed = weir::spawn(under<call_view::value>(gate, work));
     co_await weir::sleep(500ms);
     EXPECT_EQ(gate.held, 2);

@@ -3,8 +3,8 @@
 
 #include "support.hpp"
 
-#include <weir/weir.hpp>
 #include <weir/flow/prometheus.hpp>
+#include <weir/weir.hpp>
 
 #include <cmath>
 

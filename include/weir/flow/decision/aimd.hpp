@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// aimd: additive increase, multiplicative decrease. The limit grows by one for each limit's worth
-// of good calls, and shrinks by a factor when calls are dropped or too slow.
+// aimd: additive increase, multiplicative decrease. The limit grows by one for each `limit` good
+// calls, and is multiplied by a factor when calls are dropped or too slow.
 //
-// It does not grow while less than half of it is in use, since nothing is learned about what more
-// would do. One overload is one decrease: calls that began before the last decrease say nothing
-// about the limit after it. Never leaves its bounds.
+// It does not grow while less than half of it is in use, since these calls say nothing about a
+// higher limit. One overload causes one decrease: calls that began before the last decrease are
+// ignored. It stays within its bounds.
 #pragma once
 
 #include <weir/flow/decision/limit_sample.hpp>
@@ -18,14 +18,14 @@ public:
         double least;
         double most;
         double backoff;                 // the factor
-        clock::duration latency_limit;  // calls that take longer count as dropped; zero: none do
+        clock::duration latency_limit;  // calls that take longer count as dropped; zero: no limit
     };
 
     explicit aimd(const terms& given) noexcept : terms_(given), limit_(given.initial) {}
 
     std::size_t limit() const noexcept { return static_cast<std::size_t>(limit_); }
 
-    // True if it has shrunk.
+    // True if the limit was decreased.
     bool add(const limit_sample& call) noexcept {
         const bool is_bad = call.dropped || (terms_.latency_limit.count() > 0 &&
                                              call.latency() > terms_.latency_limit);

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT
-// How long to wait before trying again: a sequence of delays.
+// backoff: the sequence of delays between attempts.
 //
 //     .backoff = {.initial = 100ms, .maximum = 10s, .jitter = weir::jitter::full()}
 //     .backoff = weir::constant_backoff(1s)
 //
-// The maximum holds for what is waited in the end: after jitter, and however large the exponent.
+// The maximum applies to the final delay, after jitter.
 #pragma once
 
+#include <weir/base/random.hpp>
 #include <weir/clock.hpp>
-#include <weir/flow/decision/random.hpp>
 
 namespace weir {
 
 enum class backoff_shape : unsigned char {
     constant,     // initial, initial, initial
-    linear,       // initial, and step more each time
-    exponential,  // initial, and factor times as much each time
+    linear,       // initial, plus step each time
+    exponential,  // initial, times factor each time
 };
 
-// Spreads delays, so that those who failed together do not come back together.
+// Randomises delays, so that callers that failed together do not retry together.
 class jitter {
 public:
     enum class kind : unsigned char { none, full, equal, decorrelated, duration, factor };
 
     static constexpr jitter none() noexcept { return jitter(kind::none); }
-    // Anything from zero to the delay.
+    // Uniform from zero to the delay.
     static constexpr jitter full() noexcept { return jitter(kind::full); }
-    // Anything from half the delay to the delay.
+    // Uniform from half the delay to the delay.
     static constexpr jitter equal() noexcept { return jitter(kind::equal); }
-    // Anything from the initial delay to three times the last one: it grows by chance instead of by
-    // the shape. Only for exponential backoff, whose factor it does without.
+    // Uniform from the initial delay to three times the last one: it grows randomly, and the factor
+    // is ignored. Only for exponential backoff.
     static constexpr jitter decorrelated() noexcept { return jitter(kind::decorrelated); }
-    // So much more or less than the delay: an amount, or a share of the delay (0.25: a quarter).
+    // The delay plus or minus an amount, or a share of the delay (0.25: a quarter).
     static constexpr jitter by(clock::duration amount) noexcept {
         return jitter(kind::duration, static_cast<double>(amount.count()));
     }
@@ -49,9 +49,9 @@ private:
 
 struct backoff_options {
     backoff_shape shape = backoff_shape::exponential;
-    clock::duration initial = std::chrono::milliseconds(100);  // zero: no wait at all
+    clock::duration initial = std::chrono::milliseconds(100);  // zero: no delay
     double factor = 2;                                         // exponential
-    clock::duration step{};                                    // linear; zero: as much as initial
+    clock::duration step{};                                    // linear; zero: same as initial
     clock::duration maximum = std::chrono::seconds(30);
     weir::jitter jitter = weir::jitter::full();
 };
@@ -75,15 +75,18 @@ constexpr backoff_options exponential_backoff(clock::duration initial, clock::du
 
 namespace decision {
 
-// The delays of one call, one after another. 32 bytes; the options and the random numbers are lent.
+// The random numbers of jitter.
+using random_source = weir::detail::random_source;
+
+// The delays of one call. The options must outlive it.
 class backoff {
 public:
     explicit backoff(const backoff_options& options) noexcept;
 
-    // Throws invalid_argument, naming the option and whose it is.
+    // Throws invalid_argument with the owner and the option.
     static void check(const backoff_options& options, const char* owner);
 
-    // Never negative, never above the maximum.
+    // The next delay, from zero to the maximum.
     clock::duration next(random_source& random) noexcept;
     void restart() noexcept;
 

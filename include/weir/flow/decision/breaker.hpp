@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The decision of a circuit breaker: may this call be made? Time is passed in; nothing waits.
+// The decision of a circuit breaker: whether a call is admitted. The caller passes the time.
 //
-// A call that is let in gets a token, and is to be ended (or stopped) with it once. The token
-// carries the generation of the state that let it in: results that come when the state has changed
-// are not counted. Time stamps older than the latest one seen count as that one. Not for several
-// threads at once.
+// An admitted call gets a token, with which it must be ended or stopped exactly once. The token has
+// the generation of the state that admitted the call: results that arrive after a change of state
+// are not counted. Time stamps older than the latest one count as that one. Not thread-safe.
 #pragma once
 
 #include <weir/flow/admission.hpp>
@@ -25,7 +24,7 @@ struct circuit_breaker_stats {
     std::uint64_t succeeded = 0;
     std::uint64_t failed = 0;
     std::uint64_t ignored = 0;  // cancelled, refused further inside, or ignored by a predicate
-    std::uint64_t stopped = 0;  // the caller was stopped meanwhile
+    std::uint64_t stopped = 0;  // the caller was stopped
     std::uint64_t late = 0;     // after the state had changed: not counted above
     std::uint64_t slow = 0;     // of those that succeeded or failed
     std::uint64_t openings = 0;
@@ -46,7 +45,7 @@ namespace decision {
 class breaker {
 public:
     struct token {
-        clock::time_point begun;  // only where a rule asks for it
+        clock::time_point begun;  // only if a rule needs it
         std::uint32_t generation = 0;
         in_flight::place place = in_flight::none;
 
@@ -57,12 +56,11 @@ public:
     };
     enum class verdict : unsigned char { success, failure, ignored };
 
-    // Throws invalid_argument, naming the option. Pays no heed to the name, the predicates and the
-    // observer: those are the shell's.
+    // Throws invalid_argument, naming the option. Ignores the name, the predicates and the
+    // observer, which circuit_breaker handles.
     explicit breaker(const circuit_breaker_options& rules);
 
-    // Where this is false, begin() does not look at the time, nor end() after a success: no need to
-    // read a clock for them.
+    // If false, begin(), and end() after a success, ignore the time: the clock need not be read.
     bool needs_time() const noexcept { return needs_time_; }
 
     admission<token> begin(clock::time_point now) noexcept {
@@ -78,8 +76,8 @@ public:
         }
         return begin_with_time(now);
     }
-    void end(const token& ended, verdict how, clock::time_point now) noexcept {
-        if (is_plain_ && how == verdict::success && ended.generation == generation_) [[likely]] {
+    void end(const token& ended, verdict result, clock::time_point now) noexcept {
+        if (is_plain_ && result == verdict::success && ended.generation == generation_) [[likely]] {
             ++counts_.succeeded;
             in_a_row_ = 0;
             if (window_.exists()) {
@@ -87,34 +85,34 @@ public:
             }
             return;
         }
-        end_with_time(ended, how, now);
+        end_with_time(ended, result, now);
     }
-    // The caller went away before the call had ended: that says nothing about the callee.
+    // The caller was stopped before the call had ended, which says nothing about the callee.
     void stop(const token& stopped) noexcept;
 
-    // The state at that time. Asking takes nothing away from anybody.
+    // The state at that time. Does not use up a trial call.
     circuit_state state(clock::time_point now) noexcept {
         pass_time(now);
         return state_;
     }
-    // How long it stays open; zero if it is not.
+    // How long it stays open; zero if it is not open.
     clock::duration open_time_left(clock::time_point now) noexcept;
 
     void isolate(clock::time_point now) noexcept;
     void disable(clock::time_point now) noexcept;
-    // Opens it, as a rule would.
+    // Opens, as a rule would.
     void trip(clock::time_point now) noexcept;
-    // Closes it at once, whatever it was; nothing is held against it.
+    // Closes, from any state, with empty counters.
     void close(clock::time_point now) noexcept;
-    // Back to its initial state.
+    // Returns to the initial state.
     void reset(clock::time_point now) noexcept;
 
     circuit_breaker_stats stats() const noexcept;
 
 private:
-    // The rare paths, or those that need a clock, whose reading is far dearer.
+    // The rare paths, and those that need the time.
     admission<token> begin_with_time(clock::time_point now) noexcept;
-    void end_with_time(const token& ended, verdict how, clock::time_point now) noexcept;
+    void end_with_time(const token& ended, verdict result, clock::time_point now) noexcept;
 
     clock::time_point pass_time(clock::time_point now) noexcept;
     token admit(clock::time_point now) noexcept;
@@ -135,17 +133,17 @@ private:
 
     circuit_state state_ = circuit_state::closed;
     bool is_plain_ = false;    // closed, and no rule needs the time
-    bool needs_time_ = false;  // not plain, and not decided by hand
-    bool is_timed_ = false;    // some rule does
+    bool needs_time_ = false;  // not plain, and not under manual control
+    bool is_timed_ = false;    // some rule needs the time
     std::uint32_t generation_ = 1;
     unsigned in_a_row_ = 0;
     circuit_breaker_stats counts_;
     call_window window_;
-    in_flight under_way_;  // if there is a rule for stuck calls
+    in_flight in_flight_;  // if there is a rule for stuck calls
 
     clock::time_point latest_{};
     clock::time_point since_{};       // of the state
-    clock::time_point open_until_{};  // the end of time: counted from the first time stamp seen
+    clock::time_point open_until_{};  // time_point::max(): counts from the first time stamp
     clock::time_point last_trial_{};
     unsigned openings_ = 0;
     unsigned trials_running_ = 0;

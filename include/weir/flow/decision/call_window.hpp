@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// call_window: how the calls of late have ended; the last so many, or those of the last so much
-// time.
+// call_window: the endings of recent calls: of the last n calls, or of the last period.
 //
-// By count, a ring of one byte a call. By time, a ring of buckets, each for a fixed slice of time:
-// what is counted is the current slice and the full ones before it, so the window ends up to one
-// slice early. Adding is O(1), but for the buckets that fall out after a pause.
+// By count, a ring with one byte per call. By time, a ring of buckets, each for a slice of time:
+// the window is the current slice and the full ones before it, so it is up to one slice shorter
+// than configured. Adding is O(1), except for buckets that expire after a pause.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -23,7 +22,7 @@ public:
         std::uint32_t slow = 0;
     };
 
-    call_window() = default;  // none: nothing may be added
+    call_window() = default;  // no window: add() is not allowed
     static call_window of_calls(std::size_t calls) {
         call_window made;
         made.marks_.resize(calls);
@@ -41,7 +40,7 @@ public:
     bool is_timed() const noexcept { return !buckets_.empty(); }
     const totals& seen() const noexcept { return seen_; }
 
-    // Times must not go backwards. Without buckets, they do not matter.
+    // Times must not decrease. By count, they are ignored.
     void add(bool failed, bool slow, clock::time_point now) noexcept {
         if (is_timed()) {
             pass_time(now);
@@ -53,7 +52,7 @@ public:
         }
         count_in(seen_, failed, slow);
     }
-    // Forgets what is too old by now.
+    // Removes slices that are too old.
     void pass_time(clock::time_point now) noexcept {
         if (is_timed() && now >= slice_end_) {
             turn(now);

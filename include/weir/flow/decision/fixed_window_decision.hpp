@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Windows one after the other, each with its limit: the cheapest to understand, and the loosest.
-// Around the border of two windows up to twice the limit passes in one window's time.
+// Consecutive windows, each with its limit: the simplest decision, and the loosest. Around the
+// border of two windows up to twice the limit is granted within the time of one window.
 //
-// The first window begins with the first request. For one thread; locked.hpp shares it.
+// The first window begins with the first request. For one thread; locked.hpp makes it thread-safe.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -39,7 +39,7 @@ public:
             used_ = std::max<millionths>(0, used_ - in_millionths(weight));
         }
     }
-    // The window goes on; if its length changes, one begins now, in which what was used counts.
+    // The window continues; if its length changes, a new one begins now, with the used weight.
     void set_rate(clock::time_point now, const limits& given) {
         check_window("fixed_window", given);
         advance(now);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A token bucket (the generic cell rate algorithm): so many tokens each period, at most a burst at
-// once.
+// A token bucket (the generic cell rate algorithm): limits the average rate, and bursts.
 //
-// In every interval of length t at most burst + rate * t pass, to the nanosecond of the clock, and
-// under demand no less. The whole state is one atomic number, so any number of threads may decide
-// with one bucket, without locks: try_take is a load, a multiplication and a compare-exchange; a
-// refusal writes nothing. A time stamp older than others that were seen gets what the bucket held
-// then, or less: it never brings tokens.
+// In every interval of length t at most burst + rate * t tokens are granted, exact to the
+// nanosecond, and under demand no less. The state is one atomic number, so any number of threads
+// may share a bucket without locks: try_take is a load, a multiplication and a compare-exchange; a
+// refusal writes nothing. A time stamp older than earlier ones gets what the bucket held then, or
+// less: it never adds tokens.
 //
-// Weights may be fractions. They are rounded up to a unit, of which about one flows in each
+// Weights may be fractions. They are rounded up to a unit, of which about one arrives per
 // nanosecond (gcra_terms.hpp).
 #pragma once
 
@@ -24,7 +23,7 @@ class gcra {
 public:
     using limits = gcra_limits;
     static constexpr bool is_shareable = true;
-    static constexpr bool is_additive = true;  // a plan needs only the sum of what is ahead
+    static constexpr bool is_additive = true;  // a plan needs only the sum of the weights ahead
 
     // Full. Throws invalid_argument as gcra_terms does.
     explicit gcra(const limits& given) { store(gcra_terms(given)); }
@@ -55,7 +54,7 @@ public:
         }
     }
 
-    // How long until the weight would pass, if that much passes first.
+    // How long until the weight would be granted, after `ahead` has been granted.
     clock::duration wait_for(clock::time_point now, double weight,
                              double ahead = 0) const noexcept {
         line waiting = plan(now);
@@ -65,8 +64,8 @@ public:
         return waiting.grant(weight) - now;
     }
 
-    // Undoes a take: see limiter_decision.hpp. What was taken before a change of the rate is not
-    // brought back after it.
+    // Undoes a take: see limiter_decision.hpp. Tokens taken before a change of the rate are not
+    // given back after it.
     void give_back(clock::time_point now, double weight, clock::time_point taken) noexcept {
         for (;;) {
             units full_at = full_at_.load(std::memory_order_acquire);
@@ -80,8 +79,8 @@ public:
         }
     }
 
-    // From now on. The bucket holds what it held, or what fits; it does not fill up at once. The
-    // other threads wait for the few instructions this takes.
+    // Changes the rate from now on. The bucket keeps its tokens, as far as they fit, and does not
+    // fill up. Other threads wait for the few instructions that this takes.
     void set_rate(clock::time_point now, const limits& given) {
         gcra_terms fresh(given);
         units full_at = changing;
@@ -95,18 +94,18 @@ public:
         full_at_.store(full_at, std::memory_order_release);
     }
 
-    // The most that can pass at once.
+    // The largest weight that can be granted.
     double capacity() const noexcept {
         const gcra_terms terms = steady().terms;
         return terms.tokens(terms.capacity());
     }
-    // What could pass now.
+    // The tokens available now.
     double available(clock::time_point now) const noexcept {
         const snapshot seen = steady();
         const units missing = std::max<units>(0, seen.full_at - seen.terms.units_at(now));
         return std::max(0.0, seen.terms.tokens(seen.terms.capacity() - missing));
     }
-    // Is it as if nobody had ever taken anything?
+    // Whether the bucket is as full as a new one.
     bool is_full(clock::time_point now) const noexcept {
         const snapshot seen = steady();
         return seen.full_at <= seen.terms.units_at(now);
@@ -114,7 +113,7 @@ public:
 
     class line {
     public:
-        // When the next one in the line passes; the end of time if it never does.
+        // When the next waiter is granted; time_point::max() if never.
         clock::time_point grant(double weight) noexcept {
             const units cost = terms_.cost(weight);
             if (cost > terms_.capacity()) {
@@ -128,12 +127,12 @@ public:
             time_ = terms_.time_of(at_, time_);
             return time_;
         }
-        // Those ahead pass first: together so much.
+        // The waiters ahead are granted first: together this weight.
         void skip(double weight) noexcept { enter(terms_.cost(weight)); }
 
     private:
         friend class gcra;
-        // No plan goes further: decades.
+        // The limit of a plan: decades.
         static constexpr gcra_terms::units horizon = gcra_terms::units{1} << 60;
         line(const gcra_terms& terms, gcra_terms::units full_at, clock::time_point now) noexcept
             : terms_(terms),
@@ -157,7 +156,7 @@ public:
 
 private:
     using units = gcra_terms::units;
-    // Stands in for the state while the terms are replaced.
+    // The value of the state while the terms are replaced.
     static constexpr units changing = std::numeric_limits<units>::min();
     struct snapshot {
         gcra_terms terms;
@@ -174,11 +173,11 @@ private:
             }
         }
     }
-    // Have the terms, which were read after this version was, been of one piece?
+    // Whether the terms that were read after this version are consistent.
     bool is_steady(std::uint32_t version) const noexcept {
         return version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
     }
-    // Whoever has lost against another leaves it the cache line for a while: both get on faster.
+    // After a lost race a thread leaves the cache line to the other for a moment: both are faster.
     static void back_off() noexcept {
 #ifdef __x86_64__
         for (int i = 0; i < 16; ++i) {
@@ -186,8 +185,8 @@ private:
         }
 #endif
     }
-    // Acquire and release, so that whoever sees one of the new terms also sees that the state
-    // changed.
+    // Acquire and release, so that a thread that sees one of the new terms also sees the change of
+    // the state.
     gcra_terms load() const noexcept {
         gcra_terms terms;
         terms.origin_ = origin_.load(std::memory_order_acquire);
@@ -214,8 +213,8 @@ private:
     std::atomic<units> one_{1};
     std::atomic<units> capacity_{0};
     std::atomic<std::uint32_t> version_{0};  // of the terms; odd while they change
-    // Away from the terms, which stay in the cache of every thread. By distance and not by
-    // alignment: coroutine frames, where limiters live, are aligned to 16.
+    // Kept away from the terms, which stay in the cache of every thread. By padding instead of
+    // alignment: coroutine frames, which contain limiters, are aligned to 16.
     [[maybe_unused]] std::byte apart_[64];
     std::atomic<units> full_at_{gcra_terms::never_used};
 };

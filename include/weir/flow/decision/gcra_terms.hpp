@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of a token bucket, in whole numbers.
+// The arithmetic of a token bucket, in integers.
 //
-// Tokens are counted in *units*, of which the clock brings at most one each nanosecond. A token is
-// 1, 2 or 5 times a power of ten of them, as many as the rate allows, so decimal fractions of a
-// token are whole numbers too. The time is a number of units (of what would have flowed in since
-// the beginning); the state of a bucket is the one number `full_at`: the time, in units, at which
-// it will be full again. Whatever is taken moves that on. Nothing is added up in fractions, so
-// nothing drifts: after any number of grants the n-th comes at the nanosecond at which n tokens
-// have flowed in.
+// Tokens are counted in *units*, of which at most one arrives per nanosecond. A token is 1, 2 or 5
+// times a power of ten units, as many as the rate allows, so decimal fractions of a token are
+// integers too. Time is expressed as the number of units that have arrived since the epoch; the
+// state of a bucket is the number `full_at`: the time, in units, at which it will be full again.
+// Taking tokens advances it. No fractions are added up, so there is no drift: the n-th grant comes
+// at the nanosecond at which n tokens have arrived.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -18,7 +17,7 @@
 
 namespace weir::decision {
 
-// So many tokens each period, and at most so many at once.
+// `rate` tokens per period, and at most `burst` at once.
 struct gcra_limits {
     double rate = 0;
     clock::duration per = std::chrono::seconds(1);
@@ -28,18 +27,18 @@ struct gcra_limits {
 class gcra_terms {
 public:
     using units = std::int64_t;
-    // The state of a bucket that nobody has taken from.
+    // The state of an unused bucket.
     static constexpr units never_used = std::numeric_limits<units>::min() / 2;
     static constexpr units unaffordable = std::numeric_limits<units>::max() / 4;
 
     gcra_terms() noexcept = default;
-    // Throws invalid_argument: a rate or burst that is not a positive number, more than a token
-    // each nanosecond, or a bucket that takes more than nine years to fill.
+    // Throws invalid_argument for a rate or burst that is not positive, for more than one token per
+    // nanosecond, and for a bucket that takes more than nine years to fill.
     explicit gcra_terms(const gcra_limits& limits);
 
     units units_at(clock::time_point now) const noexcept { return units_of(nanoseconds(now)); }
-    // The same, for a decision about a bucket in that state. What has flowed in of a unit that is
-    // not complete is lost to a bucket that is full, and not to one that is just getting full.
+    // The same for a decision about a bucket in that state. A full bucket loses the incomplete
+    // unit; a bucket that is just becoming full does not.
     units units_for(units full_at, clock::time_point now) const noexcept {
         const wide product = static_cast<wide>(nanoseconds(now) - origin_) * speed_;
         const units complete = first_ + static_cast<units>(product >> speed_bits);
@@ -49,8 +48,7 @@ public:
         constexpr wide all_but_one = (static_cast<wide>(1) << speed_bits) - 1;
         return first_ + static_cast<units>((product + all_but_one) >> speed_bits);
     }
-    // What a weight costs, rounded up; unaffordable if it is not a positive number or above all
-    // bounds.
+    // The cost of a weight, rounded up; `unaffordable` if it is not positive or too large.
     units cost(double weight) const noexcept {
         if (weight == 1) [[likely]] {
             return one_;
@@ -62,13 +60,13 @@ public:
         const auto below = static_cast<units>(exact);
         return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
     }
-    // The first nanosecond at which so many units have flowed in, not before now.
+    // The first nanosecond, from now on, at which that many units have arrived.
     clock::time_point time_of(units awaited, clock::time_point now) const noexcept {
         const units at = units_at(now);
         if (awaited <= at) {
             return now;
         }
-        // A nanosecond that is not too early, and at most a few too late.
+        // An estimate that is not too early, and at most a few nanoseconds too late.
         const std::int64_t begin = nanoseconds(now);
         const std::int64_t estimate =
             static_cast<std::int64_t>(static_cast<wide>(awaited - at) * pace_ >> pace_bits);
@@ -87,12 +85,12 @@ public:
         return clock::time_point(clock::duration(origin_));
     }
 
-    // The state after a take at that time (of units_for). It may pass if that is no further ahead
-    // than the capacity.
+    // The state after a take at that time (of units_for). Granted if it is at most `capacity`
+    // ahead.
     static units after(units full_at, units at, units cost) noexcept {
         return std::max(full_at, at) + cost;
     }
-    // What a take at one time still costs at another: a refund of more would mint tokens.
+    // The part of a take's cost that has not been refilled: a larger refund would create tokens.
     units left_of(units cost, clock::time_point taken, clock::time_point now) const noexcept {
         if (taken < origin()) {
             return 0;
@@ -101,9 +99,8 @@ public:
         return std::max<units>(0, cost - refilled);
     }
 
-    // These terms from now on, for a bucket that was filled under others until now: it holds as
-    // many tokens as before, or as fit. Gives the new state, which is later than any the old terms
-    // had.
+    // Adopts a bucket of other terms, which keeps its tokens as far as they fit. Returns its new
+    // state, which is later than any state of the old terms.
     units take_over(const gcra_terms& old, units full_at, clock::time_point now) noexcept;
 
 private:
@@ -122,10 +119,10 @@ private:
         return std::clamp<std::int64_t>(now.time_since_epoch().count(), -end, end);
     }
 
-    std::int64_t origin_ = 0;  // the time of first_
+    std::int64_t origin_ = 0;  // the time that corresponds to first_
     units first_ = 0;
-    std::int64_t speed_ = 0;  // units each nanosecond, at most one, in 2^-62
-    std::int64_t pace_ = 0;   // nanoseconds for each unit, in 2^-61, rounded up
+    std::int64_t speed_ = 0;  // units per nanosecond, at most one, times 2^62
+    std::int64_t pace_ = 0;   // nanoseconds per unit, times 2^61, rounded up
     units one_ = 1;           // units of a token
     units capacity_ = 0;
 };

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// gradient: finds the limit from latencies. As long as calls take about as long as they do without
-// a queue, the limit grows; when they take longer, calls queue up at the callee, and it shrinks in
+// gradient: derives the limit from latencies. While calls take about as long as without a queue,
+// the limit grows; when they take longer, they queue at the callee, and the limit shrinks in
 // proportion.
 //
-// How long calls take without a queue is measured, from time to time: for a few calls the limit is
-// halved, and halved again as long as that makes calls faster, so that the queue drains. An average
-// over a longer time would not do: under a mild, lasting overload it learns that queueing is
-// normal, and the limit grows without end.
+// The latency without a queue is measured from time to time: for a few calls the limit is halved,
+// and halved again while that makes calls faster, so that the queue drains. A long-term average
+// would not work: under a mild, lasting overload it learns that queueing is normal, and the limit
+// grows without end.
 //
-// Decides once per window, by the calls that both began and ended in it: what began earlier tells
-// about an earlier limit, and acting on it again would overshoot. Nothing is learned from a window
-// in which less than half of the limit was in use. A drop shrinks the limit at once, and one
-// overload is one decrease: calls that began before the last one say nothing about the limit after
-// it. Never leaves its bounds.
+// Decides once per window, from the calls that both began and ended in it: earlier calls reflect an
+// earlier limit, and acting on them again would overshoot. A window in which less than half of the
+// limit was in use is ignored. A drop decreases the limit at once, and one overload causes one
+// decrease: calls that began before the last decrease are ignored. It stays within its bounds.
 #pragma once
 
 #include <weir/flow/decision/limit_sample.hpp>
@@ -26,10 +25,10 @@ public:
         double least;
         double most;
         double backoff;            // for drops: the factor
-        double tolerance;          // so many times the latency without a queue is well
-        double smoothing;          // the share of a new result in the limit
-        clock::duration window;    // a window has so much time at least,
-        std::size_t window_calls;  // and so many calls
+        double tolerance;          // accepted multiple of the latency without a queue
+        double smoothing;          // weight of a new result
+        clock::duration window;    // minimum duration of a window
+        std::size_t window_calls;  // minimum number of calls of a window
         clock::duration probe_every;
     };
 
@@ -39,13 +38,13 @@ public:
         return static_cast<std::size_t>(probe_ == 0 ? limit_
                                                     : std::max(limit_ / probe_, terms_.least));
     }
-    // The latency without a queue; zero until it is known.
+    // The latency without a queue; zero until measured.
     clock::duration base_latency() const noexcept {
         return clock::duration(static_cast<clock::rep>(base_));
     }
     bool is_probing() const noexcept { return probe_ != 0; }
 
-    // True if it has shrunk because of drops.
+    // True if the limit was decreased because of a drop.
     bool add(const limit_sample& call) noexcept {
         latest_ = std::max(latest_, call.ended);
         if (call.dropped) {
@@ -75,10 +74,10 @@ private:
     double base_ = 0;  // in nanoseconds
     clock::time_point latest_{};
     clock::time_point since_{};       // of the window
-    clock::time_point shrunk_{};      // by a drop, last
-    clock::time_point next_probe_{};  // the first comes soon
-    double probe_ = 0;   // what the limit is divided by meanwhile; 0: it is not probing
-    double probed_ = 0;  // the latency before the last halving
+    clock::time_point shrunk_{};      // last decrease by a drop
+    clock::time_point next_probe_{};  // the first is due at once
+    double probe_ = 0;                // divisor of the limit while probing; 0: not probing
+    double probed_ = 0;               // the latency before the last halving
     // In the window:
     std::size_t calls_ = 0;
     double total_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// in_flight: the calls under way, in the order in which they began, and how many of them have been
-// for too long. All O(1), amortised; allocates when there are more at a time than ever before.
+// in_flight: the calls in flight, in the order of their beginning, and how many began before a
+// given time. Amortised O(1); allocates only when there are more concurrent calls than ever before.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -16,12 +16,12 @@ public:
     using place = std::uint32_t;
     static constexpr place none = 0;
 
-    // Times must not go backwards. None, and the call is not tracked, if there is no memory.
+    // Times must not decrease. Returns `none`, and does not track the call, if there is no memory.
     place add(clock::time_point begun) noexcept;
     void remove(place gone) noexcept;
     void clear() noexcept;
 
-    // How many began at this time or earlier. The times asked about must not go backwards either.
+    // The number of calls that began at this time or earlier. The times must not decrease.
     std::size_t begun_until(clock::time_point then) noexcept;
 
 private:
@@ -32,9 +32,9 @@ private:
         bool is_old = false;
     };
 
-    std::vector<entry> entries_;  // the first is both ends of the list
-    place free_ = none;           // a chain through next
-    place first_young_ = none;    // the first that is not old yet
+    std::vector<entry> entries_;  // the first is the head of the list
+    place free_ = none;           // chained through `next`
+    place first_young_ = none;    // the first that is not counted as old
     std::size_t old_ = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The decision of keyed_limiter: a token bucket for each key, in bounded memory.
 //
-// A key whose bucket is full again is as good as one that was never seen, so it may be forgotten;
-// one that still limits never is. If max_keys keys limit at the same time, a new key finds the
-// table full. Time that goes backwards counts as standing still.
+// A key whose bucket is full again is equivalent to a new key, so it may be evicted; a key that
+// still limits is never evicted. If max_keys keys limit at the same time, the table is full for a
+// new key. A time that goes backwards counts as the latest one.
 #pragma once
 
 #include <weir/flow/decision/pace.hpp>
@@ -18,15 +18,15 @@ namespace weir::decision {
 enum class keyed_verdict : unsigned char {
     granted,
     too_early,  // not before `wait`
-    too_much,   // more than a whole burst: never
-    full,       // max_keys others limit; one of them no longer at `wait` at the earliest
+    too_much,   // more than the burst: never granted
+    full,       // max_keys others limit; the first of them stops limiting after `wait`
 };
 
 struct keyed_answer {
     keyed_verdict verdict = keyed_verdict::granted;
     bool from_shared = false;
     clock::duration wait{};
-    // What refund() needs.
+    // For refund().
     std::int64_t cost = 0;
     std::int64_t started = 0;
 
@@ -38,11 +38,11 @@ class keyed_gcra {
 public:
     using key_view = detail::lookup_key<Key>;
 
-    // Keys that find the table full are refused, or share one bucket.
+    // When the table is full, new keys are refused, or share one bucket.
     keyed_gcra(std::size_t max_keys, bool shares_when_full, hash_seed seed, Hash hash = Hash())
         : table_(max_keys, seed, std::move(hash)), shares_(shares_when_full) {}
 
-    // Takes that many tokens for the key, or nothing. Throws bad_alloc, changing nothing.
+    // Takes the tokens, or nothing. Throws bad_alloc without changes.
     keyed_answer take(key_view key, double tokens, const pace& rate, clock::time_point at) {
         const std::int64_t now = tick(at);
         const std::int64_t cost = rate.cost(tokens);
@@ -69,7 +69,7 @@ public:
         return take_without_place(rate, cost, now);
     }
 
-    // How long until that many tokens, after `ahead` others, could be taken. Takes nothing.
+    // How long until the tokens could be taken, after `ahead` others. Takes nothing.
     keyed_answer look(key_view key, double tokens, const pace& rate, clock::time_point at,
                       double ahead = 0) const {
         const std::int64_t now = clamped(at);
@@ -94,8 +94,8 @@ public:
         return {.cost = cost};
     }
 
-    // Gives back what a grant took. Never more than what would be there without it: what has
-    // flowed in since counts as lost if the bucket may have been full meanwhile.
+    // Gives back the tokens of a grant; never more than the bucket would hold without the grant:
+    // tokens that arrived since are lost if the bucket may have been full meanwhile.
     void refund(key_view key, const keyed_answer& grant, clock::time_point at) noexcept {
         const std::int64_t now = tick(at);
         const std::int64_t back = grant.cost - std::max<std::int64_t>(0, now - grant.started);
@@ -112,13 +112,13 @@ public:
         }
     }
 
-    // Undoes a take of the same moment.
+    // Undoes a take of the same time.
     void give_back(key_view key, double tokens, const pace& rate, clock::time_point at) noexcept {
         refund(key, {.cost = rate.cost(tokens), .started = tick(at)}, at);
     }
 
-    // What keys owe, in tokens, stays the same under another rate: no fresh burst.
-    // `old_rate` and `new_rate` map a key to its pace.
+    // Adopts new rates: the used tokens of a key stay used, so there is no burst. `old_rate` and
+    // `new_rate` map a key to its pace.
     template <class OldRate, class NewRate>
     void rescale(clock::time_point at, OldRate old_rate, NewRate new_rate) {
         const std::int64_t now = tick(at);
@@ -134,7 +134,7 @@ public:
         }
     }
 
-    // Forgets every key that no longer limits, and returns memory. Walks over the whole table.
+    // Evicts every key that no longer limits, and returns memory. Visits the whole table.
     void forget_idle(clock::time_point at) { table_.tidy_all(tick(at)); }
 
     std::size_t keys() const noexcept { return table_.size(); }
@@ -150,14 +150,14 @@ private:
 
     static constexpr std::int64_t longest_ns = pace::longest / pace::ticks_per_nanosecond;
 
-    // Nanoseconds since the origin; the difference of two times may be more than a duration holds.
+    // Nanoseconds since the origin; the difference of two times may overflow a duration.
     std::int64_t since_origin(clock::time_point at) const noexcept {
         std::int64_t difference = 0;
         const bool overflows = __builtin_sub_overflow(
             at.time_since_epoch().count(), origin_.time_since_epoch().count(), &difference);
         return overflows ? 4 * longest_ns : std::min(difference, 4 * longest_ns);
     }
-    // Ticks since the first time seen: at most two years of them, then all times are moved.
+    // Ticks since the first time; after two years, all times are shifted.
     std::int64_t tick(clock::time_point at) noexcept {
         if (at > latest_) [[likely]] {
             if (latest_ == clock::time_point::min()) [[unlikely]] {

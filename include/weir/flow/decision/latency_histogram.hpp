@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Percentiles of durations, in a fixed place: no allocation, and an eighth of the value exact.
+// latency_histogram: percentiles of durations in fixed memory, at most 12.5 % too high.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -10,8 +10,8 @@
 
 namespace weir::decision {
 
-// Counts durations in buckets whose width grows with the value: eight for each power of two from
-// 16 microseconds to over an hour, and one microsecond wide below.
+// Counts durations in buckets of growing width: eight for each power of two from 16 microseconds to
+// over an hour, and one microsecond wide below.
 class latency_histogram {
 public:
     static constexpr std::size_t buckets = 248;
@@ -22,8 +22,8 @@ public:
     }
     std::uint64_t count() const noexcept { return count_; }
     std::uint32_t count_in(std::size_t bucket) const noexcept { return counts_[bucket]; }
-    // So large that the given share (0 to 1) of the durations is not longer, and at most an eighth
-    // (or a microsecond) larger than need be. Zero if there are none.
+    // Upper bound of the percentile; share is from 0 to 1. At most 12.5 % or a microsecond too
+    // high. Zero if there are no durations.
     clock::duration percentile(double share) const noexcept;
     void clear() noexcept { *this = {}; }
 
@@ -39,7 +39,7 @@ public:
         }
         return linear + (power - first_power) * 8 + ((units >> (power - 3)) & 7);
     }
-    // The longest duration that falls into it, roughly.
+    // The upper bound of the bucket.
     static constexpr clock::duration end_of(std::size_t bucket) noexcept {
         std::uint64_t units = bucket + 1;
         if (bucket >= linear) {
@@ -60,7 +60,7 @@ private:
     std::uint64_t count_ = 0;
 };
 
-// The durations of late: those of the current and of the last period.
+// Recent durations: those of the current and of the previous period.
 class recent_latencies {
 public:
     explicit recent_latencies(clock::duration period) noexcept : period_(period) {}

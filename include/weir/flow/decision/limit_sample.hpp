@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an adaptive limit learns from: one call that has ended.
+// A call that has ended: the input of adaptive limits.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -12,10 +12,10 @@ namespace weir::decision {
 struct limit_sample {
     clock::time_point begun;
     clock::time_point ended;
-    std::size_t in_flight = 0;  // when it began, itself included
-    bool dropped = false;       // it ran into a timeout, or the callee had too much to do
+    std::size_t in_flight = 0;  // when it began, including itself
+    bool dropped = false;       // timed out, or refused by an overloaded callee
 
-    // A time stamp older than the beginning counts as the beginning.
+    // Never negative, even if the clock was set back.
     clock::duration latency() const noexcept {
         return std::max(ended - begun, clock::duration::zero());
     }

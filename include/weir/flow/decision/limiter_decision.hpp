@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a rate limiter decides, apart from any waiting: may this pass now, and if not, when?
+// The concept of a rate limiter's decision, without waiting: whether a request is granted now, and
+// if not, when.
 //
-// A decision is a small value that is told the time. limiter.hpp puts a line of waiters in front of
-// one; a program that has its own way of waiting, or none, uses the decision alone.
+// A decision is a small value; the caller passes the time. limiter.hpp adds a line of waiters; a
+// program that waits in another way, or not at all, uses the decision alone.
 //
 //     weir::decision::gcra bucket({.rate = 100, .burst = 10});
-//     if (const auto said = bucket.try_take(now); !said.granted) { tell(said.wait); }
+//     if (const auto answer = bucket.try_take(now); !answer.granted) { use(answer.wait); }
 #pragma once
 
 #include <weir/clock.hpp>
@@ -17,26 +18,23 @@
 namespace weir::decision {
 
 struct verdict {
-    // A wait that nobody can foresee: until something that runs has ended.
+    // The wait is not predictable: it depends on the end of a call in flight.
     static constexpr clock::duration unforeseen = clock::duration::max() - clock::duration(1);
 
     bool granted = false;
-    // If it was not: how long until it would be, if nobody else came. refusal::never if it never
-    // will.
+    // If not granted: the time until it would be, without other requests. refusal::never if it
+    // never will be.
     clock::duration wait{};
 };
 
-// try_take      takes the weight if it may pass now; takes nothing otherwise. A time older than one
-// that
-//               was seen never lets more pass
-// plan          what would happen to a line of waiters: grant(weight) says when each next one
-// passes,
-//               the end of time if that cannot be foreseen. Valid until the decision is used again
-// give_back     undoes a take that was not used after all. Never brings back more than the take
-// still
-//               costs: what has been refilled since is not refilled again
-// set_rate      from now on; what has been taken stays taken, so that no burst comes of it
-// capacity      a weight above it never passes
+// try_take      takes the weight if it is granted now, otherwise nothing. A time older than an
+// earlier
+//               one never grants more
+// plan          predicts a line of waiters: grant(weight) returns when the next waiter is granted,
+//               time_point::max() if that is not predictable. Valid until the decision changes
+// give_back     undoes an unused take. Tokens that have been refilled since are not given back
+// again set_rate      changes the rate from now on; taken tokens stay taken, so there is no burst
+// capacity      a larger weight is never granted
 template <class Decision>
 concept limiter_decision =
     requires(Decision& own, const Decision& seen, clock::time_point now, double weight) {
@@ -48,31 +46,31 @@ concept limiter_decision =
         { seen.capacity() } noexcept -> std::same_as<double>;
     };
 
-// May several threads use one?
+// Whether threads may share one.
 template <class Decision>
 inline constexpr bool is_shareable = requires { requires Decision::is_shareable; };
-// Does a plan need only the sum of what is ahead? Then it has skip(weight), too.
+// Whether a plan needs only the sum of the weights ahead. Then it has skip(weight).
 template <class Decision>
 inline constexpr bool is_additive = requires { requires Decision::is_additive; };
-// Does it want to be told when what it let through has ended? Then it has completed(now, weight).
+// Whether it needs to know when a granted call has ended. Then it has completed(now, weight).
 template <class Decision>
 inline constexpr bool minds_completion = requires { requires Decision::minds_completion; };
 
-// A plan for any decision that is cheap to copy: the copy is asked at the times it names itself.
+// A plan for any decision that is cheap to copy: asks the copy at the times that it predicts.
 template <class Decision>
 class trial_line {
 public:
     trial_line(const Decision& at, clock::time_point now) : copy_(at), time_(now) {}
     clock::time_point grant(double weight) noexcept {
         while (time_ != clock::time_point::max()) {
-            const verdict said = copy_.try_take(time_, weight);
-            if (said.granted) {
+            const verdict answer = copy_.try_take(time_, weight);
+            if (answer.granted) {
                 return time_;
             }
-            if (said.wait >= verdict::unforeseen) {
+            if (answer.wait >= verdict::unforeseen) {
                 return clock::time_point::max();
             }
-            time_ = weir::detail::after(time_, said.wait);
+            time_ = weir::detail::after(time_, answer.wait);
         }
         return time_;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// locked<Decision>: any decision for several threads, behind a mutex. The token bucket needs none.
+// locked<Decision>: makes any decision thread-safe with a mutex. gcra does not need it.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -39,7 +39,7 @@ public:
         const std::scoped_lock lock(mutex_);
         return inner_.capacity();
     }
-    // On a copy, since others go on deciding meanwhile.
+    // Of a copy, since other threads use the decision meanwhile.
     trial_line<Decision> plan(clock::time_point now) const noexcept {
         const std::scoped_lock lock(mutex_);
         return {inner_, now};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A rate in the form in which a decision for one of a million keys needs it: two numbers of 64
-// bits, shared by all keys of one class, while each key has just one more of its own.
+// The rate of keys: two 64-bit numbers, shared by all keys of a class; each key has one number.
 //
-// That number is the time at which the key's bucket would be full again if nothing more were taken
-// (GCRA's theoretical arrival time). Taking moves it by the tokens' worth of time; a request passes
-// if it stays within a burst's worth of now. Times are counted in sixteenths of a nanosecond, and
-// what a token is worth is rounded up to that: never more than the rate is let through, and of a
-// rate of r per second at most a part of r / 16'000'000'000 less.
+// A key's number is the time at which its bucket will be full again (the theoretical arrival time
+// of GCRA). Taking tokens advances it by the tokens' worth of time; a request is granted if the
+// result is within a burst's worth of time from now. gcra_terms.hpp counts in units that depend on
+// the rate; here all classes share one unit, a sixteenth of a nanosecond, since the table of keys
+// compares their times. A token's worth is rounded up to that: a rate of r per second is never
+// exceeded, and at most r / 16'000'000'000 of it is lost.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -29,10 +29,10 @@ public:
     static constexpr std::int64_t ticks_per_nanosecond = 16;
     static constexpr std::int64_t longest = std::int64_t{1} << 60;  // more than two years
 
-    // Throws invalid_argument, naming whose options these are.
+    // Throws invalid_argument with the name of the owner.
     explicit pace(const key_rate& from, std::string_view owner);
 
-    // What that many tokens are worth; never less than 0, never more than `longest`.
+    // The worth of that many tokens, in ticks, from 0 to `longest`.
     std::int64_t cost(double tokens) const noexcept {
         if (tokens == 1) [[likely]] {
             return interval_;
@@ -42,10 +42,10 @@ public:
     }
     std::int64_t interval() const noexcept { return interval_; }
     std::int64_t burst() const noexcept { return burst_; }
-    // A request for more never passes.
+    // Whether the bucket can ever hold that much.
     bool can_ever(std::int64_t cost) const noexcept { return cost <= burst_; }
 
-    // For how long the request has to wait; zero or less: it passes.
+    // The wait of a request in ticks; zero or less: granted.
     std::int64_t wait(std::int64_t full_at, std::int64_t now, std::int64_t cost) const noexcept {
         return std::max(full_at, now) + cost - now - burst_;
     }

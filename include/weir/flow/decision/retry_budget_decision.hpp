@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Three ways to say how much extra work retries and hedges may cause. Small values: time is passed
-// in, and nothing is allocated.
+// Three budgets for the extra attempts of retries and hedges. Small values without allocation; the
+// caller passes the time.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -10,23 +10,23 @@
 
 namespace weir {
 
-// A share of the calls of late, plus a reserve for quiet times: of what happened in the last
-// `window`, counted in tenths of it, extra attempts are at most ratio * calls + reserve_per_second
-// * window.
+// A share of recent calls, plus a reserve for quiet times: within the last `window`, counted in
+// tenths of it, there are at most ratio * calls + reserve_per_second * window extra attempts.
 struct ratio_budget {
     double ratio = 0.2;
     double reserve_per_second = 10;
     clock::duration window = std::chrono::seconds(10);
 };
 
-// A bucket that failures empty by one and successes fill by `per_success`. Extra attempts are made
-// only while it is more than half full, so they end soon when a dependency is down.
+// A bucket from which each failure takes one token and to which each success adds `per_success`.
+// Extra attempts are granted while it is more than half full, so they stop soon when a dependency
+// is down.
 struct token_budget {
     double tokens = 100;
     double per_success = 0.1;
 };
 
-// At most a share of the calls in flight may be extra attempts; `minimum` are allowed always.
+// Extra attempts are at most a share of the calls in flight; `minimum` are always allowed.
 struct in_flight_budget {
     double share = 0.2;
     unsigned minimum = 3;
@@ -34,8 +34,8 @@ struct in_flight_budget {
 
 namespace decision {
 
-// The window is cut into slots. One that is older than the window is forgotten with all that it
-// had, calls as well as spending: in any `slots` successive ones, spent <= earned + reserve.
+// The window consists of slots. A slot older than the window is dropped with its calls and its
+// spending: in any `slots` successive ones, spent <= earned + reserve.
 class ratio_budget {
 public:
     static constexpr std::size_t slots = 10;
@@ -111,7 +111,7 @@ public:
         return true;
     }
     void extra_ends() noexcept { --extra_; }
-    // Extra attempts that may be in flight with as many calls as now.
+    // The number of extra attempts allowed with the current number of calls.
     std::uint64_t allowed() const noexcept {
         const auto by_share = static_cast<std::uint64_t>(share_ * static_cast<double>(calls_));
         return by_share > minimum_ ? by_share : minimum_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether to try again, and when: what is known of one call after each failed attempt.
+// Whether and when a failed attempt is followed by another.
 #pragma once
 
 #include <weir/flow/decision/backoff.hpp>
@@ -11,13 +11,13 @@ namespace weir {
 
 // Why there was no further attempt.
 enum class retry_end : unsigned char {
-    none,            // there is one
-    succeeded,       // no need
-    attempts,        // as many as are allowed have been made
-    time,            // the next one would begin after the total time, or after a deadline around it
-    budget,          // the budget has nothing left
-    aborted,         // the outcome is not one to retry
-    asked_too_much,  // the outcome asks for a longer wait than is allowed, or says never
+    none,            // another attempt follows
+    succeeded,       // the last attempt succeeded
+    attempts,        // max_attempts have been made
+    time,            // the next would begin after the total time or an enclosing deadline
+    budget,          // the budget is exhausted
+    aborted,         // the outcome is not retried
+    asked_too_much,  // the outcome requests a longer delay than allowed, or 'never'
     cancelled,       // cancellation is never retried
     switched_off,    // by retry_override
 };
@@ -37,15 +37,15 @@ public:
     retry(int max_attempts, const backoff_options& delays) noexcept
         : backoff_(delays), max_attempts_(max_attempts) {}
 
-    // After a failed attempt. `asked`: the least delay that the outcome asks for. An attempt that
-    // could only begin when the deadline has come is not worth waiting for.
-    verdict failed(clock::time_point now, clock::duration asked, clock::time_point deadline,
+    // After a failed attempt. `requested`: the least delay that the outcome requests. There is no
+    // attempt that could only begin at the deadline or later.
+    verdict failed(clock::time_point now, clock::duration requested, clock::time_point deadline,
                    random_source& random) noexcept {
         ++failures_;
         if (failures_ >= max_attempts_) {
             return {.end = retry_end::attempts};
         }
-        const clock::duration delay = std::max(backoff_.next(random), asked);
+        const clock::duration delay = std::max(backoff_.next(random), requested);
         if (deadline != clock::time_point::max() && detail::after(now, delay) >= deadline) {
             return {.end = retry_end::time};
         }

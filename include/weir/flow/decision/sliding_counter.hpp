@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The window that slides over two counters: constant memory, nearly the strict window.
+// A sliding window over two counters: constant memory, approximately strict.
 //
-// Time is cut into stretches of the window's length. The window that ends now covers all of this
-// stretch so far, and the end of the one before; of that one's count the same part is taken to lie
-// in the window, as if it had been spread evenly. If it was not, more than the limit may pass in
-// some window: up to twice as much, when all of the one stretch comes at its end. With strict =
-// true the stretch before counts in full until it is over: then no window has more than the limit,
-// and under steady demand only half of the limit passes. Where both matter, use the log
-// (sliding_log.hpp). For one thread; locked.hpp shares it.
+// Time is divided into stretches of the window's length. The window that ends now covers the
+// current stretch so far and the end of the previous one, whose count is weighted by the covered
+// share, as if it were spread evenly. If it is not, a window may have more than the limit: up to
+// twice as much, if all requests of a stretch come at its end. With strict = true the previous
+// stretch counts in full: then no window exceeds the limit, and steady demand gets half of the
+// limit. If both matter, use sliding_log.hpp. For one thread; locked.hpp makes it thread-safe.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -58,8 +57,8 @@ public:
             before_ = std::max<millionths>(0, before_ - back);
         }
     }
-    // If the window changes, a stretch begins now, and what counted until now counts as that of the
-    // one before.
+    // If the window changes, a stretch begins now, and the current count becomes that of the
+    // previous stretch.
     void set_rate(clock::time_point now, const limits& given) {
         check(given);
         limit_ = in_millionths(given.limit);
@@ -83,7 +82,7 @@ private:
     static void check(const limits& given) {
         check_window("sliding_window_counter", {given.limit, given.window});
     }
-    // The part of a count that still lies in the window, rounded up.
+    // The share of a count that is in the window, rounded up.
     millionths part(millionths count, std::int64_t left) const noexcept {
         return static_cast<millionths>((static_cast<wide>(count) * left + window_ - 1) / window_);
     }
@@ -93,7 +92,7 @@ private:
         }
         return static_cast<wide>(count) * (window_ - into) <= static_cast<wide>(free) * window_;
     }
-    // The first nanosecond of a stretch at which so little of the count before is left.
+    // The first nanosecond of a stretch at which at most this much of the previous count is left.
     std::int64_t moment(millionths count, millionths free) const noexcept {
         if (count <= free) {
             return 0;
@@ -116,9 +115,9 @@ private:
         }
     }
 
-    clock::time_point begin_ = clock::time_point::min();  // of this stretch: none yet
-    millionths used_ = 0;                                 // in this stretch
-    millionths before_ = 0;                               // in the one before
+    clock::time_point begin_ = clock::time_point::min();  // of the current stretch; min(): none yet
+    millionths used_ = 0;                                 // in the current stretch
+    millionths before_ = 0;                               // in the previous stretch
     millionths limit_;
     std::int64_t window_;
     bool strict_;

@@ -2,9 +2,9 @@
 // The strict window: in every interval of the window's length, wherever it begins, at most the
 // limit.
 //
-// It remembers when each grant was made, for as long as the window lasts: 16 bytes a grant (those
-// of the same nanosecond count as one). Under demand it is exact: a grant passes at the nanosecond
-// at which an older one leaves the window. For one thread; locked.hpp shares it.
+// It stores the time of each grant for the length of the window: 16 bytes per grant (grants of the
+// same nanosecond share an entry). It is exact: a request is granted at the nanosecond at which an
+// older grant leaves the window. For one thread; locked.hpp makes it thread-safe.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -20,8 +20,7 @@ class sliding_log {
 public:
     using limits = window_limits;
 
-    // Throws invalid_argument. Allocates room for as many grants as the limit, up to 4096, and more
-    // as they come.
+    // Throws invalid_argument. Allocates room for the limit, up to 4096 grants, and more as needed.
     explicit sliding_log(const limits& given);
 
     verdict try_take(clock::time_point now, double weight = 1) noexcept {
@@ -39,13 +38,13 @@ public:
     }
 
     void give_back(clock::time_point now, double weight, clock::time_point taken) noexcept;
-    // A longer window does not bring back what has left the shorter one.
+    // A longer window does not bring back grants that have left the shorter one.
     void set_rate(clock::time_point now, const limits& given);
 
     double capacity() const noexcept { return static_cast<double>(limit_) / 1e6; }
-    // What could pass now.
+    // The weight that would be granted now.
     double available(clock::time_point now) const noexcept;
-    // Grants that are remembered.
+    // The number of stored grants.
     std::size_t size() const noexcept { return count_; }
 
     struct entry {
@@ -61,7 +60,7 @@ public:
         line(const sliding_log& log, clock::time_point now) noexcept
             : log_(&log), time_(now), used_(log.used_) {}
         const sliding_log* log_;
-        std::size_t gone_ = 0;  // entries of the log that have left
+        std::size_t gone_ = 0;  // entries that have left the window
         std::deque<entry> granted_;
         clock::time_point time_;
         millionths used_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One at a time, with a pause between: a leaky bucket. The pause is measured from when the one
-// before was let through, or from when it ended; then the next waits for that end, however long it
-// takes.
+// One grant at a time with a pause in between: a leaky bucket. The pause is measured from the
+// previous grant, or from the end of its call; then the next request waits for that end.
 //
-// A weight stretches the pause after it. For one thread; locked.hpp shares it.
+// A weight multiplies the pause after it. For one thread; locked.hpp makes it thread-safe.
 #pragma once
 
 #include <weir/flow/decision/limiter_decision.hpp>
@@ -44,7 +43,7 @@ public:
         next_ = now + pause(weight);
         return {true, {}};
     }
-    // What was let through has ended. Nothing if the pause is measured from the start.
+    // The granted call has ended. Does nothing if the pause is measured from the start.
     void completed(clock::time_point now, double weight = 1) noexcept {
         if (is_running_) {
             is_running_ = false;
@@ -52,12 +51,12 @@ public:
         }
     }
     void give_back(clock::time_point, double, clock::time_point taken) noexcept {
-        if (taken == taken_) {  // nobody has come since
+        if (taken == taken_) {  // no grant since
             is_running_ = false;
             next_ = taken;
         }
     }
-    // The pause that goes on now keeps the length it had.
+    // The current pause keeps its length.
     void set_rate(clock::time_point, const limits& given) {
         limits_ = checked(given);
         is_running_ = is_running_ && given.from == measured_from::completion;
@@ -77,9 +76,9 @@ private:
     }
 
     limits limits_;
-    clock::time_point taken_ = clock::time_point::min();  // by the last one
-    clock::time_point next_ = clock::time_point::min();   // none passes earlier
-    bool is_running_ = false;                             // and none while one runs
+    clock::time_point taken_ = clock::time_point::min();  // time of the last grant
+    clock::time_point next_ = clock::time_point::min();   // earliest time of the next grant
+    bool is_running_ = false;  // a call is in flight; none is granted until it ends
 };
 
 static_assert(limiter_decision<spacing>);

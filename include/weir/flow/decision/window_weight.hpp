@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How windows count: in millionths, so that sums of fractions are exact; and what they are limited
-// by.
+// Weights of windows in millionths, so that sums of fractions are exact; and the limits of windows.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -10,17 +9,17 @@
 
 namespace weir::decision {
 
-// At most so many in a window of that length.
+// At most `limit` in a window of that length.
 struct window_limits {
     double limit = 0;
     clock::duration window = std::chrono::seconds(1);
 };
 
 using millionths = std::int64_t;
-// More than any limit.
+// Above any limit.
 constexpr millionths too_much = std::int64_t{1} << 62;
 
-// Rounded up. Too much, if it is not a positive number.
+// Rounded up. too_much unless the weight is a positive number.
 constexpr millionths in_millionths(double weight) noexcept {
     if (weight == 1) [[likely]] {
         return 1'000'000;
@@ -33,8 +32,8 @@ constexpr millionths in_millionths(double weight) noexcept {
     return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
 }
 
-// Throws invalid_argument unless the limit is a positive number up to a billion, and the window a
-// time between a nanosecond and nine years.
-void check_window(std::string_view who, const window_limits& limits);
+// Throws invalid_argument unless the limit is positive and at most a billion, and the window above
+// zero and at most nine years.
+void check_window(std::string_view owner, const window_limits& limits);
 
 }  // namespace weir::decision

@@ -101,8 +101,8 @@ public:
         line_.remove_granted(granted);
         granted.state_ = wait_state::idle;
     }
-    // For a waiter that is not admitted at once: whether it must be refused instead of waiting. Sets
-    // why_.
+    // For a waiter that is not admitted at once: whether it must be refused instead of waiting.
+    // Sets why_.
     bool must_refuse(limiter_waiter& waiter, clock::time_point now,
                      clock::duration wait_alone) noexcept;
 
@@ -183,7 +183,8 @@ private:
     void admit(limiter_waiter& first, clock::time_point now) noexcept;
     bool wait_for_turn(limiter_waiter& first, clock::time_point now, clock::duration wait) noexcept;
     bool bind() noexcept;
-    // The line's loop, if it runs on this thread; null otherwise: a reservation may outlive the loop.
+    // The line's loop, if it runs on this thread; null otherwise: a reservation may outlive the
+    // loop.
     loop* running_home() const noexcept;
     void add_waiting(limiter_waiter& added) noexcept;
     limiter_waiter& oldest() const noexcept {
@@ -253,12 +254,12 @@ class limiter_operation : public operation, protected limiter_waiter {
 public:
     bool ready() noexcept override {
         since_ = weir::now();
-        const decision::verdict said = from_->attempt(since_, weight_);
-        if (said.granted) [[likely]] {
+        const decision::verdict answer = from_->attempt(since_, weight_);
+        if (answer.granted) [[likely]] {
             from_->count_granted();
             return true;
         }
-        if (from_->must_refuse(*this, since_, said.wait)) {
+        if (from_->must_refuse(*this, since_, answer.wait)) {
             state_ = wait_state::refused;
             return true;
         }

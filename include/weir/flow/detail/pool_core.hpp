@@ -3,7 +3,7 @@
 // back, and decides what the pool's tasks do next. src/flow/pool/pool.cpp says how it works.
 #pragma once
 
-#include <weir/flow/decision/random.hpp>
+#include <weir/flow/decision/backoff.hpp>
 #include <weir/flow/detail/connect_backoff.hpp>
 #include <weir/flow/detail/pool_alarm.hpp>
 #include <weir/flow/detail/pool_line.hpp>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// So many slots, and a line of those who wait for some: what bulkhead and adaptive_limit are made
-// of.
+// A number of slots and a line of waiters: the core of bulkhead and adaptive_limit.
 //
-// Slots are free, held, or granted to an operation whose fiber has not run yet; they go from held
-// to granted directly, so nobody who comes later can take them. There is a line for each priority.
-// Whoever is first in the highest one goes next, and nobody overtakes: a request for many slots is
-// not starved by requests for few. All O(1).
+// Slots are free, held, or granted to an operation whose fiber has not run yet. A released slot is
+// granted to a waiter directly, so a later request cannot take it. Each priority has its own line.
+// The first waiter of the highest priority goes next, and no request overtakes: a request for many
+// slots is not starved by requests for few. All operations are O(1).
 #pragma once
 
 #include <weir/base/timer_wheel.hpp>
@@ -21,15 +20,15 @@
 
 namespace weir {
 
-// Counted since it was made; the last four are as of now.
+// Totals since construction; the last three are current values.
 struct slot_stats {
     std::uint64_t granted = 0;
-    std::uint64_t waited = 0;       // of them, those who had to wait
-    std::uint64_t refused = 0;      // told no, those who had waited included
-    std::uint64_t displaced = 0;    // told no to make room for somebody more important
-    std::uint64_t timed_out = 0;    // told no after max_wait
-    std::uint64_t cancelled = 0;    // stopped while they waited, or before they went on
-    clock::duration time_waited{};  // by those that were granted, together
+    std::uint64_t waited = 0;       // of these, granted after a wait
+    std::uint64_t refused = 0;      // including requests refused after a wait
+    std::uint64_t displaced = 0;    // refused to make room for a more important request
+    std::uint64_t timed_out = 0;    // refused after max_wait
+    std::uint64_t cancelled = 0;    // stopped while waiting, or before their fiber continued
+    clock::duration time_waited{};  // total wait of the granted requests
     std::size_t most_in_use = 0;
     std::size_t limit = 0;
     std::size_t in_use = 0;
@@ -40,7 +39,7 @@ namespace detail {
 
 class slot_line;
 
-// One who asks, and waits if need be.
+// A request, which waits if necessary.
 class slot_wait : public listed_operation, private timer {
 public:
     bool ready() noexcept override;
@@ -61,8 +60,8 @@ protected:
             abandon();
         }
     }
-    // When the fiber goes on: has it got the slots? Otherwise why() tells.
-    bool has_got();
+    // Called when the fiber continues. False: refused, why() has the reason.
+    bool finish();
     const refusal& why() const noexcept { return why_; }
 
     slot_line* from_;
@@ -87,14 +86,14 @@ public:
         : limit_(limit),
           max_waiting_(max_waiting),
           max_wait_(max_wait),
-          newest_first_(order == weir::queue_order::newest_first) {
+          newest_first_(order == queue_order::newest_first) {
         set_reserved(reserved);
     }
     slot_line(const slot_line&) = delete;
     slot_line& operator=(const slot_line&) = delete;
     ~slot_line() { close(); }
 
-    // At once, unless others have the same right and came before.
+    // Takes slots without waiting; false while an earlier request of the same priority waits.
     bool take(std::size_t weight, weir::priority level) noexcept {
         if (!fits(weight, level)) {
             return false;
@@ -111,9 +110,9 @@ public:
             serve();
         }
     }
-    // What holds more than a new limit allows goes on; those who wait for more than that are
-    // refused. Some of the slots may be reserved for those of high priority; one is always left for
-    // the others.
+    // Holders keep their slots, even above a lower limit; waiters that request more than the limit
+    // are refused. Some slots may be reserved for high priorities; one always remains for the
+    // others.
     void set_limit(std::size_t limit, std::size_t reserved) noexcept;
     std::size_t reserved() const noexcept { return limit_ - for_all_; }
 
@@ -121,7 +120,7 @@ public:
     std::size_t used() const noexcept { return used_; }
     slot_stats stats() const noexcept;
     void count_refused() noexcept { ++stats_.refused; }
-    // Why would it be refused, if it did not wait?
+    // The refusal of a request that does not wait.
     refusal refusal_for(std::size_t weight, weir::priority level) const noexcept {
         return {
             .reason = refusal_reason::concurrency_limited,
@@ -153,7 +152,7 @@ private:
         return lines_[static_cast<std::size_t>(level)];
     }
     bool is_behind_others(weir::priority level) const noexcept;
-    bool must_refuse(slot_wait& asking) noexcept;
+    bool must_refuse(slot_wait& waiter) noexcept;
     bool can_displace(weir::priority level) const noexcept;
     void displace_one() noexcept;
     void refuse_too_large() noexcept;
@@ -162,7 +161,7 @@ private:
     void close() noexcept;
 
     std::size_t limit_;
-    std::size_t for_all_ = 0;  // of them, those that are not reserved
+    std::size_t for_all_ = 0;  // slots that are not reserved
     std::size_t used_ = 0;
     std::size_t waiting_ = 0;
     std::size_t max_waiting_;
@@ -172,7 +171,7 @@ private:
     slot_stats stats_;
 };
 
-// co_await admit(): an admission; co_await acquire(): the pass, or refused is thrown.
+// co_await admit(): an admission. co_await acquire(): the pass; throws refused.
 template <class Owner>
 class [[nodiscard]] slot_admit final : public slot_wait {
 public:
@@ -181,7 +180,7 @@ public:
     slot_admit(slot_admit&&) noexcept = default;
     const char* name() const noexcept override { return Owner::admit_name; }
     admission<typename Owner::pass> resume() {
-        if (!has_got()) [[unlikely]] {
+        if (!finish()) [[unlikely]] {
             return why();
         }
         return owner_->make_pass(weight_);
@@ -199,7 +198,7 @@ public:
     slot_acquire(slot_acquire&&) noexcept = default;
     const char* name() const noexcept override { return Owner::acquire_name; }
     typename Owner::pass resume() {
-        if (!has_got()) [[unlikely]] {
+        if (!finish()) [[unlikely]] {
             throw refused(why(), owner_->name());
         }
         return owner_->make_pass(weight_);

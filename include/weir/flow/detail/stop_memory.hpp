@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whether the caller was stopped meanwhile.
+// Whether the caller was stopped since a point in time.
 //
-// A stop normally passes by itself. But clean-up that throws replaces it with its error, and code
-// that catches it may answer with another: then a policy gets an ordinary outcome of a call that
-// nobody wants any more. It is passed on, and nothing is tried again or put in its place.
+// A stop normally passes through a policy. But an error thrown by clean-up replaces the stop, and
+// code that intercepts the stop may return normally: then a policy sees an ordinary outcome of a
+// call that was stopped. It passes the outcome on without a retry or a fallback.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -13,8 +13,8 @@ namespace weir::detail {
 class stop_memory {
 public:
     stop_memory() noexcept : before_(stops()) {}
-    // Has a stop of the running task, or of a scope that it was in already, been delivered since?
-    // One that a shield holds off has not.
+    // Whether a stop of the running task, or of a scope that enclosed it, has been delivered since
+    // construction. A stop that a shield postpones has not been delivered.
     bool was_stopped() const noexcept { return stops() > before_; }
 
 private:

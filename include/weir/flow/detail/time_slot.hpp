@@ -14,7 +14,7 @@
 
 namespace weir::detail {
 
-// What a key is looked up by: no std::string has to be made for it.
+// The type that a key is looked up by: lookups construct no std::string.
 template <class Key>
 using lookup_key =
     std::conditional_t<std::is_same_v<Key, std::string>, std::string_view, const Key&>;
@@ -29,15 +29,15 @@ struct kept_hash<true> {
     std::uint64_t hash;
 };
 
-// Keys that are small and plain are compared and hashed anew; for others the hash is kept, so that
-// what a string points to is only read when it is the right one.
+// Small plain keys are compared directly and rehashed; for others the hash is stored, so that the
+// characters of a string are read only if the hash matches.
 template <class Key, class Hash>
 struct time_slot : kept_hash<!(std::is_trivially_copyable_v<Key> && sizeof(Key) <= 16)> {
     static_assert(std::is_nothrow_move_constructible_v<Key>,
                   "keys are moved when the table grows, so moving one must not throw");
     static constexpr std::int64_t absent = std::numeric_limits<std::int64_t>::min();
 
-    time_slot() noexcept {}  // NOLINT: the key comes later
+    time_slot() noexcept {}  // NOLINT: the key is constructed later
     time_slot(const time_slot&) = delete;
     time_slot& operator=(const time_slot&) = delete;
     ~time_slot() {
@@ -60,7 +60,7 @@ struct time_slot : kept_hash<!(std::is_trivially_copyable_v<Key> && sizeof(Key) 
         }
     }
     void replace(lookup_key<Key> with, [[maybe_unused]] std::uint64_t hash_of) {
-        Key copy(with);  // may throw; what follows does not
+        Key copy(with);  // may throw; the rest does not
         std::destroy_at(&key);
         std::construct_at(&key, std::move(copy));
         if constexpr (time_slot::keeps_hash) {

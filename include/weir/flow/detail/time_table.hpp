@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A hash table from keys to points in time, in which an entry matters only until its time has come:
-// from then on it is as good as absent, and its slot may be taken over by another key.
+// A hash table from keys to points in time. An entry expires when its time has come: from then on
+// it counts as absent, and another key may take its slot.
 //
 // Open addressing with linear probing, in pages of a few hundred slots; the highest bits of a hash
-// choose the page through a directory, the lowest the slot. So - a lookup touches the directory,
-// which stays in the cache, and one or two lines of a page; - eviction costs nothing: a new key
-// takes the first slot of its probe path whose time has come. The
-//    slot stays occupied, so that no path is ever broken and there are no tombstones;
-// - the table grows and shrinks page by page: a page that is full is cleared of what has passed,
-// then
-//    made larger, then split in two. No operation moves more than one page, and the load stays above
-//    one half, unless keys expire faster than tidy() comes round.
+// select the page through a directory, the lowest the slot.
+//
+// - A lookup reads the directory, which stays in the cache, and one or two cache lines of a page.
+// - Eviction is free: a new key takes the first expired slot of its probe path. The slot stays
+// occupied, so no path is broken and there are no tombstones.
+// - The table grows and shrinks page by page: a full page is cleared of expired entries, then
+// enlarged, then split in two. No operation moves more than one page, and the load stays above one
+// half, unless keys expire faster than tidy() visits the pages.
 #pragma once
 
 #include <weir/flow/detail/time_slot.hpp>
@@ -38,7 +38,7 @@ public:
     using key_view = lookup_key<Key>;
     static constexpr std::int64_t absent = slot::absent;
 
-    // Where a key is, or would be put. Valid until the table changes.
+    // The slot of a key, or the slot where it would be inserted. Valid until the table changes.
     class place {
     public:
         bool is_found() const noexcept { return is_found_; }
@@ -83,15 +83,15 @@ public:
         return place(over != nullptr ? over : at, in.page, false);
     }
 
-    // A found key gets a later time.
+    // Sets a later time for a found key.
     void raise(place found, std::int64_t time) noexcept { found.at_->time = time; }
-    // A found key gets any time.
+    // Sets any time for a found key.
     void change(place found, std::int64_t time) noexcept {
         found.at_->time = time;
         note(found.page_, time);
     }
-    // A key that was not found is put in. False, changing nothing, if there are max_keys already
-    // and the time of none has come.
+    // Inserts a key that was not found. False, changing nothing, if there are max_keys entries and
+    // none has expired.
     bool put(place where, key_view key, std::uint64_t hash, std::int64_t time, std::int64_t now) {
         if (where.at_->time == absent) {
             page& in = pages_[where.page_];
@@ -113,15 +113,15 @@ public:
         return true;
     }
 
-    // Before it, put() of any new key fails. Zero: it may succeed now.
+    // Until this time put() of a new key fails. Zero: it may succeed now.
     std::int64_t full_until() const noexcept { return used_ >= max_keys_ ? busy_until_ : absent; }
 
-    // A small part of the table is cleared of what has passed, and given back if little is left.
+    // Clears a small part of the table of expired entries, and returns memory if few remain.
     void tidy(std::int64_t now);
-    // All of it.
+    // The same for the whole table.
     void tidy_all(std::int64_t now);
 
-    // Applies a function to each time: it must keep their order.
+    // Applies a function, which must keep the order, to each time.
     template <class Change>
     void change_all(Change change) {
         busy_until_ = absent;
@@ -136,7 +136,7 @@ public:
         }
     }
 
-    std::size_t size() const noexcept { return used_; }  // those whose time has come included
+    std::size_t size() const noexcept { return used_; }  // including expired entries
     std::size_t max_size() const noexcept { return max_keys_; }
     std::uint64_t evicted() const noexcept { return evicted_; }
     std::size_t count_busy(std::int64_t now) const noexcept {
@@ -148,7 +148,7 @@ public:
         }
         return busy;
     }
-    // Of the table itself; what keys own elsewhere (the characters of a long string) is theirs.
+    // Memory of the table itself, without memory that keys own (the characters of long strings).
     std::size_t bytes() const noexcept {
         std::size_t slots = 0;
         for (const page& each : pages_) {
@@ -174,7 +174,7 @@ private:
         std::uint32_t used = 0;
         std::uint64_t prefix = 0;  // the highest `depth` bits of the hashes in it
         unsigned depth = 0;
-        std::int64_t earliest = never;  // no time in it is earlier
+        std::int64_t earliest = never;  // lower bound of the times in it
     };
 
     static std::uint32_t home(std::uint64_t hash, std::uint32_t capacity) noexcept {
@@ -230,7 +230,7 @@ private:
     [[no_unique_address]] Hash hash_;
     unsigned bits_ = 1;
     std::size_t hand_ = 0;
-    std::int64_t busy_until_ = absent;  // if full: the time of none comes earlier
+    std::int64_t busy_until_ = absent;  // if full: no entry expires earlier
     std::uint64_t evicted_ = 0;
 };
 

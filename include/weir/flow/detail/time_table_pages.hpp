@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rare paths of time_table: pages that grow, split, shrink and merge.
+// The rare paths of time_table: growing, splitting, shrinking and merging pages.
 //
 // The directory has 2^bits entries; a page whose hashes share their highest `depth` bits has the
 // 2^(bits - depth) entries that begin with them. A page deeper than its directory doubles it.
@@ -37,7 +37,7 @@ void time_table<Key, Hash>::release(page& gone) noexcept {
     ::operator delete(gone.slots, std::align_val_t(line));
 }
 
-// The key is not there, and there is room.
+// Requires that the key is absent and there is room.
 template <class Key, class Hash>
 void time_table<Key, Hash>::move_in(page& to, slot& from) noexcept {
     slot* at = to.slots + home(hash_in(from), to.capacity);
@@ -61,7 +61,7 @@ void time_table<Key, Hash>::move_all(page& to, page& from) noexcept {
     release(from);
 }
 
-// Tells the directory about a page that is new or has changed.
+// Updates the directory for a page that is new or has changed.
 template <class Key, class Hash>
 void time_table<Key, Hash>::publish(std::uint32_t index) noexcept {
     const page& changed = pages_[index];
@@ -70,7 +70,7 @@ void time_table<Key, Hash>::publish(std::uint32_t index) noexcept {
                 entry{changed.slots, changed.capacity, index});
 }
 
-// Closes the gap: what comes later on a path that led over it moves up.
+// Closes the gap: later entries on a probe path across it move up.
 template <class Key, class Hash>
 void time_table<Key, Hash>::erase(page& in, slot* at) noexcept {
     std::destroy_at(&at->key);
@@ -92,7 +92,7 @@ void time_table<Key, Hash>::erase(page& in, slot* at) noexcept {
     }
 }
 
-// Returns how many are gone.
+// Returns the number of removed entries.
 template <class Key, class Hash>
 std::uint32_t time_table<Key, Hash>::clear_passed(page& in, std::int64_t now) noexcept {
     const std::uint32_t before = in.used;
@@ -240,7 +240,7 @@ void time_table<Key, Hash>::tidy_all(std::int64_t now) {
     pages_.shrink_to_fit();
 }
 
-// For one more in the page of this hash.
+// Makes room for one more entry in the page of this hash.
 template <class Key, class Hash>
 bool time_table<Key, Hash>::make_room(std::uint64_t hash, std::int64_t now) {
     if (used_ >= max_keys_ && !reclaim(now)) {
@@ -254,7 +254,7 @@ bool time_table<Key, Hash>::make_room(std::uint64_t hash, std::int64_t now) {
     if (in.earliest <= now) {
         clear_passed(in, now);
     }
-    // A few gone would be back soon, and the walk over the page would not have been worth it.
+    // Removing only a few entries would not be worth visiting the page.
     if (in.used <= limit(in.capacity) / 5 * 4) {
         return true;
     }
@@ -266,7 +266,7 @@ bool time_table<Key, Hash>::make_room(std::uint64_t hash, std::int64_t now) {
     return true;
 }
 
-// The table is full: clears the first page that has anything to clear.
+// The table is full: clears the first page that has expired entries.
 template <class Key, class Hash>
 bool time_table<Key, Hash>::reclaim(std::int64_t now) noexcept {
     if (now < busy_until_) {
