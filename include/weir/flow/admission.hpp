@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // admission: a pass, or a refusal with its reason.
 //
-//     if (auto admitted = limiter.try_acquire()) { ... } else { use(admitted.refusal().retry_after); }
+//     if (auto admitted = limiter.try_acquire(); !admitted) {
+//         retry_after(admitted.refusal().retry_after);
+//     }
 //
 // A primitive that can refuse has up to three forms:
 //     try_acquire()          an admission, without waiting

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <weir/flow/call.hpp>
-#include <weir/flow/detail/stop_memory.hpp>
 #include <weir/flow/gated_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>

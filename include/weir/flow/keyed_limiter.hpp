@@ -2,7 +2,9 @@
 // keyed_limiter: a rate limit for each key (client, tenant, address), in bounded memory.
 //
 //     weir::keyed_limiter<std::string> per_client({.rate = 10, .burst = 20});
-//     if (auto admitted = per_client.try_acquire(address); !admitted) { /* 429, admitted.refusal() */ }
+//     if (auto admitted = per_client.try_acquire(address); !admitted) {
+//         answer_429(admitted.refusal().retry_after);
+//     }
 //
 // A token bucket per key: 16 bytes for a number, 48 for a string, and some slack. A key whose
 // bucket is full again may be evicted when other keys arrive, which makes no difference to it; a

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <weir/flow/decision/retry_decision.hpp>
-#include <weir/flow/detail/stop_memory.hpp>
 #include <weir/flow/gated_call.hpp>
 #include <weir/flow/hook.hpp>
 #include <weir/flow/outcome_view.hpp>
@@ -64,9 +63,9 @@ struct retry_options {
     clock::duration total_time = clock::duration::max();
     backoff_options backoff{};
 
-    // Which outcomes are retried; it may select values, too. By default: errors, and refusals that
-    // may pass with time (not: shut down, isolated manually, budget exhausted, retry_after 'never').
-    // Not called for cancellations, which are never retried.
+    // Which outcomes are retried; it may select values, too. By default: errors, and refusals, except
+    // shut_down, circuit_isolated, budget_exhausted and retry_after 'never'. Not called for
+    // cancellations, which are never retried.
     hook<bool(const outcome_view&)> retry_if{};
     // Which outcomes are never retried. Takes precedence over retry_if.
     hook<bool(const outcome_view&)> abort_if{};

@@ -12,9 +12,9 @@
 #pragma once
 
 #include "service/api/json/json_writer.hpp"
-#include "service/api/latency_window.hpp"
 
 #include <weir/clock.hpp>
+#include <weir/flow/decision/latency_histogram.hpp>
 #include <weir/loop.hpp>
 #include <weir/service/store.hpp>
 #include <weir/ws/hub.hpp>
@@ -85,8 +85,8 @@ public:
                  const std::function<void(json_writer&)>& write);
     // The number of changes of counts or queues so far, plus one: never 0.
     std::uint64_t queues_changes() const noexcept { return queues_changes_; }
-    latency_window& waits() noexcept { return waits_; }  // from due to started
-    latency_window& runs() noexcept { return runs_; }    // from started to ended
+    decision::latency_histogram& waits() noexcept { return waits_; }  // from due to started
+    decision::latency_histogram& runs() noexcept { return runs_; }    // from started to ended
     ws::hub_stats stats() const { return hub_.stats(); }
     std::size_t topics() const noexcept { return topics_.size(); }
 
@@ -135,8 +135,8 @@ private:
     std::uint64_t opened_ = 0;
     std::string key_;  // scratch
     std::uint64_t queues_changes_ = 1;
-    latency_window waits_;
-    latency_window runs_;
+    decision::latency_histogram waits_;
+    decision::latency_histogram runs_;
 };
 
 }  // namespace weir::service::detail

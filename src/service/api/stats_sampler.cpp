@@ -29,17 +29,22 @@ void write_numbers(json_writer& json, const service_stats& stats) {
     json.member("store_is_well", stats.store_is_well);
 }
 
-void write_latencies(json_writer& json, std::string_view name, const latency_window& from) {
+double percentile(const decision::latency_histogram& latencies, double share) {
+    return std::chrono::duration<double>(latencies.percentile(share)).count();
+}
+
+void write_latencies(json_writer& json, std::string_view name,
+                     const decision::latency_histogram& latencies) {
     json.key(name).begin_object();
-    json.member("count", from.count());
-    json.member("p50", from.quantile(0.5));
-    json.member("p90", from.quantile(0.9));
-    json.member("p99", from.quantile(0.99));
+    json.member("count", latencies.count());
+    json.member("p50", percentile(latencies, 0.5));
+    json.member("p90", percentile(latencies, 0.9));
+    json.member("p99", percentile(latencies, 0.99));
     json.end_object();
 }
 
-float quantile(const latency_window& from, double part) {
-    return from.count() == 0 ? -1 : static_cast<float>(from.quantile(part));
+float sample_of(const decision::latency_histogram& latencies, double share) {
+    return latencies.count() == 0 ? -1 : static_cast<float>(percentile(latencies, share));
 }
 
 }  // namespace
@@ -82,9 +87,9 @@ void stats_sampler::sample() {
     latest.started = rate(stats.started, last_stats_.started);
     latest.completed = rate(stats.completed, last_stats_.completed);
     latest.failed = rate(stats.failed, last_stats_.failed);
-    latest.wait_p50 = quantile(feed_.waits(), 0.5);
-    latest.wait_p99 = quantile(feed_.waits(), 0.99);
-    latest.run_p50 = quantile(feed_.runs(), 0.5);
+    latest.wait_p50 = sample_of(feed_.waits(), 0.5);
+    latest.wait_p99 = sample_of(feed_.waits(), 0.99);
+    latest.run_p50 = sample_of(feed_.runs(), 0.5);
     last_stats_ = stats;
     history_.add(latest);
     const bool is_watched = feed_.has_members("stats");

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <random>
+#include <vector>
 
 namespace {
 
@@ -47,6 +49,29 @@ TEST(LatencyHistogram, HoldsWhateverItIsGiven) {
         ASSERT_GT(latency_histogram::end_of(bucket), latency_histogram::end_of(bucket - 1));
         ASSERT_EQ(latency_histogram::bucket_of(latency_histogram::end_of(bucket) - 1ns), bucket);
     }
+}
+
+TEST(LatencyHistogram, PercentilesOfFiveHoursAreNearEnough) {
+    weir::decision::latency_histogram latencies;
+    std::mt19937 random(1);
+    std::vector<clock::duration> all;
+    for (int i = 0; i < 10'000; ++i) {
+        const auto micros = static_cast<std::int64_t>(
+            std::pow(2.0, std::uniform_real_distribution<double>(0, 34)(random)));
+        all.push_back(std::chrono::microseconds(micros));
+        latencies.record(all.back());
+    }
+    latencies.record(-5us);  // a clock was set back
+    std::sort(all.begin(), all.end());
+    for (const double share : {0.1, 0.5, 0.9, 0.99}) {
+        const clock::duration exact = all[static_cast<std::size_t>(share * 10'000)];
+        EXPECT_GE(latencies.percentile(share), exact * 97 / 100);
+        EXPECT_LE(latencies.percentile(share), exact * 116 / 100 + 2us);
+    }
+    latencies.record(std::chrono::hours(1'000'000));
+    EXPECT_GT(latencies.percentile(1), 1h);
+    latencies.clear();
+    EXPECT_EQ(latencies.count(), 0u);
 }
 
 TEST(LatencyHistogram, ForgetsWhatIsLongAgo) {

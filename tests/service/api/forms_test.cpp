@@ -6,7 +6,6 @@
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
 #include "service/api/json/raw_json.hpp"
-#include "service/api/latency_window.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -489,29 +488,4 @@ TEST(ServiceForms, IdsOfAnyKindAreFoundOrNot) {
     for (const std::string bad : {"", "1", "0000000000000", "8000000000000", "00000000000000"}) {
         EXPECT_THROW(read_task_id(bad), http::problem) << bad;
     }
-}
-
-TEST(ServiceForms, LatenciesAreNearEnough) {
-    latency_window window;
-    EXPECT_EQ(window.quantile(0.5), 0);
-    std::mt19937 random(1);
-    std::vector<std::int64_t> all;
-    for (int i = 0; i < 10'000; ++i) {
-        const auto micros = static_cast<std::int64_t>(
-            std::pow(2.0, std::uniform_real_distribution<double>(0, 34)(random)));
-        all.push_back(micros);
-        window.record(std::chrono::microseconds(micros));
-    }
-    window.record(std::chrono::microseconds(-5));  // clocks are set back at times
-    std::sort(all.begin(), all.end());
-    for (const double part : {0.1, 0.5, 0.9, 0.99}) {
-        const double exact =
-            static_cast<double>(all[static_cast<std::size_t>(part * 10'000)]) / 1e6;
-        EXPECT_GE(window.quantile(part), exact * 0.97);
-        EXPECT_LE(window.quantile(part), exact * 1.16 + 2e-6);
-    }
-    window.record(std::chrono::hours(1'000'000));
-    EXPECT_GT(window.quantile(1), 3600);
-    window.clear();
-    EXPECT_EQ(window.count(), 0U);
 }

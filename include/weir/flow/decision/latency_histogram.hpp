@@ -11,10 +11,10 @@
 namespace weir::decision {
 
 // Counts durations in buckets of growing width: eight for each power of two from 16 microseconds to
-// over an hour, and one microsecond wide below.
+// six days, and one microsecond wide below.
 class latency_histogram {
 public:
-    static constexpr std::size_t buckets = 248;
+    static constexpr std::size_t buckets = 296;
 
     void record(clock::duration time) noexcept {
         ++counts_[bucket_of(time)];
@@ -54,7 +54,7 @@ private:
     static constexpr unsigned unit_bits = 10;
     static constexpr std::size_t linear = 16;
     static constexpr unsigned first_power = 4;
-    static constexpr unsigned last_power = 32;
+    static constexpr unsigned last_power = 38;
 
     std::array<std::uint32_t, buckets> counts_{};
     std::uint64_t count_ = 0;
