@@ -63,8 +63,8 @@ struct retry_options {
     clock::duration total_time = clock::duration::max();
     backoff_options backoff{};
 
-    // Which outcomes are retried; it may select values, too. By default: errors, and refusals, except
-    // shut_down, circuit_isolated, budget_exhausted and retry_after 'never'. Not called for
+    // Which outcomes are retried; it may select values, too. By default: errors, and refusals,
+    // except shut_down, circuit_isolated, budget_exhausted and retry_after 'never'. Not called for
     // cancellations, which are never retried.
     hook<bool(const outcome_view&)> retry_if{};
     // Which outcomes are never retried. Takes precedence over retry_if.
