@@ -230,21 +230,13 @@ shared_limiter_stats shared_line::stats() const noexcept {
 }
 
 void shared_line::write_metrics(metric_writer& to) const {
+    weir::detail::write_limiter_metrics(to, kind_, name_, stats());
     const auto count = [](auto number) { return static_cast<double>(number); };
     const metric_writer::labels own = {{"kind", kind_}, {"name", name_}};
-    to.counter("weir_limiter_granted_total", "Let through", own, count(counts_.granted));
-    to.counter("weir_limiter_waited_total", "Let through after waiting", own,
-               count(counts_.waited));
-    to.counter("weir_limiter_refused_total", "Told no", own, count(counts_.refused));
-    to.counter("weir_limiter_cancelled_total", "Stopped while they waited", own,
-               count(counts_.cancelled));
-    to.counter("weir_limiter_wait_seconds_total", "Time that those let through have waited", own,
-               std::chrono::duration<double>(counts_.time_waited).count());
-    to.gauge("weir_limiter_waiting", "Waiting now", own, count(count_));
     to.counter("weir_limiter_questions_total", "Questions to Redis", own, count(counts_.questions));
     to.counter("weir_limiter_unanswered_total", "Questions without an answer", own,
                count(counts_.unanswered));
-    to.counter("weir_limiter_granted_alone_total", "Let through while Redis was away", own,
+    to.counter("weir_limiter_granted_alone_total", "Requests admitted while Redis was away", own,
                count(counts_.granted_alone));
     to.gauge("weir_limiter_away", "1 while Redis does not answer", own, is_away_ ? 1 : 0);
 }

@@ -289,18 +289,24 @@ limiter_stats limiter_line::stats() const noexcept {
 }
 
 void limiter_line::write_metrics(metric_writer& to) const {
+    write_limiter_metrics(to, kind_, name_, stats());
+}
+
+void write_limiter_metrics(metric_writer& to, std::string_view kind, std::string_view name,
+                           const limiter_stats& stats) {
     const auto count = [](auto number) { return static_cast<double>(number); };
-    const metric_writer::labels own = {{"kind", kind_}, {"name", name_}};
-    to.counter("weir_limiter_granted_total", "Requests admitted", own, count(granted_));
-    to.counter("weir_limiter_waited_total", "Requests admitted after a wait", own, count(waited_));
-    to.counter("weir_limiter_refused_total", "Requests refused", own, count(refused_));
+    const metric_writer::labels own = {{"kind", kind}, {"name", name}};
+    to.counter("weir_limiter_granted_total", "Requests admitted", own, count(stats.granted));
+    to.counter("weir_limiter_waited_total", "Requests admitted after a wait", own,
+               count(stats.waited));
+    to.counter("weir_limiter_refused_total", "Requests refused", own, count(stats.refused));
     to.counter("weir_limiter_displaced_total", "Waiting requests refused to make room", own,
-               count(displaced_));
+               count(stats.displaced));
     to.counter("weir_limiter_cancelled_total", "Requests stopped while waiting", own,
-               count(cancelled_));
+               count(stats.cancelled));
     to.counter("weir_limiter_wait_seconds_total", "Time that admitted requests have waited", own,
-               std::chrono::duration<double>(time_waited_).count());
-    to.gauge("weir_limiter_waiting", "Requests waiting now", own, count(waiting_));
+               std::chrono::duration<double>(stats.time_waited).count());
+    to.gauge("weir_limiter_waiting", "Requests waiting now", own, count(stats.waiting));
 }
 
 }  // namespace weir::detail

@@ -36,7 +36,7 @@ TEST(Locked, ThreadsTogetherGetTheLimit) {
     for (std::thread& each : threads) {
         each.join();
     }
-    EXPECT_EQ(granted, 1000);
+    EXPECT_EQ(granted.load(), 1000);
 }
 
 TEST(Locked, PassesEverythingOn) {

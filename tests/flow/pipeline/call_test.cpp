@@ -71,7 +71,8 @@ WEIR_TEST(Call, ASuspendedCallMakesTheTimeOfTheContextStale) {
     call_context call;
     const auto begun = call.now();
     auto lazily = [] { return answer(); };
-    co_await settle_call(lazily, call);
+    const outcome<int> ended = co_await settle_call(lazily, call);
+    EXPECT_EQ(ended.value(), 42);
     EXPECT_EQ(call.now(), begun + 1s);
 }
 

@@ -73,6 +73,16 @@ task<int> broken() {
     co_return 0;
 }
 
+task<> open_later(door& gate) {
+    co_await weir::sleep(500ms);
+    gate.now = door::state::open;
+}
+template <class Fn>
+task<int> run_through(door& gate, Fn& fn) {
+    auto call = weir::detail::call_through<call_view::value>(gate, fn);
+    co_return co_await std::move(call);
+}
+
 template <call_view View, class Gate, class Fn>
 auto under(Gate& gate, Fn& fn) {
     return weir::detail::call_under<View, Fn&>(&gate, fn);
@@ -121,12 +131,7 @@ WEIR_TEST(GatedCall, WaitsWhereTheGateCanBeWaitedFor) {
     waiting_door gate;
     gate.now = door::state::shut;
     auto work = [] { return 1; };
-    auto opened = weir::spawn(
-        [](waiting_door& later) -> task<> {
-            co_await weir::sleep(500ms);
-            later.now = door::state::open;
-        },
-        std::ref(gate));
+    auto opened = weir::spawn(open_later(gate));
     const auto begun = weir::now();
     const outcome<int> ended = co_await under<call_view::outcome>(gate, work);
     EXPECT_EQ(ended.value(), 1);
@@ -138,12 +143,7 @@ WEIR_TEST(GatedCall, WaitsWhereTheGateCanBeWaitedFor) {
 WEIR_TEST(GatedCall, AStoppedCallReleasesItsPassAndIsNotCounted) {
     door gate;
     auto work = [] { return seven(); };
-    auto direct = weir::spawn(
-        [](door& from, auto& fn) -> task<int> {
-            auto call = weir::detail::call_through<call_view::value>(from, fn);
-            co_return co_await std::move(call);
-        },
-        std::ref(gate), std::ref(work));
+    auto direct = weir::spawn(run_through(gate, work));
     auto framed = weir::spawn(under<call_view::value>(gate, work));
     co_await weir::sleep(500ms);
     EXPECT_EQ(gate.held, 2);

@@ -23,7 +23,7 @@ struct patient_gate : plain_gate {
         void finish(const weir::outcome_view&, call_context&) noexcept {}
     };
     admission<pass> try_enter(call_context&) noexcept { return pass{}; }
-    task<admission<pass>> enter(call_context&) { co_return pass{}; }
+    task<admission<pass>> enter(call_context&) { co_return admission<pass>(pass{}); }
 };
 struct wrapper {
     static constexpr policy_kind kind = policy_kind::custom;

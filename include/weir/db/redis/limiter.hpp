@@ -69,13 +69,15 @@ public:
     auto run(Work&& work, double weight = 1) {
         WEIR_CHECK_CALLABLE(Work);
         line_->check(weight);
-        return run_behind(line_, weir::detail::held_t<Work>(std::forward<Work>(work)), weight);
+        return call_behind<weir::detail::call_view::value, weir::detail::held_t<Work>>(
+            std::forward<Work>(work), weight);
     }
     template <class Work>
     auto settle(Work&& work, double weight = 1) {
         WEIR_CHECK_CALLABLE(Work);
         line_->check(weight);
-        return settle_behind(line_, weir::detail::held_t<Work>(std::forward<Work>(work)), weight);
+        return call_behind<weir::detail::call_view::outcome, weir::detail::held_t<Work>>(
+            std::forward<Work>(work), weight);
     }
     // co_await retry_after(): how long a request that comes now would wait, if no other process
     // came. Throws if Redis does not answer.
@@ -108,23 +110,11 @@ protected:
 private:
     using line_pointer = std::shared_ptr<detail::shared_line>;
     static task<clock::duration> acquired_from(line_pointer line, double weight);
-    template <class Work>
-    static task<outcome<weir::detail::call_value_t<std::remove_reference_t<Work>>>> settle_behind(
-        line_pointer line, Work work, double weight) {
-        using result = outcome<weir::detail::call_value_t<std::remove_reference_t<Work>>>;
-        admission<pass> in = co_await detail::shared_line::admit(line, weight, true);
-        if (!in) {
-            co_return result::from_refusal(in.refusal());
-        }
-        call_context call(line->name(), weight);
-        result ended = co_await weir::detail::settle_call(work, call);
-        co_return ended;
-    }
-    template <class Work>
-    static task<weir::detail::call_value_t<std::remove_reference_t<Work>>> run_behind(
-        line_pointer line, Work work, double weight) {
-        auto ended = co_await settle_behind<std::remove_reference_t<Work>&>(line, work, weight);
-        co_return weir::detail::value_of(std::move(ended), line->name());
+    template <weir::detail::call_view View, class Held, class Work>
+    auto call_behind(Work&& work, double weight) {
+        return weir::detail::call_when_admitted<View, Held>(
+            line_, detail::shared_line::admit(line_, weight, true), std::forward<Work>(work),
+            weight);
     }
 };
 

@@ -41,6 +41,10 @@ namespace detail {
 
 class limiter_line;
 
+// The metrics that all rate limiters have.
+void write_limiter_metrics(metric_writer& to, std::string_view kind, std::string_view name,
+                           const limiter_stats& stats);
+
 // The wait as a refusal reports it: zero if it is not predictable.
 constexpr clock::duration foreseen(clock::duration wait) noexcept {
     return wait == decision::verdict::unforeseen ? clock::duration::zero() : wait;
