@@ -24,7 +24,7 @@ std::string in_words(const std::optional<weir::refusal>& answer) {
                   : "let in";
 }
 
-// One random trace of the seed. What first differed from the model, if anything.
+// One random trace of the seed. Returns the first difference from the model, if any.
 template <class Breaker>
 std::optional<std::string> violation(Breaker& tried, const circuit_breaker_options& rules,
                                      unsigned seed, int steps = 200) {
@@ -185,7 +185,7 @@ TEST(BreakerProperty, TheModelVisitsEveryState) {
     }
 }
 
-// ---- how not to
+// ---- naive breakers
 // ----------------------------------------------------------------------------------
 
 circuit_breaker_options simple_rules(unsigned seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The breaker on the loop: what run and settle give, what predicates, observers and stops do.
+// The breaker on the loop: the results of run and settle; predicates, observers and stops.
 
 #include "support.hpp"
 
@@ -65,7 +65,7 @@ WEIR_TEST(CircuitBreaker, RefusalsAreThrownByRunAndNeverBySettle) {
     EXPECT_EQ(kept.use_count(), 1);
 }
 
-// What a limiter inside refuses passes through, with its name.
+// The refusal of a limiter inside passes through with its name.
 WEIR_TEST(CircuitBreaker, RefusalsFromInsideKeepTheirNames) {
     circuit_breaker breaker({.name = "outer"});
     auto work = []() -> task<> {
@@ -196,7 +196,7 @@ WEIR_TEST(CircuitBreaker, AStopMadeAnExceptionInsideIsStillAStop) {
     EXPECT_EQ(breaker.stats().stopped, 1u);
 }
 
-// ---- who is told
+// ---- notifications
 // ----------------------------------------------------------------------------------
 
 class recorder final : public weir::observer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options that make no sense are refused with the name of the option and what would be right.
+// The options of a circuit breaker: invalid ones are refused with the name of the option.
 
 #include "support.hpp"
 

@@ -6,7 +6,7 @@
 namespace flow_breaker {
 namespace {
 
-// ---- the half-open state lets everybody through while the first trial runs
+// ---- the half-open state admits all calls while the first trial runs
 // ------------------------
 
 WEIR_TEST(KnownBugs, polly_216_only_the_permitted_trials_pass) {
@@ -176,7 +176,7 @@ WEIR_TEST(KnownBugs, a_cancelled_trial_returns_its_slot) {
     EXPECT_EQ(breaker.state(), circuit_state::closed);
 }
 
-// ---- what is nobody's failure
+// ---- endings that are not failures
 // ---------------------------------------------------------------------
 
 WEIR_TEST(KnownBugs, brpc_3532_the_callers_cancellation_does_not_trip_it) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the circuit breaker share: calls that succeed, fail, and take their time.
+// Shared by the tests of the circuit breaker: calls that succeed, fail, and take time.
 #pragma once
 
 #include <weir/flow/circuit_breaker.hpp>

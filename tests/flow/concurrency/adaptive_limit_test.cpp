@@ -20,7 +20,7 @@ using weir::adaptive_limit;
 using weir::adaptive_limit_options;
 using weir::limit_algorithm;
 
-// So many at a time, each for so long; the rest wait in its queue.
+// Serves `capacity` calls concurrently, each for `time`; the rest wait in its queue.
 class server {
 public:
     server(std::ptrdiff_t capacity, weir::clock::duration time) : workers_(capacity), time_(time) {}
@@ -32,7 +32,7 @@ public:
         ++served_;
     }
     void set_time(weir::clock::duration time) { time_ = time; }
-    // Since it was last asked.
+    // Since the last call of this function.
     weir::clock::duration slowest() { return std::exchange(slowest_, weir::clock::duration{}); }
     int served() { return std::exchange(served_, 0); }
 

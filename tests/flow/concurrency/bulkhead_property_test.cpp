@@ -10,7 +10,7 @@
 namespace flow_bulkhead {
 namespace {
 
-// The real one, with the interface of the naive one: each who asks is a task.
+// The real bulkhead with the interface of the naive one: each request is a task.
 class real_line {
 public:
     real_line(std::size_t limit, std::size_t max_waiting)
@@ -59,7 +59,7 @@ struct step {
     priority level = priority::normal;
 };
 
-// The steps of a seed; what can be given back depends on who holds, so a model makes them up.
+// The steps of a seed. Releases depend on the holders, so a model generates them.
 class trace {
 public:
     explicit trace(unsigned seed)
@@ -140,7 +140,7 @@ WEIR_TEST(BulkheadProperty, ThoseHoldPlacesWhoShould) {
     }
 }
 
-// ---- how not to
+// ---- naive lines
 // ----------------------------------------------------------------------------------
 
 std::optional<std::string> violation_with(const line_mistakes& made) {

@@ -45,7 +45,7 @@ WEIR_TEST(Bulkhead, TryAcquireDoesNotWaitAndDoesNotOvertake) {
     std::string order;
     const auto large = weir::spawn(hold(tried, order, 'l', 1s, 2));
     co_await settle_all();
-    auto second = tried.try_acquire();  // there is a place, but somebody waits for two
+    auto second = tried.try_acquire();  // a place is free, but a waiter needs two
     WEIR_ASSERT_FALSE(second.has_value());
     EXPECT_EQ(second.refusal().reason, refusal_reason::concurrency_limited);
     first.pass().release();
@@ -173,7 +173,7 @@ WEIR_TEST(Bulkhead, TheMoreImportantDisplaceTheLeastImportant) {
     std::vector<handle<>> calls;
     const std::pair<char, priority> asking[] = {
         {'a', priority::normal},  {'b', priority::low}, {'c', priority::low},
-        {'d', priority::normal},  {'e', priority::low},  // no room: not more important than anybody
+        {'d', priority::normal},  {'e', priority::low},  // no room: not more important than any waiter
         {'f', priority::high},                           // instead of c, the newest of the low ones
         {'g', priority::normal},                         // instead of b
         {'h', priority::normal},                         // no room

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of bulkheads and adaptive limits share.
+// Shared by the tests of bulkheads and adaptive limits.
 #pragma once
 
 #include "support/schedules.hpp"

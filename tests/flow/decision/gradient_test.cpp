@@ -15,8 +15,8 @@
 namespace flow_bulkhead {
 namespace {
 
-// The limit after so many calls to a server whose latency grows with what is asked of it at a time.
-// What grows beyond what makes sense is a violation.
+// The limit after many calls to a server whose latency grows with the number of concurrent calls. A
+// limit far above the capacity is a violation.
 template <class Algorithm>
 std::optional<std::string> growth(Algorithm& tried, double capacity, double demand, int rounds) {
     weir::clock::time_point now(1s);
@@ -48,7 +48,7 @@ weir::decision::gradient::terms gradient_terms() {
             .probe_every = 30s};
 }
 
-// Slightly more is asked for than the server can do, for hours.
+// The demand is slightly above the capacity of the server, for hours.
 TEST(KnownBugs, concurrency_limits_134_no_growth_without_end_under_mild_overload) {
     weir::decision::gradient tried(gradient_terms());
     const auto found = growth(tried, 20, 1000, 100'000);

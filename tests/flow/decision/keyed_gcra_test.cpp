@@ -22,7 +22,7 @@ public:
     keyed_answer take(int key, double tokens, clock::time_point now) {
         const keyed_answer expected = decision_.look(key, tokens, rate_, now);
         const keyed_answer said = decision_.take(key, tokens, rate_, now);
-        // What it would say, it says; only a full table is found out by trying.
+        // look() predicts take(), except that only take() finds the table full.
         if (said.verdict != keyed_verdict::full) {
             EXPECT_EQ(expected.verdict, said.verdict);
             EXPECT_EQ(expected.wait, said.wait);
@@ -74,7 +74,7 @@ TEST(KeyedGcra, NoDrift) {
             if (said.granted()) {
                 ++granted;
             } else {
-                now += said.wait;  // asks at the first moment at which it passes
+                now += said.wait;  // the first moment at which it is granted
             }
         }
         const double seconds = std::chrono::duration<double>(now.time_since_epoch()).count();

@@ -87,7 +87,7 @@ TEST(LimiterDecision, OldTimeStampsNeverLetMorePass) {
         time_point told = time_point::min();
         for (int i = 0; i < 60; ++i) {
             latest += duration(random() % 100'000'000);
-            // What counts is the latest time it was told.
+            // The latest time counts.
             const time_point stamp =
                 latest - (random() % 2 == 0 ? 0ns : duration(random() % 2'000'000'000));
             told = std::max(told, stamp);

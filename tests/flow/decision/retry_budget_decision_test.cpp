@@ -33,7 +33,7 @@ double count_within(const std::deque<budget_event>& log, bool calls, clock::time
     return count;
 }
 
-// A random trace of calls and wishes to retry; says what the budget did wrong.
+// A random trace of calls and retries; returns the violated rule, if any.
 template <class Budget>
 std::string ratio_violation(const weir::ratio_budget& options, unsigned seed) {
     Budget budget(options);

@@ -82,8 +82,8 @@ TEST(CombinedSchedules, NoTokenIsLostAndNoneIsMinted) {
     expect_always(random_use<combined_limiter<part, part>>, 1000);
 }
 
-// How not to: one after the other. What the first gave is lost when the second refuses, or when the
-// wait for it is cancelled.
+// A naive one asks one part after the other: the tokens of the first are lost when the second
+// refuses, or when the wait for it is cancelled.
 class one_after_the_other {
 public:
     one_after_the_other(part first, part second) : first_(first), second_(second) {}

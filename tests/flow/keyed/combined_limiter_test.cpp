@@ -81,7 +81,7 @@ WEIR_TEST(CombinedLimiter, SomebodyElseTakesFromAPart) {
         (void)shared.try_acquire();
     };
     auto ask = [&]() -> task<> { co_await both.acquire(); };
-    // Whoever is first at the moment at which the token is there: one gets it, the other waits on.
+    // Both wait for the same token: one gets it, the other waits on.
     const auto taken = weir::spawn(rival());
     const auto waits = weir::spawn(ask());
     co_await waits;

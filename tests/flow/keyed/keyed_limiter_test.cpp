@@ -73,7 +73,7 @@ WEIR_TEST(KeyedLimiter, NobodyOvertakesALine) {
     auto large = [&]() -> task<> { co_await limiter.acquire("a", 3); };
     const auto waits = weir::spawn(large());
     co_await advance(2s);
-    // Two tokens are there, but somebody waits for three; then they are his.
+    // Two tokens are available, but a waiter needs three; it gets them first.
     const auto small = limiter.try_acquire("a");
     WEIR_ASSERT_FALSE(small);
     EXPECT_EQ(small.refusal().retry_after, 2s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// keyed<Key, Value>: made on first use, bounded, never without what is in use or still matters.
+// keyed<Key, Value>: created on first use, bounded, never evicts values that are in use or matter.
 
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/keyed.hpp>

@@ -86,7 +86,7 @@ WEIR_TEST(KnownBugs, uber_ratelimit_106_no_burst_means_none_after_any_pause) {
     EXPECT_EQ(exceeds_bucket(grants, 100, 1s, 1), std::nullopt);
 }
 
-// Whoever had slept once went on, with or without a token.
+// A waiter that had slept once continued, with or without a token.
 WEIR_TEST(KnownBugs, tower_resilience_363_nobody_passes_without_a_permit) {
     token_bucket bucket({.rate = 10, .burst = 1});
     std::vector<grant> grants;
@@ -115,7 +115,7 @@ public:
     int asked = 0;
 };
 
-// At each tick all who waited woke, to find that one of them could go.
+// At each tick all waiters woke, although only one of them could be admitted.
 WEIR_TEST(KnownBugs, aiolimiter_73_only_those_wake_who_can_go) {
     weir::limiter<counting_gcra> bucket({.limits = {.rate = 10, .burst = 1}});
     co_await weir::with_group([&](weir::task_group& group) -> task<> {
@@ -127,7 +127,7 @@ WEIR_TEST(KnownBugs, aiolimiter_73_only_those_wake_who_can_go) {
     EXPECT_LE(bucket.decision().asked, 3 * 1000);
 }
 
-// Those who asked for little always found a token; who asked for much never found enough.
+// Small requests always found a token; a large request never found enough.
 WEIR_TEST(KnownBugs, sidekiq_5315_large_requests_are_not_starved) {
     token_bucket bucket({.rate = 10, .burst = 10});
     EXPECT_TRUE(bucket.try_acquire(10));
@@ -228,7 +228,7 @@ WEIR_TEST(KnownBugs, dotnet_92557_retry_after_is_not_the_whole_window) {
     EXPECT_EQ(by_fixed.refusal().retry_after, 3s);
 }
 
-// It slept until its timeout, to be told what was known when it asked.
+// The waiter slept until its timeout, although the refusal was certain from the start.
 WEIR_TEST(KnownBugs, resilience4j_2194_a_doomed_waiter_fails_at_once) {
     token_bucket bucket({.rate = 0.1, .burst = 1});
     EXPECT_TRUE(bucket.try_acquire());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Limiters under random traffic, with random cancellation: what is granted to whom, and when, is to
-// the nanosecond what a plain model says. That is everything at once: never more than the limit,
-// never less than it allows, in order, no drift, and no trace of those who were cancelled.
+// Limiters under random traffic with random cancellation: all grants are, to the nanosecond, those
+// of a simple model. This covers all properties: never above the limit, never below what it allows,
+// in order, no drift, and cancelled waiters change nothing.
 
 #include "naive_limiters.hpp"
 #include "support.hpp"

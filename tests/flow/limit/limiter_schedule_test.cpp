@@ -28,7 +28,7 @@ void expect_always(const weir::testing::test_body& body) {
     sync_tests::expect_always(body, schedules);
 }
 
-// Six users, each of whom may be cancelled at any point and then tries again.
+// Six users, each of which may be cancelled at any point and then tries again.
 template <class Limiter, class Use>
 task<> use_and_disturb(dice& random, Limiter&, Use& use) {
     std::vector<handle<void>> attempts(6);

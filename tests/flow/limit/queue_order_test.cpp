@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The line served newest first: the order, who is refused, and the same figures as a plain model.
+// Newest first: the order, which waiter is refused, and the same results as a simple model.
 
 #include "support.hpp"
 
@@ -25,7 +25,7 @@ task<weir::admission<weir::let_through>> ask(weir::token_bucket& bucket, double 
     co_return in;
 }
 
-// The order in which some pass who come one after the other when nothing is left.
+// The order in which requests are admitted that arrive one after the other at an empty bucket.
 template <class Limiter>
 task<std::string> order_of(Limiter& limiter, int count) {
     auto taken = co_await limiter.admit();

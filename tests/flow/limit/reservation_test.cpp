@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reservations: a place in the line that nobody has to wait in.
+// Reservations: a place in the line without a waiting fiber.
 
 #include <weir/flow/fixed_window.hpp>
 #include <weir/flow/leaky_bucket.hpp>
@@ -200,7 +200,7 @@ WEIR_TEST(Reservation, MayBeMovedOrDestroyedWhileItIsAwaited) {
     EXPECT_EQ(bucket.stats().waiting, 0u);
 }
 
-// Its turn has come, and it goes before the one who waits has run.
+// Its turn has come, and it is destroyed before the waiting fiber has run.
 WEIR_TEST(Reservation, MayBeDestroyedWhenItsTurnHasJustCome) {
     weir::token_bucket bucket({.rate = 1});
     EXPECT_TRUE(bucket.try_acquire());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One pipeline per case; see CMakeLists.txt for what the compiler is to say about it.
+// One pipeline per case; CMakeLists.txt has the expected message of the compiler.
 #include <weir/flow/pipeline.hpp>
 #include <weir/flow/timeout_policy.hpp>
 

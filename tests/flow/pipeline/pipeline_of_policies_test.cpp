@@ -53,7 +53,7 @@ WEIR_TEST(PipelineOfPolicies, ARetryGetsThroughWhatABreakerStillAllows) {
 
 WEIR_TEST(PipelineOfPolicies, AnOpenBreakerSparesTheCalleeTheRetries) {
     auto impatient = three_times();
-    impatient.max_asked_delay = 1min;  // the breaker asks for an hour
+    impatient.max_asked_delay = 1min;  // the breaker requests an hour
     weir::pipeline api("api", impatient,
                        weir::circuit_breaker_options{.consecutive_failures = 1, .open_for = 1h});
     flaky work{.failures_left = 100};
@@ -112,7 +112,7 @@ WEIR_TEST(PipelineOfPolicies, AHedgeInsideARetryOutlivesNothing) {
     co_await weir::sleep(1h);
 }
 
-// Stopped at any moment, a pipeline gives everything back: whoever comes next finds all as it was.
+// A pipeline that is stopped at any moment releases everything: the next call finds it unchanged.
 WEIR_TEST(PipelineOfPolicies, AStopAtAnyMomentLosesNothing) {
     weir::pipeline api("api", weir::total_timeout{20s}, three_times(),
                        weir::bulkhead_options{.max_concurrent = 2, .max_waiting = 10},

@@ -75,7 +75,7 @@ public:
     int bad = 0;
 };
 
-// Notes what time it is on the way in and out.
+// Records the time before and after the call.
 struct clock_gate {
     static constexpr weir::policy_kind kind = weir::policy_kind::custom;
     weir::clock::time_point began, ended;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Policies, predicates and hooks that throw: the call has failed with that, whoever stands around.
+// Policies, predicates and hooks that throw: the call fails with that error for the outer policies.
 
 #include <weir/flow/bulkhead.hpp>
 #include <weir/flow/circuit_breaker.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fallbacks: what stands in for what.
+// Fallbacks: which outcomes they replace, and by what.
 
 #include "support.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hedging: when a second attempt starts, who wins, and what becomes of the losers.
+// Hedging: when further attempts start, which one wins, and how the losers end.
 
 #include "support.hpp"
 

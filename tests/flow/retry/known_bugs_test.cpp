@@ -122,7 +122,7 @@ WEIR_TEST(KnownBugs, polly_2278_the_timeout_surfaces_and_not_the_inner_error) {
     EXPECT_EQ(calls, 2);
 }
 
-// What the winner gave depended on the context of its attempt, which ended with the losers'.
+// The winner's result depended on the context of its attempt, which was cancelled with the losers.
 TEST(KnownBugs, failsafe_go_65_the_winner_is_not_cancelled_with_the_losers) {
     expect_always(
         []() -> task<> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How not to budget retries.
+// Budgets with typical mistakes.
 #pragma once
 
 #include <weir/flow/decision/retry_budget_decision.hpp>
@@ -40,7 +40,7 @@ private:
     double spent_ = 0;
 };
 
-// Forgets what was spent, but not what was earned.
+// Forgets the spent budget, but not the earned one.
 class naive_hoarder {
 public:
     explicit naive_hoarder(const weir::ratio_budget& options) : options_(options) {}

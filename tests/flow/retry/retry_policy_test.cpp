@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of retry: what is retried, when, and for how long.
+// Retry policies: which outcomes are retried, when, for how long, and how a call ends.
 
 #include "support.hpp"
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace retry_tests;
 
-// Runs a call and says what was wrong with it.
+// Runs a call and returns the violated rule, if any.
 template <class Subject>
 task<std::string> check(Subject& subject, trial& call) {
     call.cancelled = weir::spawn(weir::sleep(1h, 1));

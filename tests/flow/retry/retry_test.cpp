@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What retry promises, form by form and option by option.
+// retry() and retrying().
 
 #include "support.hpp"
 
@@ -113,7 +113,7 @@ WEIR_TEST(Retry, WrapsCallables) {
     EXPECT_EQ(robust.policy().stats().retries, 3u);
 }
 
-// A call in flight keeps what it needs.
+// A call in flight owns everything it needs.
 WEIR_TEST(Retry, AWrapperMayGoBeforeItsCallsEnd) {
     int failures = 2;
     weir::handle<std::string> running;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of retry, hedge and fallback share.
+// Shared by the tests of retry, hedge and fallback.
 #pragma once
 
 #include "support/schedules.hpp"
@@ -26,7 +26,7 @@ struct fatal_error : std::runtime_error {
     fatal_error() : std::runtime_error("no such page") {}
 };
 
-// Fails so many times, then gives the number of the attempt. Notes when it was called.
+// Fails a number of times, then returns the number of the attempt. Records the times of its calls.
 class flaky {
 public:
     explicit flaky(int failures, weir::clock::duration takes = {})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls with random options whose attempts do random things, and what must hold for each of them.
+// Calls with random options and random attempts, and the rules that each call must obey.
 #pragma once
 
 #include "support.hpp"
@@ -23,7 +23,7 @@ struct attempt_log {
     bool is_cut = false;  // stopped by the total time
 };
 
-// One call: what the attempts are to do, and what they did.
+// One call: the script of its attempts, and their record.
 struct trial {
     weir::retry_options options;
     std::vector<attempt_plan> plan;
@@ -104,7 +104,7 @@ inline bounds delay_bounds(const weir::backoff_options& options, int n) {
     return {};
 }
 
-// What is wrong with the call; empty if nothing is.
+// The violated rule; empty if there is none.
 inline std::string violation(const trial& seen, const outcome<int>& ended) {
     const weir::retry_options& options = seen.options;
     const auto made = static_cast<int>(seen.log.size());
