@@ -15,8 +15,8 @@ struct line_mistakes {
     bool lets_small_ones_overtake = false;         // past a large one that does not fit yet
     bool forgets_followers_on_cancel = false;      // when the first in line goes
     bool cancelled_ones_keep_their_place = false;  // until it is their turn
-    bool barges = false;                           // a new request takes free places although others wait
-    bool forgets_the_weight = false;               // gives back one place only
+    bool barges = false;              // a new request takes free places although others wait
+    bool forgets_the_weight = false;  // gives back one place only
 };
 
 class naive_line {

@@ -94,8 +94,7 @@ WEIR_TEST(GatedCall, AnAdmittedCallHoldsItsPassUntilItEnds) {
         EXPECT_EQ(gate.held, 1);
         return seven();
     };
-    auto call = weir::detail::call_through<call_view::value>(gate, work);
-    const int direct = co_await std::move(call);
+    const int direct = co_await run_through(gate, work);
     const int framed = co_await under<call_view::value>(gate, work);
     EXPECT_EQ(direct + framed, 14);
     EXPECT_EQ(gate.held, 0);

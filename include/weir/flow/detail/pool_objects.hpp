@@ -2,7 +2,7 @@
 // The objects of a pool: which are idle, which are lent, and which are too old.
 #pragma once
 
-#include <weir/flow/decision/random.hpp>
+#include <weir/flow/decision/backoff.hpp>
 #include <weir/flow/detail/pool_entry.hpp>
 #include <weir/flow/pool_options.hpp>
 

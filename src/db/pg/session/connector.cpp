@@ -8,10 +8,11 @@
 
 #include "db/pg/session/connector.hpp"
 
+#include "base/option_checks.hpp"
+
 #include <weir/db/pg/error.hpp>
 #include <weir/error.hpp>
 #include <weir/fd.hpp>
-#include <weir/flow/bad_option.hpp>
 #include <weir/io/address.hpp>
 #include <weir/io/dns.hpp>
 #include <weir/io/error.hpp>
