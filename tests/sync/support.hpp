@@ -79,8 +79,8 @@ struct counted {
 };
 
 // Bursts of grants and cancels in one step, then rest: nothing may be free while a task waits for
-// it. One-shot waiters, some of which are cancelled; they do not come back, so that nothing makes up
-// for a grant that was lost.
+// it. One-shot waiters, some of which are cancelled; they do not come back, so that nothing makes
+// up for a grant that was lost.
 class crowd {
 public:
     template <class Start>

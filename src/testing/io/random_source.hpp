@@ -16,8 +16,8 @@ public:
     std::uint64_t below(std::uint64_t end) noexcept {
         return end == 0 ? 0 : source_.next_below(end);
     }
-    // True with this probability. Draws a number only if the probability is not 0, so that turning a
-    // fault off changes nothing else.
+    // True with this probability. Draws a number only if the probability is not 0, so that turning
+    // a fault off changes nothing else.
     bool chance(double probability) noexcept {
         return probability > 0 && source_.next_fraction() < probability;
     }
