@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // JSON in and out, with Boost.JSON.
 //
-//     const boost::json::value asked = co_await http::read_json(request);
-//     const auto title = http::member<std::string>(asked, "title");       // or 422, naming it
+//     const boost::json::value body = co_await http::read_json(request);
+//     const auto title = http::member<std::string>(body, "title");        // or 422, naming it
 //     return http::json({{"id", 7}, {"title", title}}, http::status::created);
 //
-// Types of one's own are read and written by Boost.JSON's tag_invoke(value_to_tag<T>, ...) and
+// Your own types are read and written by Boost.JSON's tag_invoke(value_to_tag<T>, ...) and
 // tag_invoke(value_from_tag, ...): co_await http::read_json<new_task>(request), http::json(a_task).
 #pragma once
 
@@ -31,21 +31,22 @@ namespace weir::http {
 
 struct json_options {
     std::uint64_t max_bytes =
-        std::numeric_limits<std::uint64_t>::max();  // or what the server allows
+        std::numeric_limits<std::uint64_t>::max();  // default: the server's limit
     std::size_t max_depth = 32;
     bool allow_duplicates = false;  // of keys in one object: the last one counts
-    bool any_content_type = false;  // or none
+    bool any_content_type = false;  // also a missing one
 };
 
-// The text as a value. Throws problem (400) saying where it is no JSON, and why: also for keys that
-// are there twice, for numbers too large for a double, and for what is nested too deeply.
+// Parses a text. Throws problem (400) with line, column and reason for invalid JSON, for keys that
+// occur twice, for numbers too large for a double, and for too deep nesting.
 boost::json::value parse_json(std::string_view text, const json_options& options = {});
-// The body as a value. Besides: problem (415) unless the Content-Type is application/json or one
-// that ends in +json, in UTF-8; problem (413) if it is too long.
+// Reads the body of a request as text. Throws problem (415) unless the Content-Type is
+// application/json or ends in +json, in UTF-8, and problem (413) if the body is too long.
+task<std::string> read_json_text(request& from, json_options options = {});
+// Reads and parses the body of a request. Throws as read_json_text() and parse_json() do.
 task<boost::json::value> read_json(request& from, json_options options = {});
 
-// As text. Numbers that are none (NaN, infinity) become null, as in JavaScript: JSON has no word
-// for them.
+// Writes a value as text. NaN and infinity become null, as in JavaScript: JSON cannot express them.
 std::string to_json(const boost::json::value& value);
 response json(const boost::json::value& value, http::status code = http::status::ok);
 template <class T>
@@ -57,7 +58,7 @@ response json(const T& value, http::status code = http::status::ok) {
 
 namespace detail {
 
-// What is expected, in words.
+// A description of what is expected.
 template <class T>
 std::string expected_json() {
     if constexpr (std::same_as<T, bool>) {
@@ -68,18 +69,18 @@ std::string expected_json() {
     } else if constexpr (std::floating_point<T>) {
         return "a number";
     } else if constexpr (std::convertible_to<T, std::string_view>) {
-        return "a text";
+        return "a string";
     } else {
-        return "of another form";
+        return "of another type";
     }
 }
 
-[[noreturn]] void throw_no_object();
+[[noreturn]] void throw_not_an_object();
 [[noreturn]] void throw_missing_member(std::string_view name);
-// 422. The name is empty for the whole. Inside a handler of what the conversion threw: a problem
-// goes on as it is, also others that have to do with neither JSON nor bad values (bad_alloc).
-[[noreturn]] void throw_unfit(std::string_view name, std::string_view expected);
-const boost::json::value* find_member(const boost::json::value& of, std::string_view name);
+// Turns the current exception of a conversion into a problem (422). An empty name means the whole
+// value. Problems, and exceptions that are not about JSON or values (bad_alloc), stay as they are.
+[[noreturn]] void throw_not_convertible(std::string_view name, std::string_view expected);
+const boost::json::value* find_member(const boost::json::value& object, std::string_view name);
 
 template <class T>
 T convert_json(const boost::json::value& value, std::string_view name) {
@@ -89,23 +90,23 @@ T convert_json(const boost::json::value& value, std::string_view name) {
         try {
             return boost::json::value_to<T>(value);
         } catch (...) {
-            throw_unfit(name, expected_json<T>());
+            throw_not_convertible(name, expected_json<T>());
         }
     }
 }
 
 }  // namespace detail
 
-// The value as a T. Throws problem (422) if it is not fit for one.
+// Converts a value. Throws problem (422) if it cannot be converted to T.
 template <class T>
 T json_to(const boost::json::value& value) {
     return detail::convert_json<T>(value, {});
 }
 
-// A member of an object. Throws problem (422) naming it if it is missing or not fit for a T.
+// A member of an object. Throws problem (422) naming it if it is missing or cannot be converted.
 template <class T>
-T member(const boost::json::value& of, std::string_view name) {
-    const boost::json::value* const found = detail::find_member(of, name);
+T member(const boost::json::value& object, std::string_view name) {
+    const boost::json::value* const found = detail::find_member(object, name);
     if (found == nullptr) {
         detail::throw_missing_member(name);
     }
@@ -113,15 +114,15 @@ T member(const boost::json::value& of, std::string_view name) {
 }
 // None if it is missing or null.
 template <class T>
-std::optional<T> optional_member(const boost::json::value& of, std::string_view name) {
-    const boost::json::value* const found = detail::find_member(of, name);
+std::optional<T> optional_member(const boost::json::value& object, std::string_view name) {
+    const boost::json::value* const found = detail::find_member(object, name);
     if (found == nullptr || found->is_null()) {
         return std::nullopt;
     }
     return detail::convert_json<T>(*found, name);
 }
 
-// The body as a T: as read_json() and json_to().
+// Reads and converts the body of a request. Throws as read_json() and json_to() do.
 template <class T>
 task<T> read_json(request& from, json_options options = {}) {
     const boost::json::value value = co_await read_json(from, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The whole body is read, within the limits, and parsed at once: a value that is half there is of
-// no use.
+// A body is read completely, within the limits, and then parsed in one go. Values are written by
+// hand, since Boost.JSON writes 0.5 as 5E-1.
 
 #include "base/json_text.hpp"
 #include "base/quoted.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 namespace bj = boost::json;
 
-// For people, who count lines from 1.
+// Lines and columns are counted from 1.
 std::string place_of(std::string_view text, std::size_t at) {
     const std::string_view before = text.substr(0, at);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -39,7 +39,7 @@ std::string shown(std::string_view name) {
 std::string reason_of(const bj::error_code& error, const detail::json_builder& builder,
                       const json_options& options) {
     if (const std::string* const key = builder.duplicate()) {
-        return "the key " + shown(*key) + " is there twice in one object";
+        return "the key " + shown(*key) + " occurs twice in one object";
     }
     if (builder.is_too_large() || error == bj::error::exponent_overflow) {
         return "the number is too large";
@@ -48,10 +48,10 @@ std::string reason_of(const bj::error_code& error, const detail::json_builder& b
         return "it is nested more than " + std::to_string(options.max_depth) + " levels deep";
     }
     if (error == bj::error::incomplete) {
-        return "it ends too early";
+        return "it is incomplete";
     }
     if (error == bj::error::extra_data) {
-        return "there is something after the end";
+        return "unexpected text after the end";
     }
     return error.message();
 }
@@ -62,8 +62,7 @@ bool is_json_type(std::string_view content_type) {
            same_name(type->parameter("charset").value_or("utf-8"), "utf-8");
 }
 
-// The shortest digits that mean this number, with a point where it could be taken for an integer:
-// '0.5', '30.0'. Boost writes 5E-1.
+// The shortest digits, with a point where the number could be taken for an integer: '0.5', '30.0'.
 void append_double(std::string& to, double number) {
     if (!std::isfinite(number)) {
         to += "null";
@@ -131,14 +130,14 @@ bj::value parse_json(std::string_view text, const json_options& options) {
         error = bj::error::extra_data;
     }
     if (error) {
-        throw problem(status::bad_request, "no JSON at " +
+        throw problem(status::bad_request, "invalid JSON at " +
                                                place_of(text, std::min(taken, text.size())) + ": " +
                                                reason_of(error, parser.handler(), options));
     }
     return parser.handler().take();
 }
 
-task<bj::value> read_json(request& from, json_options options) {
+task<std::string> read_json_text(request& from, json_options options) {
     if (!options.any_content_type && !is_json_type(from.header("Content-Type"))) {
         throw problem(status::unsupported_media_type,
                       "the body must be JSON in UTF-8, 'Content-Type: application/json'");
@@ -146,7 +145,11 @@ task<bj::value> read_json(request& from, json_options options) {
     if (options.max_bytes != std::numeric_limits<std::uint64_t>::max()) {
         from.limit_body(options.max_bytes);
     }
-    const std::string text = co_await from.text();
+    return from.text();
+}
+
+task<bj::value> read_json(request& from, json_options options) {
+    const std::string text = co_await read_json_text(from, options);
     co_return parse_json(text, options);
 }
 
@@ -162,7 +165,7 @@ response json(const bj::value& value, http::status code) {
 
 namespace detail {
 
-void throw_no_object() {
+void throw_not_an_object() {
     throw problem(status::unprocessable_content, "a JSON object is expected");
 }
 
@@ -170,7 +173,7 @@ void throw_missing_member(std::string_view name) {
     throw problem(status::unprocessable_content, "the member " + shown(name) + " is missing");
 }
 
-void throw_unfit(std::string_view name, std::string_view expected) {
+void throw_not_convertible(std::string_view name, std::string_view expected) {
     const std::string subject = name.empty() ? "the JSON" : "the member " + shown(name);
     try {
         throw;
@@ -178,7 +181,7 @@ void throw_unfit(std::string_view name, std::string_view expected) {
         if (name.empty() || thrown.code() != status::unprocessable_content) {
             throw;
         }
-        // The way to it, from the outside.
+        // Adds the name of the enclosing member in front.
         throw problem(status::unprocessable_content, "in " + shown(name) + ": " + thrown.what());
     } catch (const std::bad_alloc&) {
         throw;
@@ -189,10 +192,10 @@ void throw_unfit(std::string_view name, std::string_view expected) {
     throw problem(status::unprocessable_content, subject + " must be " + std::string(expected));
 }
 
-const bj::value* find_member(const bj::value& of, std::string_view name) {
-    const bj::object* const object = of.if_object();
+const bj::value* find_member(const bj::value& value, std::string_view name) {
+    const bj::object* const object = value.if_object();
     if (object == nullptr) {
-        throw_no_object();
+        throw_not_an_object();
     }
     return object->if_contains(bj::string_view(name.data(), name.size()));
 }

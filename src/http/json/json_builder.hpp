@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds a value from the events of Boost.JSON's parser, which does not mind keys that are there
-// twice, nor numbers that are too large.
+// Builds a value from the events of Boost.JSON's parser, which by itself accepts duplicate keys and
+// numbers that are too large.
 #pragma once
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -30,7 +30,7 @@ public:
     explicit json_builder(bool allow_duplicates) noexcept : allow_duplicates_(allow_duplicates) {}
 
     boost::json::value take() { return stack_.release(); }
-    // If that is why the parser stopped.
+    // The duplicate key, if the parser stopped because of one; else null.
     const std::string* duplicate() const noexcept { return has_duplicate_ ? &key_ : nullptr; }
     bool is_too_large() const noexcept { return is_too_large_; }
 
@@ -89,8 +89,7 @@ public:
         stack_.push_uint64(number);
         return true;
     }
-    // What Boost makes of the digits may be the neighbour of the nearest double: they are read
-    // again.
+    // Boost may round to a neighbour of the nearest double, so the digits are parsed again.
     bool on_double(double number, text part, error_code& error) {
         if (!digits_.empty()) {
             digits_ += part;
@@ -123,7 +122,7 @@ public:
     bool on_comment(text, error_code&) { return true; }
 
 private:
-    // The keys of the object that ends are the last ones: those of inner objects are gone.
+    // The keys of the object that ends are the last ones: those of inner objects have been removed.
     bool check_keys(std::size_t count) {
         const auto first = keys_.end() - static_cast<std::ptrdiff_t>(count);
         std::sort(first, keys_.end());
@@ -139,8 +138,8 @@ private:
 
     boost::json::value_stack stack_;
     std::string key_;
-    std::string digits_;             // of a number that came in parts
-    std::vector<std::string> keys_;  // of the objects that are open
+    std::string digits_;             // of a number that arrived in parts
+    std::vector<std::string> keys_;  // of the objects that have not ended
     bool allow_duplicates_;
     bool has_duplicate_ = false;
     bool is_too_large_ = false;

@@ -112,28 +112,28 @@ TEST(Json, SaysWhereItIsNone) {
         {" 7 \n", "7"},
         {"18446744073709551615", "18446744073709551615"},
         {std::string(31, '[') + std::string(31, ']'), "as given"},
-        {"", "400: no JSON at line 1, column 1: it ends too early"},
-        {" \n ", "400: no JSON at line 2, column 2: it ends too early"},
-        {"{\"a\":1", "400: no JSON at line 1, column 7: it ends too early"},
-        {"[1,]", "400: no JSON at line 1, column 4: syntax error"},
-        {"{\n \"a\": x}", "400: no JSON at line 2, column 7: syntax error"},
-        {"{'a':1}", "400: no JSON at line 1, column 2: syntax error"},
-        {"[1 /* no */]", "400: no JSON at line 1, column 4: syntax error"},
-        {"1 2", "400: no JSON at line 1, column 3: there is something after the end"},
-        {"NaN", "400: no JSON at line 1, column 1: syntax error"},
-        {"1e400", "400: no JSON at line 1, column 6: the number is too large"},
-        {"[-1e999]", "400: no JSON at line 1, column 8: the number is too large"},
-        {"\"\xff\"", "400: no JSON at line 1, column 2: syntax error"},
-        {"\"\\ud800\"", "400: no JSON at line 1, column 8: syntax error"},
-        {"\xef\xbb\xbf{}", "400: no JSON at line 1, column 1: syntax error"},
-        {deep, "400: no JSON at line 1, column 33: it is nested more than 32 levels deep"},
+        {"", "400: invalid JSON at line 1, column 1: it is incomplete"},
+        {" \n ", "400: invalid JSON at line 2, column 2: it is incomplete"},
+        {"{\"a\":1", "400: invalid JSON at line 1, column 7: it is incomplete"},
+        {"[1,]", "400: invalid JSON at line 1, column 4: syntax error"},
+        {"{\n \"a\": x}", "400: invalid JSON at line 2, column 7: syntax error"},
+        {"{'a':1}", "400: invalid JSON at line 1, column 2: syntax error"},
+        {"[1 /* no */]", "400: invalid JSON at line 1, column 4: syntax error"},
+        {"1 2", "400: invalid JSON at line 1, column 3: unexpected text after the end"},
+        {"NaN", "400: invalid JSON at line 1, column 1: syntax error"},
+        {"1e400", "400: invalid JSON at line 1, column 6: the number is too large"},
+        {"[-1e999]", "400: invalid JSON at line 1, column 8: the number is too large"},
+        {"\"\xff\"", "400: invalid JSON at line 1, column 2: syntax error"},
+        {"\"\\ud800\"", "400: invalid JSON at line 1, column 8: syntax error"},
+        {"\xef\xbb\xbf{}", "400: invalid JSON at line 1, column 1: syntax error"},
+        {deep, "400: invalid JSON at line 1, column 33: it is nested more than 32 levels deep"},
         {R"({"a":1,"b":2,"a":3})",
-         "400: no JSON at line 1, column 19: the key 'a' is there twice in one object"},
+         "400: invalid JSON at line 1, column 19: the key 'a' occurs twice in one object"},
         {R"({"a":{"x":1},"b":{"x":1}})", R"({"a":{"x":1},"b":{"x":1}})"},
         {R"([{"":1,"":2}])",
-         "400: no JSON at line 1, column 12: the key '' is there twice in one object"},
+         "400: invalid JSON at line 1, column 12: the key '' occurs twice in one object"},
         {R"({"ab":1,"\u0061b":2})",
-         "400: no JSON at line 1, column 20: the key 'ab' is there twice in one object"},
+         "400: invalid JSON at line 1, column 20: the key 'ab' occurs twice in one object"},
     };
     for (const auto& each : cases) {
         EXPECT_EQ(said_by([&] { return http::parse_json(each.text); }),
@@ -144,7 +144,7 @@ TEST(Json, SaysWhereItIsNone) {
         said_by([] { return http::parse_json("{\"a\":1,\"a\":2}", {.allow_duplicates = true}); }),
         "{\"a\":2}");
     EXPECT_EQ(said_by([] { return http::parse_json("[[1]]", {.max_depth = 1}); }),
-              "400: no JSON at line 1, column 2: it is nested more than 1 levels deep");
+              "400: invalid JSON at line 1, column 2: it is nested more than 1 levels deep");
 }
 
 WEIR_TEST(Json, IsReadFromRequests) {
@@ -208,7 +208,7 @@ WEIR_TEST(Json, BecomesTypes) {
          R"([{"x":1,"y":2},{"x":3,"y":0},{"x":4,"y":0}])"},
         {"[{}]", "422: the member 'x' is missing"},
         {"[7]", "422: a JSON object is expected"},
-        {"7", "422: the JSON must be of another form"},
+        {"7", "422: the JSON must be of another type"},
         {R"([{"x":"1"}])", "422: the member 'x' must be an integer from -2147483648 to 2147483647"},
         {R"([{"x":1.5}])", "422: the member 'x' must be an integer from -2147483648 to 2147483647"},
         {R"([{"x":1,"y":4000000000}])",
@@ -232,7 +232,7 @@ TEST(Json, MembersAreNamed) {
     EXPECT_EQ(http::optional_member<int>(given, "none"), std::nullopt);
     EXPECT_EQ(http::optional_member<int>(given, "n"), -1);
     EXPECT_EQ(said_by([&] { return http::member<std::string>(given, "n"); }),
-              "422: the member 'n' must be a text");
+              "422: the member 'n' must be a string");
     EXPECT_EQ(said_by([&] { return http::member<bool>(given, "n"); }),
               "422: the member 'n' must be true or false");
     EXPECT_EQ(said_by([&] { return http::member<double>(given, "s"); }),
@@ -244,9 +244,9 @@ TEST(Json, MembersAreNamed) {
     EXPECT_EQ(said_by([&] { return http::member<point>(given, "q").x; }),
               "422: in 'q': the member 'x' is missing");
     EXPECT_EQ(said_by([&] { return http::member<plain>(given, "p").name; }),
-              "422: the member 'p' must be of another form");
+              "422: the member 'p' must be of another type");
     EXPECT_EQ(said_by([&] { return http::json_to<plain>(given).name; }),
-              "422: the JSON must be of another form");
+              "422: the JSON must be of another type");
     EXPECT_EQ(http::member<plain>(bj::parse(R"({"q":{"name":"n"}})"), "q").name, "n");
 }
 

@@ -4,6 +4,7 @@
 
 #include "service/api/json/json_writer.hpp"
 
+#include <weir/http/json.hpp>
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 #include <weir/task.hpp>
@@ -15,7 +16,9 @@
 namespace weir::service::detail {
 
 // The body, at most `max_bytes`. Throws http::problem (415) unless it is JSON in UTF-8.
-task<std::string> read_json_body(http::request& request, std::uint64_t max_bytes);
+inline task<std::string> read_json_body(http::request& request, std::uint64_t max_bytes) {
+    return http::read_json_text(request, {.max_bytes = max_bytes});
+}
 
 // A response with one JSON object whose members `write(json_writer&)` adds.
 template <class Write>
