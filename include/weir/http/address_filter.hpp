@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Which addresses a client may connect to, so that URLs from strangers cannot reach into one's own
-// network (server-side request forgery).
+// Which addresses a client may connect to. Protects the own network from URLs of strangers
+// (server-side request forgery).
 //
 //     auto filter = weir::http::address_filter::public_only();
 //     filter.allow("10.1.0.0/16").allow_host("hooks.internal.example");
 //
-// A name means nothing until it is resolved, and may mean something else a moment later: the filter
-// is asked about the very address that is about to be connected to, each time.
+// A name says nothing until it is resolved, and may resolve to something else a moment later. So
+// the client asks the filter about the very address that it is about to connect to, each time.
 #pragma once
 
 #include <weir/http/error.hpp>
@@ -22,48 +22,47 @@
 
 namespace weir::http {
 
-// What the special-purpose registries (RFC 6890) and later RFCs say an address is for.
+// The purpose of an address by the special-purpose registries (RFC 6890) and later RFCs.
 enum class address_class : std::uint8_t {
-    public_,        // none of the following
+    public_,        // none of the classes below
     loopback,       // 127.0.0.0/8, ::1
     private_,       // 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16
-    link_local,     // 169.254.0.0/16, fe80::/10: cloud metadata, too
+    link_local,     // 169.254.0.0/16, fe80::/10; includes cloud metadata services
     unique_local,   // fc00::/7
-    site_local,     // fec0::/10, abolished
+    site_local,     // fec0::/10, deprecated
     shared,         // 100.64.0.0/10, behind a carrier's NAT
-    unspecified,    // 0.0.0.0/8, ::; Linux connects 0.0.0.0 to itself
+    unspecified,    // 0.0.0.0/8, ::; Linux connects 0.0.0.0 to loopback
     multicast,      // 224.0.0.0/4, ff00::/8
     broadcast,      // 255.255.255.255
     documentation,  // 192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20
     benchmarking,   // 198.18.0.0/15, 2001:2::/48
-    protocol,       // 192.0.0.0/24, 2001::/23 as far as it is not named here
-    platform,       // 168.63.129.16: a cloud's own services, at a public address
+    protocol,       // 192.0.0.0/24, and what no other class has of 2001::/23
+    platform,       // 168.63.129.16: services of a cloud platform at a public address
     nat64,          // 64:ff9b::/96, 64:ff9b:1::/48: an IPv4 address behind a translator
     six_to_four,    // 2002::/16, 192.88.99.0/24: an IPv4 address behind a relay
     teredo,         // 2001::/32: an IPv4 address behind a server
-    v4_mapped,      // ::ffff:0:0/96 around a public address; others are what the inner one is
-    v4_compatible,  // ::/96, abolished
+    v4_mapped,      // ::ffff:0:0/96 with a public address; others have the class of that address
+    v4_compatible,  // ::/96, deprecated
     discard,        // 100::/64
-    reserved,       // 240.0.0.0/4, and IPv6 outside 2000::/3, from which all others are given out
+    reserved,       // 240.0.0.0/4, and other IPv6 outside 2000::/3
     local,          // a Unix socket
-    none,           // no address
+    none,           // not an address
 };
 
 // 'loopback', 'link-local', ...
 std::string_view name_of(address_class which) noexcept;
-// Takes nanoseconds.
-address_class classify(const io::address& of) noexcept;
+// Costs nanoseconds.
+address_class classify(const io::address& address) noexcept;
 
 // Addresses that begin with the same bits.
 class address_range {
 public:
-    // '10.0.0.0/8', 'fc00::/7', or a single address. Throws invalid_argument naming the text and
-    // what is wrong, also if bits after the prefix are set: '10.1.0.0/8' is 10.0.0.0/8, or a
-    // mistake.
+    // '10.0.0.0/8', 'fc00::/7', or a single address. Throws invalid_argument with the text and the
+    // reason, also if bits after the prefix are set, as in '10.1.0.0/8'.
     static address_range parse(std::string_view text);
 
-    // An IPv4 range contains its addresses also in IPv6 dress (::ffff:10.0.0.1), which is how the
-    // system takes them; no other embedding counts.
+    // An IPv4 range also contains its addresses as IPv4-mapped IPv6 (::ffff:10.0.0.1), which the
+    // system treats alike; no other embedding counts.
     bool contains(const io::address& address) const noexcept;
     int prefix() const noexcept { return prefix_; }
     std::string text() const;
@@ -76,10 +75,10 @@ private:
     bool is_v4_ = false;
 };
 
-// A connection was not made, because a filter does not allow it.
+// The client did not connect because the filter does not allow the address.
 class address_refused : public error {
 public:
-    // `host`: the name that leads there; empty if the address was given as such.
+    // `host`: the name that resolved to the address; empty if the URL contained the address.
     address_refused(const std::string& text, std::string host, const io::address& refused)
         : error(text), host_(std::move(host)), address_(refused) {}
     const std::string& host() const noexcept { return host_; }
@@ -90,37 +89,36 @@ private:
     std::string host_;
     io::address address_;
 };
-// 'the address filter refuses 127.0.0.1:80 (loopback), to which 'evil.example' leads': for its
-// text.
+// The text of such an error: 'the address filter refuses 127.0.0.1:80 (loopback), to which
+// 'evil.example' resolves'.
 std::string refusal_text(const io::address& refused, std::string_view host);
 
-// A value that is cheap to copy; a copy does not see later changes of the original.
-// block() beats allow() and allow_host(), and these beat the rule the filter starts from.
+// A value that is cheap to copy; a copy does not see later changes of the original. block() takes
+// precedence over allow() and allow_host(), and these over public_only() or any().
 class address_filter {
 public:
     static address_filter public_only() noexcept { return address_filter(true); }
     static address_filter any() noexcept { return address_filter(false); }
 
-    // One more range, as address_range::parse reads it. An exception for addresses that have an
-    // IPv4 address inside (64:ff9b::/96, 2002::/16) opens those only whose inner address is
-    // allowed, too.
+    // Allows a range, in the form of address_range::parse. Addresses that embed an IPv4 address
+    // (64:ff9b::/96, 2002::/16) are allowed only if that address is allowed, too.
     address_filter& allow(std::string_view range);
-    // 'internal.example', or '*.internal.example' for all names below it: whatever the name leads
-    // to is allowed. Who controls the name controls what is reached.
+    // Allows all addresses that a name resolves to: 'internal.example', or '*.internal.example' for
+    // all names below it. The owner of the name decides what can be reached.
     address_filter& allow_host(std::string_view name);
-    // 'public_only' does not know which public addresses are one's own.
+    // Blocks a range: public_only() does not know which public addresses are your own.
     address_filter& block(std::string_view range);
 
-    // `host`: the name that was resolved to that address; empty if it was given as an address.
+    // `host`: the name that resolved to the address; empty if the URL contained the address.
     bool allows(const io::address& address, std::string_view host = {}) const noexcept;
-    // Throws address_refused if not, with refusal_text() as its text.
+    // Throws address_refused with refusal_text() unless the address is allowed.
     void check(const io::address& address, std::string_view host = {}) const;
 
 private:
     struct rules;
 
     explicit address_filter(bool is_public_only) noexcept : is_public_only_(is_public_only) {}
-    rules& changed();
+    rules& own_rules();
     bool blocks(const io::address& address) const noexcept;
     bool allows_address(const io::address& address) const noexcept;
     bool allows_host(std::string_view host) const noexcept;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with a request of the client. Every message begins with what was asked for, as in
-// 'GET http://127.0.0.1:81/: Connection refused'; user names and passwords of URLs are never in it.
+// The errors of client requests. Every message begins with the request, as in
+// 'GET http://127.0.0.1:81/: Connection refused', without user names and passwords.
 //
-// Beside these: address_refused (address_filter.hpp), weir::resolve_error for a host name that
-// leads nowhere, weir::limit_exceeded for an answer that is larger than allowed,
-// weir::invalid_argument for a request that makes no sense.
+// The client also throws address_refused (address_filter.hpp), weir::resolve_error for a host name
+// that cannot be resolved, weir::limit_exceeded for a response that is larger than allowed, and
+// weir::invalid_argument for an invalid request.
 #pragma once
 
 #include <weir/error.hpp>
@@ -14,16 +14,16 @@
 
 namespace weir::http {
 
-// The request did not get an answer, or only a part of one.
+// The request got no response, or only part of one.
 class transport_error : public error {
 public:
     enum class kind : unsigned char {
-        connect,        // nobody there
-        proxy,          // the same, with the proxy; or it refused
-        tls,            // no agreement on a connection, or a certificate that is not trusted
-        closed,         // the connection ended before the answer did
-        protocol,       // what came is no HTTP
-        client_closed,  // by us: the client was destroyed, or its loop ended
+        connect,        // no connection to the host
+        proxy,          // no connection to the proxy, or the proxy refused
+        tls,            // the handshake failed, or the certificate is not trusted
+        closed,         // the connection was closed before the response was complete
+        protocol,       // the response is not valid HTTP
+        client_closed,  // the client was destroyed, or its loop ended
         other,
     };
     transport_error(kind why, const std::string& text) : error(text), why_(why) {}
@@ -33,13 +33,13 @@ private:
     kind why_;
 };
 
-// One of the request's time limits was reached.
+// One of the request's time limits expired.
 class request_timed_out : public timed_out {
 public:
     enum class limit : unsigned char {
-        connect,  // from the question for the host's addresses until a connection could be used
-        total,    // of everything, redirects and the reading of the body included
-        stall,    // no byte came or went for so long, though we were ready
+        connect,  // from the DNS lookup until the connection can be used
+        total,    // the whole request, redirects and reading the body included
+        stall,    // the time without a byte sent or received, though the client was ready
     };
     request_timed_out(limit which, const std::string& text) : timed_out(text), which_(which) {}
     limit which() const noexcept { return which_; }
@@ -48,13 +48,13 @@ private:
     limit which_;
 };
 
-// A redirect that the client's policy does not follow: too many, or to where it must not go.
+// Too many redirects, or one to a target that the client must not follow.
 class redirect_error : public error {
 public:
     using error::error;
 };
 
-// raise_for_status(): the answer is an error.
+// Thrown by raise_for_status() if the status is 400 or above.
 class status_error : public error {
 public:
     status_error(status code, const std::string& text) : error(text), code_(code) {}

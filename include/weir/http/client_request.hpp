@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a client asks for.
+// A request to be sent by a client.
 //
-//     weir::http::client_request wanted(weir::http::method::post, "http://127.0.0.1:8080/tasks");
-//     wanted.headers().set("Content-Type", "application/json");
-//     wanted.set_body(R"({"name": "x"})");
-//     auto answer = co_await client.send(std::move(wanted));
+//     weir::http::client_request request(weir::http::method::post, "http://127.0.0.1:8080/tasks");
+//     request.headers().set("Content-Type", "application/json");
+//     request.set_body(R"({"name": "x"})");
+//     auto response = co_await client.send(std::move(request));
 #pragma once
 
 #include <weir/clock.hpp>
@@ -20,9 +20,9 @@
 
 namespace weir::http {
 
-// Which redirects are followed. Those of a kind that is not are given to the caller as they are;
-// what would be followed but must not be (too many, another scheme, https to http, a body that
-// cannot be sent again) throws redirect_error.
+// Which redirects the client follows. It returns others to the caller as responses. A redirect that
+// would be followed but must not be (too many, another scheme, https to http, a body that cannot be
+// sent again) throws redirect_error.
 enum class redirects : std::uint8_t {
     none,
     same_host,  // and the same port and scheme, or from http to https
@@ -31,9 +31,9 @@ enum class redirects : std::uint8_t {
 
 class client_request {
 public:
-    // Throws invalid_argument for what is no http or https URL, or no method.
-    client_request(http::method wanted, std::string_view url);
-    client_request(http::method wanted, http::url url);
+    // Throws invalid_argument unless the URL is http or https and the method is valid.
+    client_request(http::method method, std::string_view url);
+    client_request(http::method method, http::url url);
     client_request(std::string_view method_name, std::string_view url);
 
     http::method method() const noexcept { return method_; }
@@ -44,16 +44,16 @@ public:
     http::body& body() noexcept { return body_; }
     const http::body& body() const noexcept { return body_; }
 
-    // A text can be sent again, after a redirect; a stream cannot. A stream's function may refer to
-    // what lives until send() has ended: it has ended then, too.
+    // A text can be sent again after a redirect, a stream cannot. A stream's function may refer to
+    // anything that lives until send() has ended: the function has ended by then.
     client_request& set_body(http::body content);
     client_request& set_body(http::body content, std::string_view content_type);
     client_request& set_header(std::string_view name, std::string_view value);
-    // The header Authorization.
+    // Set the header Authorization.
     client_request& set_basic_auth(std::string_view user, std::string_view password);
     client_request& set_bearer(std::string_view token);
 
-    // In place of the client's. The greatest duration there is: no limit.
+    // In place of the client's limits. clock::duration::max(): no limit.
     client_request& set_timeout(clock::duration total);
     client_request& set_connect_timeout(clock::duration limit);
     client_request& set_stall_timeout(clock::duration limit);
@@ -66,8 +66,7 @@ public:
     };
     const limits& own_limits() const noexcept { return limits_; }
     void change_target(http::method method, http::url url);
-    // A redirect led elsewhere: the client's default headers may have secrets that are not for
-    // there.
+    // A redirect led to another origin: secrets in the client's default headers are not sent there.
     void leave_origin() noexcept { has_left_origin_ = true; }
     bool has_left_origin() const noexcept { return has_left_origin_; }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The answer to a client's request: its head is there, its body comes as it is read.
+// The response to a client's request. The head has been received; the body is received as it is
+// read.
 //
-//     auto answer = co_await client.get("http://127.0.0.1:8080/big");
-//     answer.raise_for_status();
+//     auto response = co_await client.get("http://127.0.0.1:8080/big");
+//     response.raise_for_status();
 //     std::array<char, 4096> piece;
-//     for (std::size_t count = 0; (count = co_await answer.read(piece)) > 0;) { ... }
+//     for (std::size_t count = 0; (count = co_await response.read(piece)) > 0;) { ... }
 //
-// What is not read stops the server from sending: some 100 KiB are held here, no more. Destroying
-// the answer before its end closes the connection; read it, or discard() it, to have the connection
-// used again.
+// A body that is not read stops the server from sending: the client holds some 100 KiB, no more.
+// Destroying the response before its end closes the connection; read it or discard() it to keep the
+// connection.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -78,22 +79,22 @@ public:
     std::string_view header(std::string_view name) const noexcept { return headers().get(name); }
     // 10, 11 or 20.
     int version() const noexcept;
-    // Where it came from, after redirects.
+    // The URL it came from, after redirects.
     const http::url& url() const noexcept;
-    // How many were followed.
+    // The number of redirects that were followed.
     int redirects() const noexcept;
     // Throws status_error if the status is 400 or above.
     void raise_for_status() const;
 
-    // co_await read(into): at least a byte of the body, decompressed; 0 at its end. Cancelled, it
-    // has taken nothing. Throws transport_error if the body is cut short, request_timed_out, and
-    // limit_exceeded.
+    // co_await read(into): at least one byte of the decompressed body; 0 at its end. A cancelled
+    // read has taken nothing. Throws transport_error if the body is incomplete, request_timed_out,
+    // and limit_exceeded.
     detail::body_read read(io::bytes into) noexcept;
-    // What is left of the body. Throws limit_exceeded if that is more.
+    // The rest of the body. Throws limit_exceeded if it is more than `limit` bytes.
     task<std::string> text(std::size_t limit = default_text_limit);
-    // Reads to the end, so that the connection can be used again. More than so much is not worth
-    // it: the connection is closed instead.
-    task<> discard(std::size_t worth = 256 * 1024);
+    // Drops the rest of the body, so that the connection can be used again. If it is more than
+    // `limit` bytes, the connection is closed instead.
+    task<> discard(std::size_t limit = 256 * 1024);
 
     // For the client.
     explicit client_response(detail::transfer_owner source) noexcept

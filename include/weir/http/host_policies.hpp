@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What a client owes to each host it talks to, and to itself: a rate, a number of requests at a
-// time, time limits, retries that honour Retry-After, and a circuit breaker; for each host its own,
-// made on first use and bounded in number. polite_client.hpp puts them around a client.
+// Policies for each host that a client talks to: a rate, a number of concurrent requests, time
+// limits, retries that honour Retry-After, and a circuit breaker. Each host has its own, created on
+// first use and bounded in number. polite_client.hpp puts them around a client.
 //
 //     weir::http::host_policies hosts({.rate = 2, .max_concurrent = 1});
-//     auto answer = co_await hosts.run(page, weir::http::method::get, [&] { return client.get(page.text()); });
+//     const auto get = [&] { return client.get(page.text()); };
+//     auto response = co_await hosts.run(page, weir::http::method::get, get);
 //
-// A request that failed is one that got no answer in time, or the answer 429, 502, 503 or 504.
-// Failures are retried where that does no harm, and open the host's circuit when there are many in
-// a row: then requests to it are refused at once, with weir::refused, which says for how long. What
-// is the caller's own fault (a bad argument, an address that a filter refuses, an answer larger
-// than allowed) is passed on, and counts for nothing. When an answer that failed has Retry-After,
-// all requests to that host wait until then.
+// A request has failed if it got no response in time, or one with status 429, 502, 503 or 504.
+// Failures are retried where that does no harm. Many failures in a row open the host's circuit:
+// requests to it are then refused at once with weir::refused, which says for how long. Errors that
+// are the caller's own (an invalid argument, an address that a filter refuses, a response larger
+// than allowed) are passed on and count neither as failure nor as success. If a failed response has
+// Retry-After, all requests to that host wait until then.
 #pragma once
 
 #include <weir/base/to_task.hpp>
@@ -42,16 +43,16 @@ class metric_writer;
 
 namespace weir::http {
 
-// What has policies of its own.
+// The key by which hosts are told apart.
 enum class host_key : std::uint8_t {
-    host,    // 'example.com', whatever the scheme and port
+    host,    // 'example.com', with any scheme and port
     origin,  // 'https://example.com:8443'
 };
 
-// What may be sent again when it has failed.
+// Whether a failed request may be sent again.
 enum class repeatable : std::uint8_t {
     never,
-    if_not_sent,  // only if it is certain that nobody has received it
+    if_not_sent,  // only if the server has certainly not received it
     always,
 };
 
@@ -59,16 +60,16 @@ struct host_policies_options {
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
     http::host_key key = http::host_key::host;
-    // Hosts remembered. Those that nobody uses make room for new ones, but not while their circuit
-    // is open or they have asked to be left alone; if there are only such, new hosts are refused.
+    // Hosts remembered. Unused ones make room for new ones, except while their circuit is open or
+    // their Retry-After runs; if all are such, requests to new hosts are refused.
     std::size_t max_hosts = 10'000;
 
     double rate = 10;   // requests to a host each second, retries included
     double burst = 10;  // of which so many at once
-    // Under way at a time, until the head of the answer is there. Others wait in line.
+    // Requests in flight, until the head of the response. Others wait in line.
     std::size_t max_concurrent = 8;
     std::size_t max_waiting = 10'000;
-    // A request that would have to wait longer than this for its turn is refused at once.
+    // A request that would wait longer than this for its turn is refused at once.
     clock::duration max_wait = clock::duration::max();
 
     clock::duration attempt_timeout = std::chrono::seconds(30);
@@ -76,11 +77,10 @@ struct host_policies_options {
     int max_attempts = 3;                                    // 1: no retries
     backoff_options backoff{.initial = std::chrono::milliseconds(200),
                             .maximum = std::chrono::seconds(10)};
-    // By default, only methods that can be sent twice without harm are, and others if they were not
-    // sent at all.
+    // By default idempotent methods are retried, and others only if they were not sent.
     bool retry_all_methods = false;
-    // Longer wishes are not waited for: the answer is given to the caller, and the host is left
-    // alone for this time.
+    // If Retry-After is longer, the caller gets the response instead of a retry, and requests to
+    // the host wait for this time.
     clock::duration max_retry_after = std::chrono::minutes(1);
 
     unsigned consecutive_failures = 10;  // that open the circuit; 0: never
@@ -90,8 +90,8 @@ struct host_policies_options {
 struct host_policies_stats {
     std::uint64_t requests = 0;
     std::uint64_t attempts = 0;
-    std::uint64_t answered = 0;  // with an answer that is no failure
-    std::uint64_t failed = 0;    // in the end
+    std::uint64_t answered = 0;  // with a response that is not a failure
+    std::uint64_t failed = 0;    // after all retries
     std::uint64_t refused = 0;
     std::uint64_t stopped = 0;  // the caller was cancelled
     std::size_t in_flight = 0;
@@ -100,7 +100,7 @@ struct host_policies_stats {
 
 struct host_status {
     circuit_state circuit = circuit_state::closed;
-    clock::duration retry_after{};  // requests before are refused or wait
+    clock::duration retry_after{};  // until then, requests wait or are refused
     std::size_t in_flight = 0;
     std::size_t waiting = 0;
 };
@@ -109,7 +109,7 @@ struct named_host_status : host_status {
     std::string host;
 };
 
-// Is this status one that a later attempt may change?
+// True for a status that a later attempt may change.
 constexpr bool is_retryable(status code) noexcept {
     return code == status::too_many_requests || code == status::bad_gateway ||
            code == status::service_unavailable || code == status::gateway_timeout;
@@ -122,11 +122,11 @@ struct host_answer {
     std::optional<clock::duration> retry_after;
 };
 
-// A request that can be sent several times.
+// A request that can be sent repeatedly.
 class host_attempt {
 public:
     virtual task<host_answer> send() = 0;
-    // The last answer is not wanted.
+    // Drops the last response.
     virtual task<> discard() = 0;
 
 protected:
@@ -165,16 +165,16 @@ private:
 // Belongs to one loop, and must outlive its calls.
 class host_policies {
 public:
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for invalid options.
     explicit host_policies(const host_policies_options& options = {});
     host_policies(const host_policies&) = delete;
     host_policies& operator=(const host_policies&) = delete;
     ~host_policies();
 
-    // co_await run(url, method, send): what send() gives in the end, an answer with status() and
-    // headers(). send is called for each attempt, and gives a task. The last failed answer is a
-    // value, the last error is thrown; weir::refused if the host is not to be asked now, timed_out
-    // at the total timeout. Cancelling ends what is under way and leaves nothing behind.
+    // co_await run(url, method, send): the response of the last attempt. send() is called for each
+    // attempt and returns a task of a response, which has status() and headers(). A failed last
+    // response is returned, the last error is thrown; throws weir::refused if no request may be
+    // sent to the host now, and timed_out at the total timeout. Cancelling ends the attempt.
     template <class Send>
     auto run(const url& to, repeatable again, Send&& send) {
         WEIR_CHECK_CALLABLE(Send);
@@ -186,12 +186,11 @@ public:
     }
     repeatable repeatable_of(method with) const noexcept;
 
-    // Of a host that is not known: as it would be made.
+    // The status of a host; an unknown host has the status of a new one.
     host_status status_of(const url& to);
-    // Of those that are known, so many at most; those that are not as they would be made come
-    // first.
-    std::vector<named_host_status> statuses(std::size_t most);
-    // Forgets all about it: its circuit is closed again.
+    // The statuses of at most `limit` known hosts, those that differ from a new host first.
+    std::vector<named_host_status> statuses(std::size_t limit);
+    // Forgets the host: its circuit is closed again.
     void forget(const url& to);
     host_policies_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;
@@ -200,14 +199,14 @@ private:
     class core;
 
     std::string key_of(const url& to) const;
-    task<> attempt(std::string host, repeatable again, detail::host_attempt& what);
+    task<> attempt(std::string host, repeatable again, detail::host_attempt& request);
 
     template <class Held, class Answer = typename weir::detail::call_value<
                               std::invoke_result_t<std::remove_reference_t<Held>&>>::type>
     task<Answer> repeat(std::string host, repeatable again, Held send) {
-        detail::typed_attempt<std::remove_reference_t<Held>, Answer> what(send);
-        co_await attempt(std::move(host), again, what);
-        co_return what.take();
+        detail::typed_attempt<std::remove_reference_t<Held>, Answer> request(send);
+        co_await attempt(std::move(host), again, request);
+        co_return request.take();
     }
 
     std::unique_ptr<core> core_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Links in the header Link (RFC 8288): the next page of a list, the canonical address of a
-// document.
+// The header Link (RFC 8288): the next page of a list, the canonical URL of a document.
 //
-//     if (auto next = weir::http::find_link(answer.headers(), "next")) {
-//         co_await client.get(answer.url().resolve(next->target).text());
+//     if (auto next = weir::http::find_link(response.headers(), "next")) {
+//         co_await client.get(response.url().resolve(next->target).text());
 //     }
 #pragma once
 
@@ -19,18 +18,17 @@
 namespace weir::http {
 
 struct link {
-    std::string target;    // a reference, to be resolved against the URL of the answer
-    std::string relation;  // 'next', or several with blanks between them; lower case
-    std::vector<std::pair<std::string, std::string>> parameters;  // the others; names in lower case
+    std::string target;    // a reference, to be resolved against the URL of the response
+    std::string relation;  // 'next', or several separated by spaces; lower case
+    std::vector<std::pair<std::string, std::string>> parameters;  // the others; lower-case names
 
-    // Is it one of its relations? Without regard to case.
+    // True if it is one of the relations. Case does not matter.
     bool has_relation(std::string_view name) const noexcept;
 };
 
-// All that can be read; from the first mistake on, the rest of that field is ignored. No more than
-// `limit`.
+// At most `limit` links. The rest of the field is ignored from the first syntax error on.
 std::vector<link> parse_links(std::string_view field, std::size_t limit = 100);
-// The first with that relation.
-std::optional<link> find_link(const headers& of, std::string_view relation);
+// The first link with that relation.
+std::optional<link> find_link(const headers& fields, std::string_view relation);
 
 }  // namespace weir::http

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A client with policies for each host: what crawlers and senders of webhooks want, in two lines.
+// A client with policies for each host, for crawlers and webhook senders.
 //
 //     weir::http::polite_client polite(client, {.rate = 2, .max_concurrent = 1});
 //     auto page = co_await polite.fetch("http://127.0.0.1:8080/");
 //
-// The policies are those of host_policies.hpp, where their meaning is: each host has its own rate,
-// number of requests at a time, retries and circuit. Redirects are followed by the client, below
-// the policies: they belong to the host that was asked first.
+// host_policies.hpp describes the policies: each host has its own rate, number of concurrent
+// requests, retries and circuit. The client follows redirects below the policies: they count for
+// the host of the first request.
 #pragma once
 
 #include <weir/http/client.hpp>
@@ -18,7 +18,7 @@
 
 namespace weir::http {
 
-// An answer that is all there.
+// A response with its complete body.
 class fetched {
 public:
     fetched(http::status code, http::headers fields, http::url from, std::string body) noexcept
@@ -44,21 +44,21 @@ class polite_client {
 public:
     static constexpr std::size_t default_body_limit = client_response::default_text_limit;
 
-    // Throws invalid_argument for options that make no sense.
-    explicit polite_client(client& by, const host_policies_options& options = {})
-        : client_(by), policies_(options) {}
+    // Throws invalid_argument for invalid options.
+    explicit polite_client(client& sender, const host_policies_options& options = {})
+        : client_(sender), policies_(options) {}
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
 
-    // co_await fetch(request): the answer with its body, of so many bytes at most: limit_exceeded
-    // for more. The policies cover all of it: a body that does not come is tried again, and the
-    // host's next request begins when this one has ended.
-    task<fetched> fetch(client_request wanted, std::size_t limit = default_body_limit);
+    // co_await fetch(request): the response with its body. Throws limit_exceeded if the body has
+    // more than `limit` bytes. The policies cover the body: a request whose body fails is retried,
+    // and the request occupies its place among those to the host until the body is complete.
+    task<fetched> fetch(client_request request, std::size_t limit = default_body_limit);
     task<fetched> fetch(std::string_view url, std::size_t limit = default_body_limit);
 
-    // The same until the head of the answer is there; reading the body is up to the caller, and
-    // limited by the client alone. As client::send, and what host_policies::run throws.
-    task<client_response> send(client_request wanted);
+    // The policies cover the request until the head of the response; the caller reads the body,
+    // within the client's limits alone. Throws as client::send and host_policies::run do.
+    task<client_response> send(client_request request);
     task<client_response> get(std::string_view url);
     task<client_response> post(std::string_view url, http::body content,
                                std::string_view content_type = "application/octet-stream");

@@ -16,8 +16,8 @@
 
 namespace weir::http {
 
-// In their order; a name may be there several times. Names and values are plain text: text()
-// encodes them, parse() decodes them.
+// Keeps the order; a name may occur several times. Names and values are plain text: text() encodes
+// them, parse() decodes them.
 class query_parameters {
 public:
     using value_type = std::pair<std::string, std::string>;
@@ -26,17 +26,17 @@ public:
     query_parameters(std::initializer_list<std::pair<std::string_view, std::string_view>> all);
 
     static constexpr std::size_t default_limit = 1000;
-    // 'a=1&b=x+y&c': plus signs are blanks, a name without '=' has an empty value, empty pieces are
-    // skipped. Throws invalid_argument for bad percent-encoding and for more than so many
+    // 'a=1&b=x+y&c': plus signs are spaces, a name without '=' has an empty value, empty pieces are
+    // skipped. Throws invalid_argument for invalid percent-encoding and for more than `limit`
     // parameters.
     static query_parameters parse(std::string_view text, std::size_t limit = default_limit);
 
     void add(std::string_view name, std::string_view value);
-    // The only one of that name, where the first one was.
+    // Replaces all parameters of that name by one, at the place of the first.
     void set(std::string_view name, std::string_view value);
     std::size_t remove(std::string_view name);
 
-    // The first of that name; names are case-sensitive.
+    // The first value of that name; names are case-sensitive.
     std::optional<std::string_view> find(std::string_view name) const noexcept;
     std::string_view get(std::string_view name) const noexcept;  // empty if there is none
     bool contains(std::string_view name) const noexcept { return find(name).has_value(); }

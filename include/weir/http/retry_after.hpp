@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When a server says that it wants to be asked again.
+// The header Retry-After: how long a server asks clients to wait.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -10,9 +10,9 @@ namespace weir::http {
 
 class headers;
 
-// What Retry-After asks for: seconds, or a date. The date is taken relative to the answer's own
-// Date, if it has one, so that the clocks need not agree. None if the header is missing or is
-// neither; zero for a date that is over.
-std::optional<clock::duration> retry_after(const headers& of) noexcept;
+// The time to wait, given in seconds or as a date. A date is relative to the response's own Date,
+// if it has one, so that the clocks need not agree. None if the header is missing or invalid; zero
+// for a date in the past.
+std::optional<clock::duration> retry_after(const headers& fields) noexcept;
 
 }  // namespace weir::http

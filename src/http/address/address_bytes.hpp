@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An IP address as 16 bytes: IPv4 addresses, bare or dressed as ::ffff:a.b.c.d, have that form.
+// An IP address as 16 bytes. IPv4 addresses have the IPv4-mapped form, ::ffff:a.b.c.d.
 #pragma once
 
 #include <weir/io/address.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What kind of address one is, from a table of ranges in order of precedence: the first that fits
-// decides. An IPv4 address in IPv6 dress is undressed first, since that is what the system connects
-// to.
+// A table of ranges in order of precedence: the first that contains the address decides. An
+// IPv4-mapped address counts as its IPv4 address, since the system connects to that.
 
 #include "http/address/address_bytes.hpp"
 
@@ -47,13 +46,13 @@ constexpr v4_range v4_ranges[] = {
 };
 
 struct v6_range {
-    std::uint64_t high;  // the first eight bytes; what follows them is zero
+    std::uint64_t high;  // the first eight bytes; the others are zero
     int prefix;
     address_class kind;
 };
 
 constexpr v6_range v6_ranges[] = {
-    {0, 96, address_class::v4_compatible},  // :: and ::1 have been taken out before
+    {0, 96, address_class::v4_compatible},  // classify_v6() has handled :: and ::1 before
     {0x0064'ff9b'0000'0000, 96, address_class::nat64},
     {0x0064'ff9b'0001'0000, 48, address_class::nat64},
     {0x0100'0000'0000'0000, 64, address_class::discard},
@@ -107,8 +106,8 @@ std::uint64_t number_of(const unsigned char* from, int bytes) noexcept {
 
 }  // namespace
 
-address_class classify(const io::address& of) noexcept {
-    switch (of.kind()) {
+address_class classify(const io::address& address) noexcept {
+    switch (address.kind()) {
         case io::address::family::none:
             return address_class::none;
         case io::address::family::local:
@@ -116,14 +115,14 @@ address_class classify(const io::address& of) noexcept {
         default:
             break;
     }
-    const address_bytes bytes(of);
+    const address_bytes bytes(address);
     if (!bytes.is_v4) {
         return classify_v6(number_of(bytes.data.data(), 8), number_of(bytes.data.data() + 8, 8));
     }
     const auto inner =
         classify_v4(static_cast<std::uint32_t>(number_of(bytes.data.data() + 12, 4)));
-    const bool is_dressed = of.kind() == io::address::family::ipv6;
-    return is_dressed && inner == address_class::public_ ? address_class::v4_mapped : inner;
+    const bool is_mapped = address.kind() == io::address::family::ipv6;
+    return is_mapped && inner == address_class::public_ ? address_class::v4_mapped : inner;
 }
 
 std::string_view name_of(address_class which) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A filter is a rule and a list of exceptions. The list is shared between copies and copied when
-// one of them changes it: filters are handed around often and changed at start-up.
+// A filter is a default and a list of exceptions. Copies share the list until one of them changes
+// it: filters are copied often and changed at start-up only.
 
 #include "base/quoted.hpp"
 #include "http/address/address_bytes.hpp"
@@ -20,11 +20,11 @@ namespace {
 
 using detail::address_bytes;
 
-// Those of IPv4 in IPv6 dress come before the prefix of an IPv4 range.
+// The bits of an IPv4-mapped address in front of the IPv4 address.
 constexpr int v4_offset = 96;
 
-[[noreturn]] void refuse_range(std::string_view text, const std::string& why) {
-    throw invalid_argument(base::quoted(text) + " is no range of addresses: " + why);
+[[noreturn]] void refuse_range(std::string_view text, const std::string& reason) {
+    throw invalid_argument(base::quoted(text) + " is not a range of addresses: " + reason);
 }
 
 int read_prefix(std::string_view text, std::string_view digits, int longest) {
@@ -33,7 +33,8 @@ int read_prefix(std::string_view text, std::string_view digits, int longest) {
         std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
     if (failed != std::errc() || end != digits.data() + digits.size() || prefix < 0 ||
         prefix > longest || digits.front() == '-') {
-        refuse_range(text, "a number from 0 to " + std::to_string(longest) + " follows the slash");
+        refuse_range(text,
+                     "a number from 0 to " + std::to_string(longest) + " must follow the slash");
     }
     return prefix;
 }
@@ -53,9 +54,9 @@ io::address v4_address(const unsigned char* bytes) noexcept {
     return io::address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw);
 }
 
-// What a translator or relay would connect to.
-std::optional<io::address> inner_address(const io::address& of, address_class kind) noexcept {
-    const address_bytes bytes(of);
+// The address that a translator or relay would connect to.
+std::optional<io::address> inner_address(const io::address& outer, address_class kind) noexcept {
+    const address_bytes bytes(outer);
     if (bytes.is_v4) {
         return std::nullopt;
     }
@@ -68,7 +69,7 @@ std::optional<io::address> inner_address(const io::address& of, address_class ki
     return std::nullopt;
 }
 
-// Names as URLs have them, less the dot that a full name may end in.
+// Without the dot that a fully qualified name may end in.
 std::string_view undotted(std::string_view name) noexcept {
     return name.ends_with('.') ? name.substr(0, name.size() - 1) : name;
 }
@@ -85,7 +86,7 @@ bool same_host(std::string_view left, std::string_view right) noexcept {
 struct address_filter::rules {
     std::vector<address_range> allowed;
     std::vector<address_range> blocked;
-    std::vector<std::string> hosts;  // '.internal.example' for all below
+    std::vector<std::string> hosts;  // '.internal.example': all names below it
 };
 
 address_range address_range::parse(std::string_view text) {
@@ -94,14 +95,15 @@ address_range address_range::parse(std::string_view text) {
     try {
         address = io::address::parse(text.substr(0, slash), 0);
     } catch (const invalid_argument&) {
-        refuse_range(text, "neither an IPv4 nor an IPv6 address is before the slash");
+        refuse_range(text, "it does not begin with an IPv4 or IPv6 address");
     }
     if (text.find_first_of("%[") != std::string_view::npos) {
         refuse_range(text, "it has brackets or a zone");
     }
     const address_bytes bytes(address);
     if (bytes.is_v4 && address.kind() == io::address::family::ipv6) {
-        refuse_range(text, "write an IPv4 range, which these addresses belong to, too");
+        refuse_range(text,
+                     "write it as an IPv4 range, which contains IPv4-mapped addresses as well");
     }
     address_range range;
     range.bytes_ = bytes.data;
@@ -144,13 +146,13 @@ std::string refusal_text(const io::address& refused, std::string_view host) {
     std::string text = "the address filter refuses " + refused.text() + " (" +
                        std::string(name_of(classify(refused))) + ')';
     if (!host.empty()) {
-        text += ", to which " + base::quoted(host) + " leads";
+        text += ", to which " + base::quoted(host) + " resolves";
     }
     return text;
 }
 
-// Only this object's: nobody else sees it change.
-address_filter::rules& address_filter::changed() {
+// A copy of the rules for this object alone.
+address_filter::rules& address_filter::own_rules() {
     auto copy = rules_ ? std::make_shared<rules>(*rules_) : std::make_shared<rules>();
     rules& writable = *copy;
     rules_ = std::move(copy);
@@ -159,13 +161,13 @@ address_filter::rules& address_filter::changed() {
 
 address_filter& address_filter::allow(std::string_view range) {
     const address_range read = address_range::parse(range);
-    changed().allowed.push_back(read);
+    own_rules().allowed.push_back(read);
     return *this;
 }
 
 address_filter& address_filter::block(std::string_view range) {
     const address_range read = address_range::parse(range);
-    changed().blocked.push_back(read);
+    own_rules().blocked.push_back(read);
     return *this;
 }
 
@@ -175,13 +177,14 @@ address_filter& address_filter::allow_host(std::string_view name) {
     const bool is_name = plain.find_first_of(":/?#@[]%\\") == std::string_view::npos;
     const auto read = is_name ? url::try_parse("http://" + std::string(plain) + '/') : std::nullopt;
     if (!read || read->is_ip_literal()) {
-        throw invalid_argument("address_filter: " + base::quoted(name) +
-                               " is no host name such as internal.example or *.internal.example" +
-                               (read ? "; addresses are for allow()" : ""));
+        throw invalid_argument(
+            "address_filter: " + base::quoted(name) +
+            " is not a host name such as internal.example or *.internal.example" +
+            (read ? "; use allow() for addresses" : ""));
     }
     std::string kept(is_below ? "." : "");
     kept += read->host();
-    changed().hosts.push_back(std::move(kept));
+    own_rules().hosts.push_back(std::move(kept));
     return *this;
 }
 
@@ -207,13 +210,13 @@ bool address_filter::allows_address(const io::address& address) const noexcept {
 }
 
 bool address_filter::allows_host(std::string_view host) const noexcept {
-    const std::string_view asked = undotted(host);
-    const auto is_it = [&](const std::string& each) {
-        return each.front() != '.' ? same_host(asked, each)
-                                   : asked.size() > each.size() &&
-                                         same_host(asked.substr(asked.size() - each.size()), each);
+    const std::string_view name = undotted(host);
+    const auto matches = [&](const std::string& each) {
+        return each.front() != '.' ? same_host(name, each)
+                                   : name.size() > each.size() &&
+                                         same_host(name.substr(name.size() - each.size()), each);
     };
-    return rules_ && std::any_of(rules_->hosts.begin(), rules_->hosts.end(), is_it);
+    return rules_ && std::any_of(rules_->hosts.begin(), rules_->hosts.end(), matches);
 }
 
 bool address_filter::allows(const io::address& address, std::string_view host) const noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A user and a password in the URL become the header Authorization at once, so that no URL of a
-// request has them: neither the one in messages nor the one that libcurl is given.
+// User and password in the URL become the header Authorization at once, so that the request's URL
+// never contains them, neither in messages nor for libcurl.
 
 #include "base/base64.hpp"
 
@@ -16,32 +16,33 @@ namespace {
 void check_time(clock::duration given, const char* what) {
     if (given <= clock::duration::zero()) {
         throw invalid_argument(std::string("client_request::") + what + ": " +
-                               std::to_string(given.count()) + " ns is no time");
+                               std::to_string(given.count()) + " ns must be more than 0");
     }
 }
 
-std::string name_for(method wanted) {
-    if (wanted == method::other || wanted == method::connect) {
-        throw invalid_argument("client_request: the method must have a name, and not be CONNECT");
+std::string name_for(method chosen) {
+    if (chosen == method::other || chosen == method::connect) {
+        throw invalid_argument(
+            "client_request: method::other has no name, and CONNECT is not supported");
     }
-    return std::string(name_of(wanted));
+    return std::string(name_of(chosen));
 }
 
 }  // namespace
 
-client_request::client_request(http::method wanted, http::url url)
-    : method_(wanted), method_name_(name_for(wanted)), url_(std::move(url)) {
+client_request::client_request(http::method method, http::url url)
+    : method_(method), method_name_(name_for(method)), url_(std::move(url)) {
     take_credentials();
 }
 
-client_request::client_request(http::method wanted, std::string_view url)
-    : client_request(wanted, http::url::parse(url)) {}
+client_request::client_request(http::method method, std::string_view url)
+    : client_request(method, http::url::parse(url)) {}
 
 client_request::client_request(std::string_view method_name, std::string_view url)
     : method_(method_of(method_name)), method_name_(method_name), url_(http::url::parse(url)) {
     if (!is_token(method_name) || method_ == http::method::connect) {
         throw invalid_argument("client_request: '" + method_name_ +
-                               "' is no method that can be asked for");
+                               "' is not a method that can be sent");
     }
     take_credentials();
 }
@@ -77,7 +78,8 @@ client_request& client_request::set_header(std::string_view name, std::string_vi
 
 client_request& client_request::set_basic_auth(std::string_view user, std::string_view password) {
     if (user.find(':') != std::string_view::npos) {
-        throw invalid_argument("client_request::set_basic_auth: a user's name has no ':' in it");
+        throw invalid_argument(
+            "client_request::set_basic_auth: the user name must not contain ':'");
     }
     headers_.set("Authorization",
                  "Basic " + base::encode_base64(std::string(user) + ':' + std::string(password)));

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Waiting for a connection is done here and not in libcurl: its queue is not fair, and the time a
-// request spends there counts as connecting, so that whoever waited long enough failed as soon as
-// it was its turn.
+// Requests wait for a connection here and not in libcurl: libcurl's queue is not fair, and counts
+// the wait as connecting, so that a request that waited for long would fail when its turn came.
 //
-// A host with room and waiters is in the list of such hosts; when the total allows one more
-// request, the first of them starts its first waiter and goes to the end of the list.
+// A host with room and waiters is in the list of such hosts. When the total allows one more
+// request, the first host of the list starts its first waiter and goes to the end of the list.
 //
-// libcurl keeps the addresses it was told in a cache of its own, for ever, and asks its blocking
-// resolver about hosts that it cannot find there. So a host's addresses are told again when they
-// have changed, and taken back when the host itself is forgotten, with the next request that tells
-// anything.
+// libcurl keeps the addresses it was told in a cache, for ever, and uses its blocking resolver for
+// hosts that are not in it. So libcurl is told a host's addresses again when they have changed, and
+// to remove a host that has been forgotten with the next request that tells it anything.
 
 #include "http/client/host_table.hpp"
 
@@ -32,16 +30,16 @@ host_state& host_table::find(std::string_view host, std::uint16_t port) {
 }
 
 void host_table::release(host_state& used) noexcept {
-    if (--used.users > 0 || used.is_listed || hosts_.size() <= kept) {
+    if (--used.users > 0 || used.is_listed || hosts_.size() <= max_unused) {
         return;
     }
     try {
         if (!used.known.empty()) {
-            gone_.push_back(used.name);
+            removed_.push_back(used.name);
         }
         hosts_.erase(used.name);
     } catch (...) {
-        // No memory to note it: it stays.
+        // Out of memory: the host stays.
     }
 }
 
@@ -102,8 +100,8 @@ void host_table::tell(host_state& host, const std::vector<io::address>& found, c
     if (host.known == found) {
         return;
     }
-    host.known.clear();  // should memory run out
-    for (const std::string& each : gone_) {
+    host.known.clear();  // in case memory runs out below
+    for (const std::string& each : removed_) {
         if (each != host.name) {
             list.add({"-", each});
         }
@@ -117,7 +115,7 @@ void host_table::tell(host_state& host, const std::vector<io::address>& found, c
         addresses += is_v6 ? "]" : "";
     }
     list.add({host.name, ":", addresses});
-    gone_.clear();
+    removed_.clear();
     host.known = found;
 }
 
@@ -125,7 +123,7 @@ void host_table::forget_all() noexcept {
     for (auto& [name, host] : hosts_) {
         host.known.clear();
     }
-    gone_.clear();
+    removed_.clear();
 }
 
 admission::~admission() {

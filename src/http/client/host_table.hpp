@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hosts a client talks to: how many requests each has under way, who waits for one to end, and
-// which addresses libcurl has been told.
+// The hosts a client talks to: their requests in flight, the requests that wait, and the addresses
+// that libcurl has been told.
 #pragma once
 
 #include "http/curl/curl_list.hpp"
@@ -26,7 +26,7 @@ struct host_state {
     std::string name;                // 'host:port'
     std::vector<io::address> known;  // to libcurl
     std::size_t active = 0;
-    std::size_t users = 0;  // of `known` or of a place in the queue, active ones included
+    std::size_t users = 0;             // host_place objects that refer to it
     weir::detail::split_list waiting;  // admissions
     host_state* next_listed = nullptr;
     bool is_listed = false;  // has room and waiters
@@ -37,30 +37,31 @@ public:
     host_table(std::size_t max_total, std::size_t max_per_host) noexcept
         : max_total_(max_total), max_per_host_(max_per_host) {}
 
+    // Adds a user to the host; release() removes one.
     host_state& find(std::string_view host, std::uint16_t port);
-    void release(host_state& used) noexcept;  // it is no longer referred to
+    void release(host_state& used) noexcept;
 
     bool try_enter(host_state& host) noexcept;
     void leave(host_state& host) noexcept;
     void fail_waiters(const std::exception_ptr& why) noexcept;
 
-    // Fills the list with what is to be given to libcurl before it connects to the host.
+    // Adds the addresses that libcurl has to be told before it connects to the host.
     void tell(host_state& host, const std::vector<io::address>& found, curl_list& list);
-    // A transfer ended before it was connected: what libcurl knows is uncertain.
+    // A transfer ended before it was connected: it is uncertain what libcurl knows.
     static void forget(host_state& host) noexcept { host.known.clear(); }
     void forget_all() noexcept;
     std::size_t size() const noexcept { return hosts_.size(); }
 
 private:
     friend class admission;
-    static constexpr std::size_t kept = 1024;  // hosts without requests
+    static constexpr std::size_t max_unused = 1024;  // hosts without requests that are kept
 
     void admit() noexcept;
     void list(host_state& host) noexcept;
 
     std::unordered_map<std::string, host_state> hosts_;
     std::string key_;
-    std::vector<std::string> gone_;  // libcurl still knows them
+    std::vector<std::string> removed_;  // hosts that libcurl still knows
     host_state* first_listed_ = nullptr;
     host_state* last_listed_ = nullptr;
     std::size_t total_ = 0;
@@ -68,7 +69,7 @@ private:
     std::size_t max_per_host_;
 };
 
-// A host that is referred to, and a place among its requests once it is entered.
+// A reference to a host, and a place among its requests once it is entered.
 class host_place {
 public:
     host_place() noexcept = default;
@@ -96,7 +97,7 @@ public:
 
     host_state& host() const noexcept { return *host_; }
     bool try_enter() noexcept { return is_entered_ = table_->try_enter(*host_); }
-    // As try_enter(), which has been tried, but waits.
+    // Waits for a place, after try_enter() has failed.
     admission enter() noexcept;
 
 private:
@@ -106,8 +107,8 @@ private:
     bool is_entered_ = false;
 };
 
-// Until one more request to the host may run. First come, first served; cancelling gives the place
-// up, or passes it on.
+// Waits until one more request to the host may run. First come, first served; cancelling leaves the
+// line, or passes the place on.
 class [[nodiscard]] admission final : public operation, private weir::detail::wait_link {
 public:
     explicit admission(host_place& place) noexcept : place_(place) {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// zlib and brotli give as much as there is room for and keep the rest compressed, so that a body of
-// a thousand times its size on the wire costs no more memory than any other. (libcurl's own
-// decoding, when paused, holds all that the last piece from the socket unfolds to.)
+// zlib and brotli fill the room they are given and keep the rest compressed, so that a body of a
+// thousand times its size on the wire costs no more memory than any other. (libcurl's own decoding,
+// when paused, holds everything that the last piece from the socket decompresses to.)
 //
-// 'deflate' is zlib's format by the book and raw deflate with some servers: the first bytes tell.
-// gzip may have several members, one after the other; what follows the last and is no member is
-// dropped, as gzip does.
+// 'deflate' is zlib's format by the standard, but raw deflate with some servers: the first bytes
+// show which. gzip may have several members, one after the other; other data after the last member
+// is dropped, as gzip does.
 
 #include "http/coding/body_decoder.hpp"
 
@@ -24,12 +24,11 @@ namespace weir::http::detail {
 
 namespace {
 
-[[noreturn]] void throw_broken(const char* coding) {
-    throw std::runtime_error(std::string("the body is not the ") + coding +
-                             " that it claims to be");
+[[noreturn]] void throw_invalid(const char* coding) {
+    throw std::runtime_error(std::string("the body is not valid ") + coding);
 }
-[[noreturn]] void throw_cut(const char* coding) {
-    throw std::runtime_error(std::string("the ") + coding + " body ends too early");
+[[noreturn]] void throw_incomplete(const char* coding) {
+    throw std::runtime_error(std::string("the ") + coding + " body is incomplete");
 }
 
 class zlib_decompressor final : public decompressor {
@@ -48,7 +47,7 @@ public:
             return {};
         }
         if (is_done_) {
-            // Once it is no member it stays none, however the rest is cut into pieces.
+            // After data that is not a member everything is dropped, however it is cut into pieces.
             drops_rest_ =
                 drops_rest_ || !is_gzip_ || (!from.empty() && from.data()[0] != std::byte{0x1f});
             if (drops_rest_ || from.empty()) {
@@ -69,20 +68,20 @@ public:
             throw std::bad_alloc();
         }
         if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-            throw_broken(name());
+            throw_invalid(name());
         }
         is_done_ = code == Z_STREAM_END;
-        const step did{given - state_.avail_in, room - state_.avail_out};
-        if (is_last && !is_done_ && did.used == 0 && did.made == 0 && room > 0) {
-            throw_cut(name());
+        const step result{given - state_.avail_in, room - state_.avail_out};
+        if (is_last && !is_done_ && result.used == 0 && result.made == 0 && room > 0) {
+            throw_incomplete(name());
         }
-        return did;
+        return result;
     }
 
 private:
     const char* name() const noexcept { return is_gzip_ ? "gzip" : "deflate"; }
 
-    // False: the first bytes are not there yet.
+    // False if the first bytes have not arrived yet.
     bool open(io::const_bytes from, bool is_last) {
         constexpr int window = 15;
         int bits = window + 16;  // gzip
@@ -131,11 +130,11 @@ public:
         const BrotliDecoderResult result =
             BrotliDecoderDecompressStream(state_, &left, &in, &room, &out, nullptr);
         if (result == BROTLI_DECODER_RESULT_ERROR) {
-            throw_broken("br");
+            throw_invalid("br");
         }
         is_done_ = result == BROTLI_DECODER_RESULT_SUCCESS;
         if (is_last && result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT && room == into.size()) {
-            throw_cut("br");
+            throw_incomplete("br");
         }
         return {from.size() - left, into.size() - room};
     }
@@ -147,17 +146,17 @@ private:
 
 }  // namespace
 
-bool body_decoder::begin(std::string_view codings, std::uint64_t limit) {
+bool body_decoder::begin(std::string_view coding, std::uint64_t limit) {
     limit_ = limit;
     made_ = 0;
     has_begun_ = false;
-    coding_.reset();
-    if (same_name(codings, "gzip") || same_name(codings, "x-gzip")) {
-        coding_ = std::make_unique<zlib_decompressor>(true);
-    } else if (same_name(codings, "deflate")) {
-        coding_ = std::make_unique<zlib_decompressor>(false);
-    } else if (same_name(codings, "br")) {
-        coding_ = std::make_unique<brotli_decompressor>();
+    decompressor_.reset();
+    if (same_name(coding, "gzip") || same_name(coding, "x-gzip")) {
+        decompressor_ = std::make_unique<zlib_decompressor>(true);
+    } else if (same_name(coding, "deflate")) {
+        decompressor_ = std::make_unique<zlib_decompressor>(false);
+    } else if (same_name(coding, "br")) {
+        decompressor_ = std::make_unique<brotli_decompressor>();
     }
     return is_active();
 }
@@ -165,15 +164,15 @@ bool body_decoder::begin(std::string_view codings, std::uint64_t limit) {
 decompressor::step body_decoder::run(io::const_bytes from, io::bytes into, bool is_last) {
     has_begun_ = has_begun_ || !from.empty();
     if (!has_begun_) {
-        return {};  // nothing at all is an empty body in any coding
+        return {};  // no input at all is an empty body in any coding
     }
-    const decompressor::step did = coding_->run(from, into, is_last);
-    made_ += did.made;
+    const decompressor::step result = decompressor_->run(from, into, is_last);
+    made_ += result.made;
     if (made_ > limit_) {
         throw limit_exceeded("the body has more than " + std::to_string(limit_) +
                              " bytes when decompressed");
     }
-    return did;
+    return result;
 }
 
 }  // namespace weir::http::detail

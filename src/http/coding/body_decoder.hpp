@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Undoes the Content-Encoding of a body, a piece at a time: what is not asked for is not
-// decompressed.
+// Decompresses a body piece by piece, only as much as is read.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -13,7 +12,7 @@
 
 namespace weir::http::detail {
 
-// One coding.
+// Decompresses one content coding.
 class decompressor {
 public:
     struct step {
@@ -21,23 +20,23 @@ public:
         std::size_t made = 0;
     };
     virtual ~decompressor() = default;
-    // As much as there is room and matter for. `is_last`: nothing follows the input. Throws
-    // std::runtime_error if the input is broken or ends too early.
+    // Decompresses as much as input and room allow. `is_last`: nothing follows the input. Throws
+    // std::runtime_error if the input is invalid or incomplete.
     virtual step run(io::const_bytes from, io::bytes into, bool is_last) = 0;
 };
 
 class body_decoder {
 public:
-    // From the header Content-Encoding. False if the body is to be left as it is: no coding, one
-    // that is not known, or several.
-    bool begin(std::string_view codings, std::uint64_t limit);
-    void reset() noexcept { coding_.reset(); }
-    bool is_active() const noexcept { return coding_ != nullptr; }
-    // As decompressor::run; throws limit_exceeded when more than the limit has been made.
+    // Begins a body with this Content-Encoding. False if the body is not to be decompressed: no
+    // coding, an unknown one, or several.
+    bool begin(std::string_view coding, std::uint64_t limit);
+    void reset() noexcept { decompressor_.reset(); }
+    bool is_active() const noexcept { return decompressor_ != nullptr; }
+    // As decompressor::run; also throws limit_exceeded when the output exceeds the limit.
     decompressor::step run(io::const_bytes from, io::bytes into, bool is_last);
 
 private:
-    std::unique_ptr<decompressor> coding_;
+    std::unique_ptr<decompressor> decompressor_;
     std::uint64_t limit_ = 0;
     std::uint64_t made_ = 0;
     bool has_begun_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// zlib and brotli, called until they have taken all of the input and given all of the output that
-// there is. Windows are small enough for a server that compresses many streams at once.
+// zlib and brotli are called until they have consumed all input and produced all output. Their
+// windows are small enough for a server that compresses many streams at once.
 
 #include "http/coding/compressor.hpp"
 
@@ -54,11 +54,11 @@ private:
             out.resize(had + step);
             state_.next_out = reinterpret_cast<Bytef*>(out.data() + had);
             state_.avail_out = step;
-            // Z_BUF_ERROR: there was nothing to do.
+            // Z_BUF_ERROR is no error: there was nothing to do.
             const int code = deflate(&state_, mode);
             out.resize(had + step - state_.avail_out);
             if (code == Z_STREAM_ERROR) {
-                throw invalid_state("a body goes on after its end");
+                throw invalid_state("a compressed body was written to after its end");
             }
         } while (state_.avail_out == 0);
     }
@@ -101,9 +101,9 @@ public:
             std::size_t no_room = 0;
             if (BrotliEncoderCompressStream(state_, operation, &left, &in, &no_room, nullptr,
                                             nullptr) == BROTLI_FALSE) {
-                throw std::runtime_error("brotli could not go on with a body");
+                throw std::runtime_error("brotli failed to compress a body");
             }
-            std::size_t size = 0;  // as much as there is
+            std::size_t size = 0;  // all output
             const std::uint8_t* const made = BrotliEncoderTakeOutput(state_, &size);
             out.append(reinterpret_cast<const char*>(made), size);
         } while (left > 0 || BrotliEncoderHasMoreOutput(state_) == BROTLI_TRUE ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Content codings, a piece at a time.
+// Compresses a body piece by piece.
 #pragma once
 
 #include "http/coding/content_coding.hpp"
@@ -16,13 +16,13 @@ class compressor {
 public:
     enum class then : unsigned char {
         go_on,
-        flush,  // all that was put in can be read from what came out
-        end,    // no more comes in, until restart()
+        flush,  // all input so far can be decompressed from the output so far
+        end,    // no more input until restart()
     };
     virtual ~compressor() = default;
-    // Appends what comes out, hardly more than went in since the last flush.
+    // Appends the output, which is hardly larger than the input since the last flush.
     virtual void run(io::const_bytes data, then what, std::string& out) = 0;
-    // For the next body. False: it has to be made anew.
+    // Prepares for the next body. False if that is not supported: make a new compressor.
     virtual bool restart() noexcept { return false; }
 };
 
@@ -31,7 +31,7 @@ struct compressor_levels {
     int brotli = 4;
 };
 
-// The expected size saves memory if it is small.
+// A small expected size saves memory.
 std::unique_ptr<compressor> make_compressor(coding which, compressor_levels levels,
                                             std::size_t expected_size);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The header is read once; each coding remembers the last weight that was given to it, in
-// thousandths.
+// The header is parsed once; each coding keeps the last weight given to it, in thousandths.
 
 #include "http/coding/content_coding.hpp"
 
@@ -20,7 +19,7 @@ namespace {
 constexpr std::size_t codings = 4;
 constexpr std::array<std::string_view, codings> names = {"identity", "gzip", "deflate", "br"};
 
-// '0.5' is 500; at most three digits behind the point, and at most 1.
+// '0.5' is 500. At most three digits after the point, and at most 1.
 std::optional<int> weight_in(std::string_view text) noexcept {
     if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1') ||
         (text.size() > 1 && text[1] != '.')) {
@@ -62,8 +61,8 @@ std::optional<element> element_in(std::string_view text) noexcept {
     return found;
 }
 
-struct wishes {
-    std::array<std::optional<int>, codings> of;
+struct preferences {
+    std::array<std::optional<int>, codings> weights;
     std::optional<int> others;  // '*'
 
     void note(const element& each) noexcept {
@@ -71,18 +70,18 @@ struct wishes {
             others = each.weight;
             return;
         }
-        // An old name that is still to be understood.
+        // A deprecated name that recipients must still accept.
         const std::string_view name = same_name(each.name, "x-gzip") ? names[1] : each.name;
         for (std::size_t i = 0; i < codings; ++i) {
             if (same_name(name, names[i])) {
-                of[i] = each.weight;
+                weights[i] = each.weight;
             }
         }
     }
     int weight(coding which) const noexcept {
-        return of[static_cast<std::size_t>(which)].value_or(others.value_or(0));
+        return weights[static_cast<std::size_t>(which)].value_or(others.value_or(0));
     }
-    bool refuse_identity() const noexcept { return of[0].value_or(others.value_or(1)) == 0; }
+    bool refuse_identity() const noexcept { return weights[0].value_or(others.value_or(1)) == 0; }
 };
 
 }  // namespace
@@ -92,19 +91,19 @@ std::string_view name_of(coding which) noexcept {
 }
 
 coding_choice choose_coding(std::string_view accept_encoding, std::span<const coding> offered) {
-    wishes wanted;
+    preferences preferred;
     for (std::string_view rest = accept_encoding; !rest.empty();) {
         const std::string_view each = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), each.size() + 1));
         if (const std::optional<element> found = element_in(each)) {
-            wanted.note(*found);
+            preferred.note(*found);
         }
     }
-    coding_choice choice{coding::identity, wanted.refuse_identity()};
-    // Identity competes only where it was named: 'gzip;q=0.5' alone is a wish for gzip.
-    int best = wanted.of[0].value_or(0);
+    coding_choice choice{coding::identity, preferred.refuse_identity()};
+    // Identity competes only if it is named: 'gzip;q=0.5' alone prefers gzip.
+    int best = preferred.weights[0].value_or(0);
     for (const coding each : offered) {
-        const int weight = wanted.weight(each);
+        const int weight = preferred.weight(each);
         const bool is_better = choice.which == coding::identity ? weight >= best : weight > best;
         if (weight > 0 && is_better) {
             best = weight;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A list of texts for libcurl, in two blocks of memory that are used again.
+// A list of strings for libcurl, whose memory is used again.
 #pragma once
 
 #include <curl/curl.h>
@@ -26,7 +26,7 @@ public:
         }
         text_ += '\0';
     }
-    // Null if it is empty. Valid until the next change.
+    // Null if the list is empty. Valid until the next change.
     curl_slist* get() {
         nodes_.resize(starts_.size());
         for (std::size_t i = 0; i < starts_.size(); ++i) {

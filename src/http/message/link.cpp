@@ -53,8 +53,8 @@ std::vector<link> parse_links(std::string_view field, std::size_t limit) {
     return found;
 }
 
-std::optional<link> find_link(const headers& of, std::string_view relation) {
-    for (const header_field& each : of) {
+std::optional<link> find_link(const headers& fields, std::string_view relation) {
+    for (const header_field& each : fields) {
         if (!same_name(each.name, "Link")) {
             continue;
         }

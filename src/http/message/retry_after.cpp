@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Retry-After, RFC 9110 section 10.2.3. Numbers too large to be counted are the longest time there
-// is.
+// Retry-After, RFC 9110 section 10.2.3. Very large numbers count as a hundred years.
 
 #include <weir/http/date.hpp>
 #include <weir/http/headers.hpp>
@@ -30,17 +29,17 @@ std::optional<clock::duration> seconds_in(std::string_view text) noexcept {
 
 }  // namespace
 
-std::optional<clock::duration> retry_after(const headers& of) noexcept {
-    const std::string_view asked = of.get("Retry-After");
-    if (const auto seconds = seconds_in(asked)) {
+std::optional<clock::duration> retry_after(const headers& fields) noexcept {
+    const std::string_view value = fields.get("Retry-After");
+    if (const auto seconds = seconds_in(value)) {
         return seconds;
     }
     const auto now = std::chrono::system_clock::now();
-    const auto date = parse_date(asked, now);
+    const auto date = parse_date(value, now);
     if (!date) {
         return std::nullopt;
     }
-    const auto answered = parse_date(of.get("Date"), now).value_or(now);
+    const auto answered = parse_date(fields.get("Date"), now).value_or(now);
     if (*date <= answered) {
         return clock::duration::zero();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first policy of a host: does it want to be asked, and how often?
+// The first policy of a host: its rate, and the time until which it must not be used.
 #pragma once
 
 #include <weir/flow/circuit_breaker.hpp>
@@ -13,8 +13,8 @@
 
 namespace weir::http::detail {
 
-// Lets requests to one host through, at its rate, unless it has asked to be left alone or its
-// circuit is open: who would be refused in the end need not stand in line first.
+// Admits requests to one host at its rate, unless its Retry-After runs or its circuit is open: a
+// request that the breaker would refuse need not wait in line first.
 class host_gate {
 public:
     static constexpr policy_kind kind = policy_kind::rate_limiter;
@@ -31,7 +31,7 @@ public:
         }
     }
 
-    void leave_alone_until(clock::time_point when) noexcept {
+    void close_until(clock::time_point when) noexcept {
         closed_until_ = std::max(closed_until_, when);
     }
     clock::duration time_left(clock::time_point now) noexcept {
@@ -64,7 +64,7 @@ public:
                 continue;
             }
             in = co_await rate_->enter(call);
-            // Meanwhile the host may have asked to be left alone.
+            // A Retry-After may have arrived meanwhile.
             if (!in || closed_until_ <= call.now()) {
                 co_return in;
             }

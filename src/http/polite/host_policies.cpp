@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// For each host a pipeline: a gate that knows whether the host wants to be asked at all and how
-// often, a bulkhead, a breaker, a time limit for one attempt. Around it the loop of attempts, in
-// sight, since between two of them an answer has to be disposed of. All of it deals with a small
-// summary of the answer; the answer itself, whatever its type, stays with whoever sends.
+// Each host has a pipeline: a gate for rate and Retry-After, a bulkhead, a breaker, and a time
+// limit for one attempt. The retry loop around it is written out, since a failed response has to be
+// dropped between two attempts. The policies see only a small summary of the response; the response
+// itself, whatever its type, stays in the host_attempt.
 
 #include "base/option_checks.hpp"
 #include "http/polite/host_gate.hpp"
@@ -32,10 +32,10 @@ namespace {
 using detail::host_answer;
 using detail::host_gate;
 
-// Longer than this is not worth waiting for the rest of an answer that nobody wants.
+// The longest time to wait for the rest of a response that is to be dropped.
 constexpr clock::duration discard_time = std::chrono::seconds(1);
 
-// Neither the host nor the network is to blame.
+// The caller made the error, not the host or the network.
 bool is_own_fault(const outcome_view& ended) {
     if (const auto* lost = ended.error<transport_error>()) {
         return lost->why() == transport_error::kind::client_closed;
@@ -55,23 +55,24 @@ bool is_failure(const outcome_view& ended) {
     return ended.has_error() && !is_own_fault(ended);
 }
 
-// Nobody has received the request.
+// The server has certainly not received the request.
 bool was_not_sent(const outcome_view& ended) {
     const auto* lost = ended.error<transport_error>();
     return ended.error<resolve_error>() != nullptr ||
            (lost != nullptr && lost->why() == transport_error::kind::connect);
 }
 
-bool may_repeat(repeatable what, const outcome_view& ended) {
-    return what == repeatable::always || (what == repeatable::if_not_sent && was_not_sent(ended));
+bool may_repeat(repeatable again, const outcome_view& ended) {
+    return again == repeatable::always || (again == repeatable::if_not_sent && was_not_sent(ended));
 }
 
-std::optional<clock::duration> asked_delay(const outcome_view& ended) {
+std::optional<clock::duration> requested_delay(const outcome_view& ended) {
     const auto* answer = ended.value<host_answer>();
     return answer != nullptr ? answer->retry_after : std::nullopt;
 }
 
-circuit_breaker_options breaker_of(const host_policies_options& options, std::string_view host) {
+circuit_breaker_options breaker_options_for(const host_policies_options& options,
+                                            std::string_view host) {
     return {.name = host,
             .consecutive_failures = std::max(1U, options.consecutive_failures),
             .open_for = options.open_for,
@@ -85,7 +86,7 @@ circuit_breaker_options breaker_of(const host_policies_options& options, std::st
 
 struct host {
     host(const host_policies_options& options, const std::string& name)
-        : breaker(breaker_of(options, name)),
+        : breaker(breaker_options_for(options, name)),
           gate(options, breaker),
           calls(name, gate,
                 bulkhead_options{.max_concurrent = options.max_concurrent,
@@ -100,12 +101,12 @@ struct host {
 };
 using host_map = keyed<std::string, std::unique_ptr<host>>;
 
-retry_options retry_of(const host_policies_options& options) {
+retry_options retry_options_for(const host_policies_options& options) {
     return {.name = "host_policies",
             .max_attempts = options.max_attempts,
             .backoff = options.backoff,
             .retry_if = &is_failure,
-            .delay_from = &asked_delay,
+            .delay_from = &requested_delay,
             .max_asked_delay = options.max_retry_after};
 }
 
@@ -113,8 +114,8 @@ void check(const host_policies_options& options) {
     const auto is_rate = [](double value) {
         return weir::detail::is_positive(value) || value == host_policies_options::unlimited;
     };
-    const auto refuse = [](std::string_view option, auto value, std::string_view right) {
-        weir::detail::throw_bad_option("host_policies", option, value, right);
+    const auto refuse = [](std::string_view option, auto value, std::string_view expected) {
+        weir::detail::throw_bad_option("host_policies", option, value, expected);
     };
     if (!is_rate(options.rate)) {
         refuse("rate", options.rate, "a number above zero, or unlimited");
@@ -128,10 +129,10 @@ void check(const host_policies_options& options) {
     if (options.max_retry_after < clock::duration::zero()) {
         refuse("max_retry_after", options.max_retry_after, "zero or more");
     }
-    host one(options, "host_policies");  // the policies check the rest
+    host one(options, "host_policies");  // the policies check the other options
 }
 
-host_status status_now(host& one) {
+host_status current_status(host& one) {
     const bulkhead_stats places = one.calls.get<bulkhead>().stats();
     return {.circuit = one.breaker.state(),
             .retry_after = one.gate.time_left(now()),
@@ -153,7 +154,7 @@ class host_policies::core {
 public:
     explicit core(const host_policies_options& given)
         : options((check(given), given)),
-          retries(retry_of(given)),
+          retries(retry_options_for(given)),
           hosts({.max_size = given.max_hosts,
                  .still_matters =
                      [](const std::string&, std::unique_ptr<host>& one) {
@@ -163,21 +164,21 @@ public:
                 [this](const std::string& name) { return std::make_unique<host>(options, name); }) {
     }
 
-    task<> run(std::string name, repeatable again, detail::host_attempt& what) {
-        counted request(counts);
+    task<> run(std::string name, repeatable again, detail::host_attempt& request) {
+        counted_request record(counts);
         auto in = hosts.try_get(name);
         if (!in) {
-            request.ending = &counts.refused;
+            record.ending = &counts.refused;
             throw refused(in.refusal(), "host_policies");
         }
         const host_map::lease lease = std::move(in).pass();
         if (options.total_timeout == clock::duration::max()) {
-            co_await attempts(**lease, name, again, what, request);
+            co_await attempts(**lease, name, again, request, record);
             co_return;
         }
-        auto all = attempts(**lease, name, again, what, request);
+        auto all = attempts(**lease, name, again, request, record);
         const auto ended = co_await settle(timeout(options.total_timeout, std::move(all)));
-        give(ended, name, options.total_timeout, request);
+        give(ended, name, options.total_timeout, record);
     }
 
     const host_policies_options options;
@@ -187,14 +188,15 @@ public:
 
 private:
     // Counts one request, however it ends.
-    struct counted {
-        explicit counted(host_policies_stats& in) noexcept : counts(in), ending(&in.stopped) {
+    struct counted_request {
+        explicit counted_request(host_policies_stats& in) noexcept
+            : counts(in), ending(&in.stopped) {
             ++counts.requests;
             ++counts.in_flight;
         }
-        counted(const counted&) = delete;
-        counted& operator=(const counted&) = delete;
-        ~counted() {
+        counted_request(const counted_request&) = delete;
+        counted_request& operator=(const counted_request&) = delete;
+        ~counted_request() {
             --counts.in_flight;
             ++*ending;
         }
@@ -202,35 +204,35 @@ private:
         std::uint64_t* ending;
     };
 
-    // Ends when there is an answer to give; throws what is to be thrown.
-    task<> attempts(host& to, const std::string& name, repeatable again, detail::host_attempt& what,
-                    counted& request) {
+    // Returns when there is a response for the caller.
+    task<> attempts(host& to, const std::string& name, repeatable again,
+                    detail::host_attempt& request, counted_request& record) {
         retry_loop tries(retries);
         const auto send = [&] {
             ++counts.attempts;
-            return what.send();
+            return request.send();
         };
         for (;;) {
             co_await tries.next();
             const outcome<host_answer> ended = co_await to.calls.settle(send);
             if (!is_failure(ended)) {
                 tries.succeeded();
-                give(ended, name, options.attempt_timeout, request);
-                request.ending = &counts.answered;
+                give(ended, name, options.attempt_timeout, record);
+                record.ending = &counts.answered;
                 co_return;
             }
-            if (const auto asked = asked_delay(ended)) {
-                to.gate.leave_alone_until(now() + std::min(*asked, options.max_retry_after));
+            if (const auto delay = requested_delay(ended)) {
+                to.gate.close_until(now() + std::min(*delay, options.max_retry_after));
             }
-            // With its circuit open the next attempt would be refused: what there is says more.
+            // With an open circuit the next attempt would be refused: this result says more.
             const bool is_worthwhile =
                 may_repeat(again, ended) && to.breaker.open_time_left() == clock::duration::zero();
             if (!is_worthwhile || !tries.failed(ended)) {
-                give(ended, name, options.attempt_timeout, request);
-                request.ending = &counts.failed;
+                give(ended, name, options.attempt_timeout, record);
+                record.ending = &counts.failed;
                 co_return;
             }
-            const auto discarded = co_await settle(timeout(discard_time, what.discard()));
+            const auto discarded = co_await settle(timeout(discard_time, request.discard()));
             (void)discarded;
         }
     }
@@ -238,20 +240,20 @@ private:
     // Throws unless there is a value.
     template <class T>
     void give(const outcome<T>& ended, const std::string& name, clock::duration limit,
-              counted& request) {
+              counted_request& record) {
         if (ended.has_value()) {
             return;
         }
         if (ended.is_refused()) {
-            request.ending = &counts.refused;
+            record.ending = &counts.refused;
             throw refused(ended.refusal(), name);
         }
-        request.ending = &counts.failed;
+        record.ending = &counts.failed;
         const outcome_view view(ended);
         const auto* late = view.error<timed_out>();
-        // Ours; those that say more are the caller's.
+        // The policy's own timeout; errors with another message are the caller's.
         if (late != nullptr && late->what() == std::string_view("timed out")) {
-            throw timed_out(name + ": no answer within " + in_seconds(limit));
+            throw timed_out(name + ": no response within " + in_seconds(limit));
         }
         std::rethrow_exception(ended.error());
     }
@@ -261,30 +263,31 @@ host_policies::host_policies(const host_policies_options& options)
     : core_(std::make_unique<core>(options)) {}
 host_policies::~host_policies() = default;
 
-task<> host_policies::attempt(std::string host, repeatable again, detail::host_attempt& what) {
-    return core_->run(std::move(host), again, what);
+task<> host_policies::attempt(std::string host, repeatable again, detail::host_attempt& request) {
+    return core_->run(std::move(host), again, request);
 }
 
 host_status host_policies::status_of(const url& to) {
     const auto known = core_->hosts.find(key_of(to));
-    return known ? status_now(**known) : host_status{};
+    return known ? current_status(**known) : host_status{};
 }
 
-std::vector<named_host_status> host_policies::statuses(std::size_t most) {
+std::vector<named_host_status> host_policies::statuses(std::size_t limit) {
     std::vector<named_host_status> all;
     core_->hosts.for_each([&](const std::string& name, std::unique_ptr<host>& one) {
-        all.push_back({status_now(*one), name});
+        all.push_back({current_status(*one), name});
     });
-    const auto is_eventful = [](const host_status& of) {
-        return of.circuit != circuit_state::closed || of.retry_after > clock::duration::zero() ||
-               of.in_flight + of.waiting > 0;
+    const auto is_eventful = [](const host_status& status) {
+        return status.circuit != circuit_state::closed ||
+               status.retry_after > clock::duration::zero() ||
+               status.in_flight + status.waiting > 0;
     };
     std::sort(all.begin(), all.end(),
               [&](const named_host_status& left, const named_host_status& right) {
                   const bool left_first = is_eventful(left);
                   return left_first != is_eventful(right) ? left_first : left.host < right.host;
               });
-    all.resize(std::min(all.size(), most));
+    all.resize(std::min(all.size(), limit));
     return all;
 }
 

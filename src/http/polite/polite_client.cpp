@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each attempt sends a copy of the request, whose body refers to the one that is kept: texts are
-// not copied. A stream can be read once, so such a request has one attempt.
+// Each attempt sends a copy of the request whose body refers to the original: texts are not copied.
+// A stream can be read once, so such a request has one attempt.
 
 #include <weir/http/polite_client.hpp>
 
@@ -10,15 +10,15 @@ namespace weir::http {
 
 namespace {
 
-// The original must outlive it. A stream moves.
-client_request copy_of(client_request& kept) {
-    client_request copy = kept.method() == method::other
-                              ? client_request(kept.method_name(), kept.url().text())
-                              : client_request(kept.method(), kept.url());
-    copy.headers() = kept.headers();
-    copy.set_body(kept.body().is_stream() ? std::move(kept.body())
-                                          : body::fixed(kept.body().text()));
-    const client_request::limits& own = kept.own_limits();
+// The original must outlive the copy. A stream is moved.
+client_request copy_of(client_request& original) {
+    client_request copy = original.method() == method::other
+                              ? client_request(original.method_name(), original.url().text())
+                              : client_request(original.method(), original.url());
+    copy.headers() = original.headers();
+    copy.set_body(original.body().is_stream() ? std::move(original.body())
+                                              : body::fixed(original.body().text()));
+    const client_request::limits& own = original.own_limits();
     if (own.total) {
         copy.set_timeout(*own.total);
     }
@@ -34,32 +34,33 @@ client_request copy_of(client_request& kept) {
     return copy;
 }
 
-repeatable repeatable_of(const client_request& wanted, const host_policies& policies) {
-    return wanted.body().is_stream() ? repeatable::never : policies.repeatable_of(wanted.method());
+repeatable repeatable_of(const client_request& request, const host_policies& policies) {
+    return request.body().is_stream() ? repeatable::never
+                                      : policies.repeatable_of(request.method());
 }
 
-task<fetched> fetch_once(client& by, client_request wanted, std::size_t limit) {
-    client_response answer = co_await by.send(std::move(wanted));
-    std::string body = co_await answer.text(limit);
-    co_return fetched(answer.status(), answer.headers(), answer.url(), std::move(body));
+task<fetched> fetch_once(client& sender, client_request request, std::size_t limit) {
+    client_response response = co_await sender.send(std::move(request));
+    std::string body = co_await response.text(limit);
+    co_return fetched(response.status(), response.headers(), response.url(), std::move(body));
 }
 
 }  // namespace
 
-task<fetched> polite_client::fetch(client_request wanted, std::size_t limit) {
-    const repeatable again = repeatable_of(wanted, policies_);
-    const auto attempt = [&] { return fetch_once(client_, copy_of(wanted), limit); };
-    co_return co_await policies_.run(wanted.url(), again, attempt);
+task<fetched> polite_client::fetch(client_request request, std::size_t limit) {
+    const repeatable again = repeatable_of(request, policies_);
+    const auto attempt = [&] { return fetch_once(client_, copy_of(request), limit); };
+    co_return co_await policies_.run(request.url(), again, attempt);
 }
 
 task<fetched> polite_client::fetch(std::string_view url, std::size_t limit) {
     return fetch(client_request(method::get, url), limit);
 }
 
-task<client_response> polite_client::send(client_request wanted) {
-    const repeatable again = repeatable_of(wanted, policies_);
-    const auto attempt = [&] { return client_.send(copy_of(wanted)); };
-    co_return co_await policies_.run(wanted.url(), again, attempt);
+task<client_response> polite_client::send(client_request request) {
+    const repeatable again = repeatable_of(request, policies_);
+    const auto attempt = [&] { return client_.send(copy_of(request)); };
+    co_return co_await policies_.run(request.url(), again, attempt);
 }
 
 task<client_response> polite_client::get(std::string_view url) {
@@ -68,9 +69,9 @@ task<client_response> polite_client::get(std::string_view url) {
 
 task<client_response> polite_client::post(std::string_view url, http::body content,
                                           std::string_view content_type) {
-    client_request wanted(method::post, url);
-    wanted.set_body(std::move(content), content_type);
-    return send(std::move(wanted));
+    client_request request(method::post, url);
+    request.set_body(std::move(content), content_type);
+    return send(std::move(request));
 }
 
 }  // namespace weir::http

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Stricter than RFC 3986, whose registered names may also contain %-escapes, commas and the like. No
-// name that resolves contains them, and code that splits lists or unescapes would see another host.
+// Stricter than RFC 3986, whose registered names may also contain %-escapes, commas and the like.
+// No name that resolves contains them, and code that splits lists or unescapes would see another
+// host.
 
 #include "http/url/authority.hpp"
 

@@ -493,7 +493,7 @@ TEST(AddressFilter, SaysWhatItRefuses) {
     } catch (const weir::http::address_refused& refused) {
         EXPECT_STREQ(refused.what(),
                      "the address filter refuses 169.254.169.254:80 (link-local), to which "
-                     "'evil.example' leads");
+                     "'evil.example' resolves");
         EXPECT_EQ(refused.address(), at("169.254.169.254"));
         EXPECT_EQ(refused.kind(), address_class::link_local);
         EXPECT_EQ(refused.host(), "evil.example");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bodies as streams, both ways, and what is sent again when a kept connection turns out to have
-// ended.
+// Requests: streamed bodies, framing headers, and what is sent again when a kept connection has
+// been closed.
 
 #include "tiny_server.hpp"
 #include <support/io.hpp>

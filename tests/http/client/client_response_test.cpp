@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Odd and hostile answers: bodies cut short, endless heads, bombs; and what redirects do.
+// Responses, odd and hostile ones among them: incomplete bodies, endless heads, decompression
+// bombs; redirects, and backpressure.
 
 #include "tiny_server.hpp"
 #include <support/io.hpp>
@@ -62,7 +63,7 @@ std::string brotli(std::string_view text) {
     return packed;
 }
 
-// Answers each target with the bytes that the table has for it, and closes after those that say so.
+// Responds to each target with the bytes in the table, and closes the connection where it says so.
 class scripted_server {
 public:
     void on(const std::string& target, std::string answer, bool closes = false) {
@@ -87,7 +88,7 @@ private:
     std::map<std::string, scripted> answers_;
 };
 
-// What reading the whole answer ends with: its text, or the error.
+// The text of the complete response, or the error.
 weir::task<std::string> result_of(client& fetcher, std::string url) {
     try {
         client_response answer = co_await fetcher.get(url);

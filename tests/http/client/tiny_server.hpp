@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A server that answers with whatever bytes a test wants, right or wrong.
+// A server that responds with the bytes a test gives it, valid HTTP or not.
 #pragma once
 
 #include <weir/group.hpp>
@@ -16,7 +16,7 @@
 
 namespace weir_test {
 
-// One request as it came.
+// One request as it was received.
 struct seen_request {
     std::string head;  // with its empty line
     std::string body;  // as long as Content-Length says
@@ -36,7 +36,7 @@ struct seen_request {
 
 class tiny_server {
 public:
-    // Called for each request; false: the connection is closed.
+    // Called for each request; false closes the connection.
     using handler = std::function<weir::task<bool>(seen_request&, weir::io::socket&)>;
 
     explicit tiny_server(handler answer)
@@ -46,7 +46,7 @@ public:
     tiny_server(const tiny_server&) = delete;
     tiny_server& operator=(const tiny_server&) = delete;
 
-    // Before it is destroyed.
+    // Must be awaited before the server is destroyed.
     weir::task<> stop() {
         running_.cancel();
         co_await running_.wait();
@@ -92,7 +92,7 @@ private:
                 }
             }
         } catch (const std::exception&) {
-            // The client went: what tests of cancellation do.
+            // The client closed the connection, as tests of cancellation do.
         }
     }
 
@@ -113,7 +113,7 @@ inline weir::task<bool> say(weir::io::socket& peer, std::string text) {
     co_return true;
 }
 
-// Text in which a piece that is lost or doubled shows.
+// Text in which a lost or repeated piece shows.
 inline std::string pattern(std::size_t size) {
     std::string made(size, '\0');
     for (std::size_t i = 0; i < size; ++i) {

@@ -361,13 +361,14 @@ WEIR_TEST(HostPolicies, LimitsTime) {
     options.attempt_timeout = 1s;
     host_policies hosts(options);
     server slow{.takes = 1h};
-    WEIR_EXPECT_THROW_WITH(get(hosts, slow), weir::timed_out, "example.com: no answer within 1 s");
+    WEIR_EXPECT_THROW_WITH(get(hosts, slow), weir::timed_out,
+                           "example.com: no response within 1 s");
     EXPECT_EQ(slow.asked, (moments{0ms, 1100ms, 2300ms}));
     EXPECT_EQ(slow.running, 0);
     options.total_timeout = 1500ms;
     host_policies hasty(options);
     server hanging{.takes = 1h};
-    WEIR_EXPECT_THROW_WITH(get(hasty, hanging), weir::timed_out, "no answer within 1.5 s");
+    WEIR_EXPECT_THROW_WITH(get(hasty, hanging), weir::timed_out, "no response within 1.5 s");
     EXPECT_EQ(weir::now() - hanging.began, 1500ms);
     EXPECT_EQ(hanging.running, 0);
     EXPECT_EQ(hasty.stats().failed, 1u);
