@@ -47,7 +47,7 @@ std::pair<io::listener, io::listener> twins(io::address one, io::address two) {
 
 }  // namespace
 
-WEIR_IO_TEST(AddressFilterEndToEnd, NoSpellingReachesLoopback) {
+WEIR_IO_TEST(FilteredClient, NoSpellingReachesLoopback) {
     auto doors = twins(io::address::loopback(0), io::address::loopback_v6(0));
     site four(std::move(doors.first));
     site six(std::move(doors.second));
@@ -94,7 +94,7 @@ WEIR_IO_TEST(AddressFilterEndToEnd, NoSpellingReachesLoopback) {
     co_await six.stop();
 }
 
-WEIR_IO_TEST(AddressFilterEndToEnd, ExceptionsAndRedirects) {
+WEIR_IO_TEST(FilteredClient, ExceptionsAndRedirects) {
     site inside(io::address::loopback(0));
     site gate(io::address::parse("127.0.0.2:0"), [&](http::request& asked) {
         return http::response::redirect(inside.url(asked.path().substr(1)));
@@ -125,7 +125,7 @@ WEIR_IO_TEST(AddressFilterEndToEnd, ExceptionsAndRedirects) {
 }
 
 // 127.0.0.2 stands for a public address, which tests do not connect to.
-WEIR_IO_TEST(AddressFilterEndToEnd, RebindingNeverConnects) {
+WEIR_IO_TEST(FilteredClient, RebindingNeverConnects) {
     auto doors = twins(io::address::parse("127.0.0.2:0"), io::address::loopback(0));
     site outside(std::move(doors.first));
     site inside(std::move(doors.second));

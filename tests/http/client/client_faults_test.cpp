@@ -45,18 +45,18 @@ weir::task<bool> answer_tagged(seen_request& seen, socket& peer) {
     const std::size_t second = target.find('/', 1);
     const std::string tag = target.substr(1, second - 1);
     const std::size_t size = std::stoul(target.substr(second + 1));
-    const char how = target.back();
+    const char mode = target.back();
     if (!seen.body.empty() &&
         seen.body != tagged(tag, seen.body.size()).substr(0, seen.body.size())) {
         co_await peer.write("HTTP/1.1 500 Wrong body\r\nContent-Length: 0\r\n\r\n");
         co_return true;
     }
     const std::string body = tagged(tag, size);
-    if (how == 'l') {
+    if (mode == 'l') {
         co_await peer.write(weir_test::ok_answer(body));
         co_return true;
     }
-    if (how == 'e') {
+    if (mode == 'e') {
         co_await peer.write("HTTP/1.1 200 OK\r\nX-Tag: " + tag + "\r\nConnection: close\r\n\r\n");
         co_await peer.write(body);
         co_return false;
@@ -80,27 +80,27 @@ struct tally {
     int late = 0;
 };
 
-weir::task<> one_request(client& fetcher, std::string base, int number, std::size_t size, char how,
+weir::task<> one_request(client& fetcher, std::string base, int number, std::size_t size, char mode,
                          bool posts, tally& counts) {
     const std::string tag = "t" + std::to_string(number);
     try {
-        client_request wanted(posts ? method::post : method::get,
-                              base + "/" + tag + "/" + std::to_string(size) + how);
+        client_request request(posts ? method::post : method::get,
+                               base + "/" + tag + "/" + std::to_string(size) + mode);
         if (posts && number % 2 == 0) {
-            wanted.set_body(tagged(tag, size / 2));
+            request.set_body(tagged(tag, size / 2));
         } else if (posts) {
             auto write = [tag, size](weir::http::body_writer& out) -> weir::task<> {
                 co_await out.write(tagged(tag, size / 4));
                 co_await weir::yield();
                 co_await out.write(tagged(tag, size / 4));
             };
-            wanted.set_body(
+            request.set_body(
                 weir::http::body::stream(std::move(write), 2 * tagged(tag, size / 4).size()));
         }
-        client_response answer = co_await fetcher.send(std::move(wanted));
+        client_response answer = co_await fetcher.send(std::move(request));
         std::string text = co_await answer.text();
-        const bool is_whole = how != 'e' || text.size() >= size;
-        if (answer.status() == weir::http::status::ok && is_whole) {
+        const bool is_complete = mode != 'e' || text.size() >= size;
+        if (answer.status() == weir::http::status::ok && is_complete) {
             ++(text == tagged(tag, size) ? counts.good : counts.wrong);
         } else {
             // Only a body that ends with the connection can be cut without being noticed.
@@ -179,11 +179,11 @@ WEIR_IO_TEST(ClientFaults, StoppedAtEveryAwait) {
     for (int turns = 0; completed < 4; ++turns) {
         WEIR_ASSERT_LT(turns, 1'000'000);
         completed = 0;
-        for (const char how : {'l', 'c'}) {
+        for (const char mode : {'l', 'c'}) {
             for (const bool posts : {false, true}) {
                 weir::handle<void> asking =
                     weir::spawn(one_request(fetcher, "http://localhost:" + port, turns * 2 + 1,
-                                            50'000, how, posts, counts));
+                                            50'000, mode, posts, counts));
                 for (int i = 0; i < turns && !asking.done(); ++i) {
                     co_await weir::yield();
                 }
@@ -209,8 +209,8 @@ TEST(ClientFaults, AClientMayOutliveItsLoop) {
         std::optional<client_response> kept;
         auto body = [&]() -> weir::task<> {
             tiny_server server(&answer_tagged);
-            client_response whole = co_await fetcher.get(server.url("/a/10l"));
-            const std::string text = co_await whole.text();
+            client_response response = co_await fetcher.get(server.url("/a/10l"));
+            const std::string text = co_await response.text();
             EXPECT_EQ(text, tagged("a", 10));
             client_response part =
                 co_await fetcher.get(server.url("/" + std::string(1000, 'b') + "/8000000l"));

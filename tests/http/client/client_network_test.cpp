@@ -149,12 +149,12 @@ WEIR_IO_TEST(ClientNetwork, FiltersAddresses) {
         return say(peer, ok_answer("reached"));
     });
     // A name that is public at first and then is not; one that is both; and one that is public.
-    int asked = 0;
+    int lookups = 0;
     const auto answers = [&](const weir_test::dns_question& question) {
         weir_test::dns_reply reply(question);
         if (question.type == weir_test::type_a) {
             if (question.name == "rebinds.test") {
-                reply.address(question.name, ++asked == 1 ? "127.0.0.9" : "127.0.0.1", 0);
+                reply.address(question.name, ++lookups == 1 ? "127.0.0.9" : "127.0.0.1", 0);
             } else if (question.name == "mixed.test") {
                 reply.address(question.name, "93.184.216.34");
                 reply.address(question.name, "127.0.0.1");
@@ -204,7 +204,7 @@ WEIR_IO_TEST(ClientNetwork, FiltersAddresses) {
                 EXPECT_EQ(i, 0);
             }
         }
-        EXPECT_EQ(asked, 2);
+        EXPECT_EQ(lookups, 2);
         EXPECT_EQ(server.connections(), 0);
 
         address_filter one = address_filter::public_only();
@@ -313,7 +313,7 @@ WEIR_IO_TEST(ClientNetwork, TlsAndHttp2) {
     weir_test::nginx origin(
         "ssl_certificate site.pem; ssl_certificate_key site.key;"
         "ssl_client_certificate ca.pem; ssl_verify_client optional;"
-        "location /who { return 200 '$ssl_client_verify $ssl_client_s_dn'; }"
+        "location /identified { return 200 '$ssl_client_verify $ssl_client_s_dn'; }"
         "location / { return 200 '$server_protocol $ssl_session_reused'; }"
         "location /big { root www; }",
         {.listen = "ssl http2",
@@ -372,8 +372,8 @@ WEIR_IO_TEST(ClientNetwork, TlsAndHttp2) {
     const weir::tls::certificate ours = authority.issue({.names = "ann.test"});
     client known(
         {.tls = {.ca_pem = pem, .certificate_pem = ours.certificate_pem, .key_pem = ours.key_pem}});
-    client_response who = co_await known.get(origin.url("/who"));
-    text = co_await who.text();
+    client_response identified = co_await known.get(origin.url("/identified"));
+    text = co_await identified.text();
     EXPECT_EQ(text, "SUCCESS CN=ann.test");
 
     // Through a proxy that sees nothing of it.

@@ -58,13 +58,13 @@ WEIR_IO_TEST(ClientRequest, BodiesAreStreamedUp) {
                 ++pieces;
             }
         };
-        client_request wanted(method::put, origin.url(size_known ? "/put/a" : "/put/b"));
+        client_request request(method::put, origin.url(size_known ? "/put/a" : "/put/b"));
         std::optional<std::uint64_t> size;
         if (size_known) {
             size = content.size();
         }
-        wanted.set_body(weir::http::body::stream(write, size));
-        client_response answer = co_await fetcher.send(std::move(wanted));
+        request.set_body(weir::http::body::stream(write, size));
+        client_response answer = co_await fetcher.send(std::move(request));
         EXPECT_EQ(answer.status(), status::created);
         EXPECT_EQ(pieces, 20U);
         const std::string kept = origin.folder().read(size_known ? "www/put/a" : "www/put/b");
@@ -124,15 +124,15 @@ WEIR_IO_TEST(ClientRequest, ALengthThatIsNotTheBodysIsRefused) {
         co_return true;
     });
     client fetcher;
-    const auto outcome = [&](method how, std::string body, const char* name,
+    const auto outcome = [&](method verb, std::string body, const char* name,
                              const char* value) -> weir::task<std::string> {
-        client_request wanted(how, server.url());
-        wanted.set_header(name, value);
+        client_request request(verb, server.url());
+        request.set_header(name, value);
         if (!body.empty()) {
-            wanted.set_body(std::move(body));
+            request.set_body(std::move(body));
         }
         try {
-            client_response answer = co_await fetcher.send(std::move(wanted));
+            client_response answer = co_await fetcher.send(std::move(request));
             co_return co_await answer.text();
         } catch (const weir::invalid_argument& error) {
             co_return std::string(error.what()).find(name) != std::string::npos ? "refused"
@@ -176,9 +176,9 @@ WEIR_IO_TEST(ClientRequest, ContinueIsWaitedForWhenAsked) {
         co_return true;
     });
     client fetcher;
-    client_request wanted(method::post, server.url());
-    wanted.set_body(std::string("body")).set_header("Expect", "100-continue");
-    client_response answer = co_await fetcher.send(std::move(wanted));
+    client_request request(method::post, server.url());
+    request.set_body(std::string("body")).set_header("Expect", "100-continue");
+    client_response answer = co_await fetcher.send(std::move(request));
     const std::string text = co_await answer.text();
     EXPECT_EQ(text, "body");
     EXPECT_FALSE(body_came_first);
@@ -198,12 +198,12 @@ WEIR_IO_TEST(ClientRequest, NothingIsSentTwiceUnlessItMayBe) {
         co_return true;
     });
     client fetcher;
-    const auto outcome = [&](client_request wanted) -> weir::task<std::string> {
+    const auto outcome = [&](client_request request) -> weir::task<std::string> {
         seen_requests.clear();
         client_response first = co_await fetcher.get(server.url("/first"));
         co_await first.discard();
         try {
-            client_response second = co_await fetcher.send(std::move(wanted));
+            client_response second = co_await fetcher.send(std::move(request));
             std::string text = co_await second.text();
             co_return text;
         } catch (const weir::http::transport_error& error) {

@@ -79,9 +79,9 @@ private:
         std::string text;
         bool closes = false;
     };
-    weir::task<bool> answer(seen_request& asked, socket& peer) {
-        seen.push_back(asked);
-        const scripted& found = answers_[asked.target()];
+    weir::task<bool> answer(seen_request& received, socket& peer) {
+        seen.push_back(received);
+        const scripted& found = answers_[received.target()];
         co_await peer.write(found.text);
         co_return !found.closes;
     }
@@ -327,11 +327,11 @@ WEIR_IO_TEST(ClientResponse, RedirectsAreFollowedByTheRules) {
         if (std::string_view(each.method) == "HEAD") {
             script.on("/from", "HTTP/1.1 303 See\r\nLocation: /to\r\nContent-Length: 0\r\n\r\n");
         }
-        client_request wanted(each.method, server.url("/from"));
+        client_request request(each.method, server.url("/from"));
         if (std::string_view(each.method) != "HEAD") {
-            wanted.set_body(std::string("data"), "text/x");
+            request.set_body(std::string("data"), "text/x");
         }
-        client_response answered = co_await fetcher.send(std::move(wanted));
+        client_response answered = co_await fetcher.send(std::move(request));
         co_await answered.discard();
         const seen_request& last = script.seen.back();
         EXPECT_TRUE(last.head.starts_with(std::string(each.then) + " /to ")) << last.head;
@@ -344,9 +344,9 @@ WEIR_IO_TEST(ClientResponse, RedirectsAreFollowedByTheRules) {
     other_script.on("/there", ok_answer("elsewhere"));
     script.on("/here", redirect(302, "/to"));
     for (const bool leaves : {true, false}) {
-        client_request wanted(method::get, server.url(leaves ? "/away" : "/here"));
-        wanted.set_bearer("secret").set_header("Cookie", "a=b").set_header("X-Mine", "m");
-        client_response answered = co_await fetcher.send(std::move(wanted));
+        client_request request(method::get, server.url(leaves ? "/away" : "/here"));
+        request.set_bearer("secret").set_header("Cookie", "a=b").set_header("X-Mine", "m");
+        client_response answered = co_await fetcher.send(std::move(request));
         co_await answered.discard();
         const seen_request& last = leaves ? other_script.seen.back() : script.seen.back();
         EXPECT_EQ(last.header("Authorization").empty(), leaves) << last.head;
@@ -472,14 +472,14 @@ WEIR_IO_TEST(ClientResponse, TrailersAndFoldedLinesHaveLimits) {
         folded += "X-Many: 1\r\n";
     }
     folded += "X-Folded: 0";
-    std::string whole = "0";
+    std::string unfolded = "0";
     for (int i = 0; i < 10'000; ++i) {
         folded += "\r\n " + std::to_string(i % 10);
-        whole += " " + std::to_string(i % 10);
+        unfolded += " " + std::to_string(i % 10);
     }
     script.on("/folded", folded + "\r\n\r\nok");
     client_response answer = co_await fetcher.get(server.url("/folded"));
-    EXPECT_EQ(answer.header("X-Folded"), whole);
+    EXPECT_EQ(answer.header("X-Folded"), unfolded);
     got = co_await answer.text();
     EXPECT_EQ(got, "ok");
     co_await server.stop();
@@ -500,9 +500,9 @@ WEIR_IO_TEST(ClientResponse, HoldsBackTheServerWhileNothingReads) {
         co_return true;
     });
     client fetcher;
-    client_request wanted(method::get, server.url());
-    wanted.set_stall_timeout(400ms);  // ours, not the server's
-    client_response answer = co_await fetcher.send(std::move(wanted));
+    client_request request(method::get, server.url());
+    request.set_stall_timeout(400ms);  // ours, not the server's
+    client_response answer = co_await fetcher.send(std::move(request));
     std::size_t before = 0;
     do {
         before = sent;

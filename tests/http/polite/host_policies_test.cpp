@@ -66,7 +66,7 @@ struct server {
     std::deque<reply> script{};
     weir::clock::duration takes = 10ms;
     weir::clock::time_point began = weir::now();
-    moments asked{};
+    moments arrivals{};
     int running = 0;
     int most = 0;
     int discarded = 0;
@@ -74,7 +74,8 @@ struct server {
 
     // 0: the connection is lost; 1: the address is refused; 2: too large; 3: no such host.
     weir::task<answer> serve() {
-        asked.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(weir::now() - began));
+        arrivals.push_back(
+            std::chrono::duration_cast<std::chrono::milliseconds>(weir::now() - began));
         reply next;
         if (!script.empty()) {
             next = script.front();
@@ -170,7 +171,7 @@ WEIR_TEST(HostPolicies, RetriesWhatMayPass) {
         EXPECT_EQ(got, http::status::ok);
         // Errors come after 10 ms; unwanted answers are read first, for 1 ms.
         const auto step = code > 3 ? 11ms : 10ms;
-        EXPECT_EQ(from.asked, (moments{0ms, step + 100ms, 2 * step + 300ms})) << code;
+        EXPECT_EQ(from.arrivals, (moments{0ms, step + 100ms, 2 * step + 300ms})) << code;
         EXPECT_EQ(from.discarded, code > 3 ? 2 : 0);
         const auto stats = hosts.stats();
         EXPECT_EQ(stats.requests, 1u);
@@ -186,7 +187,7 @@ WEIR_TEST(HostPolicies, DoesNotWaitForUnwantedBodies) {
     server from{.script = {{503}}, .rest = 1h};
     const auto got = co_await get(hosts, from);
     EXPECT_EQ(got, http::status::ok);
-    EXPECT_EQ(from.asked, (moments{0ms, 1110ms}));
+    EXPECT_EQ(from.arrivals, (moments{0ms, 1110ms}));
     EXPECT_EQ(from.discarded, 0);
 }
 
@@ -198,7 +199,7 @@ WEIR_TEST(HostPolicies, GivesUpWithTheLastFailure) {
     EXPECT_EQ(unwilling.discarded, 2);  // the last one is the caller's
     server broken{.script = {{503}, {502}, {0}, {200}}};
     WEIR_EXPECT_THROW_WITH(get(hosts, broken), lost, "connection lost");
-    EXPECT_EQ(broken.asked.size(), 3u);
+    EXPECT_EQ(broken.arrivals.size(), 3u);
     EXPECT_EQ(hosts.stats().failed, 2u);
 }
 
@@ -208,15 +209,15 @@ WEIR_TEST(HostPolicies, PassesOnAllOtherAnswersAndErrors) {
         server from{.script = {{code, "30"}}};
         const auto got = co_await get(hosts, from);
         EXPECT_EQ(http::number_of(got), static_cast<unsigned>(code));
-        EXPECT_EQ(from.asked.size(), 1u) << code;
+        EXPECT_EQ(from.arrivals.size(), 1u) << code;
     }
     for (int round = 0; round < 20; ++round) {
         server filtered{.script = {{1}}};
         WEIR_EXPECT_THROW(get(hosts, filtered), http::address_refused);
-        EXPECT_EQ(filtered.asked.size(), 1u);
+        EXPECT_EQ(filtered.arrivals.size(), 1u);
         server large{.script = {{2}}};
         WEIR_EXPECT_THROW(get(hosts, large), weir::limit_exceeded);
-        EXPECT_EQ(large.asked.size(), 1u);
+        EXPECT_EQ(large.arrivals.size(), 1u);
         const auto misused = [&]() -> weir::task<answer> {
             co_await weir::yield();
             throw weir::invalid_argument("bad");
@@ -234,7 +235,7 @@ WEIR_TEST(HostPolicies, RepeatsOnlyWhatDoesNoHarm) {
         EXPECT_EQ(got, http::status::service_unavailable);
         server broken{.script = {{0}}};
         WEIR_EXPECT_THROW(get(hosts, broken, page, with), lost);
-        EXPECT_EQ(broken.asked.size(), 1u);
+        EXPECT_EQ(broken.arrivals.size(), 1u);
         server unknown{.script = {{3}}};  // nothing was sent
         const auto second = co_await get(hosts, unknown, page, with);
         EXPECT_EQ(second, http::status::ok);
@@ -269,11 +270,11 @@ WEIR_TEST(HostPolicies, HonoursRetryAfter) {
     co_await first;
     co_await second;
     // The second of the two requests met the second failure, or the first one did, by the schedule.
-    WEIR_ASSERT_EQ(from.asked.size(), 4u);
-    EXPECT_EQ(from.asked[0], 0ms);
-    EXPECT_GE(from.asked[1], 3010ms);
-    EXPECT_LE(from.asked[2], 3011ms);
-    EXPECT_LE(from.asked[3], 3011ms + 10ms + 1ms + 200ms);
+    WEIR_ASSERT_EQ(from.arrivals.size(), 4u);
+    EXPECT_EQ(from.arrivals[0], 0ms);
+    EXPECT_GE(from.arrivals[1], 3010ms);
+    EXPECT_LE(from.arrivals[2], 3011ms);
+    EXPECT_LE(from.arrivals[3], 3011ms + 10ms + 1ms + 200ms);
 }
 
 WEIR_TEST(HostPolicies, LimitsWhatRetryAfterMayAskFor) {
@@ -291,7 +292,7 @@ WEIR_TEST(HostPolicies, LimitsWhatRetryAfterMayAskFor) {
     co_await weir::sleep(3s);
     const auto after = co_await get(hosts, from);
     EXPECT_EQ(after, http::status::ok);
-    EXPECT_EQ(from.asked, (moments{0ms, 5010ms}));
+    EXPECT_EQ(from.arrivals, (moments{0ms, 5010ms}));
     // Nor is a wait begun that a deadline would end.
     server again{.script = {{503, "4"}}};
     options.max_attempts = 1;
@@ -299,7 +300,7 @@ WEIR_TEST(HostPolicies, LimitsWhatRetryAfterMayAskFor) {
     host_policies patient(options);
     co_await get(patient, again);
     WEIR_EXPECT_THROW(weir::timeout(1s, get(patient, again)), weir::refused);
-    EXPECT_EQ(again.asked.size(), 1u);
+    EXPECT_EQ(again.arrivals.size(), 1u);
 }
 
 WEIR_TEST(HostPolicies, OpensTheCircuitOfOneHost) {
@@ -313,7 +314,7 @@ WEIR_TEST(HostPolicies, OpensTheCircuitOfOneHost) {
     // The third failure in a row opens it: no second attempt, and the answer is given as it is.
     const auto second = co_await get(hosts, from);
     EXPECT_EQ(second, http::status::bad_gateway);
-    EXPECT_EQ(from.asked.size(), 3u);
+    EXPECT_EQ(from.arrivals.size(), 3u);
     EXPECT_EQ(hosts.status_of(page).circuit, weir::circuit_state::open);
     try {
         co_await get(hosts, from);
@@ -363,7 +364,7 @@ WEIR_TEST(HostPolicies, LimitsTime) {
     server slow{.takes = 1h};
     WEIR_EXPECT_THROW_WITH(get(hosts, slow), weir::timed_out,
                            "example.com: no response within 1 s");
-    EXPECT_EQ(slow.asked, (moments{0ms, 1100ms, 2300ms}));
+    EXPECT_EQ(slow.arrivals, (moments{0ms, 1100ms, 2300ms}));
     EXPECT_EQ(slow.running, 0);
     options.total_timeout = 1500ms;
     host_policies hasty(options);
@@ -389,16 +390,16 @@ WEIR_TEST(HostPolicies, LimitsRateAndConcurrency) {
     }
     all.push_back(weir::spawn(get(hosts, elsewhere, other)));
     co_await weir::testing::settle_all();
-    EXPECT_EQ(from.asked.size(), 2u);
-    EXPECT_EQ(elsewhere.asked.size(), 1u);
+    EXPECT_EQ(from.arrivals.size(), 2u);
+    EXPECT_EQ(elsewhere.arrivals.size(), 1u);
     EXPECT_EQ(hosts.status_of(page).in_flight, 2u);
     EXPECT_EQ(hosts.status_of(page).waiting, 10u);
     for (auto& each : all) {
         co_await each;
     }
     EXPECT_EQ(from.most, 3);
-    for (std::size_t i = 2; i < from.asked.size(); ++i) {
-        EXPECT_GE(from.asked[i], 100ms * (static_cast<int>(i) - 1));
+    for (std::size_t i = 2; i < from.arrivals.size(); ++i) {
+        EXPECT_GE(from.arrivals[i], 100ms * (static_cast<int>(i) - 1));
     }
     EXPECT_EQ(hosts.stats().answered, 13u);
 }
@@ -480,7 +481,7 @@ WEIR_TEST(HostPolicies, StopsAtAnyPointLeaveNothingBehind) {
     EXPECT_EQ(stats.requests, stats.answered + stats.failed + stats.refused + stats.stopped);
     EXPECT_GE(stats.requests, seen);
     EXPECT_LE(from.most, 4);
-    EXPECT_EQ(stats.attempts, from.asked.size());
+    EXPECT_EQ(stats.attempts, from.arrivals.size());
     // And it still works.
     co_await weir::sleep(2s);
     from.script.clear();

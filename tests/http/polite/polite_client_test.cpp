@@ -29,9 +29,9 @@ using site = weir_test::recording_site;
 
 WEIR_IO_TEST(PoliteClient, RetriesFetchesAndBreaks) {
     int tries = 0;
-    site moody(io::address::loopback(0), [&](http::request& asked) {
+    site moody(io::address::loopback(0), [&](http::request& request) {
         ++tries;
-        if (asked.path() == "/down") {
+        if (request.path() == "/down") {
             return http::response(http::status::service_unavailable);
         }
         if (tries < 3) {
@@ -74,18 +74,18 @@ WEIR_IO_TEST(PoliteClient, SendsBodiesAgain) {
     std::vector<std::string> bodies;
     io::listener door = io::listen(io::address::loopback(0));
     const io::address at = door.local_address();
-    const auto answer = [&](http::request& asked) -> weir::task<http::response> {
-        std::string text = co_await asked.text();
-        bodies.push_back(std::string(asked.header("X-Mark")) + text);
+    const auto answer = [&](http::request& request) -> weir::task<http::response> {
+        std::string text = co_await request.text();
+        bodies.push_back(std::string(request.header("X-Mark")) + text);
         co_return bodies.size() < 3 ? http::response(http::status::bad_gateway)
                                     : http::response::text("stored");
     };
     auto server = weir::spawn(http::serve(std::move(door), answer));
     http::client client;
     http::polite_client polite(client, {.backoff = {.initial = 1ms, .maximum = 5ms}});
-    http::client_request wanted(http::method::put, "http://" + at.text() + "/x");
-    wanted.set_header("X-Mark", "m").set_body(std::string(100'000, 'b'));
-    const auto stored = co_await polite.fetch(std::move(wanted));
+    http::client_request request(http::method::put, "http://" + at.text() + "/x");
+    request.set_header("X-Mark", "m").set_body(std::string(100'000, 'b'));
+    const auto stored = co_await polite.fetch(std::move(request));
     EXPECT_EQ(stored.body(), "stored");
     EXPECT_EQ(bodies, std::vector<std::string>(3, "m" + std::string(100'000, 'b')));
 
@@ -111,10 +111,10 @@ WEIR_IO_TEST(PoliteClient, SendsBodiesAgain) {
 
 // A body that breaks off is fetched again; a stop at any moment leaves nothing behind.
 WEIR_IO_TEST(PoliteClient, CoversBodiesAndStops) {
-    int asked = 0;
+    int requests = 0;
     weir::loop::current().on_report([](const weir::report&) {});  // of answers that break off
     site unsteady(io::address::loopback(0), [&](http::request&) {
-        const bool breaks_off = ++asked % 3 != 0;
+        const bool breaks_off = ++requests % 3 != 0;
         return http::response::stream(
             "text/plain",
             [breaks_off](http::body_writer& to) -> weir::task<> {
@@ -135,7 +135,7 @@ WEIR_IO_TEST(PoliteClient, CoversBodiesAndStops) {
                                         .consecutive_failures = 0});
     const auto page = co_await polite.fetch(unsteady.url("127.0.0.1"));
     EXPECT_EQ(page.body(), "half whole");
-    EXPECT_EQ(asked, 3);
+    EXPECT_EQ(requests, 3);
 
     for (int i = 0; i < 40; ++i) {
         std::vector<weir::handle<http::fetched>> running;
