@@ -92,7 +92,7 @@ private:
     void wake_failed(const std::string& message) noexcept;
 
     resolver_core* core_;
-    lookup* asked_ = nullptr;  // while it waits for it
+    lookup* lookup_ = nullptr;  // while it waits for it
     std::string host_;
     std::uint16_t port_ = 0;
     std::vector<io::address> found_;

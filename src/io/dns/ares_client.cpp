@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// c-ares says which of its sockets it wants to read or write (on_socket_state), and is given those
-// that are ready (ares_process_fd). A watch that fires only marks its socket and makes the timer
+// c-ares reports which of its sockets it wants to read or write (on_socket_state), and is told
+// which are ready (ares_process_fd). A watch that fires only marks its socket and makes the timer
 // due: c-ares is called from the timer alone, never in the middle of the driver's work. The same
-// timer serves its timeouts and the owner's.
+// timer serves the timeouts of c-ares and of the owner.
 //
-// What c-ares 1.18 is not asked to do: EDNS (with an old server only the first of two questions
-// under way is repeated without it), searching domains, and asking for both families at once (an
-// answer for one is dropped when that for the other is broken, and 'no data' wins over a failure).
+// Features of c-ares 1.18 that are not used: EDNS (with an old server only the first of two
+// questions in flight is repeated without it), search domains, and questions for both families at
+// once (an answer for one is dropped if that for the other is broken, and 'no data' wins over a
+// failure).
 
 #include "io/dns/ares_client.hpp"
 
@@ -35,6 +36,10 @@ private:
     std::vector<ares_client*> clients_;
 };
 
+ares_client::ares_client(const resolver_options& options)
+    : configuration_(options),
+      channel_(configuration_.open_channel(&ares_client::on_socket_state, this)) {}
+
 ares_client::~ares_client() {
     shut_down();
     if (listed_in_ != nullptr) {
@@ -54,7 +59,7 @@ void ares_client::shut_down() noexcept {
 }
 
 void ares_client::loop_closes() noexcept {
-    ares_cancel(channel_);  // closes the sockets, too
+    ares_cancel(channel_);  // closes the sockets as well
     forget_all();
     if (is_armed()) {
         home_->disarm(*this);
@@ -70,7 +75,7 @@ void ares_client::bind_to_loop() {
         driver_ = dynamic_cast<fd_driver*>(&current.get_driver());
         if (driver_ == nullptr) {
             throw loop_error(std::string("dns::resolver: the driver '") +
-                             current.get_driver().name() + "' knows no sockets");
+                             current.get_driver().name() + "' has no sockets");
         }
         current.service<registry>().add(*this);
         home_ = &current;
@@ -79,10 +84,24 @@ void ares_client::bind_to_loop() {
     }
 }
 
-void ares_client::ask(const std::string& name, int type, ares_callback callback, void* owner) {
+bool ares_client::refresh() noexcept {
+    if (!configuration_.has_changed(home_->now())) {
+        return false;
+    }
+    try {
+        const ares_channel fresh = configuration_.open_channel(&ares_client::on_socket_state, this);
+        ares_destroy(std::exchange(channel_, fresh));
+        return true;
+    } catch (...) {
+        return false;  // the old channel is better than none
+    }
+}
+
+void ares_client::send_question(const std::string& name, int type, ares_callback callback,
+                                void* owner) {
     constexpr int internet = 1;
-    // An error that waits on a socket (nobody listens there) concerns all questions sent through
-    // it. Sending another one would take the error for its own, and leave the others to time out.
+    // A pending error of a socket (no server listens there) concerns all questions sent through it.
+    // Sending another question would consume the error and leave the others to time out.
     for (auto& [fd, watched] : sockets_) {
         watched.reading.is_ready = true;
     }
@@ -94,7 +113,7 @@ void ares_client::on_socket_state(void* self, ares_socket_t fd, int readable, in
     try {
         static_cast<ares_client*>(self)->want(fd, readable != 0, writable != 0);
     } catch (...) {
-        // No memory for the watch: the question times out.
+        // Out of memory for the watch: the question times out.
     }
 }
 
@@ -109,7 +128,7 @@ void ares_client::want(int fd, bool readable, bool writable) {
     entry.writing.is_wanted = writable;
 }
 
-// It will be closed next.
+// c-ares closes the socket next.
 void ares_client::forget(int fd) noexcept {
     const auto found = sockets_.find(fd);
     if (found == sockets_.end()) {
@@ -130,7 +149,7 @@ void ares_client::update(int fd, readiness which, direction& watched) noexcept {
             driver_->watch(fd, which, watched);
             watched.is_watched = true;
         } catch (...) {
-            // As above.
+            // The same.
         }
     }
 }
@@ -155,7 +174,7 @@ void ares_client::fire() noexcept {
     pump();
 }
 
-// Processing one socket may close it and open others: nothing is kept across it.
+// Processing a socket may close it and open others, so the iteration starts again.
 bool ares_client::process_ready_sockets() noexcept {
     bool any = false;
     for (auto each = sockets_.begin(); each != sockets_.end();) {
@@ -182,7 +201,7 @@ void ares_client::pump() noexcept {
     clock::time_point when = next_deadline();
     timeval buffer{};
     if (const timeval* const limit = ares_timeout(channel_, nullptr, &buffer)) {
-        // In whole milliseconds, rounded down: one more, so as not to come too early.
+        // c-ares rounds down to whole milliseconds: add one, so as not to be early.
         const auto delay = std::chrono::seconds(limit->tv_sec) +
                            std::chrono::microseconds(limit->tv_usec) + std::chrono::milliseconds(1);
         when = std::min(when, weir::detail::after(home_->now(), delay));

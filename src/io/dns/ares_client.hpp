@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// c-ares on our loop: its sockets are watched by the driver, its timeouts are a timer of the loop.
+// c-ares on the loop: the driver watches its sockets, and a timer of the loop serves its timeouts.
 #pragma once
 
-#include "io/dns/hosts_file.hpp"
+#include "io/dns/ares_configuration.hpp"
 
 #include <weir/base/timer_wheel.hpp>
 #include <weir/driver.hpp>
@@ -13,12 +13,11 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 namespace weir::dns::detail {
 
-// c-ares calls back from whatever it is called for, also from the sending of a question, and must
-// not be closed from there. So callbacks only note what came, and the owner deals with it in
+// c-ares may call back from any of its functions, also while a question is sent, and must not be
+// closed from a callback. So callbacks only record what happened, and the owner acts on it in
 // settle(), when c-ares has returned.
 class ares_client : private weir::detail::timer {
 public:
@@ -28,33 +27,31 @@ public:
 protected:
     explicit ares_client(const resolver_options& options);
     ~ares_client();
-    // Calls all callbacks that are outstanding, and lets go of sockets and timer. For the
-    // destructor of the owner, which the callbacks lead to.
+    // Calls all outstanding callbacks and gives up sockets and timer. For the destructor of the
+    // owner, while the callbacks can still reach it.
     void shut_down() noexcept;
 
-    // Throws loop_error if no loop runs or it knows no descriptors, invalid_state if it is another
-    // one than before and that is not closed.
+    // Throws loop_error if no loop runs or its driver has no descriptors, invalid_state if the
+    // client belongs to another loop that is still open.
     void bind_to_loop();
-    // Reads resolv.conf again if it has changed: true then. Only while no question is under way.
+    // Reads resolv.conf again if it has changed, and returns true then. Only while no question is
+    // in flight.
     bool refresh() noexcept;
-    // The callback may come before this returns. pump() is to follow.
-    void ask(const std::string& name, int type, ares_callback callback, void* owner);
-    // Settles what came, watches the sockets and sets the timer. Not from a callback.
+    // The callback may be called before this returns. Call pump() afterwards.
+    void send_question(const std::string& name, int type, ares_callback callback, void* owner);
+    // Calls settle(), watches the sockets and sets the timer. Not from a callback.
     void pump() noexcept;
 
     virtual void settle() noexcept = 0;
-    // The loop is closed, all questions have been taken back, and nobody waits.
+    // The loop is closed, all questions are cancelled, and no fiber waits.
     virtual void forget_all() noexcept = 0;
-    // When to settle even if nothing comes.
+    // When to call settle() even if no answer arrives.
     virtual clock::time_point next_deadline() const noexcept = 0;
 
-    // The domains to try a name with few dots in, and how many are not few.
-    const std::vector<std::string>& search_domains() const noexcept { return search_; }
-    int enough_dots() const noexcept { return enough_dots_; }
-    const std::string& server_names() const noexcept { return server_names_; }
+    const ares_configuration& configuration() const noexcept { return configuration_; }
 
 private:
-    // The clients of a loop, which let go of it when it closes.
+    // The clients of a loop, which it tells when it closes.
     class registry;
 
     struct direction final : fd_watch {
@@ -78,25 +75,13 @@ private:
     void fire() noexcept override;
 
     void loop_closes() noexcept;
-    void configure();
-    void open(bool passes_failures);
-    int use_servers();
-    void read_configuration();
 
-    std::vector<io::address> servers_;  // as given
-    std::string resolv_conf_;
-    int timeout_;  // milliseconds
-    int tries_;
-    file_version configured_;
-    clock::time_point next_look_ = clock::time_point::min();
-    ares_channel channel_ = nullptr;
+    ares_configuration configuration_;
+    ares_channel channel_;
     loop* home_ = nullptr;
     registry* listed_in_ = nullptr;
     fd_driver* driver_ = nullptr;
     std::map<int, watched_socket> sockets_;
-    std::vector<std::string> search_;
-    int enough_dots_ = 1;
-    std::string server_names_;
 };
 
 }  // namespace weir::dns::detail

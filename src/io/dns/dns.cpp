@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The awaited side of the resolver: an operation that is answered at once, or waits in the list of
-// a lookup that others may share.
+// a lookup, which it may share with others.
 
 #include "io/dns/host_name.hpp"
 #include "io/dns/resolver_core.hpp"
@@ -29,7 +29,7 @@ resolve_operation::resolve_operation(resolve_operation&& unawaited) noexcept
       port_(unawaited.port_) {}
 
 resolve_operation::~resolve_operation() {
-    if (asked_ != nullptr) {
+    if (lookup_ != nullptr) {
         core_->leave(*this);
     }
 }
@@ -80,13 +80,13 @@ void resolve_operation::fail(const std::string& message) noexcept {
 }
 
 void resolve_operation::wake(const std::vector<io::address>& found) noexcept {
-    asked_ = nullptr;
+    lookup_ = nullptr;
     finish(found);
     complete();
 }
 
 void resolve_operation::wake_failed(const std::string& message) noexcept {
-    asked_ = nullptr;
+    lookup_ = nullptr;
     fail(message);
     complete();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the resolver remembers: a bounded number of names, each for a time; the one asked for
-// longest ago makes room. The time is passed in.
+// The resolver's cache: a bounded number of names, each for a limited time; the least recently used
+// is dropped first. The current time is passed in.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -24,9 +24,9 @@ class cache {
 public:
     explicit cache(std::size_t capacity) : capacity_(capacity) {}
 
-    // Null if there is none that is still good. Valid until the next call.
+    // Null if there is no valid answer. The pointer is valid until the next call.
     const answer* find(std::string_view name, clock::time_point now);
-    // Replaces what there was. What is good for no time is not kept, and takes the old one away.
+    // Replaces the old answer; with a `good_for` of 0 the name is removed.
     void put(std::string name, answer given, clock::time_point now, clock::duration good_for);
     void clear() noexcept;
     std::size_t size() const noexcept { return entries_.size(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A name is checked before it reaches c-ares, which reads a backslash as an escape and ends at a
-// zero: what is asked for on the wire is what the caller wrote, or nothing is asked.
+// A name is checked before it reaches c-ares, which takes a backslash as an escape and ends at a
+// zero byte: the question on the wire is for the caller's name, or no question is sent.
 
 #include "io/dns/host_name.hpp"
 
@@ -129,8 +129,9 @@ std::uint16_t port_of(std::string_view service) {
             return number;
         }
     }
-    throw invalid_argument("'" + shown(service) +
-                           "' is no port: give a number from 0 to 65535, or a name such as https");
+    throw invalid_argument(
+        "'" + shown(service) +
+        "' is not a port: give a number from 0 to 65535, or a name such as https");
 }
 
 host_and_port split_host_and_port(std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host names as they are written: what is refused before anybody is asked.
+// Host names as text: checked before a server is asked.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,20 @@
 
 namespace weir::dns::detail {
 
-// The name in lower case, a final dot kept. Throws resolve_error naming it and what is wrong:
-// empty, too long (253 characters, 63 a label), a character that is none of a-z, 0-9, '-', '_' and
-// '.', an empty label, or a last label of digits alone, which makes it a mistyped address.
+// The name in lower case, with its final dot. Throws resolve_error that names it and the reason:
+// empty, too long (253 characters, 63 per label), a character other than a-z, 0-9, '-', '_' and
+// '.', an empty label, or a last label of digits only, which is a mistyped address.
 std::string check_host_name(std::string_view name);
 
-// Any text as it can be shown in a message: control characters and bytes beyond ASCII as \x.., and
-// not more than 100 characters of it.
+// Text for a message: control characters and bytes beyond ASCII as \x.., at most 100 characters.
 std::string shown(std::string_view text);
 
-// 'localhost' and whatever ends in '.localhost' is this machine (RFC 6761).
+// 'localhost' and names that end in '.localhost' are this machine (RFC 6761).
 bool is_localhost(std::string_view checked) noexcept;
 // '.invalid' (RFC 6761) and '.onion' (RFC 7686) are never asked for.
 bool is_never_found(std::string_view checked) noexcept;
 
-// '443' or 'https'. The names are those of a short list, not of a file. Throws invalid_argument.
+// The port of '443' or 'https'. Names are from a built-in list. Throws invalid_argument.
 std::uint16_t port_of(std::string_view service);
 
 struct host_and_port {

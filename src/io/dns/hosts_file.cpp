@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The file is small, local and nearly always in memory: reading it takes less than handing it to
-// another thread would. What it looks like is compared with what was read (time of change, size,
-// inode).
+// The file is small, local and nearly always in memory: reading it takes less time than handing it
+// to another thread. Its attributes (time of change, size, inode) show whether it has changed.
 
 #include "io/dns/hosts_file.hpp"
 
@@ -100,13 +99,13 @@ const std::vector<io::address>* hosts_file::find(const std::string& name, clock:
     }
     if (now >= next_look_) {
         next_look_ = weir::detail::after(now, file_look_interval);
-        look();
+        read_if_changed();
     }
     const auto found = table_.find(name);
     return found == table_.end() ? nullptr : &found->second;
 }
 
-void hosts_file::look() {
+void hosts_file::read_if_changed() {
     const file_version current = file_version::of(path_);
     if (current == read_) {
         return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A lookup asks for IPv4 and IPv6 at once, as two questions, one candidate name after the other,
-// and concludes when both are answered: with addresses if either has some. What a failed question
-// leaves open is never remembered as 'no such host'. Callbacks of c-ares put the lookup on a list;
-// settle() works it off when c-ares has returned, and is the only place that wakes waiters, starts
-// the next question or destroys a lookup.
+// A lookup asks for IPv4 and IPv6 at once, as two questions, for one candidate name after the
+// other, and concludes when both are answered: with addresses if either question has some. A failed
+// question is never cached as 'no such host'. Callbacks of c-ares put the lookup on a list;
+// settle() processes the list when c-ares has returned, and is the only function that wakes
+// waiters, starts the next question or destroys a lookup.
 
 #include "io/dns/resolver_core.hpp"
 
@@ -15,37 +15,47 @@ namespace weir::dns::detail {
 
 namespace {
 
-void on_answer(void* asked, int status, int, unsigned char* data, int size) {
-    static_cast<question*>(asked)->ended(status, data, size);
+void on_answer(void* owner, int status, int, unsigned char* data, int size) {
+    static_cast<question*>(owner)->ended(status, data, size);
 }
 
 }  // namespace
 
 resolver_core::resolver_core(const resolver_options& options)
-    : ares_client(options),
-      options_(options),
-      hosts_(std::string(options.hosts_file)),
-      cache_(options.cache_size) {}
+    : ares_client(options), options_(options), known_(options) {}
 
 resolver_core::~resolver_core() {
-    shut_down();  // ends all questions, and they note that
+    shut_down();  // ends all questions, whose callbacks need this object
     for (auto& [name, each] : lookups_) {
         fail(*each, "the resolver was destroyed");
     }
 }
 
-bool resolver_core::join(resolve_operation& asking) {
+bool resolver_core::answer_at_once(resolve_operation& request) {
+    const std::optional<answer> known = known_.find(request.host_);
+    if (!known.has_value()) {
+        return false;
+    }
+    if (known->addresses.empty()) {
+        request.fail(known->failure);
+    } else {
+        request.finish(known->addresses);
+    }
+    return true;
+}
+
+bool resolver_core::join(resolve_operation& request) {
     bind_to_loop();
     if (lookups_.empty() && refresh()) {
-        cache_.clear();  // another network may have other answers
+        known_.clear_cache();  // another network may have other answers
     }
-    auto found = lookups_.find(asking.host_);
+    auto found = lookups_.find(request.host_);
     if (found == lookups_.end()) {
         auto made = std::make_unique<lookup>();
         made->core = this;
-        made->name = asking.host_;
-        made->candidates = candidates_for(asking.host_);
-        made->waiters.push_back(&asking);
+        made->name = request.host_;
+        made->candidates = configuration().candidates_for(request.host_);
+        made->waiters.push_back(&request);
         lookup& added = *made;
         found = lookups_.emplace(added.name, std::move(made)).first;
         try {
@@ -54,29 +64,29 @@ bool resolver_core::join(resolve_operation& asking) {
             lookups_.erase(found);
             throw;
         }
-        asking.asked_ = &added;
+        request.lookup_ = &added;
         start_queued();
         pump();
         return true;
     }
     lookup& shared = *found->second;
     if (!shared.early.empty()) {
-        asking.finish(shared.early);
+        request.finish(shared.early);
         return false;
     }
-    shared.waiters.push_back(&asking);
-    asking.asked_ = &shared;
+    shared.waiters.push_back(&request);
+    request.lookup_ = &shared;
     return true;
 }
 
-void resolver_core::leave(resolve_operation& gone) noexcept {
-    auto& waiters = std::exchange(gone.asked_, nullptr)->waiters;
-    const auto found = std::find(waiters.begin(), waiters.end(), &gone);
+void resolver_core::leave(resolve_operation& request) noexcept {
+    auto& waiters = std::exchange(request.lookup_, nullptr)->waiters;
+    const auto found = std::find(waiters.begin(), waiters.end(), &request);
     *found = waiters.back();
     waiters.pop_back();
 }
 
-// Those that nobody waits for any more are not asked.
+// Lookups without waiters are dropped.
 void resolver_core::start_queued() noexcept {
     while (!queue_.empty() && running_ < options_.max_queries) {
         lookup& next = *queue_.front();
@@ -92,12 +102,12 @@ void resolver_core::start_queued() noexcept {
 
 void resolver_core::start(lookup& started) {
     const std::string& name = started.candidates[started.next_candidate++];
-    started.questions[0].prepare(started, type_a, wants(io::address::family::ipv4));
-    started.questions[1].prepare(started, type_aaaa, wants(io::address::family::ipv6));
+    started.questions[0].prepare(started, type_a, known_.wants(io::address::family::ipv4));
+    started.questions[1].prepare(started, type_aaaa, known_.wants(io::address::family::ipv6));
     for (question& each : started.questions) {
         if (each.is_wanted) {
             ++queries_;
-            ask(name, each.type, &on_answer, &each);
+            send_question(name, each.type, &on_answer, &each);
         }
     }
 }
@@ -126,7 +136,7 @@ void resolver_core::settle() noexcept {
             try {
                 settle_one(each);
             } catch (...) {
-                fail(each, explain(ARES_ENOMEM));
+                fail(each, configuration().explain(ARES_ENOMEM));
                 if (!each.is_pending()) {
                     remove(each);
                 }
@@ -161,7 +171,7 @@ void resolver_core::settle_one(lookup& changed) {
     }
 }
 
-// IPv4 is there, IPv6 is not.
+// IPv4 addresses have arrived, the answer for IPv6 has not.
 void resolver_core::answer_early(lookup& partial) {
     if (!partial.early.empty()) {
         return;
@@ -175,7 +185,7 @@ void resolver_core::answer_early(lookup& partial) {
         return;
     }
     std::vector<io::address> found = partial.questions[0].found;
-    arrange(found);
+    known_.arrange(found);
     partial.early = std::move(found);
     partial.patience = clock::time_point::max();
     --impatient_;
@@ -188,13 +198,13 @@ void resolver_core::conclude(lookup& ended) {
     std::vector<io::address> found = ended.questions[0].found;
     found.insert(found.end(), ended.questions[1].found.begin(), ended.questions[1].found.end());
     if (!found.empty()) {
-        arrange(found);
+        known_.arrange(found);
         succeed(ended, std::move(found));
         return;
     }
     for (const question& each : ended.questions) {
         if (!each.is_negative()) {
-            fail(ended, explain(each.status));
+            fail(ended, configuration().explain(each.status));
             remove(ended);
             return;
         }
@@ -204,14 +214,15 @@ void resolver_core::conclude(lookup& ended) {
         start(ended);
         return;
     }
-    const std::string why = explain(ended.name_exists ? ARES_ENODATA : ARES_ENOTFOUND);
+    const std::string why =
+        configuration().explain(ended.name_exists ? ARES_ENODATA : ARES_ENOTFOUND);
     answer negative{.failure = failure_of(ended.name, why)};
-    cache_.put(ended.name, std::move(negative), weir::now(), options_.negative_time);
+    known_.remember(ended.name, std::move(negative), options_.negative_time);
     fail(ended, why);
     remove(ended);
 }
 
-// Good for as long as the shortest of its parts; if one family could not be asked, not for long.
+// Cached for the shortest of the times to live; not for long if the question for one family failed.
 void resolver_core::succeed(lookup& ended, std::vector<io::address> found) {
     clock::duration good_for = options_.max_time_to_live;
     for (const question& each : ended.questions) {
@@ -229,7 +240,7 @@ void resolver_core::succeed(lookup& ended, std::vector<io::address> found) {
         each->wake(found);
     }
     answer positive{.addresses = std::move(found)};
-    cache_.put(ended.name, std::move(positive), weir::now(), good_for);
+    known_.remember(ended.name, std::move(positive), good_for);
     remove(ended);
 }
 
@@ -249,8 +260,8 @@ void resolver_core::remove(lookup& gone) noexcept {
 
 resolver_stats resolver_core::stats() const noexcept {
     return {.queries = queries_,
-            .cache_hits = cache_hits_,
-            .cached = cache_.size(),
+            .cache_hits = known_.cache_hits(),
+            .cached = known_.cached(),
             .running = running_,
             .queued = lookups_.size() - running_};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One question to a name server: its answer is read by c-ares, which follows the aliases in it. An
-// alias makes the time to live shorter, never longer.
+// One question to a name server. c-ares parses the answer and follows the aliases in it; an alias
+// makes the time to live shorter, never longer.
 
 #include "io/dns/resolver_core.hpp"
 
@@ -13,7 +13,7 @@ namespace weir::dns::detail {
 
 namespace {
 
-constexpr int most_addresses = 64;  // of one family: more is an attack
+constexpr int most_addresses = 64;  // of one family; more than that is an attack
 
 template <class Raw, class Entry>
 int take_all(std::vector<io::address>& into, const Entry* entries, int count, Raw raw,
@@ -27,14 +27,14 @@ int take_all(std::vector<io::address>& into, const Entry* entries, int count, Ra
     return time_to_live;
 }
 
-// The addresses in an answer; 0 or the error of c-ares.
+// Takes the addresses of an answer. Returns an ARES_... code.
 int parse_answer(question& into, const unsigned char* data, int size) {
     constexpr int header_size = 12;
     if (data == nullptr || size < header_size) {
         return ARES_EBADRESP;
     }
     if ((data[3] & 0x0f) != 0) {
-        return ARES_ESERVFAIL;  // codes that c-ares does not know pass for success
+        return ARES_ESERVFAIL;  // c-ares treats unknown codes as success
     }
     int count = most_addresses;
     int status = ARES_SUCCESS;
@@ -58,8 +58,8 @@ int parse_answer(question& into, const unsigned char* data, int size) {
 
 }  // namespace
 
-void question::prepare(lookup& asking, int wanted_type, bool wanted) {
-    of = &asking;
+void question::prepare(lookup& owning, int wanted_type, bool wanted) {
+    owner = &owning;
     type = wanted_type;
     is_wanted = is_pending = wanted;
     status = ARES_ENODATA;
@@ -80,7 +80,7 @@ void question::ended(int result, const unsigned char* data, int size) noexcept {
             found.clear();
         }
     }
-    of->core->note_change(*of);
+    owner->core->note_change(*owner);
 }
 
 bool question::is_negative() const noexcept {
