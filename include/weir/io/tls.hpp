@@ -62,15 +62,19 @@ public:
     }
 
     // Was the handshake shortened by an earlier session?
-    bool was_resumed() const noexcept { return session_->machine.was_resumed(); }
+    bool was_resumed() const noexcept { return session_->machine.agreed().was_resumed(); }
     // The application protocol agreed on; empty if none.
-    std::string_view alpn() const noexcept { return session_->machine.alpn(); }
-    std::string_view version() const noexcept { return session_->machine.version(); }  // "TLSv1.3"
-    std::string_view cipher() const noexcept { return session_->machine.cipher(); }
+    std::string_view alpn() const noexcept { return session_->machine.agreed().alpn(); }
+    std::string_view version() const noexcept {
+        return session_->machine.agreed().version();
+    }  // "TLSv1.3"
+    std::string_view cipher() const noexcept { return session_->machine.agreed().cipher(); }
     // Of the peer's certificate, as in 'CN=example.org'; empty if it sent none.
-    std::string peer_subject() const { return session_->machine.peer_subject(); }
+    std::string peer_subject() const { return session_->machine.agreed().peer_subject(); }
     // The host that the client asked for; empty if it named none.
-    std::string_view server_name() const noexcept { return session_->machine.server_name(); }
+    std::string_view server_name() const noexcept {
+        return session_->machine.agreed().server_name();
+    }
 
     Stream& transport() noexcept { return session_->transport; }
 

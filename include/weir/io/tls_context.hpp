@@ -8,6 +8,9 @@
 // are cheap and are the same context.
 #pragma once
 
+#include <weir/clock.hpp>
+
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -69,6 +72,23 @@ struct server_options {
     // Clients may resume; the state is in their tickets, and here for so many that know no tickets.
     bool resumption = true;
     std::size_t cached_sessions = 1024;
+};
+
+// Of one connection, as client.
+struct connect_options {
+    // For the complete handshake; clock::duration::max() for no limit. Throws timed_out.
+    clock::duration handshake_timeout = std::chrono::seconds(10);
+    // Must the certificate be for this host? Off: any certificate by a trusted authority will do.
+    bool check_host = true;
+    bool resume = true;  // a cached session, if the context has one
+    // Treat an end without close_notify as an end: for old peers whose protocol has lengths.
+    bool tolerate_truncation = false;
+};
+
+// Of one connection, as server.
+struct accept_options {
+    clock::duration handshake_timeout = std::chrono::seconds(10);
+    bool tolerate_truncation = false;
 };
 
 class context {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // X.509 certificates of version 3, signed with SHA-256, with random serial numbers of 63 bits. The
-// extensions are those that OpenSSL, browsers and RFC 5280 ask for: what it is for, key
-// identifiers, and the hosts as alternative names.
+// extensions are those that OpenSSL, browsers and RFC 5280 require: key usage, key identifiers, and
+// the hosts as alternative names.
 
 #include "io/tls/tls_openssl.hpp"
 
@@ -68,9 +68,9 @@ std::string alternative_names(std::string_view names) {
     }
 }
 
-void set_common_name(X509& of, std::string_view name) {
+void set_common_name(X509& made, std::string_view name) {
     constexpr std::size_t most = 64;  // the standard's limit
-    check(X509_NAME_add_entry_by_txt(X509_get_subject_name(&of), "CN", MBSTRING_UTF8,
+    check(X509_NAME_add_entry_by_txt(X509_get_subject_name(&made), "CN", MBSTRING_UTF8,
                                      reinterpret_cast<const unsigned char*>(name.data()),
                                      static_cast<int>(std::min(name.size(), most)), -1, 0),
           "subject");
@@ -114,7 +114,7 @@ std::string pem_of(EVP_PKEY& key) {
     return detail::text_of(memory.get());
 }
 
-// Without an issuer: by itself.
+// Without an issuer: signed by itself.
 certificate make_leaf(const certificate_options& options, X509* issuer, EVP_PKEY* issuer_key) {
     const std::string hosts = alternative_names(options.names);
     if (options.lasts.count() <= 0) {

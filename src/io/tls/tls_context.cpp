@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A context is an SSL_CTX that is set up once and then only read, by any thread: OpenSSL counts
-// references atomically and locks the caches inside it. Client sessions are not left to OpenSSL,
-// whose store knows no hosts; see tls_sessions.cpp.
+// A context is an SSL_CTX that is set up once and then only read, on any thread: OpenSSL counts
+// references atomically and locks the caches inside it. Client sessions are not kept by OpenSSL,
+// whose store has no hosts; see session_cache.cpp.
 
 #include "io/tls/tls_state.hpp"
 
@@ -15,13 +15,13 @@ namespace weir::tls {
 namespace {
 
 using detail::context_state;
-using detail::engine_callbacks;
+using detail::negotiation_callbacks;
 
 int number(version wanted) noexcept {
     return wanted == version::tls12 ? TLS1_2_VERSION : TLS1_3_VERSION;
 }
 
-// "h2,http/1.1" as the protocol has it: each name behind its length.
+// "h2,http/1.1" in wire format: each name after its length.
 std::string wire_alpn(std::string_view names, const std::string& owner) {
     std::string wire;
     while (!names.empty()) {
@@ -52,8 +52,8 @@ detail::ssl_context_pointer make(const SSL_METHOD* method, version least, versio
     SSL_CTX_set_min_proto_version(made.get(), number(least));
     SSL_CTX_set_max_proto_version(made.get(), number(most));
     SSL_CTX_set_options(made.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    // An idle connection keeps no buffers in OpenSSL; and a record that has to wait for input may
-    // come from elsewhere when it is tried again.
+    // An idle connection keeps no buffers in OpenSSL. A record that has to wait for input may be at
+    // another address when it is retried.
     SSL_CTX_set_mode(made.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     return made;
 }
@@ -73,7 +73,7 @@ context context::client(const client_options& options) {
         SSL_CTX_set_default_verify_paths(&ssl);
     }
     SSL_CTX_set_verify(&ssl, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
-                       &engine_callbacks::verified);
+                       &negotiation_callbacks::certificate_checked);
     detail::load_identity(ssl,
                           {options.certificate_file, options.key_file, options.certificate_pem,
                            options.key_pem, options.key_password},
@@ -86,7 +86,7 @@ context context::client(const client_options& options) {
     SSL_CTX_set_session_cache_mode(&ssl, options.cached_sessions == 0
                                              ? SSL_SESS_CACHE_OFF
                                              : SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(&ssl, &engine_callbacks::session_made);
+    SSL_CTX_sess_set_new_cb(&ssl, &negotiation_callbacks::session_created);
     return context(std::make_shared<context_state>(std::move(made), false, std::move(alpn),
                                                    options.cached_sessions, host_chooser()));
 }
@@ -110,22 +110,23 @@ context context::server(const server_options& options, host_chooser choose) {
                            options.key_pem, options.key_password},
                           owner);
     const detail::trust_options trust{options.ca_file, options.ca_dir, options.ca_pem};
-    const bool asks = options.client_certificates != client_certificates::ignored;
-    if (asks == trust.is_empty()) {
+    const bool requests = options.client_certificates != client_certificates::ignored;
+    if (requests == trust.is_empty()) {
         throw invalid_argument(
-            owner + (asks ? ": client_certificates are asked for, but neither ca_file, ca_dir nor "
-                            "ca_pem says whom to trust"
-                          : ": ca_file, ca_dir or ca_pem is given, but client_certificates are "
-                            "ignored"));
+            owner + (requests
+                         ? ": client_certificates are requested, but neither ca_file, ca_dir nor "
+                           "ca_pem says whom to trust"
+                         : ": ca_file, ca_dir or ca_pem is given, but client_certificates are "
+                           "ignored"));
     }
     detail::load_trust(ssl, trust, owner);
-    int mode = asks ? SSL_VERIFY_PEER : SSL_VERIFY_NONE;
+    int mode = requests ? SSL_VERIFY_PEER : SSL_VERIFY_NONE;
     if (options.client_certificates == client_certificates::required) {
         mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     }
-    SSL_CTX_set_verify(&ssl, mode, &engine_callbacks::verified);
+    SSL_CTX_set_verify(&ssl, mode, &negotiation_callbacks::certificate_checked);
 
-    // Sessions are good for the context that they were made under, and for no other.
+    // A session is valid only for the context under which it was created.
     static std::atomic<std::uint64_t> contexts_made = 0;
     const std::uint64_t own_number = ++contexts_made;
     SSL_CTX_set_session_id_context(&ssl, reinterpret_cast<const unsigned char*>(&own_number),
@@ -142,10 +143,10 @@ context context::server(const server_options& options, host_chooser choose) {
     auto state = std::make_shared<context_state>(
         std::move(made), true, wire_alpn(options.alpn, owner), 0, std::move(choose));
     if (!state->alpn().empty()) {
-        SSL_CTX_set_alpn_select_cb(&ssl, &engine_callbacks::protocols_offered, state.get());
+        SSL_CTX_set_alpn_select_cb(&ssl, &negotiation_callbacks::protocols_offered, state.get());
     }
-    SSL_CTX_set_client_hello_cb(&ssl, &engine_callbacks::hello_came, nullptr);
-    SSL_CTX_set_tlsext_servername_callback(&ssl, &engine_callbacks::host_asked_for);
+    SSL_CTX_set_client_hello_cb(&ssl, &negotiation_callbacks::hello_received, nullptr);
+    SSL_CTX_set_tlsext_servername_callback(&ssl, &negotiation_callbacks::server_name_received);
     return context(std::move(state));
 }
 

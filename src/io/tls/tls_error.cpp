@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// OpenSSL leaves numbers in a queue of the thread; here they become a kind and a sentence. Its own
-// words are kept, in parentheses, where ours say more: people search for them.
+// OpenSSL leaves error codes in a queue of the thread; here they become a kind and a sentence. Its
+// own words are kept in parentheses, because users search for them.
 
 #include "io/tls/tls_state.hpp"
 
@@ -111,7 +111,7 @@ std::string describe_refusal(int error, X509* refused, const std::string& host) 
 }
 
 std::string describe_foreign_input(std::string_view first) {
-    // A record begins with its kind, from 20 to 23 here, and 3 for the version.
+    // A TLS record begins with its type, 20 to 23, and the major version 3.
     if (first.empty() ||
         (first[0] >= 20 && first[0] <= 23 && (first.size() < 2 || first[1] == 3))) {
         return {};
@@ -131,7 +131,7 @@ described_error describe_library_error(bool is_established, const std::string& r
     const std::string words = library_error();
     const tls_failure otherwise = is_established ? tls_failure::protocol : tls_failure::handshake;
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-        // One pair of parentheses for all of the library's words.
+        // One pair of parentheses for all of OpenSSL's words.
         return {tls_failure::verification,
                 refusal.ends_with(')')
                     ? refusal.substr(0, refusal.size() - 1) + ", " + words + ")"
@@ -151,7 +151,7 @@ described_error describe_library_error(bool is_established, const std::string& r
     if (reason <= SSL_AD_REASON_OFFSET) {
         return {otherwise, words};
     }
-    // The peer says why it ends the connection.
+    // An alert: the peer says why it ends the connection.
     const int alert = reason - SSL_AD_REASON_OFFSET;
     const std::string said = std::string(SSL_alert_desc_string_long(alert)) + " (" + words + ")";
     switch (alert) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Certificates, keys and authorities are read whole, at once, and parsed from memory, whether they
-// come from a file or a text: so errors can say which file it was and what was wrong with it.
+// Certificates, keys and authorities are read completely and parsed from memory, whether they come
+// from a file or a text, so that errors can name the file and what is wrong with it.
 
 #include "io/tls/tls_state.hpp"
 
@@ -49,7 +49,7 @@ std::string contents(const std::string& path, const std::string& name) {
     return text;
 }
 
-// From the one of the two that is given; an empty name if neither is.
+// From the file or the text, whichever is given; an empty name if neither is.
 pem_source source(const std::string& owner, const char* option, std::string_view file,
                   std::string_view pem) {
     if (!file.empty() && !pem.empty()) {
@@ -66,7 +66,7 @@ pem_source source(const std::string& owner, const char* option, std::string_view
     return {};
 }
 
-// All certificates of the text, at least one.
+// All certificates in the text, at least one.
 std::vector<certificate_pointer> certificates(const pem_source& from) {
     std::vector<certificate_pointer> found;
     const bio_pointer text = bio_over(from.text);
@@ -92,13 +92,13 @@ std::vector<certificate_pointer> certificates(const pem_source& from) {
 
 struct password {
     std::string_view text;
-    bool was_asked = false;
+    bool was_requested = false;
 };
 
-// Without this OpenSSL would ask on the terminal.
+// Without this callback OpenSSL would prompt on the terminal.
 int give_password(char* into, int size, int, void* argument) {
     auto& given = *static_cast<password*>(argument);
-    given.was_asked = true;
+    given.was_requested = true;
     if (given.text.empty() || given.text.size() > static_cast<std::size_t>(size)) {
         return -1;
     }
@@ -114,7 +114,7 @@ key_pointer key(const pem_source& from, std::string_view password_text) {
         const bool is_missing = from.text.find("PRIVATE KEY-----") == std::string::npos;
         const std::string why = library_error();
         ERR_clear_error();
-        refuse(from.name, given.was_asked
+        refuse(from.name, given.was_requested
                               ? (password_text.empty() ? "the key is encrypted: give key_password"
                                                        : "key_password does not open the key")
                           : is_missing ? "no private key in PEM form"
@@ -127,7 +127,8 @@ void add_trusted(SSL_CTX& into, const pem_source& from) {
     for (const certificate_pointer& each : certificates(from)) {
         check_made(X509_STORE_add_cert(SSL_CTX_get_cert_store(&into), each.get()) == 1 ? &into
                                                                                        : nullptr);
-        SSL_CTX_add_client_CA(&into, each.get());  // servers: tells clients whose it asks for
+        SSL_CTX_add_client_CA(&into,
+                              each.get());  // servers: sent to clients as accepted authorities
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What is behind a tls::context, and what OpenSSL calls back.
+// The state of a tls::context, and what OpenSSL needs to set up its connections.
 #pragma once
 
+#include "io/tls/session_cache.hpp"
 #include "io/tls/tls_openssl.hpp"
-#include "io/tls/tls_sessions.hpp"
 
 #include <weir/io/tls_context.hpp>
 #include <weir/io/tls_error.hpp>
@@ -42,23 +42,18 @@ private:
     bool is_server_;
 };
 
-struct engine_callbacks {
-    static BIO_METHOD* transport();
-    static int verified(int is_good, X509_STORE_CTX* about);
-    static int session_made(SSL* ssl, SSL_SESSION* fresh);
-    static int hello_came(SSL* ssl, int* alert, void*);
-    static int host_asked_for(SSL* ssl, int* alert, void*);
+// The callbacks of a negotiation, for the SSL_CTX that makes its SSL object.
+struct negotiation_callbacks {
+    static int certificate_checked(int is_valid, X509_STORE_CTX* store);
+    static int session_created(SSL* ssl, SSL_SESSION* fresh);
+    static int hello_received(SSL* ssl, int* alert, void*);
+    static int server_name_received(SSL* ssl, int* alert, void*);
     static int protocols_offered(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
                                  const unsigned char* offered, unsigned int offered_size,
                                  void* state);
-
-private:
-    static int read(BIO* bio, char* into, std::size_t size, std::size_t* count);
-    static int write(BIO* bio, const char* data, std::size_t size, std::size_t* count);
-    static long control(BIO* bio, int command, long, void*);
 };
 
-// Whom we are and whom we trust, from texts or files.
+// Our certificate and the trusted authorities, from texts or files.
 struct identity_options {
     std::string_view certificate_file, key_file, certificate_pem, key_pem, key_password;
 };
@@ -69,17 +64,17 @@ struct trust_options {
 void load_identity(SSL_CTX& into, const identity_options& from, const std::string& owner);
 void load_trust(SSL_CTX& into, const trust_options& from, const std::string& owner);
 
-// For texts from elsewhere in messages: nothing that a terminal obeys, and not too much.
+// Foreign text for a message: without control characters, at most `most` characters.
 std::string printable(std::string_view text, std::size_t most);
-// What the text of a certificate refusal says: the cause, and which names it is for.
+// The text of a certificate's refusal: the cause, and the names that it is for.
 std::string describe_refusal(int error, X509* refused, const std::string& host);
-// The cause in words, and its kind. `is_established` is after the handshake.
+// OpenSSL's error in words, and its kind. `is_established`: after the handshake.
 struct described_error {
     tls_failure kind;
     std::string text;
 };
 described_error describe_library_error(bool is_established, const std::string& refusal);
-// Empty if it could be TLS.
+// What the peer seems to speak instead of TLS; empty if it could be TLS.
 std::string describe_foreign_input(std::string_view first);
 
 }  // namespace weir::tls::detail

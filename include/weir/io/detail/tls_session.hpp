@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Moves bytes between an engine and its transport, for one reader and one writer at a time. How the
-// two keep out of each other's way is told in src/io/tls_engine.cpp.
+// Moves bytes between a TLS engine and its transport, for one reader and one writer at a time.
+// src/io/tls/tls_engine.cpp explains how the two share the engine.
 #pragma once
 
 #include <weir/cancel.hpp>
@@ -24,9 +24,9 @@ namespace weir::tls::detail {
 // Marks that one task reads, or writes; a second one is a misuse.
 class sole_use {
 public:
-    sole_use(bool& in_use, const engine& of, const char* what) : in_use_(in_use) {
+    sole_use(bool& in_use, const tls_engine& machine, const char* verb) : in_use_(in_use) {
         if (in_use) {
-            throw invalid_state(of.attempt() + ": two tasks " + what + " at once");
+            throw invalid_state(machine.attempt() + ": two tasks " + verb + " at once");
         }
         in_use = true;
     }
@@ -49,7 +49,7 @@ public:
         : transport(std::move(under)), machine(std::forward<Args>(args)...) {}
 
     Stream transport;
-    engine machine;
+    tls_engine machine;
 
     static task<std::size_t> read(pointer self, io::bytes into) {
         if (into.empty()) {
@@ -60,11 +60,11 @@ public:
             self->check_open();
             std::size_t count = 0;
             const std::uint64_t seen = self->arrivals_;
-            const step how = self->machine.read(into, count);
-            if (how == step::done || how == step::ended) {
+            const step result = self->machine.read(into, count);
+            if (result == step::done || result == step::ended) {
                 co_return count;
             }
-            if (how == step::failed) {
+            if (result == step::failed) {
                 co_await self->reply();
                 self->machine.rethrow_failure();
             }
@@ -85,19 +85,19 @@ public:
         self->check_writable();
         for (;;) {
             const std::uint64_t seen = self->arrivals_;
-            const step how = self->machine.write(left);
+            const step result = self->machine.write(left);
             if (self->machine.has_output()) {
                 self->writing_ = phase::unfinished;
             }
-            if (how == step::failed) {
+            if (result == step::failed) {
                 co_await self->flush_briefly();
                 self->machine.rethrow_failure();
             }
             co_await self->flush();
-            if (how == step::done) {
+            if (result == step::done) {
                 break;
             }
-            if (how == step::needs_input) {
+            if (result == step::needs_input) {
                 co_await self->receive(seen);
                 self->check_open();
             }
@@ -115,11 +115,11 @@ public:
         self->check_writable();
         for (;;) {
             const std::uint64_t seen = self->arrivals_;
-            const step how = self->machine.close_notify();
-            if (how == step::failed) {
+            const step result = self->machine.close_notify();
+            if (result == step::failed) {
                 self->machine.rethrow_failure();
             }
-            if (how == step::done) {
+            if (result == step::done) {
                 break;
             }
             co_await self->receive(seen);
@@ -132,8 +132,8 @@ public:
 
     task<> handshake() {
         for (;;) {
-            const step how = machine.handshake();
-            if (how == step::failed) {
+            const step result = machine.handshake();
+            if (result == step::failed) {
                 co_await flush_briefly();  // tells the peer why
                 machine.rethrow_failure();
             }
@@ -146,7 +146,7 @@ public:
             if (broken != nullptr) {
                 co_await hear_why(broken);
             }
-            if (how == step::done) {
+            if (result == step::done) {
                 writing_ = phase::open;
                 co_return;
             }
@@ -220,8 +220,8 @@ private:
             if (!came.has_value() || machine.has_all_input()) {
                 std::rethrow_exception(broken);
             }
-            const step how = machine.handshake();
-            if (how == step::failed) {
+            const step result = machine.handshake();
+            if (result == step::failed) {
                 machine.rethrow_failure();
             }
         }

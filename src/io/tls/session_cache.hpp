@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a client keeps to shorten its next handshake with a host.
+// Sessions that shorten a client's next handshake with a host.
 #pragma once
 
 #include "io/tls/tls_openssl.hpp"
@@ -14,7 +14,7 @@
 
 namespace weir::tls::detail {
 
-// For a bounded number of hosts; the one not used for longest goes first. For any thread.
+// Bounded; the least recently used host is dropped first. Thread-safe.
 class session_cache {
 public:
     explicit session_cache(std::size_t most_hosts) : most_hosts_(most_hosts) {}
@@ -22,13 +22,13 @@ public:
     bool is_on() const noexcept { return most_hosts_ > 0; }
     std::size_t size() const;
     void put(const std::string& key, session_pointer fresh);
-    // The newest that can still be resumed, or null. A ticket of TLS 1.3 is used once: with two
-    // uses of one, whoever listens could tell that they are of the same client.
+    // The newest session that can still be resumed, or null. A ticket of TLS 1.3 is used once: two
+    // uses would show an eavesdropper that both connections are of the same client.
     session_pointer take(const std::string& key);
     void forget(const std::string& key);
 
 private:
-    static constexpr std::size_t most_per_host = 4;  // so that connections made at once resume too
+    static constexpr std::size_t most_per_host = 4;  // so that simultaneous connections resume too
     struct host {
         std::string key;
         std::vector<session_pointer> sessions;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A list in order of use with a table of keys beside it, under a lock that is held for a few
-// instructions. Sessions are put in and handed out as copies that nobody else has: OpenSSL changes
-// the session of a connection that fails, whatever thread it is on.
+// A list in order of use with an index by key, under a lock that is held for a few instructions.
+// Sessions are stored and handed out as exclusive copies: OpenSSL changes the session of a
+// connection that fails, on whatever thread that is.
 
-#include "io/tls/tls_sessions.hpp"
+#include "io/tls/session_cache.hpp"
 
 #include <ctime>
 
@@ -38,7 +38,7 @@ void session_cache::put(const std::string& key, session_pointer fresh) {
     }
     std::vector<session_pointer>& kept = found->second->sessions;
     if (SSL_SESSION_get_protocol_version(fresh.get()) < TLS1_3_VERSION) {
-        kept.clear();  // good for any number of connections
+        kept.clear();  // the new one serves any number of connections
     } else if (kept.size() == most_per_host) {
         kept.erase(kept.begin());
     }
