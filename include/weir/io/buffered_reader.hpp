@@ -17,8 +17,9 @@
 // shrinks when the buffer is empty; see buffer_options.
 #pragma once
 
-#include <weir/io/detail/stream_buffer.hpp>
+#include <weir/io/detail/stream_search.hpp>
 #include <weir/io/read.hpp>
+#include <weir/io/stream_buffer.hpp>
 
 #include <cstring>
 #include <optional>
@@ -200,7 +201,7 @@ private:
     }
 
     Stream stream_;
-    detail::read_buffer buffer_;
+    read_buffer buffer_;
     bool in_use_ = false;
 };
 

@@ -16,8 +16,9 @@
 // it can be moved while no call is under way.
 #pragma once
 
-#include <weir/io/detail/stream_buffer.hpp>
+#include <weir/io/detail/stream_search.hpp>
 #include <weir/io/read.hpp>
+#include <weir/io/stream_buffer.hpp>
 
 #include <array>
 #include <vector>
@@ -125,7 +126,7 @@ private:
     };
 
     Stream stream_;
-    detail::write_buffer buffer_;
+    write_buffer buffer_;
     bool in_use_ = false;
     bool is_broken_ = false;
 };

@@ -11,8 +11,8 @@
 #include <weir/http/body.hpp>
 #include <weir/http/detail/request_head.hpp>
 #include <weir/http/server.hpp>
-#include <weir/io/detail/stream_buffer.hpp>
 #include <weir/io/error.hpp>
+#include <weir/io/stream_buffer.hpp>
 #include <weir/io/tls_error.hpp>
 #include <weir/scope.hpp>
 
@@ -230,7 +230,7 @@ private:
     const server_options& options_;
     tcp::session& session_;
     request_parser parser_;
-    io::detail::read_buffer buffer_;
+    io::read_buffer buffer_;
     const request_head* head_ = nullptr;
     clock::duration waited_{};    // for the body
     std::uint64_t received_ = 0;  // of it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The algorithms over streams are templates; here are the sentences they fail with.
+// The algorithms over streams are templates; their error messages are made here.
 
 #include <weir/error.hpp>
 #include <weir/io/any_stream.hpp>
