@@ -14,11 +14,7 @@ target_link_libraries(weir_test_base INTERFACE ${layer_targets} GTest::gtest_mai
 target_include_directories(weir_test_base INTERFACE
     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
 if(TARGET weir_io)
-    # All of them use weir::io, and so have io_uring.
     target_compile_definitions(weir_test_base INTERFACE WEIR_TEST_WITH_IO=1)
-    add_library(weir_test_io OBJECT support/use_io.cpp)
-    target_link_libraries(weir_test_io PRIVATE weir::io)
-    target_link_libraries(weir_test_base INTERFACE $<TARGET_OBJECTS:weir_test_io>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # A time stamp in the precompiled header would make each one new to ccache.

@@ -49,7 +49,7 @@ bool engine::current_does_files() {
 
 }  // namespace weir::io::detail
 
-// Stands here because a program that uses weir::io always links this file.
+// Core calls this in programs that are linked with weir::io.
 std::unique_ptr<weir::driver> weir::detail::try_uring_driver() {
     return io::make_uring_driver();
 }
