@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each function hands a share of the file's state to a coroutine, so that the descriptor stays open
-// until the last operation on it has ended, and asks carry_out as often as it takes.
+// Each function shares the file's state with a coroutine, so that the descriptor stays open until
+// the last operation on it has ended. The coroutine calls carry_out() as often as needed.
 
 #include "io/file/file_request.hpp"
 
@@ -38,7 +38,7 @@ struct file_state {
     std::string path;
     std::uint64_t position = 0;
     bool is_seekable = true;
-    bool is_in_sequence = false;  // somebody uses the position
+    bool is_in_sequence = false;  // a task uses the position
 };
 
 }  // namespace detail
@@ -60,36 +60,36 @@ shared_state open_state(const shared_state& state, const char* attempt) {
 // While one task uses the position, others may not.
 class in_sequence {
 public:
-    in_sequence(detail::file_state& of, const char* attempt) : of_(of) {
-        if (of.is_in_sequence) {
-            throw invalid_state(std::string(attempt) + " " + of.path +
+    in_sequence(detail::file_state& state, const char* attempt) : state_(state) {
+        if (state.is_in_sequence) {
+            throw invalid_state(std::string(attempt) + " " + state.path +
                                 ": another task reads or writes at the file's position");
         }
-        of.is_in_sequence = true;
+        state.is_in_sequence = true;
     }
     in_sequence(const in_sequence&) = delete;
     in_sequence& operator=(const in_sequence&) = delete;
-    ~in_sequence() { of_.is_in_sequence = false; }
+    ~in_sequence() { state_.is_in_sequence = false; }
 
 private:
-    detail::file_state& of_;
+    detail::file_state& state_;
 };
 
-// Offsets are signed in the system; io_uring takes -1 for 'where the file is'.
-std::uint64_t checked_offset(const detail::file_state& of, std::uint64_t offset,
+// Offsets are signed in the system; io_uring takes -1 for the file's own position.
+std::uint64_t checked_offset(const detail::file_state& state, std::uint64_t offset,
                              const char* attempt) {
     if (offset > static_cast<std::uint64_t>(INT64_MAX)) {
-        of.fail(EINVAL, attempt);
+        state.fail(EINVAL, attempt);
     }
     return offset;
 }
 
 task<std::size_t> read_some(shared_state state, bytes into, std::uint64_t offset) {
-    file_request asked{file_call::read};
-    asked.data = into.data();
-    asked.size = std::min(into.size(), file_request::most_bytes);
-    asked.offset = offset;
-    const int count = co_await carry_out(asked, state->fd);
+    file_request request{file_call::read};
+    request.data = into.data();
+    request.size = std::min(into.size(), file_request::most_bytes);
+    request.offset = offset;
+    const int count = co_await carry_out(request, state->fd);
     if (count < 0) {
         state->fail(-count, "read");
     }
@@ -109,15 +109,15 @@ task<std::size_t> read_until_full(shared_state state, bytes into, std::uint64_t 
     co_return got;
 }
 
-// `written` grows, so that the caller knows how far it came.
+// `written` grows as it goes, so that the caller knows how much was written after a stop.
 task<> write_all(shared_state state, const_bytes data, std::uint64_t offset,
                  std::uint64_t& written) {
     while (!data.empty()) {
-        file_request asked{file_call::write};
-        asked.data = const_cast<std::byte*>(data.data());
-        asked.size = std::min(data.size(), file_request::most_bytes);
-        asked.offset = offset == file_request::no_offset ? offset : offset + written;
-        const int count = co_await carry_out(asked, state->fd);
+        file_request request{file_call::write};
+        request.data = const_cast<std::byte*>(data.data());
+        request.size = std::min(data.size(), file_request::most_bytes);
+        request.offset = offset == file_request::no_offset ? offset : offset + written;
+        const int count = co_await carry_out(request, state->fd);
         if (count <= 0) {
             state->fail(count == 0 ? ENOSPC : -count, "write");
         }
@@ -132,9 +132,9 @@ task<> write_from(shared_state state, const_bytes data, std::uint64_t offset) {
     co_await write_all(state, data, offset, written);
 }
 
-// Pipes and terminals have no position: the first call tells.
-std::uint64_t place_of(const detail::file_state& of) noexcept {
-    return of.is_seekable ? of.position : file_request::no_offset;
+// Pipes and terminals have no position; the first call finds out.
+std::uint64_t offset_of(const detail::file_state& state) noexcept {
+    return state.is_seekable ? state.position : file_request::no_offset;
 }
 
 task<std::size_t> read_on(shared_state state, bytes into) {
@@ -144,7 +144,7 @@ task<std::size_t> read_on(shared_state state, bytes into) {
     }
     for (;;) {
         try {
-            const std::size_t count = co_await read_some(state, into, place_of(*state));
+            const std::size_t count = co_await read_some(state, into, offset_of(*state));
             state->position += count;
             co_return count;
         } catch (const io_error& error) {
@@ -161,13 +161,13 @@ task<> write_on(shared_state state, const_bytes data) {
         try {
             // Counted in the state itself: a stop in the middle leaves the position behind what
             // was written.
-            const std::uint64_t start = place_of(*state);
+            const std::uint64_t start = offset_of(*state);
             const bool is_placed = start != file_request::no_offset;
             std::uint64_t written = 0;
             struct counted {
-                detail::file_state& of;
+                detail::file_state& state;
                 const std::uint64_t& written;
-                ~counted() { of.position += written; }
+                ~counted() { state.position += written; }
             } const count{*state, written};
             co_await write_all(state, data, is_placed ? start : file_request::no_offset, written);
             co_return;
@@ -189,8 +189,8 @@ task<> do_nothing() {
     co_return;
 }
 
-task<> change(shared_state state, file_request asked, const char* attempt) {
-    const int result = co_await carry_out(asked, state->fd);
+task<> change(shared_state state, file_request request, const char* attempt) {
+    const int result = co_await carry_out(request, state->fd);
     if (result < 0) {
         state->fail(-result, attempt);
     }
@@ -198,43 +198,44 @@ task<> change(shared_state state, file_request asked, const char* attempt) {
 
 task<std::uint64_t> size_of(shared_state state) {
     struct ::statx about{};
-    file_request asked{file_call::status, AT_EMPTY_PATH};
-    asked.path = "";
-    asked.data = &about;
-    const int result = co_await carry_out(asked, state->fd);
+    file_request request{file_call::status, AT_EMPTY_PATH};
+    request.path = "";
+    request.data = &about;
+    const int result = co_await carry_out(request, state->fd);
     if (result < 0) {
         state->fail(-result, "size of");
     }
     co_return about.stx_size;
 }
 
-void check(const open_options& asked) {
-    const bool writes = asked.write || asked.append;
-    if (!asked.read && !writes) {
+void check(const open_options& options) {
+    const bool writes = options.write || options.append;
+    if (!options.read && !writes) {
         throw invalid_argument("open_options: one of read, write and append must be true");
     }
-    if ((asked.create || asked.truncate) && !writes) {
+    if ((options.create || options.truncate) && !writes) {
         throw invalid_argument(std::string("open_options: ") +
-                               (asked.create ? "create" : "truncate") +
+                               (options.create ? "create" : "truncate") +
                                " = true makes sense with write or append alone");
     }
-    if (asked.only_new && !asked.create) {
+    if (options.only_new && !options.create) {
         throw invalid_argument("open_options: only_new = true makes sense with create alone");
     }
-    if (asked.permissions > 07777) {
-        throw invalid_argument("open_options: permissions = " + std::to_string(asked.permissions) +
-                               " are none; they are at most 07777, and written in octal");
+    if (options.permissions > 07777) {
+        throw invalid_argument(
+            "open_options: permissions = " + std::to_string(options.permissions) +
+            " are none; they are at most 07777, and written in octal");
     }
 }
 
-int flags_of(const open_options& asked) noexcept {
-    const bool writes = asked.write || asked.append;
-    int flags = O_CLOEXEC | asked.more_flags;
-    flags |= asked.read && writes ? O_RDWR : writes ? O_WRONLY : O_RDONLY;
-    flags |= asked.append ? O_APPEND : 0;
-    flags |= asked.create ? O_CREAT : 0;
-    flags |= asked.only_new ? O_EXCL : 0;
-    flags |= asked.truncate ? O_TRUNC : 0;
+int flags_of(const open_options& options) noexcept {
+    const bool writes = options.write || options.append;
+    int flags = O_CLOEXEC | options.more_flags;
+    flags |= options.read && writes ? O_RDWR : writes ? O_WRONLY : O_RDONLY;
+    flags |= options.append ? O_APPEND : 0;
+    flags |= options.create ? O_CREAT : 0;
+    flags |= options.only_new ? O_EXCL : 0;
+    flags |= options.truncate ? O_TRUNC : 0;
     return flags;
 }
 
@@ -246,15 +247,15 @@ file::file(int fd, std::string name)
 task<file> file::open(std::string path, open_options options) {
     check(options);
     detail::check_path(path, "open");
-    // Else a named pipe would keep a thread until somebody opens its other end; io_uring does the
-    // same by itself. Regular files do not care, unless somebody has a lease of one, who is waited
-    // for.
-    file_request asked{file_call::open, flags_of(options) | O_NONBLOCK, options.permissions};
-    asked.path = path.c_str();
-    int fd = co_await carry_out(asked);
+    // O_NONBLOCK: a named pipe would otherwise block a thread until its other end is opened;
+    // io_uring opens without blocking by itself. The flag does not matter for regular files, unless
+    // a process has a lease of the file: then the second call waits for it.
+    file_request request{file_call::open, flags_of(options) | O_NONBLOCK, options.permissions};
+    request.path = path.c_str();
+    int fd = co_await carry_out(request);
     if (fd == -EAGAIN) {
-        asked.flags = flags_of(options);
-        fd = co_await carry_out(asked);
+        request.flags = flags_of(options);
+        fd = co_await carry_out(request);
     }
     if (fd < 0) {
         throw io_error(-fd, "open " + path);
@@ -304,9 +305,9 @@ task<std::uint64_t> file::size() const {
     return size_of(open_state(state_, "size"));
 }
 task<> file::truncate(std::uint64_t size) const {
-    file_request asked{file_call::truncate};
-    asked.offset = size;  // the system refuses what is too large
-    return change(open_state(state_, "truncate"), asked, "truncate");
+    file_request request{file_call::truncate};
+    request.offset = size;  // the system refuses a size that is too large
+    return change(open_state(state_, "truncate"), request, "truncate");
 }
 int file::release() {
     const shared_state state = open_state(std::exchange(state_, nullptr), "release");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One switch for the system calls and one for io_uring's entries. What has no entry there goes to a
+// One switch for the system calls and one for io_uring's entries. Calls that io_uring lacks go to a
 // thread on either driver.
 
 #include "io/file/file_request.hpp"
@@ -24,36 +24,36 @@ namespace weir::io::detail {
 
 namespace {
 
-long call(const file_request& asked, int fd) noexcept {
-    const auto offset = static_cast<off_t>(asked.offset);
-    const bool is_placed = asked.offset != file_request::no_offset;
-    switch (asked.call) {
+long call(const file_request& request, int fd) noexcept {
+    const auto offset = static_cast<off_t>(request.offset);
+    const bool is_placed = request.offset != file_request::no_offset;
+    switch (request.call) {
         case file_call::read:
-            return is_placed ? ::pread(fd, asked.data, asked.size, offset)
-                             : ::read(fd, asked.data, asked.size);
+            return is_placed ? ::pread(fd, request.data, request.size, offset)
+                             : ::read(fd, request.data, request.size);
         case file_call::write:
-            return is_placed ? ::pwrite(fd, asked.data, asked.size, offset)
-                             : ::write(fd, asked.data, asked.size);
+            return is_placed ? ::pwrite(fd, request.data, request.size, offset)
+                             : ::write(fd, request.data, request.size);
         case file_call::sync:
-            return asked.mode != 0 ? ::fdatasync(fd) : ::fsync(fd);
+            return request.mode != 0 ? ::fdatasync(fd) : ::fsync(fd);
         case file_call::truncate:
             return ::ftruncate(fd, offset);
         case file_call::open:
-            return ::openat(fd, asked.path, asked.flags, asked.mode);
+            return ::openat(fd, request.path, request.flags, request.mode);
         case file_call::status:
-            return ::statx(fd, asked.path, asked.flags, STATX_BASIC_STATS,
-                           static_cast<struct ::statx*>(asked.data));
+            return ::statx(fd, request.path, request.flags, STATX_BASIC_STATS,
+                           static_cast<struct ::statx*>(request.data));
         case file_call::remove:
-            return ::unlinkat(fd, asked.path, asked.flags);
+            return ::unlinkat(fd, request.path, request.flags);
         case file_call::rename:
-            return ::renameat(fd, asked.path, fd, asked.new_path);
+            return ::renameat(fd, request.path, fd, request.new_path);
         case file_call::make_directory:
-            return ::mkdirat(fd, asked.path, asked.mode);
+            return ::mkdirat(fd, request.path, request.mode);
     }
     return -1;
 }
 
-// A result that a stop may drop: a file that was opened is closed then.
+// A result that a stop may drop; a file that was opened is then closed.
 class thread_result {
 public:
     thread_result(int value, bool is_open) noexcept : value_(value), is_open_(is_open) {}
@@ -75,16 +75,16 @@ private:
     bool is_open_;
 };
 
-thread_result perform_on_thread(const file_request& asked, int fd) noexcept {
-    const int result = perform(asked, fd);
-    return {result, asked.call == file_call::open && result >= 0};
+thread_result perform_on_thread(const file_request& request, int fd) noexcept {
+    const int result = perform(request, fd);
+    return {result, request.call == file_call::open && result >= 0};
 }
 
 }  // namespace
 
-int perform(const file_request& asked, int fd) noexcept {
+int perform(const file_request& request, int fd) noexcept {
     for (;;) {
-        const long result = call(asked, fd);
+        const long result = call(request, fd);
         if (result >= 0) {
             return static_cast<int>(result);
         }
@@ -96,32 +96,32 @@ int perform(const file_request& asked, int fd) noexcept {
 
 void file_operation::prepare(io_uring_sqe& entry) noexcept {
     const int fd = target()->fd();
-    switch (asked_.call) {
+    switch (request_.call) {
         case file_call::read:
-            return uring::read(entry, fd, asked_.data, asked_.size, asked_.offset);
+            return uring::read(entry, fd, request_.data, request_.size, request_.offset);
         case file_call::write:
-            return uring::write(entry, fd, asked_.data, asked_.size, asked_.offset);
+            return uring::write(entry, fd, request_.data, request_.size, request_.offset);
         case file_call::sync:
-            return uring::sync(entry, fd, asked_.mode != 0);
+            return uring::sync(entry, fd, request_.mode != 0);
         case file_call::truncate:
             return;  // goes to a thread
         case file_call::open:
-            return uring::open(entry, fd, asked_.path, asked_.flags, asked_.mode);
+            return uring::open(entry, fd, request_.path, request_.flags, request_.mode);
         case file_call::status:
-            return uring::status(entry, fd, asked_.path, asked_.flags, asked_.data);
+            return uring::status(entry, fd, request_.path, request_.flags, request_.data);
         case file_call::remove:
-            return uring::remove(entry, fd, asked_.path, asked_.flags);
+            return uring::remove(entry, fd, request_.path, request_.flags);
         case file_call::rename:
-            return uring::rename(entry, fd, asked_.path, asked_.new_path);
+            return uring::rename(entry, fd, request_.path, request_.new_path);
         case file_call::make_directory:
-            return uring::make_directory(entry, fd, asked_.path, asked_.mode);
+            return uring::make_directory(entry, fd, request_.path, request_.mode);
     }
 }
 
 namespace {
 
-// An operation is on a descriptor that belongs to the loop; a file may be used on several, so each
-// operation has an object of its own for it, which does not close it.
+// Operations need a descriptor object that belongs to a loop. A file may be used on several loops,
+// so each operation has an object of its own, which does not close the file.
 class borrowed_descriptor {
 public:
     explicit borrowed_descriptor(int fd) : own_(new descriptor(fd)) {}
@@ -136,19 +136,19 @@ private:
 
 }  // namespace
 
-task<int> carry_out(file_request asked, int fd) {
-    if (asked.call != file_call::truncate && engine::current_does_files()) {
+task<int> carry_out(file_request request, int fd) {
+    if (request.call != file_call::truncate && engine::current_does_files()) {
         const borrowed_descriptor borrowed(fd);
-        file_operation by_ring(borrowed.get(), asked);
+        file_operation by_ring(borrowed.get(), request);
         const int result = co_await by_ring;
         co_return result;
     }
-    thread_result result = co_await run_blocking(&perform_on_thread, asked, fd);
+    thread_result result = co_await run_blocking(&perform_on_thread, request, fd);
     co_return result.take();
 }
 
-task<int> carry_out(file_request asked) {
-    return carry_out(asked, AT_FDCWD);
+task<int> carry_out(file_request request) {
+    return carry_out(request, AT_FDCWD);
 }
 
 void check_path(const std::string& path, const char* attempt) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can be asked of a file system, in one form for io_uring and for threads.
+// What can be request of a file system, in one form for io_uring and for threads.
 #pragma once
 
 #include <weir/io/detail/io_operation.hpp>
@@ -24,15 +24,15 @@ enum class file_call : unsigned char {
     make_directory
 };
 
-// The arguments of a system call; which of them count depends on it. What they point to stays with
-// the task that asks.
+// The arguments of a system call; `call` says which of them are used. The requesting task owns what
+// they point to.
 struct file_request {
     file_call call;
-    int flags = 0;               // of the call: O_..., AT_...
-    unsigned mode = 0;           // permissions; of a sync: not 0 leaves out the metadata
-    void* data = nullptr;        // also the struct statx
+    int flags = 0;               // O_..., AT_...
+    unsigned mode = 0;           // permissions; for sync: not 0 leaves out the metadata
+    void* data = nullptr;        // a buffer, or a struct statx
     std::size_t size = 0;        // at most most_bytes
-    std::uint64_t offset = 0;    // no_offset: where the file is
+    std::uint64_t offset = 0;    // no_offset: the file's own position
     const char* path = nullptr;  // "" with AT_EMPTY_PATH: the descriptor itself
     const char* new_path = nullptr;
 
@@ -40,39 +40,40 @@ struct file_request {
     static constexpr std::uint64_t no_offset = UINT64_MAX;
 };
 
-// Blocks. The result, or the negative number of the error; EINTR is tried again.
-int perform(const file_request& asked, int fd) noexcept;
+// Blocks. Returns the result or a negative errno; retries on EINTR.
+int perform(const file_request& request, int fd) noexcept;
 
-// By io_uring, whatever thread it takes there.
+// A request to io_uring.
 class file_operation final : public io_operation {
 public:
-    file_operation(descriptor* target, const file_request& asked) noexcept
-        : io_operation(target,
-                       asked.call == file_call::write ? readiness::writable : readiness::readable),
-          asked_(asked) {}
+    file_operation(descriptor* target, const file_request& request) noexcept
+        : io_operation(
+              target, request.call == file_call::write ? readiness::writable : readiness::readable),
+          request_(request) {}
 
     const char* name() const noexcept override { return "file operation"; }
-    // The caller knows the path, and throws.
+    // A negative errno is a result: the caller knows the path for the error message.
     int resume() const { return is_misuse() ? checked() : result_; }
 
 private:
-    int attempt() noexcept override { return perform(asked_, target()->fd()); }
+    int attempt() noexcept override { return perform(request_, target()->fd()); }
     void prepare(io_uring_sqe& entry) noexcept override;
     bool may_queue() const noexcept override { return true; }
     bool can_be_awaited() const noexcept override {
-        return asked_.call == file_call::read || asked_.call == file_call::write;
+        return request_.call == file_call::read || request_.call == file_call::write;
     }
 
-    file_request asked_;
+    file_request request_;
 };
 
-// Through the loop's io_uring, or else on a thread of blocking_pool(). A stop takes effect when the
-// kernel or the thread has let go of what the request points to. The descriptor stays the caller's,
-// and belongs to no loop; without one it is the working directory, for calls that take a path.
-task<int> carry_out(file_request asked, int fd);
-task<int> carry_out(file_request asked);
+// Carries a request out through the loop's io_uring, or else on a thread of blocking_pool(). A stop
+// takes effect when the kernel or the thread no longer uses what the request points to. The caller
+// keeps the descriptor, which belongs to no loop; without one, paths are relative to the working
+// directory.
+task<int> carry_out(file_request request, int fd);
+task<int> carry_out(file_request request);
 
-// Throws invalid_argument if the system would see only the beginning of the path.
+// Throws invalid_argument if the path has a zero byte, where it would end for the system.
 void check_path(const std::string& path, const char* attempt);
 
 }  // namespace weir::io::detail

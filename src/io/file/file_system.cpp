@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Paths: one request each, with the path kept in the frame of the coroutine that waits for it.
-// Directories are listed on a thread, since io_uring does not do that.
+// Each function is one request, with the path kept in the frame of the coroutine that waits for it.
+// Directories are listed on a thread, since io_uring cannot list them.
 
 #include "io/file/file_request.hpp"
 
@@ -52,7 +52,7 @@ file_kind kind_of(unsigned mode) noexcept {
 
 std::chrono::system_clock::time_point time_of(const statx_timestamp& raw) noexcept {
     using std::chrono::system_clock;
-    // File systems go further than the clock's nanoseconds, from 1677 to 2262.
+    // File systems have times outside the range of the clock's nanoseconds, 1677 to 2262.
     constexpr auto last = std::chrono::floor<std::chrono::seconds>(system_clock::duration::max());
     const std::chrono::seconds seconds(raw.tv_sec);
     if (seconds >= last || seconds <= -last) {
@@ -62,14 +62,14 @@ std::chrono::system_clock::time_point time_of(const statx_timestamp& raw) noexce
         seconds + std::chrono::nanoseconds(raw.tv_nsec)));
 }
 
-// 0 or the number of the error.
+// Returns 0 or an errno.
 task<int> look_up(const std::string& path, int flags, file_status& into) {
     detail::check_path(path, "stat");
     struct ::statx about{};
-    file_request asked{file_call::status, flags};
-    asked.path = path.c_str();
-    asked.data = &about;
-    const int result = co_await carry_out(asked);
+    file_request request{file_call::status, flags};
+    request.path = path.c_str();
+    request.data = &about;
+    const int result = co_await carry_out(request);
     into.kind = kind_of(about.stx_mode);
     into.size = about.stx_size;
     into.permissions = about.stx_mode & 07777u;
@@ -91,14 +91,14 @@ task<file_status> status_of(std::string path, int flags) {
     co_return made;
 }
 
-// A name beside the file that nobody else has: drawn, since processes in different containers may
-// have the same number, and share the directory.
+// A unique name beside the file. Random, since processes in different containers may have the same
+// number and share the directory.
 std::string name_beside(const std::string& path) {
     std::random_device random;
     return path + "." + std::to_string(random()) + std::to_string(random()) + ".new";
 }
 
-// Removed again unless it has got its final name. At once and on this thread: a stop is no time to
+// Removes the file unless it got its final name; at once and on this thread, since a stop cannot
 // wait.
 class unfinished_file {
 public:
@@ -117,7 +117,7 @@ private:
     bool is_finished_ = false;
 };
 
-// The new name is on the disk when its directory is.
+// A rename is durable once its directory is synchronised.
 task<> sync_directory_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     const std::string directory = slash == std::string::npos ? "."
@@ -131,22 +131,22 @@ task<> replace_file(std::string path, const_bytes data, unsigned permissions) {
     file_status old;
     const int missing = co_await look_up(path, 0, old);
     const std::string beside = name_beside(path);
-    open_options how;
-    how.read = false;
-    how.write = how.create = how.only_new = true;
-    how.permissions = missing == 0 ? old.permissions & 0777u : permissions;
-    unfinished_file guard(beside);  // before it is made: a stop may come between
-    file made = co_await file::open(beside, how);
+    open_options open;
+    open.read = false;
+    open.write = open.create = open.only_new = true;
+    open.permissions = missing == 0 ? old.permissions & 0777u : permissions;
+    unfinished_file guard(beside);  // before the file exists: a stop may come between
+    file made = co_await file::open(beside, open);
     if (missing == 0) {
-        ::fchmod(made.fd(), old.permissions & 0777u);  // whatever the umask says
+        ::fchmod(made.fd(), old.permissions & 0777u);  // regardless of the umask
     }
     co_await made.write(data);
     co_await made.sync();
     made.close();
-    file_request asked{file_call::rename};
-    asked.path = beside.c_str();
-    asked.new_path = path.c_str();
-    const int result = co_await carry_out(asked);
+    file_request request{file_call::rename};
+    request.path = beside.c_str();
+    request.new_path = path.c_str();
+    const int result = co_await carry_out(request);
     if (result < 0) {
         throw io_error(-result, "rename " + beside + " to " + path);
     }
@@ -215,7 +215,7 @@ task<bool> exists(std::string path) {
     co_return error == 0;
 }
 
-// What the system says about the size is a hint: files of /proc have none, and others grow.
+// The size that the system reports is a hint: files of /proc have none, and files may grow.
 task<std::string> read_file(std::string path, std::size_t limit) {
     const file opened = co_await file::open(path);
     const std::uint64_t hint = co_await opened.size();
@@ -226,7 +226,7 @@ task<std::string> read_file(std::string path, std::size_t limit) {
             throw limit_exceeded("read " + path + ": it is larger than the limit of " +
                                  std::to_string(limit) + " bytes");
         }
-        // One byte more than is expected, and than is allowed, shows whether there is more.
+        // Room for one byte more than expected and allowed shows whether there is more.
         const std::size_t wanted =
             filled < hint ? static_cast<std::size_t>(hint) + 1 : filled + std::max(filled, step);
         all.resize(std::min(wanted, limit < SIZE_MAX ? limit + 1 : limit));
@@ -250,22 +250,22 @@ task<> write_file(std::string path, const_bytes data, write_file_options options
         co_await replace_file(std::move(path), data, options.permissions);
         co_return;
     }
-    open_options how;
-    how.read = false;
-    how.write = how.create = how.truncate = true;
-    how.permissions = options.permissions;
-    file made = co_await file::open(std::move(path), how);
+    open_options open;
+    open.read = false;
+    open.write = open.create = open.truncate = true;
+    open.permissions = options.permissions;
+    file made = co_await file::open(std::move(path), open);
     co_await made.write(data);
 }
 
 task<> remove(std::string path) {
     detail::check_path(path, "remove");
-    file_request asked{file_call::remove};
-    asked.path = path.c_str();
-    int result = co_await carry_out(asked);
+    file_request request{file_call::remove};
+    request.path = path.c_str();
+    int result = co_await carry_out(request);
     if (result == -EISDIR) {
-        asked.flags = AT_REMOVEDIR;
-        result = co_await carry_out(asked);
+        request.flags = AT_REMOVEDIR;
+        result = co_await carry_out(request);
     }
     if (result < 0) {
         throw io_error(-result, "remove " + path);
@@ -275,10 +275,10 @@ task<> remove(std::string path) {
 task<> rename(std::string from, std::string to) {
     detail::check_path(from, "rename");
     detail::check_path(to, "rename");
-    file_request asked{file_call::rename};
-    asked.path = from.c_str();
-    asked.new_path = to.c_str();
-    const int result = co_await carry_out(asked);
+    file_request request{file_call::rename};
+    request.path = from.c_str();
+    request.new_path = to.c_str();
+    const int result = co_await carry_out(request);
     if (result < 0) {
         throw io_error(-result, "rename " + from + " to " + to);
     }
@@ -286,9 +286,9 @@ task<> rename(std::string from, std::string to) {
 
 task<> make_directory(std::string path, unsigned permissions) {
     detail::check_path(path, "make_directory");
-    file_request asked{file_call::make_directory, 0, permissions};
-    asked.path = path.c_str();
-    const int result = co_await carry_out(asked);
+    file_request request{file_call::make_directory, 0, permissions};
+    request.path = path.c_str();
+    const int result = co_await carry_out(request);
     if (result < 0) {
         throw io_error(-result, "make_directory " + path);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each address is judged once, then compared with the others by a row of numbers. IPv4 takes part
-// as ::ffff:a.b.c.d, as the policy table of RFC 6724 wants it.
+// Each address is ranked once by a row of numbers, and the rows are compared. IPv4 addresses take
+// part as ::ffff:a.b.c.d, as the policy table of RFC 6724 requires.
 
 #include "io/net/address_order.hpp"
 
@@ -61,9 +61,9 @@ constexpr std::array<policy, 9> policies{{
     {{}, 0, 40, 1},                                                  // all other IPv6
 }};
 
-const policy& policy_of(const v6_bytes& of) noexcept {
+const policy& policy_of(const v6_bytes& ip) noexcept {
     for (const policy& each : policies) {
-        if (common_prefix(of, each.prefix, each.length) == each.length) {
+        if (common_prefix(ip, each.prefix, each.length) == each.length) {
             return each;
         }
     }
@@ -74,28 +74,28 @@ constexpr int link_local_scope = 2;
 constexpr int site_local_scope = 5;
 constexpr int global_scope = 14;
 
-int scope_of(const v6_bytes& of) noexcept {
-    if (policy_of(of).label == 4) {
-        const bool is_local = of[12] == 127 || (of[12] == 169 && of[13] == 254);
+int scope_of(const v6_bytes& ip) noexcept {
+    if (policy_of(ip).label == 4) {
+        const bool is_local = ip[12] == 127 || (ip[12] == 169 && ip[13] == 254);
         return is_local ? link_local_scope : global_scope;
     }
-    if (of[0] == 0xff) {
-        return of[1] & 0x0f;
+    if (ip[0] == 0xff) {
+        return ip[1] & 0x0f;
     }
-    if (policy_of(of).label == 0 || (of[0] == 0xfe && (of[1] & 0xc0) == 0x80)) {
+    if (policy_of(ip).label == 0 || (ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80)) {
         return link_local_scope;
     }
-    return of[0] == 0xfe && (of[1] & 0xc0) == 0xc0 ? site_local_scope : global_scope;
+    return ip[0] == 0xfe && (ip[1] & 0xc0) == 0xc0 ? site_local_scope : global_scope;
 }
 
-// The smaller is the better, the first number that differs decides.
-struct judged {
+// Smaller is better; the first number that differs decides.
+struct ranked_address {
     address where;
     std::array<int, 7> rank{};
 };
 
-judged judge(const address& where, const source_finder& source) {
-    judged made{where};
+ranked_address rank(const address& where, const source_finder& source) {
+    ranked_address made{where};
     const v6_bytes destination = bytes_of(where);
     const policy& rule = policy_of(destination);
     const int scope = scope_of(destination);
@@ -125,7 +125,7 @@ std::optional<address> source_for(const address& destination) noexcept {
     if (fd < 0) {
         return std::nullopt;
     }
-    // Connecting a datagram socket only chooses the route; the port is of no importance, but not 0.
+    // Connecting a datagram socket only chooses the route; any port but 0 will do.
     const address target = destination.with_port(9);
     sockaddr_storage raw{};
     socklen_t size = sizeof raw;
@@ -142,16 +142,17 @@ void sort_by_preference(std::vector<address>& addresses, const source_finder& so
     if (addresses.size() < 2) {
         return;
     }
-    std::vector<judged> ranked;
+    std::vector<ranked_address> ranked;
     ranked.reserve(addresses.size());
     for (const address& each : addresses) {
-        ranked.push_back(judge(each, source));
-        ranked.back().rank.back() = static_cast<int>(ranked.size());  // else in the order given
+        ranked.push_back(rank(each, source));
+        ranked.back().rank.back() =
+            static_cast<int>(ranked.size());  // otherwise in the given order
     }
     std::sort(ranked.begin(), ranked.end(),
-              [](const judged& a, const judged& b) { return a.rank < b.rank; });
+              [](const ranked_address& a, const ranked_address& b) { return a.rank < b.rank; });
     std::transform(ranked.begin(), ranked.end(), addresses.begin(),
-                   [](const judged& each) { return each.where; });
+                   [](const ranked_address& each) { return each.where; });
 }
 
 void interleave_families(std::vector<address>& addresses) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which order the addresses of a host are to be tried.
+// The order in which the addresses of a host are tried.
 #pragma once
 
 #include <weir/io/address.hpp>
@@ -10,18 +10,18 @@
 
 namespace weir::io::detail {
 
-// The address this machine would send from; none if there is no way there.
+// The address that this machine would send from; none if there is no route.
 using source_finder = std::function<std::optional<address>(const address& destination)>;
-// Asks the kernel's routes, without sending anything.
+// Looks at the kernel's routes, without sending anything.
 std::optional<address> source_for(const address& destination) noexcept;
 
-// By RFC 6724: what can be reached first, then the matching scope and label, the precedence of the
-// kind of address (::1, IPv6, IPv4, tunnels, local IPv6), the smaller scope, the longer common
-// prefix. What is equal keeps its order.
+// By RFC 6724: reachable addresses first, then matching scope and label, the precedence of the kind
+// of address (::1, IPv6, IPv4, tunnels, local IPv6), the smaller scope, the longer common prefix.
+// Equal addresses keep their order.
 void sort_by_preference(std::vector<address>& addresses, const source_finder& source = source_for);
 
-// By RFC 8305: the families alternate, beginning with that of the first address (IPv6, where there
-// is a way there); each keeps its order.
+// By RFC 8305: the families alternate, beginning with that of the first address; each family keeps
+// its order.
 void interleave_families(std::vector<address>& addresses);
 
 }  // namespace weir::io::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Connecting to the first of several addresses that answers (RFC 8305), whatever connecting means.
+// Connects to the first of several addresses that answers (RFC 8305); a template for tests.
 #pragma once
 
 #include <weir/cancel.hpp>
@@ -25,10 +25,10 @@ struct attempts {
     std::vector<std::exception_ptr> errors{};  // null: not tried, or cut short by the success
 };
 
-// Tries the addresses in their order. The next is begun when the last one has had `delay` without
-// success, or at once when any has failed; the first to succeed wins, the others are stopped and
-// awaited. What two give at once, one closes. `connect(address)` makes a task<Connection>; its
-// errors are caught. A stop stops all attempts.
+// Tries the addresses in order. The next attempt begins `delay` after the last one, or at once when
+// any has failed. The first success wins; the others are stopped and awaited, and a second success
+// at the same time is closed. `connect(address)` makes a task<Connection>; its errors are caught. A
+// stop stops all attempts.
 template <class Connection, class Connect>
 task<attempts<Connection>> connect_to_first(std::vector<address> addresses, Connect& connect,
                                             clock::duration delay) {

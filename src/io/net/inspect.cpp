@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The folder is what guards the sockets: it must be a real folder, ours, and closed to everybody
-// else.
+// The folder protects the sockets: it must be a real folder, owned by this user, and closed to all
+// others.
 
 #include <weir/io/error.hpp>
 #include <weir/io/inspect.hpp>
@@ -39,7 +39,7 @@ std::string socket_in(const std::string& folder, int pid) {
     return folder + "/" + std::to_string(pid) + ".sock";
 }
 
-// Of a process that this user may look into; empty otherwise.
+// XDG_RUNTIME_DIR of a process; empty if this user may not look into it.
 std::string runtime_of(const std::string& process) {
     constexpr std::string_view name = "XDG_RUNTIME_DIR=";
     std::ifstream in(process + "/environ", std::ios::binary);
@@ -51,8 +51,8 @@ std::string runtime_of(const std::string& process) {
     return {};
 }
 
-// A service may have another user, another runtime folder, and a /tmp of its own, as systemd gives
-// them; its files are seen through /proc then.
+// A service may have another user, another runtime folder, and a /tmp of its own, as under systemd;
+// then its files are found through /proc.
 std::string find_socket(int pid) {
     const std::string process = "/proc/" + std::to_string(pid);
     struct stat found{};
@@ -68,10 +68,11 @@ std::string find_socket(int pid) {
         }
     }
     throw io_error(
-        ENOENT, "process " + std::to_string(pid) + " shows no tasks: there is no socket " + theirs +
-                    (found.st_uid == getuid() ? ""
-                                              : "; it belongs to another user: ask as that user or"
-                                                " as root"));
+        ENOENT,
+        "process " + std::to_string(pid) + " shows no tasks: there is no socket " + theirs +
+            (found.st_uid == getuid() ? ""
+                                      : "; it belongs to another user: run this as that user or"
+                                        " as root"));
 }
 
 void make_private(const std::string& path) {
@@ -83,7 +84,7 @@ void make_private(const std::string& path) {
         throw io_error(errno, "cannot look at the folder " + path);
     }
     if (!S_ISDIR(found.st_mode) || found.st_uid != getuid() || (found.st_mode & 077) != 0) {
-        throw io_error(EPERM, path + " must be a folder of this user that nobody else can open");
+        throw io_error(EPERM, path + " must be a folder of this user that no other user can open");
     }
 }
 
@@ -92,7 +93,7 @@ task<> answer(socket peer) {
     co_await peer.write(tree);
 }
 
-// What was left by a process of the same number is no use to anybody.
+// The constructor removes the file of an earlier process with the same number.
 struct socket_file {
     explicit socket_file(std::string at) : path(std::move(at)) { unlink(path.c_str()); }
     socket_file(const socket_file&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Listening is three system calls and their errors; accepting is an operation like others.
+// listen() is three system calls and their errors; accepting is an operation like those of sockets.
 
 #include "io/engine/uring_entries.hpp"
 #include "io/net/socket_calls.hpp"
@@ -27,7 +27,7 @@ void accept_operation::prepare(io_uring_sqe& entry) noexcept {
     uring::accept(entry, target()->fd());
 }
 
-// A connection that its peer has given up before it was accepted is none: the next one is.
+// A connection that its peer ended before it was accepted is skipped.
 bool accept_operation::take(int result) noexcept {
     if (result == -ECONNABORTED) {
         return false;
@@ -58,7 +58,7 @@ void set(int fd, int level, int name, bool value, const address& at) {
     }
 }
 
-// A file that a listener left behind when it ended without clean-up: a socket that refuses.
+// Removes the file of a listener that ended without clean-up: a socket that refuses connections.
 void remove_stale_file(const address& at) {
     const std::string path = at.path();
     struct stat about{};
@@ -92,8 +92,8 @@ listener listen(const address& at, const listen_options& options) {
         throw invalid_argument("listen: the address is empty");
     }
     if (options.backlog < 1) {
-        throw invalid_argument("listen: a backlog of " + std::to_string(options.backlog) +
-                               " makes no sense; it must be at least 1");
+        throw invalid_argument("listen: backlog is " + std::to_string(options.backlog) +
+                               "; it must be at least 1");
     }
     const int fd = ::socket(at.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One task accepts, as long as there is room; each connection is a child of the server's group. A
-// stop of the accepting task meets `finally` first, which drains while the group and its children
-// still live, and then the group, which stops what is left.
+// One task accepts connections while there is room; each connection is a child of the server's
+// group. A stop of the accepting task reaches `finally` first, which drains while the group and its
+// children still live, and then the group, which stops the connections that are left.
 
 #include <weir/error.hpp>
 #include <weir/finally.hpp>
@@ -21,9 +21,9 @@ namespace weir::tcp::detail {
 
 namespace {
 
-// The listener is all right, and so will be the next connection, perhaps after a while: accept(2)
-// hands on errors of the connection itself, and complains when the system is short of something.
-bool is_passing(int error) noexcept {
+// Is accept() worth another try? accept(2) passes on errors of the connection itself, and fails
+// while the system is short of a resource; the listener is not affected.
+bool is_transient(int error) noexcept {
     switch (error) {
         case EMFILE:
         case ENFILE:
@@ -43,8 +43,8 @@ bool is_passing(int error) noexcept {
     }
 }
 
-// A peer that went away is no failure of the server's.
-bool is_departure(const std::error_code& code) noexcept {
+// The peer went away, which is no failure of the handler.
+bool is_disconnect(const std::error_code& code) noexcept {
     return code == std::errc::connection_reset || code == std::errc::broken_pipe ||
            code == std::errc::not_connected || code == std::errc::timed_out;
 }
@@ -53,8 +53,8 @@ bool is_departure(const std::error_code& code) noexcept {
 
 class server {
 public:
-    server(io::listener door, handler_function handler, const serve_options& options)
-        : door_(std::move(door)),
+    server(io::listener listener, handler_function handler, const serve_options& options)
+        : listener_(std::move(listener)),
           handler_(std::move(handler)),
           options_(options),
           stats_(options.stats != nullptr ? *options.stats : own_stats_),
@@ -62,7 +62,8 @@ public:
               std::min<std::size_t>(options.max_connections, PTRDIFF_MAX))) {}
 
     task<> run() {
-        std::exception_ptr failure;  // of the listener: a group would wrap it
+        std::exception_ptr
+            failure;  // of the listener; passed around the group, which would wrap it
         auto body = [&](task_group& connections) -> task<> {
             auto drained = [this] { return drain(); };
             try {
@@ -79,60 +80,62 @@ public:
     }
 
 private:
-    // A connection from when it was accepted: its task may begin after a drain has.
-    class arrival {
+    // Counts a connection from its acceptance on: its task may begin after a drain has begun.
+    class counted_connection {
     public:
-        arrival(server& at, semaphore::permit room) noexcept : at_(&at), room_(std::move(room)) {
-            ++at.present_;
+        counted_connection(server& owner, semaphore::permit room) noexcept
+            : owner_(&owner), room_(std::move(room)) {
+            ++owner.present_;
         }
-        arrival(arrival&& moved) noexcept
-            : at_(std::exchange(moved.at_, nullptr)), room_(std::move(moved.room_)) {}
-        arrival& operator=(arrival&&) = delete;
-        ~arrival() {
-            if (at_ != nullptr) {
-                --at_->present_;
-                at_->one_left_.set();
+        counted_connection(counted_connection&& moved) noexcept
+            : owner_(std::exchange(moved.owner_, nullptr)), room_(std::move(moved.room_)) {}
+        counted_connection& operator=(counted_connection&&) = delete;
+        ~counted_connection() {
+            if (owner_ != nullptr) {
+                --owner_->present_;
+                owner_->one_ended_.set();
             }
         }
 
     private:
-        server* at_;
+        server* owner_;
         semaphore::permit room_;
     };
 
-    // In the list of sessions while the handler runs.
-    class attendance {
+    // A session in the list of the server while its handler runs.
+    class listed_session {
     public:
-        explicit attendance(server& at) noexcept : at_(at) {
-            own.next_ = at.sessions_;
-            if (at.sessions_ != nullptr) {
-                at.sessions_->previous_ = &own;
+        explicit listed_session(server& owner) noexcept : owner_(owner) {
+            own.next_ = owner.sessions_;
+            if (owner.sessions_ != nullptr) {
+                owner.sessions_->previous_ = &own;
             }
-            at.sessions_ = &own;
-            own.is_draining_ = at.is_draining_;
-            ++at.stats_.active;
+            owner.sessions_ = &own;
+            own.is_draining_ = owner.is_draining_;
+            ++owner.stats_.active;
         }
-        attendance(const attendance&) = delete;
-        attendance& operator=(const attendance&) = delete;
-        ~attendance() {
-            (own.previous_ != nullptr ? own.previous_->next_ : at_.sessions_) = own.next_;
+        listed_session(const listed_session&) = delete;
+        listed_session& operator=(const listed_session&) = delete;
+        ~listed_session() {
+            (own.previous_ != nullptr ? own.previous_->next_ : owner_.sessions_) = own.next_;
             if (own.next_ != nullptr) {
                 own.next_->previous_ = own.previous_;
             }
-            --at_.stats_.active;
+            --owner_.stats_.active;
         }
 
         session own;
 
     private:
-        server& at_;
+        server& owner_;
     };
 
     task<> accept_all(task_group& connections) {
         for (;;) {
             semaphore::permit room = co_await room_.acquire();
             io::socket arrived = co_await next_connection();
-            connections.spawn(attend(std::move(arrived), arrival(*this, std::move(room))));
+            connections.spawn(
+                serve_one(std::move(arrived), counted_connection(*this, std::move(room))));
         }
     }
 
@@ -141,30 +144,30 @@ private:
         constexpr clock::duration longest = std::chrono::seconds(1);
         for (clock::duration pause = shortest;; pause = std::min(2 * pause, longest)) {
             try {
-                co_return co_await door_.accept();
+                co_return co_await listener_.accept();
             } catch (const io_error& error) {
-                if (!is_passing(error.code().value())) {
+                if (!is_transient(error.code().value())) {
                     throw;
                 }
                 ++stats_.accept_errors;
             }
-            // A connection that ends gives its descriptor back.
-            one_left_.clear();
+            // Retry early when a connection ends, since that frees a descriptor.
+            one_ended_.clear();
             cancel_scope limit(weir::detail::after(now(), pause));
-            co_await limit.run(one_left_.wait());
+            co_await limit.run(one_ended_.wait());
         }
     }
 
-    task<> attend(io::socket peer, [[maybe_unused]] arrival present) {
-        attendance here(*this);
+    task<> serve_one(io::socket peer, [[maybe_unused]] counted_connection present) {
+        listed_session listed(*this);
         ++stats_.accepted;
         try {
             if (options_.no_delay) {
                 peer.set_no_delay(true);
             }
-            co_await handler_(std::move(peer), here.own);
+            co_await handler_(std::move(peer), listed.own);
         } catch (const io_error& error) {
-            if (!is_departure(error.code())) {
+            if (!is_disconnect(error.code())) {
                 report_failure();
             }
         } catch (...) {
@@ -183,30 +186,30 @@ private:
     }
 
     task<> drain() {
-        door_.close();
+        listener_.close();
         is_draining_ = true;
         for (session* each = sessions_; each != nullptr; each = each->next_) {
             each->drain();
         }
         cancel_scope limit(weir::detail::after(now(), options_.drain_deadline));
-        co_await limit.run(all_gone());
+        co_await limit.run(all_ended());
         stats_.cut_off += present_;
     }
 
-    task<> all_gone() {
+    task<> all_ended() {
         while (present_ > 0) {
-            one_left_.clear();
-            co_await one_left_.wait();
+            one_ended_.clear();
+            co_await one_ended_.wait();
         }
     }
 
-    io::listener door_;
+    io::listener listener_;
     handler_function handler_;
     serve_options options_;
     server_stats own_stats_;
     server_stats& stats_;
     semaphore room_;
-    event one_left_;
+    event one_ended_;
     session* sessions_ = nullptr;
     std::size_t present_ = 0;
     bool is_draining_ = false;
@@ -221,11 +224,11 @@ void check(const serve_options& options) {
     }
 }
 
-task<> serve(io::listener door, handler_function handler, serve_options options) {
-    if (!door.is_open()) {
+task<> serve(io::listener listener, handler_function handler, serve_options options) {
+    if (!listener.is_open()) {
         throw invalid_state("serve: the listener is closed");
     }
-    server own(std::move(door), std::move(handler), options);
+    server own(std::move(listener), std::move(handler), options);
     co_await own.run();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A name becomes a list of addresses, the list a race (detail/happy_eyeballs.hpp); the errors of a
-// lost race become one. Its code is that of the best address that could be tried at all: that there
-// is no way to IPv6 is the least of the reasons.
+// A name is resolved to a list of addresses, which are raced (happy_eyeballs.hpp). If all fail,
+// their errors become one, with the code of the first address that has a route: a missing route to
+// IPv6 is the least interesting reason.
 
 #include "io/dns/host_name.hpp"
 #include "io/net/address_order.hpp"
@@ -80,7 +80,7 @@ task<io::socket> resolve_and_connect(std::string host, std::uint16_t port,
                                      connect_options options) {
     dns::resolver& names = options.resolver != nullptr ? *options.resolver : dns::loop_resolver();
     std::vector<io::address> addresses = co_await names.resolve(host, port);
-    // Only what can be reached from the chosen address.
+    // Only addresses of the family of the local address.
     const io::address::family from = options.local.kind();
     if (from != io::address::family::none) {
         std::erase_if(addresses, [&](const io::address& each) { return each.kind() != from; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A datagram is one message with one piece: recvmsg and sendmsg, since they tell of the sender and
-// of what was cut off, on both drivers.
+// A datagram is one message with one part. recvmsg and sendmsg report the sender and truncation, on
+// both drivers.
 
 #include "io/engine/uring_entries.hpp"
 #include "io/net/socket_calls.hpp"
@@ -79,7 +79,7 @@ namespace {
 void check(const char* what, const io::address& at, const socket_options& options) {
     if (!at.is_ip()) {
         throw invalid_argument(std::string("udp::") + what + ": '" + at.text() +
-                               "' is no IP address");
+                               "' is not an IP address");
     }
     if (options.send_buffer < 0 || options.receive_buffer < 0) {
         throw invalid_argument(std::string("udp::socket_options: ") +
@@ -115,15 +115,15 @@ void change_membership(int fd, const io::address& group, unsigned interface, boo
     if (group.kind() == io::address::family::ipv4) {
         sockaddr_in raw{};
         std::memcpy(&raw, group.data(), sizeof raw);
-        ip_mreqn asked{raw.sin_addr, {}, static_cast<int>(interface)};
+        ip_mreqn membership{raw.sin_addr, {}, static_cast<int>(interface)};
         result = ::setsockopt(fd, IPPROTO_IP, is_join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP,
-                              &asked, sizeof asked);
+                              &membership, sizeof membership);
     } else if (group.kind() == io::address::family::ipv6) {
         sockaddr_in6 raw{};
         std::memcpy(&raw, group.data(), sizeof raw);
-        ipv6_mreq asked{raw.sin6_addr, interface};
+        ipv6_mreq membership{raw.sin6_addr, interface};
         result = ::setsockopt(fd, IPPROTO_IPV6, is_join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP,
-                              &asked, sizeof asked);
+                              &membership, sizeof membership);
     }
     if (result != 0) {
         throw io_error(errno, std::string(is_join ? "join " : "leave ") + group.text());

@@ -8,7 +8,7 @@
 
 namespace weir::detail {
 
-// Closed when it goes.
+// Closes the descriptor when it is destroyed.
 class file_handle {
 public:
     file_handle() noexcept = default;
@@ -26,16 +26,16 @@ private:
     int fd_ = -1;
 };
 
-// Shared by the process object and the tasks that wait for it. Whoever goes last without having
-// seen its end hands it to the reaper.
+// Shared by the process object and the tasks that wait for it. If the last of them goes before the
+// child has ended, the reaper takes the child over.
 class child_process {
 public:
-    child_process(int pid, file_handle pidfd, std::string program, const process_options& how)
+    child_process(int pid, file_handle pidfd, std::string program, const process_options& options)
         : program_(std::move(program)),
           pidfd_(std::move(pidfd)),
           pid_(pid),
-          grace_(how.grace),
-          has_group_(how.own_group) {}
+          grace_(options.grace),
+          has_group_(options.own_group) {}
     child_process(const child_process&) = delete;
     child_process& operator=(const child_process&) = delete;
     ~child_process();
@@ -44,7 +44,7 @@ public:
     static task<exit_status> terminate(std::shared_ptr<child_process> self);
     bool kill(int signal) noexcept;
 
-    // It has ended, and the system does not say how.
+    // It has ended, and the system does not say options.
     void lose() noexcept { has_ended_ = is_lost_ = true; }
 
     const std::string& program() const noexcept { return program_; }
@@ -52,7 +52,7 @@ public:
 
 private:
     bool reap();                        // true when it has ended
-    const exit_status& status() const;  // throws if others know it, and we do not
+    const exit_status& status() const;  // throws if the status is lost
     task<void> await_end();
 
     std::string program_;
@@ -66,18 +66,18 @@ private:
     bool is_watched_ = false;  // a task waits for the pidfd itself
 };
 
-// What a child is started with: checked, and independent of what the caller passed.
+// What a child is started with: checked, and independent of the caller's arguments.
 struct child_streams {
     io::pipe_writer in;
     io::pipe_reader out;
     io::pipe_reader err;
 };
 std::shared_ptr<child_process> start_child(const std::vector<std::string>& words,
-                                           const process_options& how, child_streams& ours);
+                                           const process_options& options, child_streams& ours);
 
-// Waits for a child that was killed and nobody waits for; takes the pidfd.
+// Reaps a killed child that no task waits for; takes the pidfd.
 void reap_later(file_handle pidfd) noexcept;
-// When the running loop closes, it waits a moment for those.
+// Makes the running loop wait a moment for such children when it closes.
 void reap_with_loop();
 
 }  // namespace weir::detail

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pipes are read and written with plain system calls; the driver is asked only when they would
-// block. A write to a pipe without readers raises SIGPIPE, for which system calls on pipes have no
-// flag before Linux 6.18: there the signal is held back for the time of the call and taken away
-// afterwards.
+// Pipes are read and written with plain system calls; an operation waits on the driver only if the
+// call would block. A write to a pipe without readers raises SIGPIPE. Before Linux 6.18 no flag
+// prevents that on pipes: there the signal is blocked during the call and discarded afterwards.
 
 #include "io/engine/uring_entries.hpp"
 
@@ -30,7 +29,7 @@ namespace {
 
 constexpr std::size_t most_at_once = INT_MAX;  // results are ints
 
-// SIGPIPE does not reach this thread, and none is left behind.
+// Blocks SIGPIPE for this thread, and discards one that was raised meanwhile.
 class sigpipe_held {
 public:
     sigpipe_held() noexcept {
@@ -94,7 +93,7 @@ bool pipe_operation::take(int result) noexcept {
 
 bool pipe_operation::try_now(readiness direction) noexcept {
     if (target()->is_used(direction)) {
-        return false;  // start() refuses it
+        return false;  // start() refuses a second reader or writer
     }
     for (;;) {
         const int result = attempt();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A child is known by its pidfd, which becomes readable when the child has ended: waiting for it is
-// waiting for a descriptor. A wait beside another has a duplicate, since two tasks cannot wait for
-// the same one; the first does without, and works when there are no descriptors left. The child is
-// reaped by whoever notices the end first.
+// A child has a pidfd, which becomes readable when the child has ended: waiting for the child is
+// waiting for a descriptor. Two tasks cannot wait for the same descriptor, so a second wait uses a
+// duplicate; the first one needs none, and works even if no descriptors are left. The task that
+// notices the end first reaps the child.
 
 #include "io/process/child_process.hpp"
 
@@ -49,7 +49,7 @@ bool child_process::reap() {
         if (errno != ECHILD) {
             throw io_error(errno, "wait for " + program_);
         }
-        lose();  // somebody else has reaped it, or SIGCHLD is ignored
+        lose();  // other code has reaped it, or SIGCHLD is ignored
         return true;
     }
     if (about.si_pid == 0) {
@@ -72,7 +72,7 @@ bool child_process::kill(int signal) noexcept {
     if (has_ended_) {
         return false;
     }
-    // Until it is reaped its number cannot become another's.
+    // Until the child is reaped, its number cannot become another process's.
     return has_group_ ? ::kill(-pid_, signal) == 0
                       : ::syscall(SYS_pidfd_send_signal, pidfd_.fd(), signal, nullptr, 0) == 0;
 }
@@ -99,8 +99,8 @@ task<void> child_process::await_end() {
 
 task<exit_status> child_process::wait(std::shared_ptr<child_process> self) {
     if (!self->reap()) {
-        auto end_it = [&](ending how) -> task<> {
-            if (how == ending::stopped) {
+        auto end_it = [&](ending result) -> task<> {
+            if (result == ending::stopped) {
                 co_await terminate(self);
             }
         };
@@ -141,9 +141,9 @@ std::string exit_status::text() const {
            (name != nullptr ? std::string(" (") + name + ")" : std::string());
 }
 
-void process::start(const std::vector<std::string>& words, const process_options& how) {
+void process::start(const std::vector<std::string>& words, const process_options& options) {
     detail::child_streams ours;
-    child_ = detail::start_child(words, how, ours);
+    child_ = detail::start_child(words, options, ours);
     in_ = std::move(ours.in);
     out_ = std::move(ours.out);
     err_ = std::move(ours.err);
@@ -166,7 +166,7 @@ process::~process() {
 
 detail::child_process& process::checked() const {
     if (child_ == nullptr) {
-        throw invalid_state("there is no process: it was never started, or moved away");
+        throw invalid_state("there is no process: it was never started, or moved from");
     }
     return *child_;
 }
@@ -178,9 +178,9 @@ int process::pid() const {
 namespace {
 
 template <class Pipe>
-Pipe& piped(Pipe& end, const detail::child_process& of, const char* what) {
+Pipe& piped(Pipe& end, const detail::child_process& child, const char* what) {
     if (!end.is_open()) {
-        throw invalid_state(std::string("the standard ") + what + " of " + of.program() +
+        throw invalid_state(std::string("the standard ") + what + " of " + child.program() +
                             " is no pipe, or was closed");
     }
     return end;
@@ -217,7 +217,7 @@ bool process::kill(int signal) {
 
 namespace {
 
-// A child need not read all its input.
+// A child that does not read all its input is no error.
 task<void> feed(io::pipe_writer& into, const std::string& input) {
     try {
         co_await into.write(input);
@@ -254,8 +254,8 @@ task<command_result> run_owned(process child, std::string program, std::string i
         co_await gather(std::move(parts));
         result.status = co_await child.wait();
     };
-    auto end_it = [&](ending how) -> task<> {
-        if (how != ending::value) {
+    auto end_it = [&](ending result) -> task<> {
+        if (result != ending::value) {
             co_await child.terminate();
         }
     };
@@ -263,33 +263,34 @@ task<command_result> run_owned(process child, std::string program, std::string i
     co_return result;
 }
 
-// Starts it when it is awaited.
+// The child starts when the task is awaited.
 task<command_result> run_later(std::vector<std::string> words, std::string input,
                                std::string directory, std::vector<std::string> environment,
-                               command_options how) {
+                               command_options given) {
     process child;
     {
         process_options options;
         options.in = input.empty() ? stdio::null : stdio::pipe;
         options.out = stdio::pipe;
-        options.err = how.err;
+        options.err = given.err;
         options.directory = directory;
         options.environment = environment;
-        options.inherit_environment = how.inherit_environment;
-        options.own_group = how.own_group;
-        options.grace = how.grace;
+        options.inherit_environment = given.inherit_environment;
+        options.own_group = given.own_group;
+        options.grace = given.grace;
         child = process(words, options);
     }
-    const bool has_err = how.err.what == child_stream::kind::pipe;
+    const bool has_err = given.err.what == child_stream::kind::pipe;
     co_return co_await run_owned(std::move(child), words.front(), std::move(input),
-                                 how.output_limit, has_err);
+                                 given.output_limit, has_err);
 }
 
 }  // namespace
 
-task<command_result> run_command(const command_line& command, const command_options& how) {
-    return run_later(command.words(), std::string(how.input), std::string(how.directory),
-                     std::vector<std::string>(how.environment.begin(), how.environment.end()), how);
+task<command_result> run_command(const command_line& command, const command_options& options) {
+    return run_later(
+        command.words(), std::string(options.input), std::string(options.directory),
+        std::vector<std::string>(options.environment.begin(), options.environment.end()), options);
 }
 
 }  // namespace weir

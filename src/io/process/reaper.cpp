@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Children that were killed and that nobody waits for. Most are gone a moment later; a thread,
-// there while there are any, waits for their ends, so that no loop must and no zombie stays. A loop
-// that closes waits for it a little, to leave no descriptor behind.
+// Reaps children that were killed and that no task waits for. A thread, which exists only while
+// there are such children, waits for them to end, so that no loop has to and no zombie stays. A
+// loop that closes waits for the thread a little, to leave no descriptor behind.
 
 #include "io/process/child_process.hpp"
 
@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    // Signals are for other threads.
+    // Other threads handle signals.
     void start() {
         sigset_t all;
         sigset_t former;
@@ -59,13 +59,13 @@ private:
             std::thread([this] { run(); }).detach();
             is_running_ = true;
         } catch (...) {
-            // No thread can be had now: tried again with the next child.
+            // No thread could be started: tried again with the next child.
         }
         ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
     }
 
     void run() {
-        constexpr int look_again = 20;  // ms: there may be new ones
+        constexpr int look_again = 20;  // ms; there may be new children
         std::unique_lock lock(mutex_);
         while (!waiting_.empty()) {
             std::vector<pollfd> states;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Starting a program: posix_spawn does between fork and exec what must be done there, without
-// copying the address space, and tells of a failed exec. Everything else happens before: the
-// descriptors for the child are duplicated to numbers above those they will have, so that no
-// assignment overwrites the source of another.
+// posix_spawn starts the program: it does the work between fork and exec without copying the
+// address space, and reports a failed exec. All preparation happens before it. The descriptors for
+// the child are duplicated to numbers above those they will have, so that no assignment overwrites
+// the source of another.
 
 #include "io/process/child_process.hpp"
 
@@ -33,14 +33,14 @@ void check_text(const std::string& text, const char* what) {
     }
 }
 
-void check(const std::vector<std::string>& words, const process_options& how) {
+void check(const std::vector<std::string>& words, const process_options& options) {
     if (words.empty() || words.front().empty()) {
         throw invalid_argument("process: the command is empty");
     }
     for (const std::string& word : words) {
         check_text(word, "the word");
     }
-    for (const std::string& variable : how.environment) {
+    for (const std::string& variable : options.environment) {
         check_text(variable, "the variable");
         const std::size_t sign = variable.find('=');
         if (sign == std::string::npos || sign == 0) {
@@ -48,25 +48,25 @@ void check(const std::vector<std::string>& words, const process_options& how) {
                                    "', which is not of the form NAME=value");
         }
     }
-    check_text(std::string(how.directory), "the directory");
-    if (how.grace < clock::duration::zero()) {
+    check_text(std::string(options.directory), "the directory");
+    if (options.grace < clock::duration::zero()) {
         throw invalid_argument("process: grace is negative; 0 means SIGKILL right after SIGTERM");
     }
-    if (how.in.what == kind::to_out || how.out.what == kind::to_out) {
+    if (options.in.what == kind::to_out || options.out.what == kind::to_out) {
         throw invalid_argument("process: stdio::to_out is for err only");
     }
 }
 
-std::vector<std::string> environment_of(const process_options& how) {
+std::vector<std::string> environment_of(const process_options& options) {
     std::map<std::string, std::string> by_name;
     auto add = [&](std::string_view variable) {
         by_name.insert_or_assign(std::string(variable.substr(0, variable.find('='))),
                                  std::string(variable));
     };
-    for (char** each = environ; how.inherit_environment && *each != nullptr; ++each) {
+    for (char** each = environ; options.inherit_environment && *each != nullptr; ++each) {
         add(*each);
     }
-    for (const std::string& each : how.environment) {
+    for (const std::string& each : options.environment) {
         add(each);
     }
     std::vector<std::string> made;
@@ -90,7 +90,7 @@ struct failed_start {
     [[noreturn]] void operator()(int error) const { throw io_error(error, attempt); }
 };
 
-// posix_spawn's objects, and the descriptors that the child gets.
+// posix_spawn's objects, and the descriptors for the child.
 class spawn_plan {
 public:
     explicit spawn_plan(const std::string& attempt) : fail_{attempt} {
@@ -117,22 +117,22 @@ public:
         check(::posix_spawn_file_actions_adddup2(&actions_, into, number));
     }
     // The last actions: after the descriptors are in place.
-    void finish(const process_options& how) {
+    void finish(const process_options& options) {
         check(::posix_spawn_file_actions_addclosefrom_np(&actions_, 3));
-        if (!how.directory.empty()) {
-            const std::string directory(how.directory);
+        if (!options.directory.empty()) {
+            const std::string directory(options.directory);
             check(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
         }
         sigset_t set;
         ::sigemptyset(&set);
         check(::posix_spawnattr_setsigmask(&attributes_, &set));
-        // All bits: sigfillset leaves out two that the C library keeps, and the child would ignore
-        // them.
+        // All bits: sigfillset leaves out two signals that the C library uses, and the child would
+        // ignore them.
         std::memset(&set, 0xff, sizeof set);
         check(::posix_spawnattr_setsigdefault(&attributes_, &set));
         check(::posix_spawnattr_setpgroup(&attributes_, 0));
         const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                          (how.own_group ? POSIX_SPAWN_SETPGROUP : 0);
+                          (options.own_group ? POSIX_SPAWN_SETPGROUP : 0);
         check(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)));
     }
     pid_t spawn(const std::vector<std::string>& words, const std::vector<std::string>& variables) {
@@ -157,7 +157,7 @@ private:
     file_handle given_[3];
 };
 
-// Sets one stream up; gives our end of its pipe, if it has one.
+// Sets up one standard stream. Returns our end of its pipe, if it has one.
 file_handle arrange(spawn_plan& plan, int number, const child_stream& stream,
                     const failed_start& fail) {
     switch (stream.what) {
@@ -194,18 +194,18 @@ file_handle arrange(spawn_plan& plan, int number, const child_stream& stream,
 }  // namespace
 
 std::shared_ptr<child_process> start_child(const std::vector<std::string>& words,
-                                           const process_options& how, child_streams& ours) {
-    check(words, how);
+                                           const process_options& options, child_streams& ours) {
+    check(words, options);
     const std::string attempt =
         "cannot start " + words.front() +
-        (how.directory.empty() ? std::string() : " in " + std::string(how.directory));
+        (options.directory.empty() ? std::string() : " in " + std::string(options.directory));
     const failed_start fail{attempt};
-    const std::vector<std::string> variables = environment_of(how);
+    const std::vector<std::string> variables = environment_of(options);
     spawn_plan plan(attempt);
-    file_handle in = arrange(plan, 0, how.in, fail);
-    file_handle out = arrange(plan, 1, how.out, fail);
-    file_handle err = arrange(plan, 2, how.err, fail);
-    plan.finish(how);
+    file_handle in = arrange(plan, 0, options.in, fail);
+    file_handle out = arrange(plan, 1, options.out, fail);
+    file_handle err = arrange(plan, 2, options.err, fail);
+    plan.finish(options);
     if (in.fd() >= 0) {
         ours.in = io::pipe_writer(in.fd());
         in.release();
@@ -228,7 +228,7 @@ std::shared_ptr<child_process> start_child(const std::vector<std::string>& words
         ::waitpid(pid, nullptr, 0);
         fail(error);
     }
-    auto started = std::make_shared<child_process>(pid, std::move(pidfd), words.front(), how);
+    auto started = std::make_shared<child_process>(pid, std::move(pidfd), words.front(), options);
     if (is_gone) {
         started->lose();
     }

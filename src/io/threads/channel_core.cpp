@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One mutex guards the items and both lines of waiters. Answers are given under it; fibers are
-// woken after it: on their own loop directly, on others by mail. Until that mail has come a fiber
-// stays where it is, also when it is cancelled, so that its operation can be touched without the
-// lock. Threads are notified under the lock, since what they wait with is on their stack.
+// One mutex guards the items and both lines of waiters. A waiter gets its answer under the lock,
+// and is woken after the unlock: directly on this loop, by mail on another. Until the mail arrives
+// the fiber does not go on, even if it is cancelled, so its operation can be used without the lock.
+// Threads are notified under the lock, since their waiter is on their stack.
 
 #include <weir/error.hpp>
 #include <weir/io/detail/channel_core.hpp>
@@ -39,7 +39,6 @@ void waiter_line::remove(channel_waiter& waiter) noexcept {
 }
 
 // ---- a fiber that waits
-// --------------------------------------------------------------------------
 
 void channel_operation::enter_line() noexcept {
     auto& here = static_cast<loop&>(*this_thread.loop);
@@ -51,7 +50,7 @@ void channel_operation::enter_line() noexcept {
 bool channel_operation::cancel() noexcept {
     const channel_core::lock locked(*core_);
     if (answer_ != answer::none) {
-        return false;  // its mail is on the way
+        return false;  // its mail has been sent
     }
     (side_ == channel_side::receives ? core_->receivers_ : core_->senders_).remove(*this);
     return true;
@@ -69,7 +68,7 @@ void channel_operation::arrive(loop& at) noexcept {
     complete_on(at);
 }
 
-// The loop was closed, and has given the fiber up.
+// The loop was closed and has abandoned the fiber.
 void channel_operation::get_lost() noexcept {
     if (answer_ == answer::granted) {
         give_back();
@@ -84,7 +83,6 @@ void channel_operation::give_back() noexcept {
 }
 
 // ---- a thread that waits
-// -------------------------------------------------------------------------
 
 namespace {
 
@@ -115,12 +113,11 @@ channel_waiter::answer channel_core::block(channel_side side) noexcept {
     blocked_thread here;
     enter_line(here, side);
     const channel_waiter::answer given = here.wait(lock);
-    lock.release();  // the caller's guard has it
+    lock.release();  // the caller's guard owns it
     return given;
 }
 
 // ---- the channel
-// ---------------------------------------------------------------------------------
 
 channel_core::channel_core(std::size_t capacity) : capacity_(capacity) {
     if (capacity == 0) {
@@ -129,7 +126,7 @@ channel_core::channel_core(std::size_t capacity) : capacity_(capacity) {
 }
 
 void channel_core::lock_slowly() const noexcept {
-    constexpr int attempts = 100;  // about as long as others hold it
+    constexpr int attempts = 100;  // about as long as other threads hold the lock
     for (int attempt = 0; attempt < attempts; ++attempt) {
         pause();
         if (mutex_.try_lock()) {
@@ -139,11 +136,11 @@ void channel_core::lock_slowly() const noexcept {
     mutex_.lock();
 }
 
-void channel_core::answer_first(waiter_line& line, channel_waiter::answer how,
+void channel_core::answer_first(waiter_line& line, channel_waiter::answer result,
                                 wake_list& woken) noexcept {
     channel_waiter& first = *line.first;
     line.remove(first);
-    first.answer_ = how;
+    first.answer_ = result;
     if (first.is_thread()) {
         static_cast<blocked_thread&>(first).notify();
         return;
@@ -183,7 +180,7 @@ void channel_core::close(wake_list& woken) noexcept {
 void channel_core::wake_list::wake_all() noexcept {
     while (first_ != nullptr) {
         auto& each = static_cast<channel_operation&>(*first_);
-        first_ = first_->next_;  // it may be gone once it is woken
+        first_ = first_->next_;  // the waiter may be destroyed once it is woken
         each.wake();
     }
 }

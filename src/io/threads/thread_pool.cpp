@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The public face of detail::thread_pool_core, where the work is done; and the pool of the process.
+// The public interface of detail::thread_pool_core, and the pool of the process.
 
 #include "io/threads/thread_pool_core.hpp"
 
@@ -29,7 +29,7 @@ std::size_t thread_pool::max_threads() const noexcept {
 namespace detail {
 
 // Never destroyed: a call whose task was abandoned at the end of run may still block, and must not
-// keep the process from ending. The threads that are in no call are joined then.
+// keep the process from exiting. Idle threads are joined at exit.
 struct blocking_threads {
     thread_pool& pool =
         *new thread_pool({.max_threads = 64, .queue_limit = 65'536, .name = "weir-blocking"});

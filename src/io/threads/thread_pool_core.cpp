@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One mutex, one queue. A call is queued by its loop and taken by a thread; whoever holds the lock
-// knows which of the two has it, so that a cancel either takes it out of the queue or comes too
-// late. When it has run, the thread mails it to its loop and does not touch it again: the frame it
-// lives in may be gone.
+// One mutex, one queue. A loop queues a call and a thread takes it; under the lock it is known
+// which of the two has the call, so a cancel either removes it from the queue or comes too late.
+// After the call has run, the thread mails it to its loop and does not use it again: its frame may
+// be gone.
 //
-// Each idle thread sleeps on a condition variable of its own, and the one that fell asleep last is
-// woken first: under light load the others reach their idle time and end. A thread that ends joins
-// the one that ended before it, so that at most one is ever unjoined, and nobody waits for that but
-// the destructor.
+// Each idle thread sleeps on a condition variable of its own, and the thread that fell asleep last
+// is woken first: under light load the others reach their idle time and end. A thread that ends
+// joins the one that ended before it, so at most one is unjoined, and only the destructor waits for
+// that one.
 
 #include "io/threads/thread_pool_core.hpp"
 
@@ -40,7 +40,6 @@ std::size_t checked_threads(const thread_pool_options& options) {
 }  // namespace
 
 // ---- the operations
-// ------------------------------------------------------------------------------
 
 bool thread_call_base::start() noexcept {
     auto& home = static_cast<loop&>(waiter().home());
@@ -92,7 +91,6 @@ void thread_pool_end::arrive(loop& at) noexcept {
 }
 
 // ---- the queue
-// -----------------------------------------------------------------------------------
 
 thread_pool_core::thread_pool_core(const thread_pool_options& options)
     : max_threads_(checked_threads(options)),
@@ -143,7 +141,7 @@ bool thread_pool_core::enter(thread_call_base& call) noexcept {
             try {
                 start_worker();
             } catch (...) {
-                if (counts_.threads == 0) {  // otherwise those that there are will do it
+                if (counts_.threads == 0) {  // otherwise the existing threads will run it
                     unlink(call);
                     call.fail(std::current_exception());
                     return false;
@@ -178,13 +176,12 @@ void thread_pool_core::refuse(thread_call_base& call, refusal_reason why) noexce
     }
 }
 
-// The last use of the call, and of the frame it lives in.
+// The last use of the call and of its frame.
 void thread_pool_core::send_back(thread_call_base& call) noexcept {
     send_mail(std::move(call.mail_), call);
 }
 
 // ---- the threads
-// ---------------------------------------------------------------------------------
 
 void thread_pool_core::start_worker() {
     if (unused_.empty()) {
@@ -238,12 +235,12 @@ void thread_pool_core::work(worker& self) noexcept {
     end_work(self, lock);
 }
 
-// False if there was none for so long that the thread may end.
+// False if no call came for so long that the thread may end.
 bool thread_pool_core::wait_for_work(worker& self, locked& lock) noexcept {
     self.is_woken = false;
     idle_.push_back(&self);
     const auto woken = [&self] { return self.is_woken; };
-    // Longer than a year is for ever; the sum with the time of now would overflow.
+    // More than a year means no limit; adding it to the current time could overflow.
     if (idle_time_ > std::chrono::hours(24 * 365)) {
         self.wake.wait(lock, woken);
         return true;
@@ -258,17 +255,17 @@ bool thread_pool_core::wait_for_work(worker& self, locked& lock) noexcept {
 void thread_pool_core::end_work(worker& self, locked& lock) noexcept {
     --counts_.threads;
     worker* const before = std::exchange(ended_, &self);
-    thread_pool_end* told = nullptr;
+    thread_pool_end* woken = nullptr;
     if (is_closing_) {
         thread_ended_.notify_all();
         if (counts_.threads == 0) {
-            told = std::exchange(waiters_, nullptr);
+            woken = std::exchange(waiters_, nullptr);
         }
     }
     lock.unlock();
-    while (told != nullptr) {
-        thread_pool_end& each = *told;
-        told = each.next_;
+    while (woken != nullptr) {
+        thread_pool_end& each = *woken;
+        woken = each.next_;
         send_mail(std::move(each.mail_), each);
     }
     if (before != nullptr) {
@@ -280,7 +277,6 @@ void thread_pool_core::end_work(worker& self, locked& lock) noexcept {
 }
 
 // ---- the end
-// -------------------------------------------------------------------------------------
 
 void thread_pool_core::begin_close() noexcept {
     is_closing_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The insides of a thread pool: the queue of calls and the threads that take from it.
+// The state of a thread pool: the queue of calls and the threads that run them.
 #pragma once
 
 #include <weir/io/detail/thread_call.hpp>
@@ -21,18 +21,19 @@ public:
     thread_pool_core(const thread_pool_core&) = delete;
     thread_pool_core& operator=(const thread_pool_core&) = delete;
     ~thread_pool_core() = default;
-    // Once, when the pool goes. Calls may still have a share in this, and find that it has ended.
+    // Called once, when the pool is destroyed. Calls may still share this object, and find it
+    // ended.
     void end() noexcept;
 
-    // False if it was refused: the call has its error, and will not come back.
+    // False if the call was refused: it has its error and will not be mailed back.
     bool enter(thread_call_base& call) noexcept;
-    // True if it had not begun, and now never will.
+    // True if the call had not begun; it will not run.
     bool withdraw(thread_call_base& call) noexcept;
 
-    // False if there is no thread to wait for.
+    // False if no thread is left to wait for.
     bool shut_down(thread_pool_end& waiter) noexcept;
     bool forget(thread_pool_end& waiter) noexcept;
-    // The end of the process: idle threads end, those in a call are left alone.
+    // At process exit: idle threads end, threads in a call are left alone.
     void leave() noexcept;
 
     thread_pool_stats stats() const;
@@ -64,7 +65,7 @@ private:
     const std::chrono::nanoseconds idle_time_;
     const std::string name_;
 
-    mutable std::mutex mutex_;  // guards all that follows
+    mutable std::mutex mutex_;  // guards all members below
     thread_call_base* first_ = nullptr;
     thread_call_base* last_ = nullptr;
     thread_pool_stats counts_;
@@ -72,10 +73,10 @@ private:
     thread_pool_end* waiters_ = nullptr;
     std::condition_variable thread_ended_;
 
-    std::deque<worker> workers_;  // never moved: they are notified without the lock
-    std::vector<worker*> idle_;  // the one that became idle last is woken first, so that others end
-    std::vector<worker*> unused_;  // whose thread was joined
-    worker* ended_ = nullptr;      // joined by the next one that ends
+    std::deque<worker> workers_;   // not moved: they are notified without the lock
+    std::vector<worker*> idle_;    // the last to become idle is woken first, so that others end
+    std::vector<worker*> unused_;  // their threads were joined
+    worker* ended_ = nullptr;      // joined by the next thread that ends
 };
 
 }  // namespace weir::detail

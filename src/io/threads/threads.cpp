@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Each thread makes a loop and runs its main task, wrapped in one that signs in and out. Signed in
-// means: the crew has the way to the loop, and can have the task cancelled there. Whoever fails or
-// is cancelled has all others cancelled, once. Signals need nothing of their own: they cancel the
-// main task of the loop that handles them, and the wrapper passes that on while the task is still
-// cleaning up.
+// Each thread makes a loop and runs its main task, wrapped in a task that registers with the crew
+// and unregisters. While registered, the crew can reach the loop and cancel the task there. A main
+// task that fails or is cancelled has all others cancelled, once. Signals need no mechanism of
+// their own: they cancel the main task of the loop that handles them, and the wrapper passes that
+// on while the task is still cleaning up.
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -33,11 +33,10 @@ void check_thread_count(std::size_t count) {
 }
 
 // ---- one of the threads
-// --------------------------------------------------------------------------
 
-class thread_crew::attendance {
+class thread_crew::registration {
 public:
-    attendance(thread_crew& crew, std::size_t index) : crew_(crew), index_(index) {
+    registration(thread_crew& crew, std::size_t index) : crew_(crew), index_(index) {
         member& own = crew.members_[index];
         own.main = current_task();
         const std::lock_guard lock(crew.mutex_);
@@ -46,9 +45,9 @@ public:
             own.main.cancel(crew.reason_);
         }
     }
-    attendance(const attendance&) = delete;
-    attendance& operator=(const attendance&) = delete;
-    ~attendance() {
+    registration(const registration&) = delete;
+    registration& operator=(const registration&) = delete;
+    ~registration() {
         if (!has_ended_well_) {
             crew_.cancel("another of the threads has failed or was cancelled", index_);
         }
@@ -68,12 +67,12 @@ private:
 };
 
 task<void> thread_crew::watched(std::size_t index) {
-    attendance here(*this, index);
+    registration registered(*this, index);
     const std::stop_callback passes_on(stop_token_of_current(), [this, index] {
         cancel("one of the threads was cancelled", index);
     });
     if (current_task().cancelling() > 0) {
-        co_await yield();  // cancelled before it began: ends here
+        co_await yield();  // a task cancelled before it began stops here
     }
     try {
         co_await body_.start(index);
@@ -83,10 +82,10 @@ task<void> thread_crew::watched(std::size_t index) {
         note_error(std::current_exception());
         throw;
     }
-    here.ended_well();
+    registered.ended_well();
 }
 
-// The first error wins; false if there was another one.
+// Keeps the first error; false if there was one before.
 bool thread_crew::note_error(const std::exception_ptr& error) noexcept {
     const std::lock_guard lock(mutex_);
     if (error_ == nullptr) {
@@ -116,14 +115,13 @@ void thread_crew::run_member(std::size_t index, loop_options options) noexcept {
             }
             cancel("another of the threads has failed", index);
         }
-    } catch (...) {  // there is no loop to be had
+    } catch (...) {  // no loop could be made
         note_error(std::current_exception());
         cancel("another of the threads could not begin", index);
     }
 }
 
 // ---- all of them
-// ---------------------------------------------------------------------------------
 
 thread_crew::thread_crew(std::size_t count, thread_body& body) : body_(body) {
     check_thread_count(count);
@@ -148,7 +146,7 @@ void thread_crew::cancel(std::string_view reason, std::size_t except) noexcept {
         if (index == except || each.mail == nullptr) {
             continue;
         }
-        // It has signed out if this comes too late, and may be ending for reasons of its own.
+        // If this comes too late the task has unregistered, and may be ending for its own reasons.
         post_to(each.mail, [this, &each] {
             if (each.main.valid() && each.main.cancelling() == 0) {
                 each.main.cancel(reason_);
@@ -157,7 +155,7 @@ void thread_crew::cancel(std::string_view reason, std::size_t except) noexcept {
     }
 }
 
-// Handlers of reports cannot be copied: all loops share the one that was given.
+// A report handler cannot be copied: all loops share it.
 report_handler thread_crew::shared_handler() {
     if (!on_report_) {
         return {};
@@ -176,7 +174,7 @@ loop_options thread_crew::options_like(const loop_options& given) {
     made.shutdown_deadline = given.shutdown_deadline;
     made.seed = given.seed;
     made.on_report = shared_handler();
-    made.signals = signal_handling::none;  // loop 0 passes them on
+    made.signals = signal_handling::none;  // loop 0 handles signals for all
     return made;
 }
 
@@ -203,17 +201,17 @@ void thread_crew::start_threads(std::size_t first, const loop_options& like) {
     }
 }
 
-// The last use of the crew by a thread, but for being joined.
+// A thread's last use of the crew before it is joined.
 void thread_crew::member_ended() noexcept {
-    crew_operation* told = nullptr;
+    crew_operation* waiting = nullptr;
     {
         const std::lock_guard lock(mutex_);
         if (--running_ == 0) {
-            told = waiting_;
+            waiting = waiting_;
         }
     }
-    if (told != nullptr) {
-        send_mail(std::move(told->mail_), *told);
+    if (waiting != nullptr) {
+        send_mail(std::move(waiting->mail_), *waiting);
     }
 }
 
@@ -243,7 +241,8 @@ void thread_crew::run_here(loop_options options, std::stop_token stop) {
     loop_options afterwards = options_like(options);
     afterwards.signals = options.signals;
     afterwards.dump_on_sigusr1 = options.dump_on_sigusr1;
-    afterwards.shutdown_deadline = clock::duration::max();  // the others have theirs
+    afterwards.shutdown_deadline =
+        clock::duration::max();  // the other loops have deadlines of their own
     run_member(0, std::move(options));
     mind_signals(std::move(afterwards));
     check();
@@ -264,12 +263,11 @@ void thread_crew::mind_signals(loop_options options) noexcept {
         loop(std::move(options)).run(others_ended());
     } catch (const interrupted&) {
         note_error(std::current_exception());
-    } catch (...) {  // there is no loop to be had: they are waited for all the same
+    } catch (...) {  // no loop could be made: wait for the threads without one
     }
 }
 
 // ---- from a running loop
-// -------------------------------------------------------------------------
 
 bool crew_operation::start() noexcept {
     auto& home = static_cast<loop&>(waiter().home());

@@ -99,7 +99,7 @@ private:
         std::shared_ptr<inbox> mail;  // while its main task runs
         any_handle main;              // on its thread only
     };
-    class attendance;
+    class registration;
     static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
     void start_threads(std::size_t first, const loop_options& like);
