@@ -207,36 +207,6 @@ WEIR_IO_TEST(Socket, ATimeoutLeavesTheStreamUsable) {
     EXPECT_EQ(count, 1u);
 }
 
-WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    int accepted = 0;
-    int ended = 0;
-    std::vector<weir::handle<void>> accepting;
-    for (int task = 0; task < 3; ++task) {
-        accepting.push_back(weir::spawn([&]() -> weir::task<> {
-            try {
-                for (;;) {
-                    const weir::io::socket each = co_await door.accept();
-                    ++accepted;
-                }
-            } catch (const weir::io_error&) {
-                ++ended;
-            }
-        }));
-    }
-    for (int number = 0; number < 10; ++number) {
-        const weir::io::socket each = co_await weir::io::connect(door.local_address());
-    }
-    while (accepted < 10) {
-        co_await weir::sleep(1ms);
-    }
-    door.close();
-    for (auto& each : accepting) {
-        co_await each;
-    }
-    EXPECT_EQ(ended, 3);
-}
-
 // A read that gives less than it had room for has not always emptied the socket: the system ends
 // one where descriptors were attached to a message, and at urgent data.
 WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
@@ -285,23 +255,6 @@ WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
         all.append(got.data(), count);
     }
     EXPECT_EQ(all, "beforeafter");
-}
-
-// Another process may have the same listener: closing ours is not to silence its own.
-WEIR_IO_TEST(Listener, ClosingLeavesACopyOfItListening) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
-    weir::io::listener copy;
-    copy = weir::io::listener(::fcntl(door.fd(), F_DUPFD_CLOEXEC, 0));
-    auto accepting = weir::spawn(
-        [&]() -> weir::task<> { EXPECT_THROW(co_await door.accept(), weir::io_error); });
-    co_await weir::sleep(1ms);
-    door.close();
-    co_await accepting;
-    const weir::io::socket client = co_await weir::io::connect(at);
-    weir::io::listener released(copy.release());
-    EXPECT_FALSE(copy.is_open());
-    const weir::io::socket server = co_await released.accept();
 }
 
 TEST(Socket, SimulatedTimeKnowsNone) {

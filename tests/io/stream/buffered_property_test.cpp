@@ -4,7 +4,7 @@
 // cancellations at random moments. A call that was cut short must have changed nothing; one that
 // answers must answer as the model does.
 
-#include "support.hpp"
+#include "testing/io/stream_support.hpp"
 
 #include <weir/io/buffered.hpp>
 

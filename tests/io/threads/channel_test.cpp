@@ -252,7 +252,6 @@ WEIR_TEST(Channel, RandomCancelsOnOneLoop) {
 }
 
 // ---- threads
-// ----------------------------------------------------------------------------------------
 
 TEST(Channel, PlainThreadsBlock) {
     channel<int> numbers(2);

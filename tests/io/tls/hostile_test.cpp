@@ -193,7 +193,6 @@ WEIR_TEST(TlsHostile, FloodsAreCutOff) {
 }
 
 // ---- corners of the protocol
-// ----------------------------------------------------------------------
 
 // Key updates that ask for an answer: it comes, however many there were.
 WEIR_TEST(TlsHostile, AnswersKeyUpdates) {

@@ -3,8 +3,8 @@
 // arrive in order, unchanged, none twice and none missing unless the connection was reset; every
 // byte sent is read or counted as lost; the same seed gives the same run.
 
-#include "support.hpp"
 #include "support/loops.hpp"
+#include "testing/io/stream_support.hpp"
 
 #include <set>
 
@@ -13,7 +13,6 @@ namespace {
 using namespace stream_tests;
 
 // ---- one connection, both directions, readers and writers that are cancelled
-// ----------------------------
 
 class duplex {
 public:
@@ -168,7 +167,6 @@ TEST(SimulatedNetworkProperty, BytesArriveInOrderOrTheConnectionIsReset) {
 }
 
 // ---- a service and its clients
-// --------------------------------------------------------------------------
 
 task<> echo(simulated_stream peer) {
     std::array<char, 100> buffer{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The fault proxy, and the stream algorithms, over real sockets on both drivers.
 
-#include "support.hpp"
 #include "support/io.hpp"
+#include "testing/io/stream_support.hpp"
 
 #include <weir/io/any_stream.hpp>
 #include <weir/io/buffered.hpp>

@@ -44,7 +44,7 @@ task<> write_in_portions(Stream& to, const std::string& text, unsigned seed) {
 }
 
 // Both directions at once, with transports that split and delay: what arrives is what was sent.
-TEST(TlsStream, CarriesBothDirectionsInWhateverPieces) {
+TEST(Tls, CarriesBothDirectionsInWhateverPieces) {
     schedules::expect_under(40, []() -> task<> {
         const auto seed = static_cast<unsigned>(weir::testing::current_seed() + 1);
         std::mt19937 random(seed);
@@ -75,7 +75,7 @@ TEST(TlsStream, CarriesBothDirectionsInWhateverPieces) {
     });
 }
 
-WEIR_TEST(TlsStream, RunsOverTheSimulatedNetwork) {
+WEIR_TEST(Tls, RunsOverTheSimulatedNetwork) {
     weir::testing::simulated_network net({.link = {.latency = 20ms}});
     auto [near, far] = net.pair();
     const auto begin = weir::now();
@@ -92,7 +92,7 @@ WEIR_TEST(TlsStream, RunsOverTheSimulatedNetwork) {
     WEIR_EXPECT_THROW(read_all(client), weir::io_error);
 }
 
-WEIR_TEST(TlsStream, PutsSmallPartsIntoOneRecord) {
+WEIR_TEST(Tls, PutsSmallPartsIntoOneRecord) {
     auto sent = std::make_shared<std::size_t>(0);
     two_ends counted = connected({.alter = [sent](std::string& text) { *sent += text.size(); }});
     both_streams made = co_await shake_hands(ids().client, ids().server, std::move(counted));
@@ -111,7 +111,7 @@ WEIR_TEST(TlsStream, PutsSmallPartsIntoOneRecord) {
     EXPECT_EQ(*sent, 0u);
 }
 
-WEIR_TEST(TlsStream, EndsInOneDirection) {
+WEIR_TEST(Tls, EndsInOneDirection) {
     both_streams made = co_await shake_hands();
     co_await made.client.write("request");
     co_await made.client.close_write();
@@ -131,7 +131,7 @@ WEIR_TEST(TlsStream, EndsInOneDirection) {
     EXPECT_EQ(end, 0u);
 }
 
-WEIR_TEST(TlsStream, TellsATruncationFromAnEnd) {
+WEIR_TEST(Tls, TellsATruncationFromAnEnd) {
     for (const bool tolerant : {false, true}) {
         both_streams made = co_await shake_hands(ids().client, ids().server, connected(),
                                                  "good.example", {.tolerate_truncation = tolerant});
@@ -161,7 +161,7 @@ WEIR_TEST(TlsStream, TellsATruncationFromAnEnd) {
     EXPECT_EQ(count, 5u);
 }
 
-WEIR_TEST(TlsStream, RefusesTwoReadersOrTwoWriters) {
+WEIR_TEST(Tls, RefusesTwoReadersOrTwoWriters) {
     both_streams made = co_await shake_hands({.capacity = 1000});
     std::array<char, 10> one;
     std::array<char, 10> two;
@@ -183,7 +183,7 @@ WEIR_TEST(TlsStream, RefusesTwoReadersOrTwoWriters) {
     co_await echoing;
 }
 
-WEIR_TEST(TlsStream, CloseEndsWhatOthersDo) {
+WEIR_TEST(Tls, CloseEndsWhatOthersDo) {
     for (const bool destroyed : {false, true}) {
         both_streams made = co_await shake_hands({.capacity = 1000});
         std::optional<secure_stream> client(std::move(made.client));
@@ -208,10 +208,9 @@ WEIR_TEST(TlsStream, CloseEndsWhatOthersDo) {
 }
 
 // ---- stops
-// ----------------------------------------------------------------------------------------
 
 // A reader that gives up again and again gets every byte all the same.
-TEST(TlsStream, AStoppedReadLosesNothing) {
+TEST(Tls, AStoppedReadLosesNothing) {
     schedules::expect_under(150, []() -> task<> {
         const auto seed = static_cast<unsigned>(weir::testing::current_seed() + 1);
         std::mt19937 random(seed);
@@ -270,7 +269,7 @@ TEST(TlsStream, AStoppedReadLosesNothing) {
 }
 
 // A writer that was stopped cannot go on; what the peer has decrypted is a prefix; reading works.
-TEST(TlsStream, AStoppedWriteEndsWriting) {
+TEST(Tls, AStoppedWriteEndsWriting) {
     schedules::expect_under(150, []() -> task<> {
         const auto seed = static_cast<unsigned>(weir::testing::current_seed() + 1);
         std::mt19937 random(seed);
@@ -328,7 +327,7 @@ TEST(TlsStream, AStoppedWriteEndsWriting) {
 }
 
 // One side of a handshake is stopped after any number of steps: the other sees it end.
-TEST(TlsStream, AHandshakeMayBeStoppedAtAnyPoint) {
+TEST(Tls, AHandshakeMayBeStoppedAtAnyPoint) {
     int cut_short = 0;
     schedules::expect_under(300, [&cut_short]() -> task<> {
         const auto seed = static_cast<unsigned>(weir::testing::current_seed() + 1);

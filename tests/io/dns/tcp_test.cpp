@@ -69,7 +69,7 @@ private:
     std::vector<int> fillers_;
 };
 
-WEIR_IO_TEST(Connect, ByNameAddressAndPath) {
+WEIR_IO_TEST(Tcp, ByNameAddressAndPath) {
     weir::io::listener v4 = weir::io::listen(address::loopback(0));
     weir::io::listener v6 = weir::io::listen(address::loopback_v6(0), {.only_v6 = true});
     // 'localhost' where only one of the families listens.
@@ -102,7 +102,7 @@ WEIR_IO_TEST(Connect, ByNameAddressAndPath) {
     EXPECT_TRUE(made.is_open());
 }
 
-WEIR_IO_TEST(Connect, ErrorsNameWhatWasTried) {
+WEIR_IO_TEST(Tcp, ErrorsNameWhatWasTried) {
     const refusing_port port;
     WEIR_EXPECT_THROW_WITH(weir::tcp::connect("127.0.0.1:" + port.text()), weir::io_error,
                            "connect to 127.0.0.1:" + port.text() + ": Connection refused");
@@ -136,7 +136,7 @@ WEIR_IO_TEST(Connect, ErrorsNameWhatWasTried) {
                            invalid_argument, "local");
 }
 
-WEIR_IO_TEST(Connect, AroundAHostThatDoesNotAnswer) {
+WEIR_IO_TEST(Tcp, AroundAHostThatDoesNotAnswer) {
     weir::io::listener good = weir::io::listen(address::loopback(0));
     const std::uint16_t port = good.local_address().port();
     const black_hole hole(address::parse("127.0.0.2", port));
@@ -164,7 +164,7 @@ WEIR_IO_TEST(Connect, AroundAHostThatDoesNotAnswer) {
     co_await with_server(handler, body);
 }
 
-WEIR_IO_TEST(Connect, CancelledAtAnyTime) {
+WEIR_IO_TEST(Tcp, CancelledAtAnyTime) {
     weir::io::listener v4 = weir::io::listen(address::loopback(0));
     auto accepting = weir::spawn(
         [](weir::io::listener& from) -> weir::task<> {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the io_uring driver must do as the epoll driver does, and what happens where it cannot be
-// had.
+// What the io_uring driver must do as the epoll driver does, and what happens where io_uring is not
+// available.
 
-#include "attack.hpp"
+#include "io/attack/attack.hpp"
 
 #include <weir/fd.hpp>
+#include <weir/io/uring.hpp>
 #include <weir/loop.hpp>
 
 #include <linux/audit.h>
@@ -48,8 +49,18 @@ weir::task<int> echo_some(int rounds) {
     co_return count;
 }
 
+TEST(Uring, MakesADriverOrNone) {
+    const std::unique_ptr<weir::driver> made = weir::io::make_uring_driver();
+    if (made == nullptr) {
+        GTEST_SKIP() << "io_uring is not available here";
+    }
+    EXPECT_STREQ(made->name(), "uring");
+    EXPECT_FALSE(made->is_simulated());
+    EXPECT_FALSE(made->has_sources());
+}
+
 // A host that sleeps in poll(2) whenever Weir says that it may.
-TEST(Driver, GuestModeSleepsAndWakes) {
+TEST(Uring, GuestModeSleepsAndWakes) {
     for (const weir::driver_kind kind : drivers()) {
         weir::loop guest({.driver = kind});
         auto work = guest.spawn(echo_some(50));
@@ -86,7 +97,7 @@ TEST(Driver, GuestModeSleepsAndWakes) {
     }
 }
 
-TEST(Driver, SignalsAndPostsWakeASleepingLoop) {
+TEST(Uring, SignalsAndPostsWakeASleepingLoop) {
     for (const weir::driver_kind kind : drivers()) {
         weir::loop own({.driver = kind});
         int signals = 0;
@@ -114,7 +125,7 @@ TEST(Driver, SignalsAndPostsWakeASleepingLoop) {
 }
 
 // Woken by a post alone: no timer helps.
-TEST(Driver, APostWakesWhatSleepsForEver) {
+TEST(Uring, APostWakesWhatSleepsForEver) {
     for (const weir::driver_kind kind : drivers()) {
         weir::loop own({.driver = kind});
         for (int round = 0; round < 20; ++round) {
@@ -129,7 +140,7 @@ TEST(Driver, APostWakesWhatSleepsForEver) {
     }
 }
 
-TEST(Driver, OneLoopOnTwoThreadsOneAfterTheOther) {
+TEST(Uring, OneLoopOnTwoThreadsOneAfterTheOther) {
     for (const weir::driver_kind kind : drivers()) {
         weir::loop own({.driver = kind});
         EXPECT_EQ(own.run_until(echo_some(3)), 15);
@@ -148,7 +159,7 @@ TEST(Driver, OneLoopOnTwoThreadsOneAfterTheOther) {
 }
 
 // More operations in one turn than the ring has entries, before the first wait too.
-WEIR_IO_TEST(Driver, MoreOperationsThanEntries) {
+WEIR_IO_TEST(Uring, MoreOperationsThanEntries) {
     std::vector<both_ends> pairs;
     for (int number = 0; number < 300; ++number) {
         pairs.push_back(unix_pair());
@@ -209,7 +220,7 @@ int in_child(const std::function<int()>& what) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Driver, LoopsInAForkedChild) {
+TEST(Uring, LoopsInAForkedChild) {
     for (const weir::driver_kind kind : drivers()) {
         weir::loop parent({.driver = kind});
         EXPECT_EQ(parent.run_until(echo_some(2)), 10);
@@ -242,7 +253,7 @@ std::string why_no_loop(weir::driver_kind kind) {
     }
 }
 
-TEST(Driver, WhereUringIsForbidden) {
+TEST(Uring, WhereUringIsForbidden) {
     for (const int error : {EPERM, ENOSYS, ENOMEM}) {
         EXPECT_EQ(in_child([&] {
                       if (!forbid_uring(error)) {
@@ -263,7 +274,7 @@ TEST(Driver, WhereUringIsForbidden) {
     }
 }
 
-TEST(Driver, TheEnvironmentChooses) {
+TEST(Uring, TheEnvironmentChooses) {
     EXPECT_EQ(in_child([] {
                   ::setenv("WEIR_DRIVER", "epoll", 1);
                   EXPECT_EQ(why_no_loop(weir::driver_kind::automatic), "epoll");

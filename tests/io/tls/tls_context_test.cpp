@@ -206,7 +206,7 @@ task<bool> visit(tls::context client, tls::context server, tls::connect_options 
     co_return made.client.was_resumed();
 }
 
-WEIR_TEST(TlsSessions, Resume) {
+WEIR_TEST(TlsContext, ClientsResumeSessions) {
     for (const tls::version version : {tls::version::tls12, tls::version::tls13}) {
         const tls::context client = tls::context::client(
             {.max_version = version, .ca_pem = ids().authority.certificate_pem()});
@@ -242,7 +242,7 @@ WEIR_TEST(TlsSessions, Resume) {
     EXPECT_EQ(eager.kept_sessions(), 0u);
 }
 
-WEIR_TEST(TlsSessions, AreKeptForSoManyHosts) {
+WEIR_TEST(TlsContext, KeepsSessionsForSoManyHosts) {
     const tls::context client =
         tls::context::client({.ca_pem = ids().authority.certificate_pem(), .cached_sessions = 2});
     for (const char* host :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Datagrams: what is promised, and what stops at random do to it.
 
-#include "attack.hpp"
+#include "io/attack/attack.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/udp.hpp>
@@ -139,7 +139,7 @@ WEIR_IO_TEST(Udp, Multicast) {
 
 // Several receive at once and are stopped at random: on loopback, with room in the buffers, none is
 // lost.
-WEIR_IO_TEST(UdpAttack, StoppedReceivesTakeNothing) {
+WEIR_IO_TEST(Udp, StoppedReceivesTakeNothing) {
     weir::udp::socket server = weir::udp::bind(address::loopback(0), {.receive_buffer = 400'000});
     weir::udp::socket client = weir::udp::connect(server.local_address());
     std::set<std::string> got;

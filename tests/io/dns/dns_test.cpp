@@ -11,7 +11,7 @@ using namespace weir_test;
 using weir::dns::resolver;
 using weir::dns::resolver_options;
 
-WEIR_IO_TEST(Resolver, BothFamiliesWithThePort) {
+WEIR_IO_TEST(Dns, BothFamiliesWithThePort) {
     auto body = [](fake_server& server) -> weir::task<> {
         const weir::io::address where = server.address();
         resolver names(alone(where));
@@ -33,7 +33,7 @@ WEIR_IO_TEST(Resolver, BothFamiliesWithThePort) {
     co_await with_server(answer_all, body);
 }
 
-WEIR_IO_TEST(Resolver, FamiliesAreChosen) {
+WEIR_IO_TEST(Dns, FamiliesAreChosen) {
     auto body = [](fake_server& server) -> weir::task<> {
         const weir::io::address where = server.address();
         const auto ask = [&](weir::dns::families wanted) -> weir::task<words> {
@@ -65,7 +65,7 @@ WEIR_IO_TEST(Resolver, FamiliesAreChosen) {
 }
 
 // What servers say, and what comes of it.
-WEIR_IO_TEST(Resolver, FailuresAreNamed) {
+WEIR_IO_TEST(Dns, FailuresAreNamed) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         const bool v4 = asked.type == type_a;
         if (asked.name == "gone.example") {
@@ -134,7 +134,7 @@ WEIR_IO_TEST(Resolver, FailuresAreNamed) {
     co_await with_server(handler, body);
 }
 
-WEIR_IO_TEST(Resolver, NobodyListens) {
+WEIR_IO_TEST(Dns, NobodyListens) {
     // A port that was free a moment ago: the kernel says so, and c-ares tries the others.
     weir::io::address nowhere;
     {
@@ -153,7 +153,7 @@ WEIR_IO_TEST(Resolver, NobodyListens) {
     co_await with_server(answer_all, body);
 }
 
-WEIR_IO_TEST(Resolver, AnotherServerWhereOneFails) {
+WEIR_IO_TEST(Dns, AnotherServerWhereOneFails) {
     auto refusing = [](const dns_question& asked) -> std::vector<packet> {
         return {{dns_reply(asked, asked.type == type_a ? 2 : 5).text()}};
     };
@@ -171,7 +171,7 @@ WEIR_IO_TEST(Resolver, AnotherServerWhereOneFails) {
     co_await with_server(refusing, body);
 }
 
-WEIR_IO_TEST(Resolver, TruncationAliasesStrangersAndEmptyPackets) {
+WEIR_IO_TEST(Dns, TruncationAliasesStrangersAndEmptyPackets) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         dns_reply good(asked);
         if (asked.name == "long.example") {
@@ -227,7 +227,7 @@ WEIR_IO_TEST(Resolver, TruncationAliasesStrangersAndEmptyPackets) {
     co_await with_server(handler, body);
 }
 
-WEIR_IO_TEST(Resolver, SearchDomainsAreTriedInTurn) {
+WEIR_IO_TEST(Dns, SearchDomainsAreTriedInTurn) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         if (asked.name == "db.two.example" || asked.name == "deep.db") {
             return answer_all(asked);
@@ -265,7 +265,7 @@ WEIR_IO_TEST(Resolver, SearchDomainsAreTriedInTurn) {
     co_await with_server(handler, body);
 }
 
-WEIR_IO_TEST(Resolver, HostsFileComesFirst) {
+WEIR_IO_TEST(Dns, HostsFileComesFirst) {
     const temporary_file hosts(
         "# a comment\n10.9.9.9\tBox.local box  # mine\nnonsense here\nfd00::9 box\n10.9.9.8 box\n");
     auto body = [&](fake_server& server) -> weir::task<> {
@@ -283,7 +283,7 @@ WEIR_IO_TEST(Resolver, HostsFileComesFirst) {
     co_await with_server(answer_all, body);
 }
 
-WEIR_IO_TEST(Resolver, CacheKeepsToTheTimeToLive) {
+WEIR_IO_TEST(Dns, CacheKeepsToTheTimeToLive) {
     unsigned ttl = 0;
     auto handler = [&](const dns_question& asked) -> std::vector<packet> {
         if (asked.name == "gone.example") {
@@ -328,7 +328,7 @@ WEIR_IO_TEST(Resolver, CacheKeepsToTheTimeToLive) {
     co_await with_server(handler, body);
 }
 
-WEIR_IO_TEST(Resolver, ThoseWhoAskForTheSameShareOneQuestion) {
+WEIR_IO_TEST(Dns, ThoseWhoAskForTheSameShareOneQuestion) {
     auto slow = [](const dns_question& asked) -> std::vector<packet> {
         std::vector<packet> made = answer_all(asked);
         made[0].delay = 10ms;
@@ -365,7 +365,7 @@ WEIR_IO_TEST(Resolver, ThoseWhoAskForTheSameShareOneQuestion) {
 
 // A box that swallows questions for IPv6: IPv4 is not held up for long, and what comes late is
 // kept.
-WEIR_IO_TEST(Resolver, DoesNotWaitLongForTheOtherFamily) {
+WEIR_IO_TEST(Dns, DoesNotWaitLongForTheOtherFamily) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         std::vector<packet> made = answer_all(asked);
         if (asked.type == type_aaaa && asked.name == "late.example") {

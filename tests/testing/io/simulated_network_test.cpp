@@ -2,8 +2,8 @@
 // The simulated network: that it behaves as TCP does, takes the time that its links say, and loses
 // nothing that it does not say it loses.
 
-#include "support.hpp"
 #include "support/loops.hpp"
+#include "testing/io/stream_support.hpp"
 
 namespace {
 
@@ -29,9 +29,6 @@ task<std::string> read_some(simulated_stream& from, std::size_t most = 64) {
 task<> write_all(simulated_stream& to, std::string data) {
     co_await to.write(data);
 }
-
-// ---- connecting
-// ----------------------------------------------------------------------------------
 
 WEIR_TEST(SimulatedNetwork, ConnectsAndAccepts) {
     simulated_network net({.link = {.latency = 10ms}});
@@ -104,9 +101,6 @@ WEIR_TEST(SimulatedNetwork, AFullBacklogMakesConnectsWait) {
     EXPECT_EQ(error, ECONNRESET);
 }
 
-// ---- time
-// ----------------------------------------------------------------------------------------
-
 WEIR_TEST(SimulatedNetwork, LatencyAndBandwidthAreExact) {
     simulated_network net({.link = {.latency = 10ms, .bandwidth = 1000, .segment = 100}});
     auto [near, far] = net.pair();
@@ -161,129 +155,6 @@ WEIR_TEST(SimulatedNetwork, AWriteWaitsUntilThePeerReads) {
     EXPECT_EQ(net.stats().bytes_read, 6001u);
 }
 
-// ---- endings
-// -------------------------------------------------------------------------------------
-
-WEIR_TEST(SimulatedStream, HalfCloseEndsOneDirection) {
-    simulated_network net({.link = {.latency = 5ms}});
-    auto [near, far] = net.pair();
-    co_await send(near, "question");
-    const std::string question = co_await io::read_all(far, 100);
-    EXPECT_EQ(question, "question");
-    co_await far.write("answer");
-    std::string answer = co_await read_some(near);
-    EXPECT_EQ(answer, "answer");
-    WEIR_EXPECT_THROW_WITH(write_all(near, "more"), weir::io_error, ": Broken pipe");
-    co_await near.close_write();  // twice is once
-    far.close();
-    answer = co_await read_some(near);
-    EXPECT_EQ(answer, "");
-}
-
-WEIR_TEST(SimulatedStream, CloseEndsWhatOthersHaveUnderWay) {
-    simulated_network net({.link = {.window = 10}});
-    auto [near, far] = net.pair();
-    const auto reading = weir::spawn(read_some(near));
-    const auto writing = weir::spawn(write_all(near, pattern(20)));
-    co_await weir::sleep(1ms);
-    near.close();
-    near.close();
-    WEIR_EXPECT_THROW_WITH(reading, weir::io_error, "read, which was closed meanwhile");
-    WEIR_EXPECT_THROW_WITH(writing, weir::io_error, "write, which was closed meanwhile");
-    WEIR_EXPECT_THROW_WITH(read_some(near), weir::io_error, "read on what is closed");
-    EXPECT_FALSE(near.is_open());
-    std::string got = co_await read_some(far);
-    EXPECT_EQ(got, pattern(10));
-    got = co_await read_some(far);
-    EXPECT_EQ(got, "");
-}
-
-WEIR_TEST(SimulatedStream, OneReaderAndOneWriterAtATime) {
-    simulated_network net({.link = {.window = 4}});
-    auto [near, far] = net.pair();
-    const auto reading = weir::spawn(read_some(far));
-    const auto writing = weir::spawn(write_all(far, pattern(8)));
-    co_await weir::testing::settle_all();
-    WEIR_EXPECT_THROW_WITH(read_some(far), weir::invalid_state, "another task");
-    WEIR_EXPECT_THROW_WITH(write_all(far, "x"), weir::invalid_state, "another task");
-    co_await near.write("abcd");
-    const std::string got = co_await reading;
-    EXPECT_EQ(got, "abcd");
-    std::array<char, 8> eight{};
-    co_await io::read_exact(near, eight);
-    co_await writing;
-}
-
-// What catches those who close without having read everything: the peer may lose what was sent to
-// it.
-WEIR_TEST(SimulatedStream, ClosingWithUnreadBytesResets) {
-    simulated_network net({.link = {.latency = 5ms}});
-    auto [near, far] = net.pair();
-    co_await near.write("not read by anybody");
-    co_await weir::sleep(10ms);
-    far.close();
-    co_await weir::sleep(10ms);
-    WEIR_EXPECT_THROW_WITH(read_some(near), weir::io_error, ": Connection reset by peer");
-    const int error = co_await error_of(write_all(near, "x"));
-    EXPECT_EQ(error, ECONNRESET);
-    EXPECT_EQ(net.stats().resets, 1u);
-    EXPECT_EQ(net.stats().bytes_lost, 19u);
-}
-
-WEIR_TEST(SimulatedStream, WritingToAClosedPeerIsNoticedLater) {
-    simulated_network net({.link = {.latency = 5ms}});
-    auto [near, far] = net.pair();
-    far.close();
-    co_await weir::sleep(10ms);
-    co_await near.write("a");  // goes into the void, and a reset comes back
-    co_await weir::sleep(20ms);
-    WEIR_EXPECT_THROW_WITH(write_all(near, "b"), weir::io_error, ": Broken pipe");
-    WEIR_EXPECT_THROW_WITH(read_some(near), weir::io_error, ": Connection reset by peer");
-}
-
-WEIR_TEST(SimulatedStream, ResetsReachBothEnds) {
-    simulated_network net({.link = {.latency = 5ms, .reset_after = 1000}});
-    auto [near, far] = net.pair();
-    const auto sending = weir::spawn(error_of(write_all(near, pattern(100'000))));
-    const auto waiting = weir::spawn(error_of(read_some(near)));
-    std::string came;
-    int error = 0;
-    try {
-        for (;;) {
-            came += co_await read_some(far);
-        }
-    } catch (const weir::io_error& caught) {
-        error = caught.code().value();
-    }
-    EXPECT_EQ(error, ECONNRESET);
-    EXPECT_EQ(came, pattern(100'000).substr(0, came.size()));
-    EXPECT_LE(came.size(), 1000u);
-    error = co_await sending;
-    EXPECT_EQ(error, ECONNRESET);
-    error = co_await waiting;
-    EXPECT_EQ(error, ECONNRESET);
-
-    net.set_default_link({});
-    auto [one, two] = net.pair();
-    const auto first = weir::spawn(error_of(read_some(one)));
-    const auto second = weir::spawn(error_of(read_some(two)));
-    co_await weir::testing::settle_all();
-    net.reset("client", "server");
-    error = co_await first;
-    EXPECT_EQ(error, ECONNRESET);
-    error = co_await second;
-    EXPECT_EQ(error, ECONNRESET);
-
-    auto [left, right] = net.pair();
-    left.reset();
-    error = co_await error_of(read_some(right));
-    EXPECT_EQ(error, ECONNRESET);
-    EXPECT_EQ(net.stats().resets, 3u);
-}
-
-// ---- partitions
-// ----------------------------------------------------------------------------------
-
 WEIR_TEST(SimulatedNetwork, APartitionHoldsEverythingUntilItHeals) {
     simulated_network net({.link = {.latency = 10ms}});
     const simulated_listener listener = net.listen("server:80");
@@ -328,9 +199,6 @@ WEIR_TEST(SimulatedNetwork, SentBytesAreGivenUpInTheEnd) {
     EXPECT_EQ(error, ECONNRESET);
 }
 
-// ---- lifetimes
-// -----------------------------------------------------------------------------------
-
 WEIR_TEST(SimulatedNetwork, MayGoBeforeItsStreams) {
     simulated_stream near;
     simulated_stream far;
@@ -346,7 +214,7 @@ WEIR_TEST(SimulatedNetwork, MayGoBeforeItsStreams) {
     WEIR_EXPECT_TIMEOUT(weir::timeout(1s, listener.accept()));
 }
 
-TEST(SimulatedNetworkLife, StreamsMayOutliveTheLoop) {
+TEST(SimulatedNetwork, StreamsMayOutliveTheLoop) {
     simulated_network net({.link = {.latency = 1ms}, .seed = 7});
     auto [near, far] = net.pair();  // and be made before it
     auto main = [&near = near]() -> task<> { co_await near.write("on its way"); };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What needs no server: names, the hosts file, the cache, the order of addresses; in simulated
+// What a resolver knows without asking a server: names, the hosts file, the cache; in simulated
 // time.
 
 #include "io/dns/dns_cache.hpp"
 #include "io/dns/host_name.hpp"
 #include "io/dns/hosts_file.hpp"
-#include "io/net/address_order.hpp"
 #include "support.hpp"
 
 #include <random>
@@ -20,7 +19,7 @@ weir::dns::resolver_options no_files() {
     return {.resolv_conf = "/dev/null", .hosts_file = ""};
 }
 
-WEIR_TEST(Names, AddressesAndLocalhostNeedNobody) {
+WEIR_TEST(KnownNames, AddressesAndLocalhostNeedNobody) {
     weir::dns::resolver names(no_files());
     const auto ask = [&](const char* host) -> weir::task<words> {
         const auto found = co_await names.resolve(host, 80);
@@ -42,7 +41,7 @@ WEIR_TEST(Names, AddressesAndLocalhostNeedNobody) {
     WEIR_EXPECT_THROW_WITH(names.resolve("x.invalid"), weir::resolve_error, "x.invalid");
 }
 
-WEIR_TEST(Names, WhatIsNoNameIsRefusedAndNamed) {
+WEIR_TEST(KnownNames, WhatIsNoNameIsRefusedAndNamed) {
     weir::dns::resolver names(no_files());
     const std::vector<std::pair<std::string, std::string>> cases{
         {"", "is empty"},
@@ -80,7 +79,7 @@ WEIR_TEST(Names, WhatIsNoNameIsRefusedAndNamed) {
     co_return;
 }
 
-TEST(Names, OptionsAreChecked) {
+TEST(KnownNames, OptionsAreChecked) {
     const auto refused = [](weir::dns::resolver_options options, const char* option) {
         options.resolv_conf = "/dev/null";
         try {
@@ -103,7 +102,7 @@ TEST(Names, OptionsAreChecked) {
     refused({.servers = servers}, "servers");
 }
 
-TEST(Names, HostAndPort) {
+TEST(KnownNames, HostAndPort) {
     using weir::dns::detail::split_host_and_port;
     EXPECT_EQ(split_host_and_port("a.b:80").host, "a.b");
     EXPECT_EQ(split_host_and_port("[::1]:http").host, "[::1]");
@@ -113,7 +112,7 @@ TEST(Names, HostAndPort) {
     }
 }
 
-TEST(Names, HostsFileIsReadAgainWhenItHasChanged) {
+TEST(KnownNames, HostsFileIsReadAgainWhenItHasChanged) {
     const temporary_file file("10.0.0.1 box\n");
     weir::dns::detail::hosts_file hosts(file.path());
     const weir::clock::time_point begin{1h};
@@ -128,7 +127,7 @@ TEST(Names, HostsFileIsReadAgainWhenItHasChanged) {
     EXPECT_EQ(hosts.find("other", begin + 3s), nullptr);
 }
 
-TEST(Names, HostsFilesOfAnyKindAreRead) {
+TEST(KnownNames, HostsFilesOfAnyKindAreRead) {
     std::mt19937 random(7);
     const std::string letters = "10.:fax # \t\n\r\0-%";
     for (int round = 0; round < 2000; ++round) {
@@ -142,7 +141,7 @@ TEST(Names, HostsFilesOfAnyKindAreRead) {
 }
 
 // Against a plain list of everything that was put.
-TEST(Names, CacheAgainstAModel) {
+TEST(KnownNames, CacheAgainstAModel) {
     struct known {
         std::string name;
         unsigned short port;
@@ -186,79 +185,6 @@ TEST(Names, CacheAgainstAModel) {
             ASSERT_EQ(cache.size(), model.size());
         }
     }
-}
-
-std::vector<address> parsed(const words& from) {
-    std::vector<address> made;
-    for (const std::string& each : from) {
-        made.push_back(address::parse(each, 0));
-    }
-    return made;
-}
-
-// The examples of RFC 6724, section 10.2.
-TEST(Names, OrderOfAddresses) {
-    const auto ordered = [](const words& destinations, const std::vector<std::string>& sources) {
-        std::vector<address> list = parsed(destinations);
-        weir::io::detail::sort_by_preference(
-            list, [&](const address& to) -> std::optional<address> {
-                std::optional<address> best;
-                for (const std::string& each : sources) {
-                    const address from = address::parse(each, 0);
-                    const bool same_scope =
-                        (each.starts_with("fe80") || each.starts_with("169.254")) ==
-                        (to.host().starts_with("fe80") || to.host().starts_with("169.254"));
-                    if (from.kind() == to.kind() && (!best || same_scope)) {
-                        best = from;
-                    }
-                }
-                return best;
-            });
-        words made;
-        for (const address& each : list) {
-            made.push_back(each.host());
-        }
-        return made;
-    };
-    // Scope decides, whatever the family.
-    EXPECT_EQ(
-        ordered({"2001:db8:1::1", "198.51.100.121"}, {"2001:db8:1::2", "fe80::1", "169.254.13.78"}),
-        (words{"2001:db8:1::1", "198.51.100.121"}));
-    EXPECT_EQ(ordered({"2001:db8:1::1", "198.51.100.121"}, {"fe80::1", "198.51.100.117"}),
-              (words{"198.51.100.121", "2001:db8:1::1"}));
-    // IPv6 before IPv4, where all is equal.
-    EXPECT_EQ(ordered({"10.1.2.3", "2001:db8:1::1"}, {"2001:db8:1::2", "10.1.2.4"}),
-              (words{"2001:db8:1::1", "10.1.2.3"}));
-    // The smaller scope.
-    EXPECT_EQ(ordered({"2001:db8:1::1", "fe80::1"}, {"2001:db8:1::2", "fe80::2"}),
-              (words{"fe80::1", "2001:db8:1::1"}));
-    // The matching label: native before 6to4.
-    EXPECT_EQ(ordered({"2001:db8:1::1", "2002:c633:6401::1"}, {"2002:c633:6401::2"}),
-              (words{"2002:c633:6401::1", "2001:db8:1::1"}));
-    // Unique local addresses after IPv4; nothing to send from: last.
-    EXPECT_EQ(ordered({"fd00::1", "10.1.2.3"}, {"fd00::2", "10.1.2.4"}),
-              (words{"10.1.2.3", "fd00::1"}));
-    EXPECT_EQ(ordered({"2001:db8::1", "10.1.2.3"}, {"10.1.2.4"}),
-              (words{"10.1.2.3", "2001:db8::1"}));
-    // The longer common prefix; IPv4 keeps its order.
-    EXPECT_EQ(ordered({"2001:db8:ffff::1", "2001:db8:1::1"}, {"2001:db8:1::9"}),
-              (words{"2001:db8:1::1", "2001:db8:ffff::1"}));
-    EXPECT_EQ(ordered({"10.0.0.9", "10.0.0.1", "10.0.0.5"}, {"10.0.0.1"}),
-              (words{"10.0.0.9", "10.0.0.1", "10.0.0.5"}));
-
-    const auto interleaved = [](const words& given) {
-        std::vector<address> list = parsed(given);
-        weir::io::detail::interleave_families(list);
-        words made;
-        for (const address& each : list) {
-            made.push_back(each.host());
-        }
-        return made;
-    };
-    EXPECT_EQ(interleaved({"::1", "::2", "::3", "10.0.0.1", "10.0.0.2"}),
-              (words{"::1", "10.0.0.1", "::2", "10.0.0.2", "::3"}));
-    EXPECT_EQ(interleaved({"10.0.0.1", "10.0.0.2", "::1"}), (words{"10.0.0.1", "::1", "10.0.0.2"}));
-    EXPECT_EQ(interleaved({}), words{});
 }
 
 }  // namespace

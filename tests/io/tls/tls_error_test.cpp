@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// tls_error: its kind, and the names of the kinds.
+
+#include <weir/io/tls_error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <type_traits>
+
+namespace {
+
+using weir::tls_error;
+using weir::tls_failure;
+
+static_assert(std::is_base_of_v<std::runtime_error, tls_error>);
+
+TEST(TlsError, KeepsKindAndMessage) {
+    const tls_error refused(tls_failure::verification, "TLS handshake with example.org: expired");
+    EXPECT_EQ(refused.kind(), tls_failure::verification);
+    EXPECT_STREQ(refused.what(), "TLS handshake with example.org: expired");
+}
+
+TEST(TlsError, EveryKindHasItsOwnName) {
+    std::set<std::string> names;
+    for (const tls_failure each :
+         {tls_failure::verification, tls_failure::version, tls_failure::alpn, tls_failure::not_tls,
+          tls_failure::handshake, tls_failure::truncated, tls_failure::protocol}) {
+        names.insert(to_string(each));
+    }
+    EXPECT_EQ(names, (std::set<std::string>{"verification", "version", "alpn", "not_tls",
+                                            "handshake", "truncated", "protocol"}));
+}
+
+}  // namespace
