@@ -14,6 +14,7 @@
 //     int main() { return weir::run_main(weir::tcp::serve(weir::io::address::parse(":7"), echo)); }
 #pragma once
 
+#include <weir/base/intrusive_list.hpp>
 #include <weir/base/to_task.hpp>
 #include <weir/base/unique_function.hpp>
 #include <weir/clock.hpp>
@@ -31,44 +32,40 @@
 
 namespace weir::tcp {
 
-namespace detail {
-class server;
-}
-
 struct server_stats {
     std::uint64_t accepted = 0;
     std::uint64_t failed = 0;         // handlers that ended with an error
-    std::uint64_t accept_errors = 0;  // out of descriptors, above all
+    std::uint64_t accept_errors = 0;  // such as no free descriptor
     std::uint64_t cut_off = 0;        // connections that the drain deadline ended
     std::size_t active = 0;
 };
 
 struct serve_options {
-    // At this number no more are accepted: those who come wait in the system's queue.
+    // At this number no more are accepted: further clients wait in the system's queue.
     std::size_t max_connections = 10'000;
-    // When the server is stopped, connections may go on for so long, except in session.idle().
+    // How long connections may continue after a stop of the server, except in session.idle().
     clock::duration drain_deadline = std::chrono::seconds(5);
-    bool no_delay = true;  // small answers go out at once
+    bool no_delay = true;  // small writes are sent at once
     io::listen_options listen{};
-    server_stats* stats = nullptr;  // kept up to date there
+    server_stats* stats = nullptr;  // if given, kept up to date
 };
 
 // The server as a handler sees it.
 class session {
 public:
-    // Servers that get their connections in another way have sessions of their own.
+    // For servers that get their connections in another way.
     session() noexcept = default;
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
-    // What a cancel_scope makes of it: an optional of the result, or a bool where there is none.
+    // The result of cancel_scope::run: an optional, or a bool if the awaitable has no result.
     template <class Awaitable>
     using scoped_result =
         decltype(std::declval<cancel_scope&>().run(std::declval<Awaitable>()).await_resume());
 
-    // Waits as the awaitable does, but not once the server drains, nor beyond the deadline: then it
-    // ends at once, with an empty optional (or false). For the waits between requests, where
-    // nothing is lost by going. Several tasks of a handler may do it at a time.
+    // Awaits the awaitable, but no longer than until the server drains or the deadline: then it
+    // ends at once, with an empty optional (or false). For the waits between requests, where ending
+    // loses nothing. Several tasks of a handler may wait at a time.
     template <weir::detail::task_like Awaitable>
     auto idle(Awaitable awaitable, clock::time_point deadline = clock::time_point::max())
         -> task<scoped_result<Awaitable>> {
@@ -76,56 +73,39 @@ public:
         if (is_draining_) {
             waiting.cancel();
         }
-        const waits_here mark(*this, waiting);
+        const idle_wait registered(*this, waiting);
         co_return co_await waiting.run(std::move(awaitable));
     }
     bool is_draining() const noexcept { return is_draining_; }
     // Ends the idle waits, now and from now on.
     void drain() {
         is_draining_ = true;
-        for (waits_here* each = idle_; each != nullptr; each = each->next_) {
-            each->waiting_.cancel();
+        for (idle_wait& each : idle_) {
+            each.waiting.cancel();
         }
     }
 
 private:
-    friend class detail::server;
-    class waits_here {
-    public:
-        waits_here(session& at, cancel_scope& waiting) noexcept
-            : at_(at), waiting_(waiting), next_(at.idle_) {
-            if (next_ != nullptr) {
-                next_->previous_ = this;
-            }
-            at.idle_ = this;
+    // A wait in the list of its session.
+    struct idle_wait : weir::detail::list_link<> {
+        idle_wait(session& owner, cancel_scope& scope) noexcept : waiting(scope) {
+            owner.idle_.push_back(*this);
         }
-        waits_here(const waits_here&) = delete;
-        waits_here& operator=(const waits_here&) = delete;
-        ~waits_here() {
-            (previous_ != nullptr ? previous_->next_ : at_.idle_) = next_;
-            if (next_ != nullptr) {
-                next_->previous_ = previous_;
-            }
-        }
+        idle_wait(const idle_wait&) = delete;
+        idle_wait& operator=(const idle_wait&) = delete;
+        ~idle_wait() { unlink(); }
 
-    private:
-        friend class session;
-        session& at_;
-        cancel_scope& waiting_;
-        waits_here* next_;
-        waits_here* previous_ = nullptr;
+        cancel_scope& waiting;
     };
 
-    waits_here* idle_ = nullptr;  // the first of them
+    weir::detail::intrusive_list<idle_wait> idle_;
     bool is_draining_ = false;
-    session* previous_ = nullptr;
-    session* next_ = nullptr;
 };
 
 namespace detail {
 
 using handler_function = weir::detail::unique_function<task<>(io::socket, session&)>;
-task<> serve(io::listener door, handler_function handler, serve_options options);
+task<> serve(io::listener listener, handler_function handler, serve_options options);
 task<> serve(io::address at, handler_function handler, serve_options options);
 void check(const serve_options& options);
 
@@ -136,11 +116,11 @@ concept takes_socket = weir::detail::starts_task<Handler&, io::socket>;
 
 template <class Handler>
 handler_function to_handler(Handler&& handler) {
-    // As elsewhere, an lvalue is referred to and anything else moved in.
+    // An lvalue is kept by reference, an rvalue is moved in.
     return [held = weir::detail::held_t<Handler>(std::forward<Handler>(handler))](
-               io::socket peer, session& at) mutable -> task<> {
+               io::socket peer, session& own) mutable -> task<> {
         if constexpr (takes_session<std::remove_reference_t<Handler>>) {
-            return held(std::move(peer), at);
+            return held(std::move(peer), own);
         } else {
             return held(std::move(peer));
         }
@@ -150,17 +130,17 @@ handler_function to_handler(Handler&& handler) {
 }  // namespace detail
 
 // Runs handler(socket) or handler(socket, session) as a task for each connection. A handler that
-// throws ends its own connection, and is reported unless the peer just went away. Being out of
-// descriptors or memory is waited out. It never ends by itself: when it is stopped it closes its
-// door, lets the connections end within the drain deadline, then stops those that have not. Throws
-// io_error if it cannot listen or the listener fails.
+// throws ends its own connection, and is reported unless the peer just went away. While descriptors
+// or memory are short, accepting pauses. The server never ends by itself: when it is stopped it
+// closes its listener, lets the connections end within the drain deadline, and then stops the rest.
+// Throws io_error if it cannot listen or the listener fails.
 template <class Handler>
     requires(detail::takes_session<std::remove_reference_t<Handler>> ||
              detail::takes_socket<std::remove_reference_t<Handler>>)
-task<> serve(io::listener door, Handler&& handler, const serve_options& options = {}) {
+task<> serve(io::listener listener, Handler&& handler, const serve_options& options = {}) {
     WEIR_CHECK_CALLABLE(Handler);
     detail::check(options);
-    return detail::serve(std::move(door), detail::to_handler(std::forward<Handler>(handler)),
+    return detail::serve(std::move(listener), detail::to_handler(std::forward<Handler>(handler)),
                          options);
 }
 template <class Handler>

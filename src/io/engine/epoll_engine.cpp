@@ -74,7 +74,7 @@ bool epoll_engine::start(io_operation& begun) noexcept {
     if (waiting.empty() && advance(target, begun)) {
         return false;
     }
-    waiting.push(begun);
+    waiting.push_back(begun);
     return true;
 }
 
@@ -86,11 +86,12 @@ bool epoll_engine::cancel(io_operation& pending) noexcept {
 void epoll_engine::retry(descriptor& changed, readiness direction) noexcept {
     changed.may_be_ready(direction) = true;
     operation_list& waiting = changed.waiting(direction);
-    while (io_operation* first = waiting.head()) {
-        if (!advance(changed, *first)) {
+    while (!waiting.empty()) {
+        io_operation& first = waiting.front();
+        if (!advance(changed, first)) {
             return;
         }
-        first->finish();
+        first.finish();
     }
 }
 

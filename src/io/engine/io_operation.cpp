@@ -18,23 +18,6 @@
 
 namespace weir::io::detail {
 
-void operation_list::push(io_operation& added) noexcept {
-    added.next_ = nullptr;
-    (tail_ != nullptr ? tail_->next_ : head_) = &added;
-    tail_ = &added;
-}
-
-void operation_list::remove(io_operation& listed) noexcept {
-    io_operation* before = nullptr;
-    for (io_operation* each = head_; each != &listed; each = each->next_) {
-        before = each;
-    }
-    (before != nullptr ? before->next_ : head_) = listed.next_;
-    if (tail_ == &listed) {
-        tail_ = before;
-    }
-}
-
 // ---- operations
 
 bool io_operation::start() noexcept {
@@ -202,14 +185,12 @@ void descriptor::close() noexcept {
     is_closing_ = true;
     const bool is_live = engine_ != nullptr && engine_->home() != nullptr;
     for (operation_list& list : waiting_) {
-        io_operation* each = is_live ? list.head() : nullptr;
-        while (each != nullptr) {
-            io_operation* const next = each->next_;
-            if (each->cancel()) {
-                each->result_ = -ECANCELED;
-                each->complete();
+        for (auto at = list.begin(); is_live && at != list.end();) {
+            io_operation& each = *at++;
+            if (each.cancel()) {
+                each.result_ = -ECANCELED;
+                each.complete();
             }
-            each = next;
         }
     }
     // The peer need not wait until the last operation has ended. A listener has no peer, and other

@@ -12,7 +12,7 @@
 namespace weir::io::detail {
 
 bool uring_engine::start(io_operation& begun) noexcept {
-    begun.descriptor_->waiting(begun.direction_).push(begun);
+    begun.descriptor_->waiting(begun.direction_).push_back(begun);
     submit(begun);
     return true;
 }

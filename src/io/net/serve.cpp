@@ -103,24 +103,19 @@ private:
     };
 
     // A session in the list of the server while its handler runs.
-    class listed_session {
+    class listed_session : public weir::detail::list_link<> {
     public:
         explicit listed_session(server& owner) noexcept : owner_(owner) {
-            own.next_ = owner.sessions_;
-            if (owner.sessions_ != nullptr) {
-                owner.sessions_->previous_ = &own;
-            }
-            owner.sessions_ = &own;
-            own.is_draining_ = owner.is_draining_;
+            owner.sessions_.push_back(*this);
             ++owner.stats_.active;
+            if (owner.is_draining_) {
+                own.drain();
+            }
         }
         listed_session(const listed_session&) = delete;
         listed_session& operator=(const listed_session&) = delete;
         ~listed_session() {
-            (own.previous_ != nullptr ? own.previous_->next_ : owner_.sessions_) = own.next_;
-            if (own.next_ != nullptr) {
-                own.next_->previous_ = own.previous_;
-            }
+            unlink();
             --owner_.stats_.active;
         }
 
@@ -188,8 +183,8 @@ private:
     task<> drain() {
         listener_.close();
         is_draining_ = true;
-        for (session* each = sessions_; each != nullptr; each = each->next_) {
-            each->drain();
+        for (listed_session& each : sessions_) {
+            each.own.drain();
         }
         cancel_scope limit(weir::detail::after(now(), options_.drain_deadline));
         co_await limit.run(all_ended());
@@ -210,7 +205,7 @@ private:
     server_stats& stats_;
     semaphore room_;
     event one_ended_;
-    session* sessions_ = nullptr;
+    weir::detail::intrusive_list<listed_session> sessions_;
     std::size_t present_ = 0;
     bool is_draining_ = false;
 };

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/intrusive_list.hpp>
 #include <weir/driver.hpp>
 
 #include <memory>
@@ -21,18 +22,7 @@ namespace weir::io::detail {
 class engine;
 class io_operation;
 
-// First in, first out.
-class operation_list {
-public:
-    bool empty() const noexcept { return head_ == nullptr; }
-    io_operation* head() const noexcept { return head_; }
-    void push(io_operation& added) noexcept;
-    void remove(io_operation& listed) noexcept;
-
-private:
-    io_operation* head_ = nullptr;
-    io_operation* tail_ = nullptr;
-};
+using operation_list = weir::detail::intrusive_list<io_operation>;  // first in, first out
 
 // An open file descriptor, the operations that wait on it, and what is known of its readiness.
 //
@@ -109,7 +99,7 @@ int release(owned_descriptor& own, const char* kind);
 // result means. The buffers that they point to are in use until the operation is finished or
 // cancel() has returned true. Data that was taken from the kernel is delivered even if a stop has
 // arrived in the meantime, because it would be lost.
-class io_operation : public operation {
+class io_operation : public operation, private weir::detail::list_link<> {
 public:
     // A null descriptor: the owner is closed, and that is the error that the operation reports.
     io_operation(descriptor* target, readiness direction) noexcept
@@ -170,7 +160,7 @@ protected:
     int result_ = 0;
 
 private:
-    friend class operation_list;
+    friend operation_list;
     friend class descriptor;
     friend class epoll_engine;
     friend class uring_engine;
@@ -184,7 +174,6 @@ private:
     void finish() noexcept;
 
     descriptor* descriptor_;
-    io_operation* next_ = nullptr;
     readiness direction_;
     misuse misuse_ = misuse::none;
     bool is_cancelling_ = false;
