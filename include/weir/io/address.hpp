@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a socket is: an IPv4 or IPv6 address with a port, or a Unix path.
+// The address of a socket: IPv4 or IPv6 with a port, or a Unix path.
 #pragma once
 
 #include <compare>
@@ -19,11 +19,11 @@ class address {
 public:
     enum class family : unsigned char { none, ipv4, ipv6, local };
 
-    // None: what an unnamed Unix socket has.
+    // None: the address of an unnamed Unix socket.
     address() noexcept = default;
     // '127.0.0.1:80', '[::1]:80', '[fe80::1%eth0]:80', 'unix:/run/app.sock', 'unix:@name'
     // (abstract). Also ':80', which is all IPv4 addresses of this machine. Throws invalid_argument
-    // naming the text and what is wrong with it; host names are for tcp::connect and dns::resolver.
+    // with the text and the reason. For host names use tcp::connect or dns::resolver.
     static address parse(std::string_view text);
     // The address alone, '127.0.0.1' or '::1', brackets allowed.
     static address parse(std::string_view host, std::uint16_t port);
@@ -32,12 +32,12 @@ public:
     static address any(std::uint16_t port) noexcept;          // 0.0.0.0
     static address any_v6(std::uint16_t port) noexcept;       // ::
     static address local(std::string_view path);              // a Unix socket
-    // From the operating system's form; families other than these three give none.
+    // From the operating system's structure; other families give none.
     static address from(const sockaddr* raw, std::size_t size) noexcept;
 
     family kind() const noexcept;
     bool is_ip() const noexcept { return kind() == family::ipv4 || kind() == family::ipv6; }
-    bool is_loopback() const noexcept;  // 127.0.0.0/8, ::1, and such in IPv6 dress; any Unix socket
+    bool is_loopback() const noexcept;    // 127.0.0.0/8 (also IPv4-mapped), ::1; any Unix socket
     std::uint16_t port() const noexcept;  // 0 for Unix sockets
     address with_port(std::uint16_t port) const noexcept;
     std::string host() const;  // the address alone
@@ -58,10 +58,11 @@ private:
 
 }  // namespace weir::io
 
-// To be a key in an unordered map.
+// Makes addresses usable as keys of unordered maps.
 template <>
 struct std::hash<weir::io::address> {
-    std::size_t operator()(const weir::io::address& of) const noexcept {
-        return std::hash<std::string_view>()({reinterpret_cast<const char*>(of.data()), of.size()});
+    std::size_t operator()(const weir::io::address& key) const noexcept {
+        return std::hash<std::string_view>()(
+            {reinterpret_cast<const char*>(key.data()), key.size()});
     }
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A stream whose kind is decided at run time: plain or TLS, real or simulated.
 //
-//     weir::io::any_stream peer = secure ? any_stream(std::move(encrypted)) : any_stream(std::move(plain));
+//     weir::io::any_stream peer = is_secure ? any_stream(std::move(encrypted))
+//                                           : any_stream(std::move(plain));
 //
-// Owns a stream and is one. Each operation costs a virtual call and a task frame from the pool more
-// than on the stream itself. Moving it while an operation is under way is safe: the stream stays
-// where it is.
+// Owns a stream and is one. Each operation costs one more virtual call and one more task frame from
+// the pool than on the stream itself. It may be moved while an operation is in flight: the stream
+// stays where it is.
 #pragma once
 
 #include <weir/io/byte_stream.hpp>
@@ -67,7 +68,7 @@ public:
     }
 
     explicit operator bool() const noexcept { return held_ != nullptr; }
-    // The stream itself, where it is known what it is; null if it is something else.
+    // The stream that it holds; null if that is of another type.
     template <byte_stream Stream>
     Stream* target() noexcept {
         auto* const held = dynamic_cast<detail::held_stream_of<Stream>*>(held_.get());

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// run_blocking: a call that blocks, without blocking the loop.
+// run_blocking: runs a blocking call without blocking the loop.
 //
-//     auto text = co_await weir::run_blocking(read_whole_file, path);
+//     auto text = co_await weir::run_blocking(read_settings, path);
 #pragma once
 
 #include <weir/io/thread_pool.hpp>
 
 namespace weir {
 
-// The pool of the process for calls that block: up to 64 threads, which mostly wait, started on
-// demand; they end when idle. Made on first use. For long computations make a thread_pool of your
-// own, so that they do not take the threads of those who wait for a disk.
+// The process's pool for blocking calls: up to 64 threads, which mostly wait, started on demand and
+// ended when idle. Made on first use. Use a thread_pool of your own for long computations, so that
+// they do not occupy the threads that wait for a disk.
 thread_pool& blocking_pool();
 
 // co_await run_blocking(fn, args...): as thread_pool::run, on blocking_pool().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory to read into and to write from: a pointer and a size, made from whatever holds bytes.
+// Memory to read into and to write from: a pointer and a size, made from any container of bytes.
 #pragma once
 
 #include <concepts>
@@ -29,8 +29,8 @@ concept writable_byte_range =
 
 }  // namespace detail
 
-// Bytes to be written into: a std::string, std::vector<char>, std::array<std::byte, N>, char[N] or
-// a span of such. Refers to them; both keep their size.
+// Writable bytes: a std::string, std::vector<char>, std::array<std::byte, N>, char[N] or a span of
+// such. Refers to them and never changes their number.
 class bytes {
 public:
     constexpr bytes() noexcept = default;
@@ -51,7 +51,7 @@ public:
     constexpr bool empty() const noexcept { return size_ == 0; }
     constexpr std::byte* begin() const noexcept { return data_; }
     constexpr std::byte* end() const noexcept { return data_ + size_; }
-    // What follows the first `count` bytes, and those themselves; count is at most size().
+    // The bytes after the first `count`, and the first `count`; count is at most size().
     constexpr bytes after(std::size_t count) const noexcept {
         return {data_ + count, size_ - count};
     }
@@ -62,7 +62,7 @@ private:
     std::size_t size_ = 0;
 };
 
-// Bytes to be read: the same, and also text. A string literal is text, without its final zero.
+// Readable bytes: the same, and also text. A string literal is text, without its final zero.
 class const_bytes {
 public:
     constexpr const_bytes() noexcept = default;

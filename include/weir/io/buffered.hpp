@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Both halves of a buffered stream.
+// buffered_reader and buffered_writer.
 #pragma once
 
 #include <weir/io/buffered_reader.hpp>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Reads by lines, delimiters and lengths, from any stream.
 //
-//     weir::io::buffered_reader reader(peer);                 // refers to it; std::move(peer): owns it
-//     while (auto line = co_await reader.read_line(8192)) {   // a std::string_view until the next call
+//     weir::io::buffered_reader reader(peer);                // refers to it; std::move: owns it
+//     while (auto line = co_await reader.read_line(8192)) {  // a view, valid until the next call
 //         ...
 //     }
 //
-// Nothing is lost by a timeout or a cancellation: a call takes its bytes out of the buffer only
-// when it has them all, and what had come by then is there for the next call. The same after an
-// error: whatever came before it can still be read. Bytes beyond what was asked for stay in the
-// buffer too, so read the stream only through its reader.
+// A timeout or a cancellation loses no data: a call takes its bytes out of the buffer only when all
+// have arrived, and a later call finds those that arrived before. After an error, too, earlier data
+// can still be read. The buffer also holds data beyond the end of a call's bytes, so read the
+// stream only through its reader.
 //
-// Views that it gives are valid until the next call. One task at a time; it can be moved while no
-// call is under way. A call costs a task frame from the pool; what is buffered is not copied.
-// Memory comes with the first read, grows with what arrives, never with what a peer announces, and
-// shrinks when the buffer is empty; see buffer_options.
+// Views are valid until the next call. One task at a time; the reader can be moved while no call is
+// in flight. A call costs a task frame from the pool; buffered data is not copied. Memory is
+// allocated at the first read, grows with the data that arrives, never with what a peer announces,
+// and shrinks when the buffer is empty; see buffer_options.
 #pragma once
 
 #include <weir/io/detail/stream_search.hpp>
@@ -26,8 +26,8 @@
 
 namespace weir::io {
 
-// What read_line does with the last line of a stream that ends without a line ending. Protocols
-// refuse it, since the connection may have been cut; text that people write is read with accept.
+// What read_line does with a last line that has no line ending. Protocols refuse it, since the
+// connection may have been cut; use accept for text written by people.
 enum class unterminated_line : unsigned char { refuse, accept };
 
 // Stream is a byte_source, or a reference to one.
@@ -41,7 +41,7 @@ public:
     buffered_reader(buffered_reader&&) noexcept = default;
     buffered_reader& operator=(buffered_reader&&) = delete;
 
-    // What is buffered, else what one read of the stream gives; 0 at its end. Reads as large as the
+    // Buffered data, else the data of one read of the stream; 0 at its end. Reads as large as the
     // capacity go straight into the caller's memory.
     task<std::size_t> read(bytes into) {
         const detail::exclusive_use use(in_use_, name);
@@ -58,7 +58,8 @@ public:
         co_return taken.size();
     }
 
-    // So many bytes. Throws end_of_stream when the stream ends first; what came stays.
+    // Exactly `count` bytes. Throws end_of_stream if the stream ends first; its data stays
+    // buffered.
     task<std::string_view> read_exact(std::size_t count) {
         const detail::exclusive_use use(in_use_, name);
         while (buffer_.size() < count) {
@@ -77,9 +78,10 @@ public:
         }
     }
 
-    // The text before the next delimiter, and takes both; read_through gives both. Empty if the
-    // stream ends with nothing before; end_of_stream if it ends in the middle; limit_exceeded if
-    // more than so many bytes come before the delimiter: they stay. The delimiter is not copied.
+    // Takes the text up to the next delimiter and the delimiter; read_until returns the text,
+    // read_through both. Empty if the stream has ended; throws end_of_stream if it ends before the
+    // delimiter, limit_exceeded if more than `limit` bytes precede the delimiter: the data stays
+    // buffered. The delimiter is not copied.
     task<std::optional<std::string_view>> read_until(std::string_view delimiter,
                                                      std::size_t limit) {
         return find("read_until", delimiter, limit, 0);
@@ -89,7 +91,7 @@ public:
         return find("read_through", delimiter, limit, delimiter.size());
     }
 
-    // The next line, without its '\n' or '\r\n', of at most so many bytes. Otherwise as read_until.
+    // The next line, without its '\n' or '\r\n', of at most `limit` bytes. Otherwise as read_until.
     task<std::optional<std::string_view>> read_line(
         std::size_t limit, unterminated_line last = unterminated_line::refuse) {
         const detail::exclusive_use use(in_use_, name);
@@ -112,7 +114,7 @@ public:
         }
     }
 
-    // Waits until so many bytes are buffered, or the stream has ended, and shows them; takes none.
+    // Waits until `count` bytes are buffered, or the stream has ended. Returns them; takes none.
     task<std::string_view> peek(std::size_t count) {
         const detail::exclusive_use use(in_use_, name);
         while (buffer_.size() < count) {
@@ -124,8 +126,8 @@ public:
         co_return buffer_.text().substr(0, count);
     }
 
-    // Drops the next so many bytes, in the memory that the buffer has. Cancelled, the rest of them
-    // is dropped by whatever is read next. Throws end_of_stream when there are fewer.
+    // Drops the next `count` bytes without growing the buffer. If it is cancelled, later reads drop
+    // the rest. Throws end_of_stream if there are fewer.
     task<void> skip(std::uint64_t count) {
         const detail::exclusive_use use(in_use_, name);
         const std::uint64_t wanted = buffer_.skip(count);
@@ -139,8 +141,8 @@ public:
         }
     }
 
-    // For parsers: what is buffered; more of it behind that, giving how many bytes came, 0 at the
-    // end; and so many are used up, at most what is buffered.
+    // For parsers: buffered() is the buffered data; fill() reads more behind it and returns how
+    // many bytes arrived, 0 at the end; consume() takes `count` of the buffered bytes.
     std::string_view buffered() const noexcept { return buffer_.text(); }
     task<std::size_t> fill() {
         const detail::exclusive_use use(in_use_, name);
@@ -150,19 +152,19 @@ public:
         const detail::exclusive_use use(in_use_, name);
         if (count > buffer_.size()) {
             detail::throw_bad_size("buffered_reader: consume", "count", count,
-                                   "at most what is buffered");
+                                   "at most the number of buffered bytes");
         }
         buffer_.take(count);
     }
 
     std::remove_reference_t<Stream>& stream() noexcept { return stream_; }
-    // What its buffer takes now.
+    // The size of the buffer now.
     std::size_t memory() const noexcept { return buffer_.memory(); }
 
 private:
     static constexpr const char* name = "buffered_reader";
 
-    // At least one byte that is not to be skipped; 0 at the end.
+    // Reads at least one byte that is not skipped; 0 at the end.
     task<std::size_t> more() {
         for (;;) {
             if constexpr (requires { stream_.readable(); }) {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Gathers small writes into large ones.
+// Collects small writes into large ones.
 //
-//     weir::io::buffered_writer writer(peer);      // refers to it; std::move(peer): owns it
+//     weir::io::buffered_writer writer(peer);         // a reference; std::move(peer): owns it
 //     co_await writer.write("HTTP/1.1 200 OK\r\n");
-//     co_await writer.write(body);                 // does not fit: goes out with what is buffered, at once
+//     co_await writer.write(body);                    // does not fit: is sent at once
 //     co_await writer.flush();
 //
-// A write that fits into the buffer never waits and never fails. One that does not goes straight
-// through, behind what is buffered, as one vectored write and without being copied.
+// A write that fits into the buffer never waits and never fails. A larger one is passed on without
+// being copied, after the buffered data, as one vectored write.
 //
-// What is not flushed when it is destroyed is discarded: a destructor cannot wait, and an
-// unfinished message is best not sent. Debug mode reports it, unless the writer goes because of a
-// stop or an exception. A stream whose write failed or was cancelled half-way cannot go on, since
-// nobody knows how much of it was sent: every later call throws invalid_state. One task at a time;
-// it can be moved while no call is under way.
+// The destructor discards data that was not flushed: it cannot wait, and an unfinished message is
+// best not sent. Debug mode reports that, except during a stop or an exception. After a write that
+// failed or was cancelled it is unknown how much was sent: every later call throws invalid_state.
+// One task at a time; the writer can be moved while no call is in flight.
 #pragma once
 
 #include <weir/io/detail/stream_search.hpp>
@@ -46,7 +45,7 @@ public:
         const std::array<const_bytes, 2> both{const_bytes(buffer_.text()), data};
         co_await pass_on(both);
     }
-    // Several pieces as if they were one: all are buffered, or all go straight through.
+    // Several parts as one: all are buffered, or all are passed on.
     task<void> write(std::span<const const_bytes> parts) {
         const detail::exclusive_use use(in_use_, name);
         check();
@@ -76,15 +75,14 @@ public:
             co_await pass_on(all);
         }
     }
-    // Flushes, and ends our direction of the stream.
+    // Flushes and ends our direction of the stream.
     task<void> close_write()
         requires requires(std::remove_reference_t<Stream>& stream) { stream.close_write(); }
     {
         co_await flush();
         co_await stream_.close_write();
     }
-    // What is not flushed is meant to go. Does nothing while another task writes: the stream has
-    // it.
+    // Drops unflushed data. No effect while another task writes: the stream has the data then.
     void discard() noexcept {
         if (!in_use_) {
             buffer_.clear();
@@ -93,7 +91,7 @@ public:
 
     std::size_t unflushed() const noexcept { return buffer_.size(); }
     std::remove_reference_t<Stream>& stream() noexcept { return stream_; }
-    // What its buffer takes now.
+    // The size of the buffer now.
     std::size_t memory() const noexcept { return buffer_.memory(); }
 
 private:
@@ -110,9 +108,9 @@ private:
         failed.happened = false;
         buffer_.clear();
     }
-    // However the write ends, but by success, what was buffered is not to be sent again.
+    // Unless the write succeeds, the buffered data must not be sent again.
     struct unsent_on_exit {
-        explicit unsent_on_exit(buffered_writer& of) noexcept : writer(of) {}
+        explicit unsent_on_exit(buffered_writer& owner) noexcept : writer(owner) {}
         unsent_on_exit(const unsent_on_exit&) = delete;
         unsent_on_exit& operator=(const unsent_on_exit&) = delete;
         ~unsent_on_exit() {

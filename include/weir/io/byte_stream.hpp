@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What sockets, TLS, pipes and simulated connections have in common, so that a protocol is written
-// once and tested without a network.
+// The interface that sockets, TLS, files and simulated connections share, so that a protocol is
+// written once and tested without a network.
 //
 //     template <weir::io::byte_stream Stream>
 //     weir::task<> echo(Stream& peer) {
@@ -16,17 +16,19 @@
 //
 // The contract:
 //
-// - read(into) waits for at least one byte and gives how many came: 0 is the end of the stream (or
-//   an empty buffer, which does not wait). Cancelled before bytes came, it has taken none; bytes
-//   that have come are given to the reader, who stops at its next suspension: none is lost.
-// - write(data) returns when all of it has been handed over. Cancelled, it may have written a part:
-//   a stream of messages cannot go on after that. write(parts) writes several pieces as if they
-//   were one.
-// - close_write() ends our direction, so that the peer reads the end; the other goes on.
-// - close() ends both at once, without waiting. Operations that other tasks have under way on the
-// stream end with an io_error that says so. Destroying the stream closes it.
+// - read(into) waits for at least one byte and returns how many arrived: 0 is the end of the stream
+// (or an empty buffer, which does not wait). If it is cancelled before bytes arrive, it has taken
+// none; bytes that have arrived are delivered, and the fiber stops at its next suspension: no byte
+// is lost.
+// - write(data) returns when all data has been handed over. If it is cancelled, a part may have
+// been written, and a stream of messages cannot continue. write(parts) writes several parts as
+// one.
+// - close_write() ends our direction, so that the peer reads the end; the other direction
+// continues.
+// - close() ends both at once, without waiting. Operations of other tasks that are in flight end
+// with an io_error (ECANCELED). Destroying the stream closes it.
 // - One task may read while another writes; two readers or two writers at once are an
-//   invalid_state.
+// invalid_state.
 #pragma once
 
 #include <weir/base/to_task.hpp>

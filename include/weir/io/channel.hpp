@@ -2,16 +2,16 @@
 // channel: items between loops, and between loops and plain threads, with a bound.
 //
 //     weir::channel<job> jobs(100);
-//     co_await jobs.send(std::move(job));                // on one loop: waits while it is full
-//     while (auto job = co_await jobs.receive()) {...}   // on another: until it is closed and empty
-//     jobs.send_blocking(std::move(job));                // on a thread without a loop
+//     co_await jobs.send(std::move(job));               // on one loop: waits while it is full
+//     while (auto job = co_await jobs.receive()) {...}  // on another: until closed and empty
+//     jobs.send_blocking(std::move(job));               // on a thread without a loop
 //
-// First in, first out; any number of senders and receivers, on any threads, which are served in the
-// order of asking. Within one loop weir::queue does the same without a lock. Waking another loop
-// costs at most one system call, and none while that loop is awake; items that follow before it has
-// woken up cost none. Cancelling a sender or receiver loses nothing: an item that was meant for it
-// goes to the next. The channel must outlive everybody who uses it. Simulated time does not wait
-// for other threads that may send something: if they will, say so with loop.expect_post().
+// First in, first out; any number of senders and receivers, on any threads, served in the order of
+// their calls. Within one loop weir::queue does the same without a lock. Waking another loop costs
+// at most one system call, and none while that loop is awake; further items before it has woken up
+// cost none. Cancelling a sender or receiver loses nothing: its item goes to the next one. The
+// channel must outlive all its users. Simulated time does not wait for other threads that may send:
+// announce them with loop.expect_post().
 #pragma once
 
 #include <weir/io/detail/channel_core.hpp>
@@ -31,7 +31,7 @@ class channel_closed : public std::runtime_error {
 public:
     channel_closed() : std::runtime_error("the channel is closed") {}
 };
-// What send throws: the same, with the item that was not sent.
+// Thrown by send, with the item that was not sent.
 template <class T>
 class unsent final : public channel_closed {
 public:
@@ -74,7 +74,7 @@ public:
         std::allocator<T>().deallocate(slots_, core_.capacity());
     }
 
-    // co_await send(item): waits for room. Throws unsent<T>, a channel_closed that has the item.
+    // co_await send(item): waits for room. Throws unsent<T>, a channel_closed with the item.
     // After a stop the item is not in the channel.
     [[nodiscard]] send_operation send(T item) { return send_operation(*this, std::move(item)); }
     // False if send would wait or throw; the item is then untouched. On any thread.
@@ -89,8 +89,8 @@ public:
         put(T(std::forward<Item>(item)), woken);
         return true;
     }
-    // For threads without a loop: blocks while it is full. Throws as send does, and loop_error
-    // where a loop runs, which it would hold up.
+    // For threads without a loop: blocks while the channel is full. Throws as send does, and
+    // loop_error where a loop runs, which it would block.
     void send_blocking(T item) {
         detail::channel_core::check_may_block("channel.send_blocking");
         wake_list woken;
@@ -106,9 +106,9 @@ public:
 
     // co_await receive(): std::optional<T>, empty when the channel is closed and nothing is left.
     [[nodiscard]] receive_operation receive() noexcept { return receive_operation(*this); }
-    // The same: a channel is a weir::stream.
+    // The same as receive(), which makes a channel a weir::stream.
     [[nodiscard]] receive_operation next() noexcept { return receive_operation(*this); }
-    // Empty where receive would wait, and at the end. On any thread.
+    // Empty if receive would wait, and at the end. On any thread.
     std::optional<T> try_receive() noexcept {
         std::optional<T> item;
         wake_list woken;
@@ -118,7 +118,8 @@ public:
         }
         return item;
     }
-    // For threads without a loop: blocks while it is empty. Throws loop_error where a loop runs.
+    // For threads without a loop: blocks while the channel is empty. Throws loop_error where a loop
+    // runs.
     std::optional<T> receive_blocking() {
         detail::channel_core::check_may_block("channel.receive_blocking");
         std::optional<T> item;
@@ -134,8 +135,8 @@ public:
         return item;
     }
 
-    // Nothing more can be sent: senders get channel_closed, those that wait too. Receivers get what
-    // is in the channel, then the end. On any thread; again does nothing.
+    // Ends sending: senders get channel_closed, also those that wait. Receivers get the remaining
+    // items, then the end. On any thread; a second call has no effect.
     void close() noexcept {
         wake_list woken;
         const lock locked(core_);
@@ -199,7 +200,7 @@ private:
         }
         void resume() {
             if (this->answer_ == granted) {
-                come_back();
+                use_claim();
             }
             if (!is_sent_) {
                 throw unsent<T>(std::move(item_));
@@ -207,7 +208,7 @@ private:
         }
 
     private:
-        // True if there is nothing to wait for: it is sent, or never will be.
+        // True if there is no need to wait: the item is sent, or never will be.
         bool try_send(wake_list& woken) noexcept {
             if (to_->core_.has_room()) {
                 to_->put(std::move(item_), woken);
@@ -215,7 +216,7 @@ private:
             }
             return is_sent_ || to_->core_.is_closed();
         }
-        void come_back() noexcept {
+        void use_claim() noexcept {
             wake_list woken;
             const lock locked(to_->core_);
             this->answer_ = answer::none;
@@ -250,13 +251,13 @@ private:
         }
         std::optional<T> resume() noexcept {
             if (this->answer_ == granted) {
-                come_back();
+                use_claim();
             }
             return std::move(item_);
         }
 
     private:
-        // True if there is nothing to wait for: an item was taken, or none will come.
+        // True if there is no need to wait: an item was taken, or none will come.
         bool try_receive(wake_list& woken) noexcept {
             if (from_->core_.has_item()) {
                 from_->take(item_, woken);
@@ -264,7 +265,7 @@ private:
             }
             return from_->core_.is_at_end();
         }
-        void come_back() noexcept {
+        void use_claim() noexcept {
             wake_list woken;
             const lock locked(from_->core_);
             this->answer_ = answer::none;

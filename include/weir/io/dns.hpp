@@ -8,8 +8,8 @@
 //     weir::dns::resolver names({.timeout = 1s, .tries = 2});
 //     auto found = co_await names.resolve("example.com", 443);
 //
-// In this order: an address is itself; 'localhost' is this machine; the hosts file; the cache; the
-// name servers, which are asked for IPv4 and IPv6 at once.
+// Sources, in this order: a literal address; 'localhost', which is this machine; the hosts file;
+// the cache; the name servers, which are asked for IPv4 and IPv6 at once.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -29,7 +29,7 @@
 namespace weir::dns {
 
 enum class families : unsigned char {
-    any,  // ordered as RFC 6724 says: IPv6 first, where there is a way there
+    any,  // ordered by RFC 6724: IPv6 first if there is a route
     ipv4_first,
     ipv6_first,
     ipv4_only,
@@ -37,7 +37,7 @@ enum class families : unsigned char {
 };
 
 struct resolver_options {
-    std::span<const io::address> servers{};  // copied; default: those of resolv_conf
+    std::span<const io::address> servers{};  // copied; empty: those of resolv_conf
     std::string_view resolv_conf =
         "/etc/resolv.conf";                      // search domains, too; read again when it changes
     std::string_view hosts_file = "/etc/hosts";  // empty: none
@@ -45,21 +45,20 @@ struct resolver_options {
         std::chrono::seconds(2);  // of the first try; doubled for each further one
     int tries = 3;                // of each server
     dns::families families = dns::families::any;
-    // When IPv4 addresses are there, how long to wait for IPv6 ones (RFC 8305).
+    // After IPv4 addresses have arrived, how long to wait for IPv6 ones (RFC 8305).
     clock::duration resolution_delay = std::chrono::milliseconds(50);
     std::size_t cache_size = 1000;  // names; 0: no cache
     clock::duration min_time_to_live = clock::duration::zero();
     clock::duration max_time_to_live = std::chrono::hours(1);
-    clock::duration negative_time =
-        std::chrono::seconds(5);    // that there is no such host is remembered
-    std::size_t max_queries = 256;  // names being asked for at a time; others wait in line
+    clock::duration negative_time = std::chrono::seconds(5);  // how long 'no such host' is cached
+    std::size_t max_queries = 256;  // names being resolved at a time; others wait in line
 };
 
 struct resolver_stats {
-    std::uint64_t queries = 0;  // questions sent to servers: two a name, as a rule
+    std::uint64_t queries = 0;  // questions sent to servers, usually two per name
     std::uint64_t cache_hits = 0;
     std::size_t cached = 0;   // names in the cache
-    std::size_t running = 0;  // names being asked for, also such as nobody waits for any more
+    std::size_t running = 0;  // names being resolved, also those without waiters
     std::size_t queued = 0;
 };
 
@@ -92,7 +91,7 @@ private:
     void wake_failed(const std::string& message) noexcept;
 
     resolver_core* core_;
-    lookup* lookup_ = nullptr;  // while it waits for it
+    lookup* lookup_ = nullptr;  // while it waits for a server
     std::string host_;
     std::uint16_t port_ = 0;
     std::vector<io::address> found_;
@@ -101,22 +100,21 @@ private:
 
 }  // namespace detail
 
-// Belongs to the loop on which it first asks a server. What is under way when it is destroyed fails
-// with a resolve_error.
+// Belongs to the loop on which it first asks a server. Operations in flight when it is destroyed
+// fail with a resolve_error.
 class resolver {
 public:
-    // Throws invalid_argument for an option that makes no sense, resolve_error if c-ares cannot
-    // start.
+    // Throws invalid_argument for an invalid option, resolve_error if c-ares cannot start.
     explicit resolver(const resolver_options& options = {});
     resolver(const resolver&) = delete;
     resolver& operator=(const resolver&) = delete;
     ~resolver();
 
     // co_await resolve("example.com", 443) or ("example.com", "https"): the addresses with that
-    // port, the best first; never none. Throws resolve_error naming the host and the reason,
-    // invalid_argument for a service that is none. Who asks for the same name at the same time
-    // shares one question. Cancelling takes effect at once; the question goes on, and its answer is
-    // kept for whoever asks next.
+    // port, the best first; at least one. Throws resolve_error with the host and the reason,
+    // invalid_argument for an unknown service. Simultaneous calls for the same name share one
+    // question. Cancelling takes effect at once; the question continues, and its answer is cached
+    // for later calls.
     detail::resolve_operation resolve(std::string_view host, std::uint16_t port = 0);
     detail::resolve_operation resolve(std::string_view host, std::string_view service);
 
@@ -127,10 +125,10 @@ private:
     std::unique_ptr<detail::resolver_core> core_;
 };
 
-// The same by the running loop's own resolver, which has the default options.
+// The same with the running loop's own resolver, which has the default options.
 detail::resolve_operation resolve(std::string_view host, std::uint16_t port = 0);
 detail::resolve_operation resolve(std::string_view host, std::string_view service);
-// That resolver.
+// The running loop's own resolver.
 resolver& loop_resolver();
 
 }  // namespace weir::dns

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong outside the program. Every message names what was asked for.
+// Errors from outside the program. Every message names what was attempted.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace weir {
 
-// The operating system refused. what() reads 'connect to 127.0.0.1:81: Connection refused'; code()
-// is the reason, comparable with std::errc.
+// An error of the operating system. what() reads 'connect to 127.0.0.1:81: Connection refused';
+// code() is the reason, comparable with std::errc.
 class io_error : public std::system_error {
 public:
     io_error(int error_number, const std::string& attempt)
@@ -17,19 +17,19 @@ public:
     io_error(std::error_code code, const std::string& attempt) : std::system_error(code, attempt) {}
 };
 
-// The stream ended in the middle of what was to be read.
+// The stream ended before the read was complete.
 class end_of_stream : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// What was to be read is larger than the reader allows: a line without an end, a message too long.
+// The data is larger than the reader's limit: a line without an end, a message that is too long.
 class limit_exceeded : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// A host name that could not be turned into addresses. The message names it and says why.
+// A host name could not be resolved. The message has the name and the reason.
 class resolve_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What can be done with paths. Errors are io_errors that name them: 'remove /nonexistent: No such
-// file or directory'; a path with a zero byte in it is an invalid_argument. A call that has begun
-// is not taken back by a stop: the task goes when it has ended.
+// Operations on paths. Errors are io_errors that name the path: 'remove /nonexistent: No such file
+// or directory'; a path with a zero byte is an invalid_argument. A stop does not undo a call that
+// has begun: the task stops when the call has ended.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -21,7 +21,7 @@ enum class file_kind : unsigned char { regular, directory, link, socket, pipe, d
 struct file_status {
     file_kind kind = file_kind::unknown;
     std::uint64_t size = 0;
-    unsigned permissions = 0;  // 0644 and such
+    unsigned permissions = 0;  // such as 0644
     std::uint32_t owner = 0;
     std::uint32_t group = 0;
     std::uint64_t inode = 0;
@@ -30,28 +30,28 @@ struct file_status {
     std::chrono::system_clock::time_point accessed{};
 };
 
-// Of what a symbolic link points to; stat_link: of the link itself.
+// stat follows a symbolic link; stat_link gives the status of the link itself.
 task<file_status> stat(std::string path);
 task<file_status> stat_link(std::string path);
-// Is there something of that name? A link counts, wherever it points.
+// Does the path exist? A symbolic link counts, even a dangling one.
 task<bool> exists(std::string path);
 
-// The whole file. Throws limit_exceeded, having read no more than that, if it is larger.
+// The complete file. Throws limit_exceeded if it is larger; then no more than the limit was read.
 task<std::string> read_file(std::string path, std::size_t limit = std::size_t{64} << 20);
 
 struct write_file_options {
-    // All or nothing: others see the old file or the new one, never a part, and after a crash of
-    // the machine too. Written beside it, synced, and renamed; a symbolic link of that name is
-    // replaced.
+    // All or nothing: readers see the old file or the new one, never a part, also after a crash of
+    // the machine. The data is written to a file beside it, synced, and renamed; a symbolic link of
+    // that name is replaced.
     bool atomically = false;
-    unsigned permissions = 0666;  // of one that is made, less the umask
+    unsigned permissions = 0666;  // of a created file, less the umask
 };
-// The data replaces what was in the file.
+// The data replaces the content of the file.
 task<> write_file(std::string path, const_bytes data, write_file_options options = {});
 
-// A file, or an empty directory.
+// Removes a file or an empty directory.
 task<> remove(std::string path);
-// Replaces what has that name.
+// Replaces an existing file of the new name.
 task<> rename(std::string from, std::string to);
 task<> make_directory(std::string path, unsigned permissions = 0777);
 
@@ -59,7 +59,7 @@ struct directory_entry {
     std::string name;
     file_kind kind = file_kind::unknown;
 };
-// Without '.' and '..', sorted by name. Throws limit_exceeded if there are more.
+// Without '.' and '..', sorted by name. Throws limit_exceeded if there are more entries.
 task<std::vector<directory_entry>> list_directory(std::string path, std::size_t limit = 1'000'000);
 
 }  // namespace weir::io

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Lets `weir ps <pid>` see the tasks of this program: what runs, and where each waits.
+// Lets `weir ps <pid>` show the tasks of this program and where each waits.
 //
 //     group.spawn(weir::io::serve_inspection());
 //
-// Whoever connects to a socket in a folder that only this user can open is sent the tree of tasks
-// of the loop that this runs on, as dump_tasks() has it, and the connection is closed.
+// A client that connects to a socket in a folder that only this user can open receives the tree of
+// tasks of the loop that this runs on, as dump_tasks() prints it; then the connection is closed.
 #pragma once
 
 #include <weir/task.hpp>
@@ -17,12 +17,12 @@ namespace weir::io {
 // number>.
 std::string inspection_path(int pid);
 
-// Until stopped; the socket is removed then. Throws io_error if it cannot be made, or if somebody
-// else owns the folder.
+// Runs until it is stopped, and then removes the socket. Throws io_error if the socket cannot be
+// made, or if another user owns the folder.
 task<> serve_inspection();
 
-// What a process has to say: one of this user, or, for root, of any, also with a /tmp of its own.
-// Throws io_error if it serves no inspection, or there is none.
+// The tree of tasks of a process of this user; for root, of any user, also with a /tmp of its own.
+// Throws io_error if there is no such process, or if it serves no inspection.
 task<std::string> inspect(int pid);
 
 }  // namespace weir::io

@@ -19,9 +19,11 @@
 #include <weir/io/read.hpp>
 #include <weir/io/serve.hpp>
 #include <weir/io/socket.hpp>
+#include <weir/io/stream_buffer.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/io/thread_pool.hpp>
 #include <weir/io/threads.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/io/tls_certificate.hpp>
 #include <weir/io/udp.hpp>
+#include <weir/io/uring.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A socket that others connect to.
+// A socket that accepts connections.
 #pragma once
 
 #include <weir/io/address.hpp>
@@ -36,27 +36,28 @@ private:
 }  // namespace detail
 
 struct listen_options {
-    int backlog = 4096;         // connections that wait to be accepted; the system may allow fewer
-    bool reuse_address = true;  // bind although connections of a former listener linger
+    int backlog = 4096;         // connections that wait for accept(); the system may allow fewer
+    bool reuse_address = true;  // bind although old connections are in TIME_WAIT
     bool reuse_port = false;    // several listeners share the port, each with its own queue
-    bool only_v6 = false;       // an IPv6 listener takes no IPv4 connections
+    bool only_v6 = false;       // an IPv6 listener accepts no IPv4 connections
 };
 
 class listener {
 public:
     listener() noexcept = default;  // closed
-    // Takes over a listening socket.
+    // Takes ownership of a listening socket.
     explicit listener(int fd) : own_(new detail::descriptor(fd)) {}
 
-    // co_await gives the next connection. Several tasks may wait. Cancelled, it has taken none.
-    // Throws io_error: EMFILE and such too, after which it may be tried again.
+    // co_await returns the next connection. Several tasks may wait. A cancelled one has taken none.
+    // Throws io_error; after EMFILE and the like it may be tried again.
     detail::accept_operation accept() noexcept { return detail::accept_operation(own_.get()); }
-    // Waiting tasks get an io_error that says so.
+    // Waiting tasks get an io_error (ECANCELED).
     void close() noexcept { own_.reset(); }
 
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
-    // For another loop or process. Throws invalid_state while tasks accept.
+    // Gives the descriptor up, for another loop or process. Throws invalid_state while tasks
+    // accept.
     int release();
     address local_address() const;  // with the port that the system chose
 
@@ -65,7 +66,7 @@ private:
 };
 
 // Port 0 lets the system choose. Throws io_error: 'listen on 127.0.0.1:80: Address already in use'.
-// A Unix socket's file is removed first if it is a socket that nobody listens to.
+// A Unix socket's file is removed first if no process listens on it.
 listener listen(const address& at, const listen_options& options = {});
 
 }  // namespace weir::io

@@ -6,8 +6,8 @@
 //     writer.close();                                     // the reader then finds the end
 //     std::string text = co_await weir::io::read_all(reader, 1 << 20);
 //
-// The contract is that of byte_stream, for the direction that there is. A write to a pipe that
-// nobody reads any more is an io_error (EPIPE), never a SIGPIPE.
+// Each end keeps the contract of byte_stream for its direction. A write to a pipe without a reader
+// is an io_error (EPIPE), never a SIGPIPE.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -24,8 +24,8 @@ class pipe_writer;
 
 namespace detail {
 
-// The kernel never has the buffer: io_uring only tells when the pipe is ready, and the system call
-// follows.
+// The kernel never holds the buffer: io_uring only reports when the pipe is ready, and then the
+// system call is made.
 class pipe_operation : public io_operation {
 protected:
     using io_operation::io_operation;
@@ -34,7 +34,7 @@ protected:
 
     void prepare(io_uring_sqe& entry) noexcept final;
     bool take(int result) noexcept final;
-    // Tries at once, on either driver. True: there is nothing to wait for.
+    // Tries at once, on either driver. True: no need to wait.
     bool try_now(readiness direction) noexcept;
 
 private:
@@ -84,7 +84,7 @@ private:
     int attempt() noexcept override;
     unsigned events() const noexcept override;
     bool transferred(int result) noexcept override;
-    bool is_empty() noexcept;  // passes over empty parts
+    bool is_empty() noexcept;  // skips empty parts
     std::string attempted() const override { return "write to pipe"; }
 
     const_bytes first_;
@@ -106,7 +106,7 @@ private:
     pipe_writer& closed_;
 };
 
-// Makes a descriptor that the operations above can be used on: it must not block.
+// Makes a non-blocking descriptor for the operations above.
 owned_descriptor adopt_pipe(int fd);
 
 }  // namespace detail
@@ -114,8 +114,8 @@ owned_descriptor adopt_pipe(int fd);
 class pipe_reader {
 public:
     pipe_reader() noexcept = default;  // closed
-    // Takes over a descriptor that can be waited for (a pipe, a terminal, a socket) and makes it
-    // non-blocking. Throws io_error if it is none.
+    // Takes ownership of a descriptor that can be waited for (a pipe, a terminal, a socket) and
+    // makes it non-blocking. Throws io_error if it is invalid.
     explicit pipe_reader(int fd) : own_(detail::adopt_pipe(fd)) {}
 
     detail::pipe_read_operation read(bytes into) noexcept { return {own_.get(), into}; }
@@ -137,7 +137,7 @@ public:
     detail::pipe_write_operation write(std::span<const const_bytes> parts) noexcept {
         return {own_.get(), parts};
     }
-    // There is no other direction: the same as close().
+    // The same as close(), since there is only one direction.
     detail::pipe_close_operation close_write() noexcept {
         return detail::pipe_close_operation(*this);
     }
@@ -157,7 +157,7 @@ struct pipe_ends {
     pipe_reader reader;
     pipe_writer writer;
 };
-// A new pipe; neither end is inherited by child processes. Throws io_error.
+// A new pipe; child processes inherit neither end. Throws io_error.
 pipe_ends make_pipe();
 
 }  // namespace weir::io

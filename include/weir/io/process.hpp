@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Child processes: started, fed, read, awaited, and never left behind.
+// Child processes: started, written to, read from, awaited, and never left behind.
 //
 //     weir::process sorter({"sort", "-u"}, {.in = weir::stdio::pipe, .out = weir::stdio::pipe});
 //     co_await sorter.in().write("b\na\nb\n");
@@ -7,14 +7,13 @@
 //     std::string sorted = co_await weir::io::read_all(sorter.out(), 1 << 20);
 //     weir::exit_status ended = co_await sorter.wait();
 //
-// or, where all of it fits into memory,
+// or, if input and output fit into memory,
 //
-//     weir::command_result listing = co_await weir::run_command({"ls", "-l"}, {.directory = "/tmp"});
+//     auto listing = co_await weir::run_command({"ls", "-l"}, {.directory = "/tmp"});
 //
-// A process object that goes away kills its child (SIGKILL), which a thread of its own then reaps:
-// no zombie is left, and nothing blocks. Cancelling wait() ends the child in a friendlier way:
-// SIGTERM, and SIGKILL when it is still there after the grace period; the cancellation goes on when
-// it has ended.
+// Destroying a process object kills its child (SIGKILL), which a background thread then reaps: no
+// zombie is left, and nothing blocks. Cancelling wait() ends the child more gently: SIGTERM, then
+// SIGKILL if it still runs after the grace period; the cancellation takes effect when it has ended.
 //
 // The child gets standard input, output and error and no other descriptor, an empty signal mask and
 // default signal dispositions. Programs without a slash in their name are searched for in PATH.
@@ -46,11 +45,11 @@ struct child_stream {
 };
 
 namespace stdio {
-inline constexpr child_stream inherit{};                           // ours
+inline constexpr child_stream inherit{};                           // the parent's
 inline constexpr child_stream null{child_stream::kind::null};      // /dev/null
 inline constexpr child_stream pipe{child_stream::kind::pipe};      // process::in(), out(), err()
 inline constexpr child_stream to_out{child_stream::kind::to_out};  // err: where out goes
-// An open one, such as a file's; it is duplicated and stays the caller's.
+// An open descriptor, such as a file's. It is duplicated; the caller keeps it.
 constexpr child_stream descriptor(int fd) noexcept {
     return {child_stream::kind::descriptor, fd};
 }
@@ -78,14 +77,14 @@ struct process_options {
     child_stream in = stdio::inherit;
     child_stream out = stdio::inherit;
     child_stream err = stdio::inherit;
-    std::string_view directory{};                // to run in; default: ours
-    std::span<const std::string> environment{};  // 'NAME=value', added or in place of ours
-    bool inherit_environment = true;             // off: it has nothing but the above
-    bool own_group = false;  // a process group of its own; signals go to all of it
+    std::string_view directory{};                // working directory; default: the parent's
+    std::span<const std::string> environment{};  // 'NAME=value', added or replaced
+    bool inherit_environment = true;             // off: only `environment`
+    bool own_group = false;                      // a process group of its own, which signals go to
     clock::duration grace = std::chrono::seconds(5);  // between SIGTERM and SIGKILL
 };
 
-// How a process has ended.
+// How a process ended.
 class exit_status {
 public:
     exit_status() noexcept = default;
@@ -107,19 +106,19 @@ private:
 
 class process {
 public:
-    process() noexcept = default;  // none
-    // Starts it; blocks this thread until the program is loaded, about a millisecond. Throws
+    process() noexcept = default;  // no process
+    // Starts the program; blocks this thread until it is loaded, about a millisecond. Throws
     // io_error ('cannot start frob: No such file or directory'), invalid_argument for an empty
-    // command, a zero byte in a word, a malformed variable, a negative grace period. A template so
-    // that {"true"} cannot be taken for a process to be moved from.
+    // command, a zero byte in a word, a malformed variable, a negative grace period. A template, so
+    // that {"true"} does not mean a process to move from.
     template <class Command = command_line>
         requires std::same_as<Command, command_line> ||
                  std::same_as<Command, std::vector<std::string>>
-    explicit process(const Command& command, const process_options& how = {}) {
+    explicit process(const Command& command, const process_options& options = {}) {
         if constexpr (std::same_as<Command, command_line>) {
-            start(command.words(), how);
+            start(command.words(), options);
         } else {
-            start(command, how);
+            start(command, options);
         }
     }
     process(process&&) noexcept = default;
@@ -127,22 +126,22 @@ public:
     ~process();
 
     int pid() const;
-    // Our ends of its pipes. Throw invalid_state if the stream is no pipe.
+    // Our ends of its pipes. Throw invalid_state if the stream is not a pipe.
     io::pipe_writer& in();
     io::pipe_reader& out();
     io::pipe_reader& err();
 
-    // Until it has ended; the status is kept, so it can be asked again, and by several tasks. Does
-    // not read its output: a child that fills a pipe which nobody reads never ends.
+    // Waits for the end. May be called again, and by several tasks: the status is kept. Does not
+    // read the output: a child that fills a pipe that is not read never ends.
     task<exit_status> wait();
-    // SIGTERM, SIGKILL after the grace period, and waits. Cancelling is postponed until it has
-    // ended.
+    // Sends SIGTERM, SIGKILL after the grace period, and waits. A stop is postponed until the child
+    // has ended.
     task<exit_status> terminate();
-    // False if it has ended. Throws invalid_argument for what is no signal.
+    // Sends a signal; false if the child has ended. Throws invalid_argument for an invalid signal.
     bool kill(int signal);
 
 private:
-    void start(const std::vector<std::string>& words, const process_options& how);
+    void start(const std::vector<std::string>& words, const process_options& options);
     detail::child_process& checked() const;
 
     std::shared_ptr<detail::child_process> child_;  // waiting tasks share it
@@ -152,8 +151,8 @@ private:
 };
 
 struct command_options {
-    std::string_view input{};             // its standard input; empty: /dev/null
-    std::size_t output_limit = 16 << 20;  // of each of out and err, in bytes
+    std::string_view input{};             // standard input; empty: /dev/null
+    std::size_t output_limit = 16 << 20;  // bytes, for out and err each
     child_stream err = stdio::pipe;
     std::string_view directory{};
     std::span<const std::string> environment{};
@@ -168,10 +167,10 @@ struct command_result {
     std::string err;
 };
 
-// Runs a command to its end and collects what it prints. Cancelling ends it as process::wait does.
-// Throws what process does when it cannot be started, and limit_exceeded when it prints too much;
-// it is then ended too. What failed inside it is told by the status. Everything it needs is copied
-// before it returns.
-task<command_result> run_command(const command_line& command, const command_options& how = {});
+// Runs a command to its end and collects its output. Cancelling ends it as process::wait does.
+// Throws as process does if it cannot be started, and limit_exceeded if it prints too much; then
+// the command is ended too. A failure of the command itself is in the status. The arguments are
+// copied.
+task<command_result> run_command(const command_line& command, const command_options& options = {});
 
 }  // namespace weir

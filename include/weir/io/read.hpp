@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What can be done with any stream of bytes: read an exact number, read all, copy one into another.
+// Algorithms over any stream of bytes: read an exact number, read all, copy one into another.
 //
-//     co_await weir::io::read_exact(peer, header);                       // all of it, or end_of_stream
-//     std::string body = co_await weir::io::read_all(peer, 1 << 20);     // to the end, or limit_exceeded
-//     co_await weir::io::copy(client, server, {.close_write = true});    // one direction of a proxy
+//     co_await weir::io::read_exact(peer, header);                     // or end_of_stream
+//     std::string body = co_await weir::io::read_all(peer, 1 << 20);   // or limit_exceeded
+//     co_await weir::io::copy(client, server, {.close_write = true});  // one way of a proxy
 //
-// These keep no bytes of their own: cancelled half-way, what they had read is gone with them. Where
-// reading must go on after a timeout, use a buffered_reader.
+// They keep no bytes: data read before a cancellation is lost. Use a buffered_reader if reading
+// must continue after a timeout.
 #pragma once
 
 #include <weir/io/byte_stream.hpp>
@@ -20,7 +20,7 @@
 
 namespace weir::io {
 
-// The halves of a stream: a pipe has only one.
+// The two directions of a stream; an end of a pipe has only one.
 template <class Stream>
 concept byte_source = requires(Stream& stream, bytes into) {
     requires std::same_as<detail::awaited<decltype(stream.read(into))>, std::size_t>;
@@ -38,7 +38,7 @@ namespace detail {
                                  const char* must_be);
 }  // namespace detail
 
-// Fills the buffer. Throws end_of_stream, which says how many of how many bytes came, when the
+// Fills the buffer. Throws end_of_stream, which says how many of how many bytes arrived, if the
 // stream ends first.
 template <byte_source Stream>
 task<void> read_exact(Stream& stream, bytes into) {
@@ -52,8 +52,8 @@ task<void> read_exact(Stream& stream, bytes into) {
     }
 }
 
-// Everything up to the end. Throws limit_exceeded when there is more than that many bytes; it has
-// then read one byte too many and keeps none.
+// Reads to the end. Throws limit_exceeded if there are more than `limit` bytes; it has then read
+// one byte too many and keeps none.
 template <byte_source Stream>
 task<std::string> read_all(Stream& stream, std::size_t limit) {
     std::string all;
@@ -78,21 +78,21 @@ task<std::string> read_all(Stream& stream, std::size_t limit) {
 }
 
 struct copy_options {
-    bool close_write = false;      // tell the receiver of the end: a proxy passes half-closes on
-    std::size_t chunk = 64 << 10;  // what is read at once, and the memory that copying takes
+    bool close_write = false;      // pass the end on, as a proxy passes on half-closes
+    std::size_t chunk = 64 << 10;  // bytes per read, and the memory that copying takes
 };
 
-// Reads from one until its end and writes to the other; gives the number of bytes. What has been
-// read when it is cancelled or a write fails may be lost.
+// Reads from one stream until its end and writes to the other. Returns the number of bytes. Data
+// that was read before a cancellation or a failed write may be lost.
 template <byte_source From, byte_sink To>
-task<std::uint64_t> copy(From& from, To& to, copy_options how = {}) {
-    if (how.chunk == 0) {
-        detail::throw_bad_size("copy", "chunk", how.chunk, "at least 1");
+task<std::uint64_t> copy(From& from, To& to, copy_options options = {}) {
+    if (options.chunk == 0) {
+        detail::throw_bad_size("copy", "chunk", options.chunk, "at least 1");
     }
-    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(how.chunk);
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(options.chunk);
     std::uint64_t total = 0;
     for (;;) {
-        const std::size_t count = co_await from.read(bytes(buffer.get(), how.chunk));
+        const std::size_t count = co_await from.read(bytes(buffer.get(), options.chunk));
         if (count == 0) {
             break;
         }
@@ -100,7 +100,7 @@ task<std::uint64_t> copy(From& from, To& to, copy_options how = {}) {
         total += count;
     }
     if constexpr (requires { to.close_write(); }) {
-        if (how.close_write) {
+        if (options.close_write) {
             co_await to.close_write();
         }
     }

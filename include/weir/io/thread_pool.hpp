@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // thread_pool: threads for functions that compute or block, awaited from loops.
 //
-//     weir::thread_pool pool;                                   // as many threads as processors
-//     image small = co_await pool.run(shrink, photo, 640);      // elsewhere, while this loop goes on
+//     weir::thread_pool pool;                               // as many threads as processors
+//     image small = co_await pool.run(shrink, photo, 640);  // does not block this loop
 //     std::vector<image> all = co_await pool.map(std::move(photos), thumbnail);
 //
-// Threads are started when there is work for them and end when they have been idle for a while.
-// Calls begin in the order of asking. One pool may serve any number of loops.
+// Threads start when there is work for them and end when they have been idle for a while. Calls
+// begin in the order in which they were made. One pool may serve any number of loops.
 #pragma once
 
 #include <weir/base/to_task.hpp>
@@ -30,14 +30,14 @@ struct blocking_threads;
 
 struct thread_pool_options {
     std::size_t max_threads = 0;  // 0: as many as there are processors
-    // So many calls may wait for a thread; then try_run refuses, and run waits in the caller.
+    // How many calls may wait for a thread; beyond that try_run refuses, and run waits.
     std::size_t queue_limit = 1024;
     clock::duration idle_time = std::chrono::seconds(10);  // then an idle thread ends
     std::string_view name = "pool";                        // of the threads, and in errors
 };
 
 struct thread_pool_stats {
-    std::size_t threads = 0;       // that there are now
+    std::size_t threads = 0;       // existing now
     std::size_t running = 0;       // calls
     std::size_t queued = 0;        // calls that wait for a thread
     std::size_t most_threads = 0;  // at any one time
@@ -52,18 +52,18 @@ public:
     explicit thread_pool(const thread_pool_options& options = {});
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
-    // Calls that have not begun are refused. Blocks until those that run have returned, and the
-    // threads have ended: co_await shut_down() first, if that may take long.
+    // Refuses calls that have not begun. Blocks until the running ones have returned and the
+    // threads have ended: co_await shut_down() first if that may take long.
     ~thread_pool();
 
     // co_await run(fn, args...): calls fn on a thread of the pool, with copies of the arguments
-    // (std::ref for a reference), and gives what it returns or throws. Waits for its turn as long
-    // as it takes. A stop before the call has begun takes effect at once: fn never runs. While fn
-    // runs, the task stops only when fn has returned, and the result is dropped, since fn may use
-    // what the task owns; if fn takes a std::stop_token as its first parameter, it is told to
-    // hurry. Function, arguments and result are destroyed on the loop's thread. Simulated time
-    // stands still meanwhile. Throws weir::refused if the pool is shut down, io_error if no thread
-    // can be had.
+    // (std::ref for a reference), and returns its result or throws its error. Waits for its turn
+    // without limit. A stop before the call has begun takes effect at once: fn never runs. While fn
+    // runs, the task stops only when fn has returned, since fn may use what the task owns; the
+    // result is dropped. If fn takes a std::stop_token as its first parameter, the stop requests
+    // it. Function, arguments and result are destroyed on the loop's thread. Simulated time does
+    // not advance meanwhile. Throws weir::refused if the pool is shut down, io_error if no thread
+    // can be started.
     template <class Function, class... Args>
     auto run(Function&& function, Args&&... args) {
         WEIR_CHECK_CALLABLE(Function);
@@ -71,7 +71,7 @@ public:
             core_, detail::thread_entry::waits, std::forward<Function>(function),
             std::forward<Args>(args)...);
     }
-    // The same, but throws weir::refused, and does not wait, if as many calls wait as may.
+    // The same, but throws weir::refused if queue_limit calls are waiting.
     template <class Function, class... Args>
     auto try_run(Function&& function, Args&&... args) {
         WEIR_CHECK_CALLABLE(Function);
@@ -79,12 +79,12 @@ public:
             core_, detail::thread_entry::refuses, std::forward<Function>(function),
             std::forward<Args>(args)...);
     }
-    // co_await map(items, fn): fn(item) for each, on all threads of the pool, and a vector of the
-    // results in the order of the items; nothing if fn returns nothing. The items are moved in, or
-    // copied if they are an lvalue; of a view, what it refers to is left alone. fn is called from
-    // several threads at once. The first error stops the rest, between two items, and is thrown
-    // when all have stopped; so does a stop. A thread takes items for about a millisecond, then
-    // other calls get their turn.
+    // co_await map(items, fn): calls fn(item) for each, on all threads of the pool. Returns a
+    // vector of the results in the order of the items, or nothing if fn returns void. The items are
+    // moved in, or copied if they are an lvalue; the elements of a view are not moved from. fn is
+    // called from several threads at once. The first error, or a stop, ends the work between two
+    // items; it takes effect when all threads have stopped. A thread takes items for about a
+    // millisecond, then other calls get their turn.
     template <std::ranges::input_range Range, class Function>
     auto map(Range&& items, Function&& function) {
         WEIR_CHECK_CALLABLE(Function);
@@ -92,11 +92,11 @@ public:
             core_, std::forward<Range>(items), std::forward<Function>(function));
     }
 
-    // For what takes an executor, such as task_manager.
+    // As an executor, for example of task_manager.
     task<void> run(work what) override;
 
-    // co_await shut_down(): from now on calls are refused; those that were accepted still run.
-    // Ends when the last thread has; give it a limit with timeout.
+    // co_await shut_down(): refuses calls from now on; accepted ones still run. Returns when the
+    // last thread has ended; limit it with timeout.
     [[nodiscard]] detail::thread_pool_end shut_down() noexcept {
         return detail::thread_pool_end(core_);
     }

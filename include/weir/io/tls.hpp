@@ -6,15 +6,15 @@
 //     auto secure = co_await weir::tls::connect(std::move(socket), trust, "example.org");
 //     co_await secure.write("GET / HTTP/1.0\r\nHost: example.org\r\n\r\n");
 //
-// The peer's certificate and its host name are checked unless one says otherwise. The stream keeps
-// the contract of weir/io/byte_stream.hpp, and besides:
+// The peer's certificate and its host name are checked unless the options say otherwise. The stream
+// keeps the contract of weir/io/byte_stream.hpp; in addition:
 //
-// - read gives 0 after the peer's close_notify. A transport that ends without it was cut off, by a
-// failure or by somebody in between: tls_error with tls_failure::truncated.
+// - read returns 0 after the peer's close_notify. A transport that ends without it was cut off, by
+//   a failure or by an attacker: tls_error with tls_failure::truncated.
 // - A stopped or failed write may leave half a record with the transport. Later writes throw
-//   io_error (EPIPE) instead of sending what the peer cannot decrypt; reading goes on.
-// - close_write sends close_notify; the transport stays open. close and the destructor say nothing
-//   to the peer, who sees it as a truncation: await close_write before, where the end matters.
+// io_error (EPIPE) instead of sending what the peer cannot decrypt; reading goes on.
+// - close_write sends close_notify; the transport stays open. close and the destructor send
+//   nothing, which the peer sees as a truncation: await close_write before, if the end matters.
 // - Other errors: tls_error says what is wrong with TLS; errors of the transport pass through.
 #pragma once
 
@@ -71,7 +71,7 @@ public:
     std::string_view cipher() const noexcept { return session_->machine.agreed().cipher(); }
     // Of the peer's certificate, as in 'CN=example.org'; empty if it sent none.
     std::string peer_subject() const { return session_->machine.agreed().peer_subject(); }
-    // The host that the client asked for; empty if it named none.
+    // The host that the client wants; empty if it sent none.
     std::string_view server_name() const noexcept {
         return session_->machine.agreed().server_name();
     }
@@ -94,16 +94,16 @@ task<stream<Stream>> establish(std::shared_ptr<session<Stream>> made) {
     co_return stream<Stream>(std::move(made));
 }
 
-// Who a client is, where the transport knows.
+// The client's address, if the transport has one.
 template <class Stream>
-std::string name_of_client(const Stream& transport) {
+std::string client_name(const Stream& transport) {
     if constexpr (requires { transport.remote_address().text(); }) {
         try {
             if (std::string text = transport.remote_address().text(); !text.empty()) {
                 return text;
             }
         } catch (const std::exception&) {
-            // gone already: the handshake will say so
+            // the client is gone: the handshake will report it
         }
     }
     return "a client";
@@ -111,11 +111,11 @@ std::string name_of_client(const Stream& transport) {
 
 }  // namespace detail
 
-// co_await connect(std::move(socket), context, host): the handshake of a client, and the stream
-// that came of it. The host is a name, sent to the server as the one that is wanted, or an IP
-// address; the certificate must be for it. Stopped, failed or too late: the transport is closed.
-// Throws tls_error, timed_out, and what the transport throws; invalid_argument, at once, for what
-// makes no sense.
+// co_await connect(std::move(socket), context, host): performs the handshake of a client and
+// returns the stream. The host is a name, which is sent to the server, or an IP address; the
+// certificate must be for it. If the handshake is stopped, fails or takes too long, the transport
+// is closed. Throws tls_error, timed_out, and errors of the transport; invalid_argument, at once,
+// for invalid arguments.
 template <io::byte_stream Stream>
 task<stream<Stream>> connect(Stream transport, const context& with, std::string_view host,
                              const connect_options& options = {}) {
@@ -127,7 +127,7 @@ task<stream<Stream>> connect(Stream transport, const context& with, std::string_
 template <io::byte_stream Stream>
 task<stream<Stream>> accept(Stream transport, const context& with,
                             const accept_options& options = {}) {
-    std::string client = detail::name_of_client(transport);
+    std::string client = detail::client_name(transport);
     return detail::establish(std::make_shared<detail::session<Stream>>(std::move(transport), with,
                                                                        std::move(client), options));
 }

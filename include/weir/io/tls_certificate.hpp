@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Certificates made on the spot, for tests, development and services that trust only each other.
+// Makes certificates, for tests, development and services that trust only each other.
 //
 //     weir::tls::certificate_authority authority("Test");
 //     auto site = authority.issue({.names = "localhost,127.0.0.1"});
@@ -23,12 +23,12 @@ struct certificate {
 struct certificate_options {
     // Host names and IP addresses, separated by commas; the first is the subject's common name.
     std::string_view names{};
-    // From when on, relative to now, and for how long.
+    // When the validity begins, relative to now, and how long it lasts.
     std::chrono::seconds begins = -std::chrono::minutes(5);
     std::chrono::seconds lasts = std::chrono::hours(24 * 30);
 };
 
-// Keys are on the curve P-256, as browsers like them. Throws invalid_argument for bad names.
+// Keys are on the curve P-256, which browsers support. Throws invalid_argument for invalid names.
 class certificate_authority {
 public:
     explicit certificate_authority(std::string_view name);
@@ -36,7 +36,7 @@ public:
     certificate_authority(const certificate_authority&) = delete;
     certificate_authority& operator=(const certificate_authority&) = delete;
 
-    // What others have to trust.
+    // The certificate that peers must trust.
     const std::string& certificate_pem() const noexcept { return pem_; }
     certificate issue(const certificate_options& options) const;
 
@@ -46,7 +46,7 @@ private:
     std::string pem_;
 };
 
-// Vouched for by nobody but itself.
+// A certificate that is its own authority.
 certificate make_self_signed(const certificate_options& options);
 
 }  // namespace weir::tls

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with TLS, by cause. Every message names the peer and says why in words.
+// Errors of TLS, by cause. Every message names the peer and the cause.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ enum class tls_failure : std::uint8_t {
     not_tls,       // the peer speaks something else: plain HTTP, for instance
     handshake,     // the handshake failed in another way: cut off, an alert, no cipher in common
     truncated,     // the connection ended without the peer's close_notify: bytes may be missing
-    protocol,      // after the handshake: a record that was tampered with, an alert
+    protocol,      // after the handshake: a manipulated record, an alert
 };
 const char* to_string(tls_failure kind) noexcept;
 
 // what() reads 'TLS handshake with example.org: certificate has expired (certificate verify
-// failed)'. Errors of the transport under it, a reset for instance, stay what they are.
+// failed)'. Errors of the transport, such as a reset, are passed on unchanged.
 class tls_error : public std::runtime_error {
 public:
     tls_error(tls_failure kind, const std::string& what) : std::runtime_error(what), kind_(kind) {}

@@ -57,7 +57,7 @@ bool thread_call_base::cancel() noexcept {
         static_cast<loop&>(waiter().home()).expected_post_came();
         return true;
     }
-    ask_to_stop();
+    request_stop();
     return false;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The state machine of a connection, as TCP shows it to programs. Operations hang in their end
-// while they wait; whatever changes an end serves them at once, so that bytes go from the pipe
-// straight into the reader's buffer, and a stop that comes later finds them delivered.
+// The state machine of a connection, as programs see TCP. Operations that wait are attached to
+// their end. Every change of an end serves them at once, so that bytes go from the pipe straight
+// into the reader's buffer, and a later stop finds them delivered.
 
 #include "testing/io/connection.hpp"
 
@@ -29,54 +29,54 @@ connection::~connection() {
     std::erase(path_.connections, this);
 }
 
-bool connection::try_read(reading_operation& by, int side) noexcept {
+bool connection::try_read(reading_operation& reader, int side) noexcept {
     end& self = ends_[side];
     into(side).catch_up();
     if (self.is_closed) {
-        by.error_ = already_closed;
+        reader.error_ = already_closed;
     } else if (self.reader != nullptr) {
-        by.error_ = already_used;
-    } else if (by.takes_ && by.into_.empty()) {
-        by.count_ = 0;
+        reader.error_ = already_used;
+    } else if (reader.takes_ && reader.into_.empty()) {
+        reader.count_ = 0;
     } else if (into(side).unread() > 0) {
-        if (by.takes_) {
-            by.count_ = into(side).take(by.into_);
+        if (reader.takes_) {
+            reader.count_ = into(side).take(reader.into_);
             serve_writer(1 - side);
         }
     } else if (self.error != 0) {
-        by.error_ = self.error;
+        reader.error_ = self.error;
     } else if (!self.end_seen) {
         return false;
     }
     return true;
 }
 
-bool connection::try_write(write_operation& by, int side) noexcept {
+bool connection::try_write(write_operation& writer, int side) noexcept {
     end& self = ends_[side];
     if (self.is_closed) {
-        by.error_ = already_closed;
+        writer.error_ = already_closed;
     } else if (self.writer != nullptr) {
-        by.error_ = already_used;
+        writer.error_ = already_used;
     } else if (self.end_sent) {
-        by.error_ = EPIPE;
+        writer.error_ = EPIPE;
     } else if (self.error != 0) {
-        by.error_ = self.error == ECONNRESET && self.end_seen ? EPIPE : self.error;
+        writer.error_ = self.error == ECONNRESET && self.end_seen ? EPIPE : self.error;
     } else {
         for (;;) {
-            if (by.first_.empty()) {
-                if (by.rest_.empty()) {
+            if (writer.first_.empty()) {
+                if (writer.rest_.empty()) {
                     return true;
                 }
-                by.first_ = by.rest_.front();
-                by.rest_ = by.rest_.subspan(1);
+                writer.first_ = writer.rest_.front();
+                writer.rest_ = writer.rest_.subspan(1);
                 continue;
             }
-            const std::size_t count = std::min(out_of(side).room(), by.first_.size());
+            const std::size_t count = std::min(out_of(side).room(), writer.first_.size());
             if (count == 0) {
                 return false;
             }
-            out_of(side).send(by.first_.first(count));
-            by.first_ = by.first_.after(count);
+            out_of(side).send(writer.first_.first(count));
+            writer.first_ = writer.first_.after(count);
         }
     }
     return true;
@@ -93,7 +93,7 @@ int connection::close_write(int side) noexcept {
     if (!self.end_sent) {
         self.end_sent = true;
         out_of(side).send_end();
-        serve_writer(side);  // it cannot go on
+        serve_writer(side);  // a waiting write fails
     }
     return 0;
 }
@@ -147,7 +147,7 @@ void connection::serve_writer(int side) noexcept {
     }
 }
 
-// Bytes that were taken or sent are not taken back by a stop that comes now.
+// A stop that arrives now does not take back bytes that were read or sent.
 void connection::finish(stream_operation& done) noexcept {
     if (done.error_ == already_closed) {
         done.error_ = closed_meanwhile;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inside of a simulated connection: two pipes, one each way, and the state of its two ends.
+// A simulated connection: two pipes, one for each direction, and the state of its two ends.
 #pragma once
 
 #include "testing/io/network_core.hpp"
@@ -15,15 +15,15 @@
 
 namespace weir::testing::sim {
 
-// What an operation can fail with besides an errno.
+// Errors of an operation that are no errno.
 enum failure : int { already_closed = -1, closed_meanwhile = -2, already_used = -3 };
 
-// One way of a connection: bytes that travel, and bytes that have arrived and are not read yet.
-// What travels is cut into segments, each with the time of its arrival; one timer waits for the
-// first.
+// One direction of a connection: bytes that travel, and bytes that have arrived and are not read
+// yet. Travelling bytes are cut into segments, each with its time of arrival; one timer waits for
+// the first.
 class pipe final : private weir::detail::timer {
 public:
-    pipe(connection& of, int from_side) noexcept : of_(of), from_(from_side) {}
+    pipe(connection& owner, int from_side) noexcept : owner_(owner), from_(from_side) {}
     ~pipe();
 
     // The sender's side.
@@ -37,9 +37,9 @@ public:
 
     void drop_unread() noexcept;
     void drop_travelling() noexcept;
-    // Travels again after a partition.
+    // Continues after a partition.
     void resume_travel() noexcept;
-    // The timer could not be armed where there was no loop.
+    // Arms the timer if there was no loop to arm it on before.
     void catch_up() noexcept;
 
 private:
@@ -58,14 +58,14 @@ private:
     void stop_timer() noexcept;
     void erase(std::size_t from, std::size_t count) noexcept;
 
-    connection& of_;
+    connection& owner_;
     const int from_;
-    std::string bytes_;  // from begin_: first what has arrived, then what travels
+    std::string bytes_;  // from begin_: first arrived bytes, then travelling ones
     std::size_t begin_ = 0;
     std::size_t arrived_ = 0;
     std::deque<segment> segments_;
     std::int64_t last_due_ = 0;
-    std::int64_t give_up_at_ = 0;  // while a partition holds it; 0: not held
+    std::int64_t give_up_at_ = 0;  // during a partition; 0: none
     loop* home_ = nullptr;         // where the timer is armed
     std::weak_ptr<weir::detail::inbox> home_lives_;
 };
@@ -81,11 +81,15 @@ public:
         return {simulated_stream({made, 0}), simulated_stream({made, 1})};
     }
 
-    // Do it now, or say that it has to wait; failures count as done.
-    bool try_read(reading_operation& by, int side) noexcept;
-    bool try_write(write_operation& by, int side) noexcept;
-    void wait_to_read(reading_operation& by, int side) noexcept { hang(by, ends_[side].reader); }
-    void wait_to_write(write_operation& by, int side) noexcept { hang(by, ends_[side].writer); }
+    // True: the operation is complete, also if it has failed. False: it has to wait.
+    bool try_read(reading_operation& reader, int side) noexcept;
+    bool try_write(write_operation& writer, int side) noexcept;
+    void wait_to_read(reading_operation& reader, int side) noexcept {
+        attach(reader, ends_[side].reader);
+    }
+    void wait_to_write(write_operation& writer, int side) noexcept {
+        attach(writer, ends_[side].writer);
+    }
     int close_write(int side) noexcept;
     void close(int side, bool with_reset) noexcept;
 
@@ -120,9 +124,9 @@ private:
         bool reset_sent = false;
     };
 
-    static void hang(stream_operation& by, stream_operation*& place) noexcept {
-        by.place_ = &place;
-        place = &by;
+    static void attach(stream_operation& waiting, stream_operation*& place) noexcept {
+        waiting.place_ = &place;
+        place = &waiting;
     }
     void serve_reader(int side) noexcept;
     void serve_writer(int side) noexcept;
@@ -139,7 +143,7 @@ private:
     pipe pipes_[2];
     std::uint64_t sent_ = 0;
     bool was_reset_ = false;
-    bool is_backwards_;  // compared with the link, which knows the hosts in their order
+    bool is_backwards_;  // relative to the link, whose hosts are in order
 };
 
 }  // namespace weir::testing::sim

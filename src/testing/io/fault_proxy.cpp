@@ -60,7 +60,7 @@ void check(const proxy_faults& faults) {
 
 }  // namespace
 
-// Of one connection, in the frame of the task that carries it.
+// The state of one connection, in the frame of its task.
 struct fault_proxy::connection {
     explicit connection(io::socket accepted) : client(std::move(accepted)) {}
     void reset() noexcept {
@@ -86,8 +86,8 @@ struct fault_proxy::core {
     static task<void> serve(std::shared_ptr<core> self);
     static task<void> carry(std::shared_ptr<core> self, io::socket accepted);
     task<void> take_in(io::socket& from, queue<piece>& into);
-    task<void> pass_on(connection& of, queue<piece>& from, io::socket& to);
-    task<void> pass_slice(connection& of, io::socket& to, io::const_bytes slice);
+    task<void> pass_on(connection& passing, queue<piece>& from, io::socket& to);
+    task<void> pass_slice(connection& passing, io::socket& to, io::const_bytes slice);
 
     io::address target;
     proxy_faults faults;
@@ -111,7 +111,7 @@ task<void> fault_proxy::core::serve(std::shared_ptr<core> self) {
                 failed = true;
             }
             if (failed) {
-                co_await sleep(std::chrono::milliseconds(5));  // out of descriptors, most likely
+                co_await sleep(std::chrono::milliseconds(5));  // most likely out of descriptors
             }
         }
     });
@@ -138,11 +138,13 @@ task<void> fault_proxy::core::carry(std::shared_ptr<core> self, io::socket accep
         co_return;
     }
     struct registration {
-        registration(core& in, connection& made) : of(in), own(made) { of.open.push_back(&own); }
+        registration(core& owner, connection& made) : owning(owner), own(made) {
+            owning.open.push_back(&own);
+        }
         registration(const registration&) = delete;
         registration& operator=(const registration&) = delete;
-        ~registration() { std::erase(of.open, &own); }
-        core& of;
+        ~registration() { std::erase(owning.open, &own); }
+        core& owning;
         connection& own;
     };
     const registration listed(*self, own);
@@ -156,7 +158,7 @@ task<void> fault_proxy::core::carry(std::shared_ptr<core> self, io::socket accep
             co_return;
         });
     } catch (const error_group&) {
-        // A fault, or one end has reset the connection: the other learns of it in the same way.
+        // A fault, or one end has reset the connection: the other end is reset too.
         own.reset();
     }
 }
@@ -174,7 +176,7 @@ task<void> fault_proxy::core::take_in(io::socket& from, queue<piece>& into) {
     }
 }
 
-task<void> fault_proxy::core::pass_on(connection& of, queue<piece>& from, io::socket& to) {
+task<void> fault_proxy::core::pass_on(connection& passing, queue<piece>& from, io::socket& to) {
     for (;;) {
         const std::optional<piece> next = co_await from.next();
         if (!next.has_value()) {
@@ -196,10 +198,10 @@ task<void> fault_proxy::core::pass_on(connection& of, queue<piece>& from, io::so
             if (faults.drip != 0) {
                 count = std::min(count, faults.drip);
             }
-            if (faults.bandwidth > 0) {  // in steps of a hundredth of a second, more or less
+            if (faults.bandwidth > 0) {  // in steps of about a hundredth of a second
                 count = std::min(count, 1 + static_cast<std::size_t>(faults.bandwidth / 100));
             }
-            co_await pass_slice(of, to, left.first(count));
+            co_await pass_slice(passing, to, left.first(count));
             left = left.after(count);
         }
     }
@@ -209,14 +211,16 @@ task<void> fault_proxy::core::pass_on(connection& of, queue<piece>& from, io::so
     co_await to.close_write();
 }
 
-task<void> fault_proxy::core::pass_slice(connection& of, io::socket& to, io::const_bytes slice) {
+task<void> fault_proxy::core::pass_slice(connection& passing, io::socket& to,
+                                         io::const_bytes slice) {
     const std::uint64_t limit = faults.reset_after;
-    const bool is_last = limit != 0 && of.passed + slice.size() >= limit;
+    const bool is_last = limit != 0 && passing.passed + slice.size() >= limit;
     if (is_last) {
-        slice = slice.first(limit > of.passed ? static_cast<std::size_t>(limit - of.passed) : 0);
+        slice = slice.first(
+            limit > passing.passed ? static_cast<std::size_t>(limit - passing.passed) : 0);
     }
     co_await to.write(slice);
-    of.passed += slice.size();
+    passing.passed += slice.size();
     stats.bytes += slice.size();
     if (is_last) {
         ++stats.resets;

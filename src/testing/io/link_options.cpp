@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks links, and draws random ones: each fault is on for half of the seeds, so that they are met
+// Checks links, and draws random ones: each fault is on for half of the seeds, so that faults occur
 // alone and together.
 
 #include "testing/io/network_core.hpp"

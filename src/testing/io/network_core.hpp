@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inside of a simulated network: links, listeners, chance and counters.
+// The state of a simulated network: links, listeners, randomness and counters.
 #pragma once
 
 #include "testing/io/random_source.hpp"
@@ -17,15 +17,15 @@
 
 namespace weir::testing::sim {
 
-// What lies between two hosts.
+// The link between two hosts.
 struct link {
-    explicit link(network_core& network) : of(network) { healed.set(); }
+    explicit link(network_core& owner) : network(owner) { healed.set(); }
     const link_options& options() const noexcept;
 
-    network_core& of;
+    network_core& network;
     std::optional<link_options> own;
-    std::int64_t free_at[2] = {0, 0};  // when each way has sent what it was given
-    event healed;                      // set unless it is partitioned
+    std::int64_t free_at[2] = {0, 0};  // when each direction has sent its data
+    event healed;                      // cleared during a partition
     std::vector<connection*> connections;
 };
 
@@ -69,9 +69,9 @@ private:
     std::uint16_t last_port_ = 49151;
 };
 
-// Throws invalid_argument naming the option.
+// Throws invalid_argument that names the option.
 void check(const link_options& options);
-// 'server' of 'server:80'. Throws invalid_argument if that is not its form.
+// 'server' of 'server:80'. Throws invalid_argument for another form.
 std::string_view host_of(std::string_view address);
 
 }  // namespace weir::testing::sim

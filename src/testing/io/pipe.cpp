@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bytes lie in one string from the moment they are sent until they are read. Segments say how far
-// the front of what has arrived moves, and when; so that bytes cannot change or change places,
-// whatever the faults do to the times.
+// Bytes stay in one string from the moment they are sent until they are read. Segments say how far
+// the end of the arrived bytes moves, and when; so that faults change times only, never the bytes
+// or their order.
 
 #include "testing/io/connection.hpp"
 
@@ -20,27 +20,28 @@ std::int64_t time_now() noexcept {
 }  // namespace
 
 pipe::~pipe() {
-    of_.network().stats.bytes_lost += bytes_.size() - begin_;
+    owner_.network().stats.bytes_lost += bytes_.size() - begin_;
     stop_timer();
 }
 
 std::size_t pipe::room() const noexcept {
     const std::size_t used = bytes_.size() - begin_;
-    const std::size_t window = of_.path().options().window;
+    const std::size_t window = owner_.path().options().window;
     return window > used ? window - used : 0;
 }
 
 void pipe::send(io::const_bytes data) {
-    network_core& network = of_.network();
+    network_core& network = owner_.network();
     network.stats.bytes_sent += data.size();
     while (!data.empty()) {
-        const link_options& how = of_.path().options();
-        std::size_t size = std::min(how.segment, data.size());
-        if (network.random.chance(how.splits)) {
+        const link_options& options = owner_.path().options();
+        std::size_t size = std::min(options.segment, data.size());
+        if (network.random.chance(options.splits)) {
             size = 1 + network.random.below(size);
         }
-        const std::uint64_t sent = of_.count_sent(size);
-        if (network.random.chance(how.resets) || (how.reset_after != 0 && sent > how.reset_after)) {
+        const std::uint64_t sent = owner_.count_sent(size);
+        if (network.random.chance(options.resets) ||
+            (options.reset_after != 0 && sent > options.reset_after)) {
             send_mark(mark::cut);
         }
         bytes_.append(data.first(size).text());
@@ -57,20 +58,20 @@ void pipe::send_mark(mark kind) {
 }
 
 std::int64_t pipe::arrival_of(std::size_t size) {
-    link& path = of_.path();
-    network_core& network = of_.network();
-    const link_options& how = path.options();
+    link& path = owner_.path();
+    network_core& network = owner_.network();
+    const link_options& options = path.options();
     std::int64_t due = time_now();
-    if (how.bandwidth > 0) {
-        // Both ways of a link have a line of their own, which its connections share.
-        std::int64_t& free_at = path.free_at[of_.way(from_)];
+    if (options.bandwidth > 0) {
+        // Each direction of a link has its own bandwidth, which its connections share.
+        std::int64_t& free_at = path.free_at[owner_.way(from_)];
         free_at = std::max(free_at, due) +
-                  static_cast<std::int64_t>(static_cast<double>(size) * 1e9 / how.bandwidth);
+                  static_cast<std::int64_t>(static_cast<double>(size) * 1e9 / options.bandwidth);
         due = free_at;
     }
-    due += how.latency.count() + network.random.up_to(how.jitter).count();
-    if (network.random.chance(how.stalls)) {
-        due += network.random.up_to(how.stall).count();
+    due += options.latency.count() + network.random.up_to(options.jitter).count();
+    if (network.random.chance(options.stalls)) {
+        due += network.random.up_to(options.stall).count();
         ++network.stats.stalls;
     }
     last_due_ = std::max(last_due_, due);
@@ -78,9 +79,9 @@ std::int64_t pipe::arrival_of(std::size_t size) {
 }
 
 std::size_t pipe::take(io::bytes into) noexcept {
-    network_core& network = of_.network();
+    network_core& network = owner_.network();
     std::size_t count = std::min(into.size(), arrived_);
-    if (count > 1 && network.random.chance(of_.path().options().short_reads)) {
+    if (count > 1 && network.random.chance(owner_.path().options().short_reads)) {
         count = 1 + network.random.below(count - 1);
         ++network.stats.short_reads;
     }
@@ -107,14 +108,14 @@ void pipe::erase(std::size_t from, std::size_t count) noexcept {
 }
 
 void pipe::drop_unread() noexcept {
-    of_.network().stats.bytes_lost += arrived_;
+    owner_.network().stats.bytes_lost += arrived_;
     erase(0, arrived_);
     arrived_ = 0;
 }
 
 void pipe::drop_travelling() noexcept {
     const std::size_t travelling = bytes_.size() - begin_ - arrived_;
-    of_.network().stats.bytes_lost += travelling;
+    owner_.network().stats.bytes_lost += travelling;
     erase(arrived_, travelling);
     segments_.clear();
     stop_timer();
@@ -122,7 +123,7 @@ void pipe::drop_travelling() noexcept {
 
 void pipe::resume_travel() noexcept {
     give_up_at_ = 0;
-    const std::int64_t earliest = time_now() + of_.path().options().latency.count();
+    const std::int64_t earliest = time_now() + owner_.path().options().latency.count();
     for (segment& each : segments_) {
         each.due = std::max(each.due, earliest);
     }
@@ -160,15 +161,15 @@ void pipe::stop_timer() noexcept {
 void pipe::fire() noexcept {
     const int to = 1 - from_;
     const std::int64_t now = time_now();
-    if (!of_.path().healed.is_set()) {
+    if (!owner_.path().healed.is_set()) {
         if (give_up_at_ == 0) {
             give_up_at_ = detail::after(clock::time_point(clock::duration(now)),
-                                        of_.network().options.give_up_after)
+                                        owner_.network().options.give_up_after)
                               .time_since_epoch()
                               .count();
             arm_at(give_up_at_);
         } else {
-            of_.time_out(from_);
+            owner_.time_out(from_);
         }
         return;
     }
@@ -178,28 +179,28 @@ void pipe::fire() noexcept {
         segments_.pop_front();
         switch (next.kind) {
             case mark::bytes:
-                if (of_.takes_bytes(to)) {
+                if (owner_.takes_bytes(to)) {
                     arrived_ += next.size;
                     has_bytes = true;
                 } else {
-                    of_.network().stats.bytes_lost += next.size;
+                    owner_.network().stats.bytes_lost += next.size;
                     erase(arrived_, next.size);
-                    of_.bytes_hit_nobody(to);
+                    owner_.bytes_hit_nobody(to);
                 }
                 break;
             case mark::end:
-                of_.end_came(to);
+                owner_.end_came(to);
                 break;
             case mark::reset:
-                of_.reset_came(to);
+                owner_.reset_came(to);
                 break;
             case mark::cut:
-                of_.cut();
+                owner_.cut();
                 return;
         }
     }
     if (has_bytes) {
-        of_.bytes_came(to);
+        owner_.bytes_came(to);
     }
     catch_up();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A connect is a coroutine that plays the handshake: the request travels, finds a listener or not,
-// and the answer travels back. Links are looked up by the pair of hosts and live as long as the
+// A connect is a coroutine that performs the handshake: the request travels, finds a listener or
+// not, and the answer travels back. Links are found by the pair of hosts and live as long as the
 // network's core, which every connection keeps alive.
 
 #include "testing/io/connection.hpp"
@@ -35,14 +35,14 @@ std::pair<std::string, std::string> in_order(std::string_view a, std::string_vie
                  : std::pair{std::string(a), std::string(b)};
 }
 
-// One way of the handshake.
+// One direction of the handshake.
 task<void> travel(std::shared_ptr<network_core> network, link& path) {
     for (;;) {
         co_await path.healed.wait();
-        const link_options& how = path.options();
-        co_await sleep(how.latency + network->random.up_to(how.jitter));
+        const link_options& options = path.options();
+        co_await sleep(options.latency + network->random.up_to(options.jitter));
         if (path.healed.is_set()) {
-            co_return;  // else it was lost on the way, and is sent again
+            co_return;  // otherwise it was lost, and is sent again
         }
     }
 }
@@ -107,7 +107,7 @@ network_core::network_core(const network_options& given)
     : options(given), seed(seed_for(given.seed)), random(seed) {}
 
 const link_options& link::options() const noexcept {
-    return own.has_value() ? *own : of.options.link;
+    return own.has_value() ? *own : network.options.link;
 }
 
 link& network_core::between(std::string_view a, std::string_view b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations of an end: each asks its connection, and hangs itself there if it has to wait.
+// The operations of a stream: each tries at its connection, and waits there if it cannot complete.
 
 #include "testing/io/connection.hpp"
 
@@ -40,56 +40,56 @@ void stream_operation::fail() const {
         throw io_error(ECANCELED, call + ", which was closed meanwhile");
     }
     const bool reads = call == "read" || call == "readable";
-    throw io_error(error_, call + (reads ? " from " : " to ") + end_.of->name(1 - end_.side));
+    throw io_error(error_, call + (reads ? " from " : " to ") + end_.link->name(1 - end_.side));
 }
 
 bool reading_operation::ready() noexcept {
-    return end_.of->try_read(*this, end_.side);
+    return end_.link->try_read(*this, end_.side);
 }
 bool reading_operation::start() noexcept {
-    end_.of->wait_to_read(*this, end_.side);
+    end_.link->wait_to_read(*this, end_.side);
     return true;
 }
 bool write_operation::ready() noexcept {
-    return end_.of->try_write(*this, end_.side);
+    return end_.link->try_write(*this, end_.side);
 }
 bool write_operation::start() noexcept {
-    end_.of->wait_to_write(*this, end_.side);
+    end_.link->wait_to_write(*this, end_.side);
     return true;
 }
 bool close_write_operation::ready() noexcept {
-    error_ = end_.of->close_write(end_.side);
+    error_ = end_.link->close_write(end_.side);
     return true;
 }
 
 }  // namespace sim
 
 void simulated_stream::close() noexcept {
-    if (end_.of != nullptr) {
-        end_.of->close(end_.side, false);
+    if (end_.link != nullptr) {
+        end_.link->close(end_.side, false);
     }
 }
 
 void simulated_stream::reset() noexcept {
-    if (end_.of != nullptr) {
-        end_.of->close(end_.side, true);
+    if (end_.link != nullptr) {
+        end_.link->close(end_.side, true);
     }
 }
 
 bool simulated_stream::is_open() const noexcept {
-    return end_.of != nullptr && end_.of->is_open(end_.side);
+    return end_.link != nullptr && end_.link->is_open(end_.side);
 }
 
 std::string simulated_stream::local_address() const {
-    return end("local_address").of->name(end_.side);
+    return end("local_address").link->name(end_.side);
 }
 
 std::string simulated_stream::remote_address() const {
-    return end("remote_address").of->name(1 - end_.side);
+    return end("remote_address").link->name(1 - end_.side);
 }
 
 sim::end_reference simulated_stream::end(const char* call) const {
-    if (end_.of == nullptr) {
+    if (end_.link == nullptr) {
         throw invalid_state(std::string("simulated_stream: ") + call +
                             " of one that was moved from or never connected");
     }

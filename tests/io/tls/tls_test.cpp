@@ -302,7 +302,7 @@ TEST(Tls, AStoppedWriteEndsWriting) {
         if (how.is_cancelled()) {
             const auto more = co_await weir::settle(made.client.write("more"));
             if (!more.has_value()) {  // else it had not begun
-                EXPECT_SAYS(text_of_outcome(more), "an earlier write did not come to its end");
+                EXPECT_SAYS(text_of_outcome(more), "an earlier write did not finish");
                 WEIR_EXPECT_THROW(made.client.close_write(), weir::io_error);
             }
             co_await made.server.write("can you hear me");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What channels have in common: who waits, and who was promised what.
+// The part of a channel that does not depend on its items: waiters and their claims.
 //
-// Whoever waits is served in the order of asking. A receiver that is woken has a claim on one item,
-// which stays in the channel until it comes for it; a sender that is woken has a claim on one
-// place. So whoever waits knows that there is nothing for newcomers, and who is stopped before it
-// comes gives its claim to the next: no item and no wake-up is lost.
+// Waiters are served in the order in which they came. A receiver that is woken has a claim on one
+// item, which stays in the channel until the receiver takes it; a sender that is woken has a claim
+// on one place. Newcomers cannot take claimed items or places, and a waiter that is stopped before
+// it uses its claim passes it to the next: no item and no wake-up is lost.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -50,7 +50,7 @@ struct waiter_line {
 
 enum class channel_side : unsigned char { sends, receives };
 
-// A fiber that waits. Derived ones take the item.
+// A fiber that waits. Derived classes move the item.
 class channel_operation : public operation, public channel_waiter, private mail_item {
 public:
     bool cancel() noexcept override;
@@ -83,7 +83,7 @@ private:
     void arrive(loop& at) noexcept override;
     void get_lost() noexcept override;
 
-    std::uint32_t home_ = 0;  // the id of its loop, which may be gone: see get_lost()
+    std::uint32_t home_ = 0;  // the id of its loop, which may have ended: see get_lost()
     std::shared_ptr<inbox> mail_;
     channel_side side_;
 };
@@ -94,7 +94,7 @@ public:
     channel_core(const channel_core&) = delete;
     channel_core& operator=(const channel_core&) = delete;
 
-    // The lock is held for a few dozen instructions at a time: worth trying again before sleeping.
+    // The lock is held for a few dozen instructions at a time: spinning pays before sleeping.
     class lock {
     public:
         explicit lock(const channel_core& locked) noexcept : core_(locked) {
@@ -110,7 +110,7 @@ public:
         const channel_core& core_;
     };
 
-    // Fibers that were given an answer, and are to be woken when the lock is free again.
+    // Fibers that have an answer, and are woken after the unlock.
     class wake_list {
     public:
         wake_list() noexcept = default;
@@ -149,11 +149,11 @@ public:
             refuse_all(receivers_, woken);
         }
     }
-    // The claim of a waiter that has come for it.
+    // A waiter uses its claim.
     void end_claim(channel_side side) noexcept {
         --(side == channel_side::receives ? item_claims_ : place_claims_);
     }
-    // The claim of one that never will goes to the next.
+    // A waiter that will not use its claim passes it to the next.
     void pass_claim_on(channel_side side, wake_list& woken) noexcept;
 
     void enter_line(channel_waiter& waiter, channel_side side) noexcept {
@@ -168,7 +168,7 @@ public:
         return (side == channel_side::receives ? receivers_ : senders_).count;
     }
 
-    // For plain threads: waits until there is an answer. Throws loop_error where a loop runs.
+    // For plain threads: waits for an answer. Throws loop_error where a loop runs.
     static void check_may_block(const char* what);
     channel_waiter::answer block(channel_side side) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// thread_pool::map. A lane for each thread of the pool: a task that has the pool take items, a
-// millisecond's worth at a time, until there are none left.
+// thread_pool::map. For each thread of the pool there is one lane: a task that has the pool process
+// items, for a millisecond at a time, until none is left.
 #pragma once
 
 #include <weir/gather.hpp>
@@ -51,7 +51,7 @@ public:
             try {
                 take(index);
             } catch (...) {
-                next_.store(size_, std::memory_order_relaxed);  // none begins any more
+                next_.store(size_, std::memory_order_relaxed);  // no further item begins
                 throw;
             }
         } while (std::chrono::steady_clock::now() < until);
@@ -96,7 +96,7 @@ private:
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
 #endif
 
-// With shares in the pool: it may go between two calls of a lane, which is then refused.
+// Shares the pool, which may be destroyed between two calls of a lane; the next one is refused.
 template <class Work>
 task<void> map_lane(shared_pool pool, Work& work) {
     const auto some = [&work](const std::stop_token& stop) { work.take_some(stop); };
@@ -129,7 +129,7 @@ auto parallel_map(shared_pool pool, Given&& items, GivenFunction&& function) {
         return map_indexed<Range, Function>(std::move(pool), std::forward<Given>(items),
                                             std::forward<GivenFunction>(function));
     } else {
-        // In a row first, so that each thread finds its items by number.
+        // First into a vector, so that each thread finds its items by index.
         std::vector<std::ranges::range_value_t<Range>> row;
         for (auto&& each : items) {
             if constexpr (std::is_rvalue_reference_v<Given&&> && !std::ranges::view<Range>) {

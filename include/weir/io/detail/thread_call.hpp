@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A call that waits for a thread of a pool, runs there, and comes back. It lives in the frame that
-// awaits it, and is itself what the pool queues and what is mailed to the loop: no call allocates.
+// A call that waits for a thread of a pool, runs there, and returns to its loop. It lives in the
+// frame that awaits it, and is itself the node of the pool's queue and the mail to the loop: no
+// call allocates.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -22,7 +23,7 @@ namespace weir::detail {
 
 class thread_pool_core;
 
-// Calls have a share in it: one that is under way when the pool goes can still be stopped.
+// Calls share it: a call in flight can be stopped even after the pool is destroyed.
 using shared_pool = std::shared_ptr<thread_pool_core>;
 std::size_t max_threads_of(const thread_pool_core& pool) noexcept;
 
@@ -47,7 +48,7 @@ private:
 
     virtual void call() noexcept = 0;  // on the pool's thread
     virtual void fail(std::exception_ptr error) noexcept = 0;
-    virtual void ask_to_stop() noexcept {}  // while it runs
+    virtual void request_stop() noexcept {}  // while it runs
     void arrive(loop& at) noexcept override;
 
     shared_pool pool_;
@@ -58,7 +59,7 @@ private:
     stage stage_ = stage::outside;  // guarded by the pool
 };
 
-// Called with the token if it cannot be called without.
+// Called with the token if it cannot be called without one.
 template <class Function, class... Args>
 inline constexpr bool wants_stop_token =
     !std::invocable<Function, Args...> && std::invocable<Function, std::stop_token, Args...>;
@@ -68,7 +69,7 @@ struct thread_result : std::invoke_result<Function, Args...> {};
 template <class Function, class... Args>
     requires wants_stop_token<Function, Args...>
 struct thread_result<Function, Args...> : std::invoke_result<Function, std::stop_token, Args...> {};
-// What was returned as an rvalue reference is kept as a value: what it refers to may be gone.
+// A result that is an rvalue reference is kept as a value: its target may be gone later.
 template <class Function, class... Args>
 using thread_result_t =
     std::conditional_t<std::is_rvalue_reference_v<typename thread_result<Function, Args...>::type>,
@@ -124,7 +125,7 @@ private:
             args_);
     }
     void fail(std::exception_ptr error) noexcept override { result_.set_error(std::move(error)); }
-    void ask_to_stop() noexcept override {
+    void request_stop() noexcept override {
         if constexpr (is_stoppable) {
             stop_.request_stop();
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The threads of one run_on_threads: who runs, who has failed, who must be told to stop.
+// The threads of one run_on_threads: which run, which have failed, which must be stopped.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -27,7 +27,7 @@ namespace weir::detail {
 template <class Main>
 concept thread_main = starts_task<const std::remove_cvref_t<Main>&, std::size_t>;
 
-// What is run on each thread.
+// What runs on each thread.
 class thread_body {
 public:
     virtual task<void> start(std::size_t index) = 0;
@@ -36,7 +36,7 @@ protected:
     ~thread_body() = default;
 };
 
-// The same main for all of them, and what each has given.
+// The main function that all threads share, and the result of each.
 template <class Main>
 class thread_mains final : public thread_body {
     using value = typename std::invoke_result_t<const Main&, std::size_t>::value_type;
@@ -88,9 +88,9 @@ public:
     thread_crew& operator=(const thread_crew&) = delete;
     ~thread_crew();  // joins the threads
 
-    // Blocks until all have ended; throws what they ended with.
+    // Blocks until all have ended; throws the first error or cancellation.
     void run_here(loop_options options, std::stop_token stop);
-    // Throws what they ended with, when all have.
+    // Throws the first error or cancellation, when all have ended.
     void check();
 
 private:
@@ -105,13 +105,13 @@ private:
     void start_threads(std::size_t first, const loop_options& like);
     void run_member(std::size_t index, loop_options options) noexcept;
     task<void> watched(std::size_t index);
-    // Asks all but one to stop; from any thread, once.
+    // Cancels all main tasks but one; from any thread, once.
     void cancel(std::string_view reason, std::size_t except = nobody) noexcept;
     bool note_error(const std::exception_ptr& error) noexcept;
     loop_options options_like(const loop_options& given);
     report_handler shared_handler();
     void member_ended() noexcept;
-    // On the calling thread, when its own loop has ended before others: signals still reach those.
+    // On the calling thread, when its own loop has ended first: signals still reach the others.
     void mind_signals(loop_options options) noexcept;
     task<void> others_ended();
 
@@ -129,7 +129,7 @@ private:
     report_handler on_report_;
 };
 
-// Until all threads of a crew have ended, which it has started or somebody else.
+// Waits until all threads of a crew have ended.
 class crew_operation final : public operation, private mail_item {
 public:
     crew_operation(thread_crew& crew, bool starts) noexcept : crew_(&crew), starts_(starts) {}

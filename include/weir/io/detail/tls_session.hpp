@@ -21,7 +21,7 @@
 
 namespace weir::tls::detail {
 
-// Marks that one task reads, or writes; a second one is a misuse.
+// One task at a time may read, and one may write. Throws invalid_state for a second one.
 class sole_use {
 public:
     sole_use(bool& in_use, const tls_engine& machine, const char* verb) : in_use_(in_use) {
@@ -134,7 +134,7 @@ public:
         for (;;) {
             const step result = machine.handshake();
             if (result == step::failed) {
-                co_await flush_briefly();  // tells the peer why
+                co_await flush_briefly();  // sends the peer an alert
                 machine.rethrow_failure();
             }
             std::exception_ptr broken;
@@ -144,7 +144,7 @@ public:
                 broken = std::current_exception();
             }
             if (broken != nullptr) {
-                co_await hear_why(broken);
+                co_await read_reason(broken);
             }
             if (result == step::done) {
                 writing_ = phase::open;
@@ -162,11 +162,11 @@ public:
 private:
     enum class phase : std::uint8_t {
         open,
-        unfinished,  // on its way, or given up on the way: a record may have been sent in part
+        unfinished,  // in flight or abandoned: a record may have been sent in part
         ended,       // close_notify is sent
     };
 
-    // Sends all output. `sending` is held, or there is nobody else yet.
+    // Sends all output. The lock `sending` is held, or no other task uses the session yet.
     task<> flush() {
         while (machine.has_output()) {
             machine.take_output(in_flight_);
@@ -176,15 +176,15 @@ private:
         }
     }
 
-    // Sends what reading has caused. Whoever holds the lock sends it anyway.
+    // Sends output that reading has caused. If another task holds the lock, that task sends it.
     task<> reply() {
         if (const auto turn = sending_.try_lock(); turn.has_value()) {
             co_await flush_briefly();
         }
     }
 
-    // For what is only a courtesy to the peer: it does not keep us long, and may fail. Behind half
-    // a record the peer could make nothing of it.
+    // For output that only informs the peer: it may take a second at most, and may fail. Nothing is
+    // sent after an incomplete record, since the peer could not decrypt it.
     task<> flush_briefly() {
         if (is_closed_ || is_torn_ || !machine.has_output()) {
             co_return;
@@ -201,7 +201,7 @@ private:
         }
     }
 
-    // Waits until more has come from the transport than what was seen.
+    // Waits until the transport has delivered more input than `seen`.
     task<> receive(std::uint64_t seen) {
         const mutex::guard turn = co_await receiving_.lock();
         if (arrivals_ != seen || is_closed_) {
@@ -212,9 +212,9 @@ private:
         ++arrivals_;
     }
 
-    // The transport refused what the handshake had to send. A peer that ends the connection first
-    // says why, in TLS; that is the better error if it can still be read.
-    task<> hear_why(std::exception_ptr broken) {
+    // The transport refused the output of the handshake. A peer that ended the connection has sent
+    // the reason in TLS; that is the better error if it can still be read.
+    task<> read_reason(std::exception_ptr broken) {
         for (;;) {
             const outcome<> came = co_await settle(receive(arrivals_));
             if (!came.has_value() || machine.has_all_input()) {
@@ -236,8 +236,8 @@ private:
         check_open();
         if (writing_ == phase::unfinished) {
             throw io_error(EPIPE, machine.attempt() +
-                                      ": an earlier write did not come to its end, and half a "
-                                      "record may have been sent");
+                                      ": an earlier write did not finish, and a part of a record "
+                                      "may have been sent");
         }
         if (writing_ == phase::ended) {
             throw io_error(EPIPE, machine.attempt() + ": write after close_write");
@@ -252,7 +252,7 @@ private:
     bool is_reading_ = false;
     bool is_writing_ = false;
     bool is_closed_ = false;
-    bool is_torn_ = false;  // the transport is at a write, or was stopped in one
+    bool is_torn_ = false;  // a write of the transport is in flight, or was stopped
 };
 
 }  // namespace weir::tls::detail

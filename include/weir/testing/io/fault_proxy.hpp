@@ -4,11 +4,11 @@
 //
 //     weir::testing::fault_proxy proxy(server.local_address(), {.latency = 20ms});
 //     connect_the_library_to(proxy.address());
-//     proxy.set({.half_open = true});        // from now on nothing passes, and nobody is told
+//     proxy.set({.half_open = true});        // nothing passes any more, and no end is closed
 //     co_await proxy.stop();
 //
-// It runs as tasks of the loop on which it was made, on the real clock; what blocks that loop's
-// thread blocks the proxy too. Bytes pass in order and unchanged, half-closes and resets are passed
+// It runs as tasks of the loop on which it was made, on the real clock; code that blocks the loop's
+// thread blocks the proxy too. Bytes pass unchanged and in order; half-closes and resets are passed
 // on.
 #pragma once
 
@@ -23,23 +23,23 @@
 
 namespace weir::testing {
 
-// Each way by itself, for each connection; changes take effect on connections that exist.
+// For each direction of each connection; changes also affect existing connections.
 struct proxy_faults {
     clock::duration latency{};  // from the arrival of bytes to their leaving
-    clock::duration jitter{};   // up to so much more
-    double bandwidth = 0;       // bytes a second; 0: as fast as it goes
-    std::size_t drip = 0;       // so many bytes at a time, every `drip_every`; 0: off
+    clock::duration jitter{};   // up to this much more
+    double bandwidth = 0;       // bytes per second; 0: no limit
+    std::size_t drip = 0;       // this many bytes at a time, every `drip_every`; 0: off
     clock::duration drip_every = std::chrono::milliseconds(1);
-    std::uint64_t reset_after = 0;  // so many bytes through a connection, then both ends are reset
-    double resets = 0;              // chance that a piece on its way resets both ends instead
-    double refusals = 0;            // chance that a new connection is reset at once
+    std::uint64_t reset_after = 0;  // resets both ends after this many bytes
+    double resets = 0;              // probability that a piece of data resets both ends
+    double refusals = 0;            // probability that a new connection is reset at once
     bool half_open = false;         // nothing passes, connections stay
 };
 
 struct proxy_stats {
     std::uint64_t connections = 0;  // that reached the target
     std::uint64_t unreachable = 0;  // the target refused them
-    std::uint64_t refused = 0;      // by chance
+    std::uint64_t refused = 0;      // at random
     std::uint64_t resets = 0;       // made here
     std::uint64_t bytes = 0;        // passed on, both ways
     std::size_t open = 0;
@@ -47,14 +47,14 @@ struct proxy_stats {
 
 class fault_proxy {
 public:
-    // Listens on 127.0.0.1, at a port that the system chooses. The seed decides the faults that
-    // happen by chance; 0 takes the loop's next fresh_seed(). Throws invalid_argument for faults
-    // that make no sense, loop_error outside a loop, io_error.
+    // Listens on 127.0.0.1, at a port that the system chooses. The seed determines the random
+    // faults; 0 takes the loop's next fresh_seed(). Throws invalid_argument for invalid faults,
+    // loop_error outside a loop, io_error.
     explicit fault_proxy(io::address target, const proxy_faults& faults = {},
                          std::uint64_t seed = 0);
     fault_proxy(const fault_proxy&) = delete;
     fault_proxy& operator=(const fault_proxy&) = delete;
-    // Ends everything, without waiting for it.
+    // Ends all connections without waiting.
     ~fault_proxy();
 
     io::address address() const;
@@ -64,7 +64,7 @@ public:
     const proxy_faults& faults() const noexcept;
     // Resets all connections, now.
     void reset_all() noexcept;
-    // Accepts no more, closes all connections and waits until they are gone.
+    // Stops accepting, closes all connections and waits for their end.
     task<void> stop();
     proxy_stats stats() const noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a simulated link does to the bytes that pass it.
+// The properties and faults of a simulated link.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -9,34 +9,32 @@
 
 namespace weir::testing {
 
-// Both directions are alike. Chances are between 0 and 1 and are drawn from the network's seed.
+// The same for both directions. Probabilities are 0 to 1, drawn from the network's seed.
 struct link_options {
     clock::duration latency{};  // one way
-    clock::duration jitter{};   // up to so much more for each segment; their order is kept
-    double bandwidth = 0;       // bytes a second each way, for all connections together; 0: any
-    std::size_t window =
-        64 << 10;                // sent and not yet read, per connection and way: then writes wait
-    std::size_t segment = 1460;  // the largest piece that travels in one
-    double short_reads = 0;      // chance that a read gives less than is there
-    double splits = 0;           // chance that a segment is shorter than it could be
-    double stalls = 0;           // chance that a segment is held back, by up to `stall`
+    clock::duration jitter{};   // up to this much more for each segment; the order is kept
+    double bandwidth = 0;       // bytes per second each way, shared by all connections; 0: no limit
+    std::size_t window = 64 << 10;  // unread bytes per connection and direction; then writes wait
+    std::size_t segment = 1460;     // the largest unit that travels at once
+    double short_reads = 0;         // probability that a read returns less than is available
+    double splits = 0;              // probability that a segment is shorter than possible
+    double stalls = 0;              // probability that a segment is delayed, by up to `stall`
     clock::duration stall = std::chrono::seconds(1);
-    double resets = 0;              // chance that a segment resets the connection instead
-    std::uint64_t reset_after = 0;  // so many bytes, then the connection is reset; 0: never
-    double refusals = 0;            // chance that a connect is refused
-    double silences = 0;            // chance that a connect is never answered
+    double resets = 0;              // probability that a segment resets the connection
+    std::uint64_t reset_after = 0;  // resets the connection after this many bytes; 0: never
+    double refusals = 0;            // probability that a connect is refused
+    double silences = 0;            // probability that a connect is never answered
 
-    // Some of these faults, at some strength: another network for each seed. Nothing that loses
-    // bytes or connections; set resets, refusals and silences yourself where the code must survive
-    // them.
+    // Random faults of random strength: another network for each seed. None that lose bytes or
+    // connections; set resets, refusals and silences yourself if the code must survive them.
     static link_options drawn_from(std::uint64_t seed);
 };
 
 struct network_options {
-    link_options link{};     // between hosts for which nothing else is set
+    link_options link{};     // between hosts without a link of their own
     std::uint64_t seed = 0;  // 0: the seed of the test's schedule, and the loop's next fresh_seed()
-    // How long a connect goes on without an answer, and sent bytes without being taken, before they
-    // fail with 'Connection timed out'. As Linux does by default.
+    // How long a connect waits for an answer, and sent bytes for their arrival, before they fail
+    // with 'Connection timed out'. The defaults of Linux.
     clock::duration connect_timeout = std::chrono::seconds(127);
     clock::duration give_up_after = std::chrono::seconds(924);
 };
@@ -51,7 +49,7 @@ struct network_stats {
     std::uint64_t short_reads = 0;
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_read = 0;
-    std::uint64_t bytes_lost = 0;  // with resets, or because nobody was there to read them
+    std::uint64_t bytes_lost = 0;  // by resets, or because the receiver was closed
     std::size_t open = 0;          // connections with an end that is not closed
 };
 

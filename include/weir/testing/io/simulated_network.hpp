@@ -7,10 +7,10 @@
 //     auto peer = co_await listener.accept();
 //     net.partition("client", "server");      // nothing passes until heal()
 //
-// The streams satisfy io::byte_stream, so protocol code runs over them as it is. All chance comes
-// from one seed, which changes with the schedule of the test: WEIR_SCHEDULES=1000 runs it on a
-// thousand networks, and WEIR_SEED=n replays one of them byte by byte. Everything belongs to one
-// loop; the network may go before its streams.
+// The streams satisfy io::byte_stream, so protocol code runs over them unchanged. All randomness
+// comes from one seed, which changes with the schedule of the test: WEIR_SCHEDULES=1000 runs the
+// test on a thousand networks, and WEIR_SEED=n replays one of them byte by byte. Everything belongs
+// to one loop; the network may be destroyed before its streams.
 #pragma once
 
 #include <weir/task.hpp>
@@ -41,10 +41,10 @@ public:
     }
     ~simulated_listener() { close(); }
 
-    // The next connection, in the order in which they came. Cancelled, it has taken none. Throws
-    // io_error when the listener is closed. Several tasks may accept at once.
+    // The next connection, in the order of arrival. A cancelled accept has taken none. Throws
+    // io_error if the listener is closed. Several tasks may accept at once.
     task<simulated_stream> accept();
-    // Later connects are refused; what nobody has accepted is reset.
+    // Refuses later connects and resets connections that were not accepted.
     void close() noexcept;
     std::string local_address() const;  // 'server:80'
 
@@ -57,12 +57,12 @@ private:
 };
 
 struct simulated_listen_options {
-    std::size_t backlog = 128;  // connections that nobody has accepted: then connects wait
+    std::size_t backlog = 128;  // connections that wait for accept(); then connects wait
 };
 
 class simulated_network {
 public:
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for invalid options.
     explicit simulated_network(const network_options& options = {});
     simulated_network(const simulated_network&) = delete;
     simulated_network& operator=(const simulated_network&) = delete;
@@ -71,24 +71,24 @@ public:
     // Addresses are 'host:port', with any name for a host. Port 0 takes a free one. Throws io_error
     // 'listen on server:80: Address already in use'.
     simulated_listener listen(std::string_view address, simulated_listen_options options = {});
-    // Takes a round trip. Throws io_error: 'connect to server:80: Connection refused' when nobody
-    // listens, '... Connection timed out' when nobody answers.
+    // Takes a round trip. Throws io_error: 'connect to server:80: Connection refused' without a
+    // listener, '... Connection timed out' without an answer.
     task<simulated_stream> connect(std::string to, std::string from = "client");
-    // Two connected ends, at once: of a connection from host 'client' to host 'server'.
+    // Two connected ends without a handshake, from host 'client' to host 'server'.
     std::pair<simulated_stream, simulated_stream> pair();
     std::pair<simulated_stream, simulated_stream> pair(std::string_view from, std::string_view to);
 
-    // What lies between two hosts, from now on, also for connections that exist.
+    // The link between two hosts, also for existing connections.
     void set_link(std::string_view a, std::string_view b, const link_options& options);
     link_options link(std::string_view a, std::string_view b) const;
-    // ... and between all hosts for which nothing was set.
+    // The link between all hosts without a link of their own.
     void set_default_link(const link_options& options);
-    // Nothing passes between the two until heal: not even a refusal. What was sent arrives then, if
-    // nobody has given up.
+    // Nothing passes between the two until heal(), not even a refusal. Data sent meanwhile arrives
+    // then, unless the sender has timed out.
     void partition(std::string_view a, std::string_view b);
     void heal(std::string_view a, std::string_view b);
     void heal();
-    // Resets the connections between the two, now: both ends see it at once.
+    // Resets the connections between the two now; both ends see it at once.
     void reset(std::string_view a, std::string_view b);
 
     network_stats stats() const noexcept;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One end of a simulated connection: an io::byte_stream, with the errors of a TCP socket.
 //
-// What a real socket does is done here too: closing with unread bytes resets the connection; bytes
-// that arrive at a closed end are answered with a reset; a reset may cost the other end what it has
-// not read yet; a write returns when the bytes fit into the window, not when they are read.
+// It behaves as a real socket: closing with unread bytes resets the connection; bytes that arrive
+// at a closed end are answered with a reset; a reset may lose bytes that the other end has not
+// read; a write returns when the bytes fit into the window, not when they are read.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -24,13 +24,13 @@ namespace sim {
 class connection;
 class pipe;
 
-// An end of a connection, as its operations know it.
+// One end of a connection.
 struct end_reference {
-    std::shared_ptr<connection> of;
+    std::shared_ptr<connection> link;
     int side = 0;
 };
 
-// What the operations share: they complete at once, or hang in a pipe until it calls them.
+// Base of the operations: they complete at once, or wait in the connection until it serves them.
 class stream_operation : public operation {
 public:
     bool cancel() noexcept override;
@@ -48,7 +48,7 @@ protected:
     }
 
     end_reference end_;
-    stream_operation** place_ = nullptr;  // where it hangs
+    stream_operation** place_ = nullptr;  // the pointer to this operation while it waits
     int error_ = 0;                       // an errno, or one of the codes in connection.hpp
 
 private:
@@ -57,7 +57,7 @@ private:
     void leave() noexcept;
 };
 
-// Waits for bytes; takes them, or only sees that they are there.
+// Waits for bytes; takes them, or only waits for their arrival.
 class reading_operation : public stream_operation {
 public:
     bool ready() noexcept override;
@@ -112,7 +112,7 @@ public:
 private:
     friend class connection;
     friend class pipe;
-    bool send() noexcept;  // as much as there is room for; true: all of it
+    bool send() noexcept;  // as much as there is room for; true: everything
 
     io::const_bytes first_;  // then the rest
     std::span<const io::const_bytes> rest_;
@@ -143,7 +143,7 @@ public:
     }
     ~simulated_stream() { close(); }
 
-    // See io/byte_stream.hpp for what these promise. The arguments are not copied.
+    // io/byte_stream.hpp has the contract. The arguments are not copied.
     sim::read_operation read(io::bytes into) { return {end("read"), into}; }
     sim::write_operation write(io::const_bytes data) { return {end("write"), data}; }
     sim::write_operation write(std::span<const io::const_bytes> parts) {
@@ -152,10 +152,10 @@ public:
     sim::close_write_operation close_write() {
         return sim::close_write_operation(end("close_write"));
     }
-    // Until there is something to read, or the end, or an error.
+    // Waits until there is data to read, or the end, or an error.
     sim::readable_operation readable() { return sim::readable_operation(end("readable")); }
     void close() noexcept;
-    // Closes with a reset, as a socket does whose lingering is turned off.
+    // Closes with a reset, as a socket with SO_LINGER of 0 does.
     void reset() noexcept;
 
     bool is_open() const noexcept;
