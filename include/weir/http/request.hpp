@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What a handler is asked.
+// A request, as a handler gets it.
 //
 //     const auto id = request.param("id");                  // of a route '/tasks/{id}'
 //     const auto page = request.query("page");              // an optional<std::string>
 //     const std::string body = co_await request.text();     // at most what the server allows
 //
-// Valid while the handler runs, as are the views that it gives. For tests, and for calls of
-// handlers without a server, make one: request(method::post, "/tasks"), set_body(...).
+// Valid while the handler runs, as are its views. To call a handler without a server, in tests for
+// example, make one: request(method::post, "/tasks"), set_body(...).
 #pragma once
 
 #include <weir/http/body.hpp>
-#include <weir/http/detail/request_head.hpp>
 #include <weir/http/error.hpp>
 #include <weir/http/headers.hpp>
 #include <weir/http/method.hpp>
@@ -29,9 +28,25 @@
 namespace weir::http {
 
 namespace detail {
+
 template <class T>
 inline constexpr char tag_of = 0;  // its address stands for the type
-}
+
+// What the parser finds before the body. Reused for the next request, so that nothing is allocated.
+struct request_head {
+    http::method method = http::method::get;
+    std::string method_name = "GET";
+    std::string target = "/";
+    unsigned minor_version = 1;  // HTTP/1.x
+    headers fields;
+    bool keep_alive = true;
+    bool expects_continue = false;
+    bool wants_upgrade = false;
+    bool is_chunked = false;
+    std::optional<std::uint64_t> content_length;  // empty: no body, unless chunked
+};
+
+}  // namespace detail
 
 class request {
 public:
@@ -42,14 +57,14 @@ public:
 
     http::method method() const noexcept { return head_.method; }
     std::string_view method_name() const noexcept { return head_.method_name; }
-    // As it was sent: '/a%20b?c=d'.
+    // Unchanged, still encoded: '/a%20b?c=d'.
     std::string_view target() const noexcept { return head_.target; }
-    // The part before '?', as it was sent.
+    // The part of the target before '?', still encoded.
     std::string_view path() const noexcept;
     std::string_view query_string() const noexcept;
-    // The first parameter of that name, decoded ('+' is a blank); "" for one without a value.
+    // The first parameter of that name, decoded ('+' is a blank); "" if it has no value.
     std::optional<std::string> query(std::string_view name) const;
-    // From the path, decoded; empty if the route has no such parameter.
+    // A parameter of the route, decoded; empty if the route has no such parameter.
     std::string_view param(std::string_view name) const noexcept;
 
     http::headers& headers() noexcept { return head_.fields; }
@@ -58,31 +73,31 @@ public:
     std::string_view host() const noexcept { return head_.fields.get("Host"); }
     unsigned minor_version() const noexcept { return head_.minor_version; }  // of HTTP/1.x
 
-    // Whose connection it is, and who is behind it: a trusted proxy may have said so (see
-    // middleware.hpp); otherwise the same.
+    // The peer of the connection, and the client: the same, unless trusted_proxies has found the
+    // client behind a proxy.
     const io::address& remote_address() const noexcept { return remote_; }
     const io::address& client_address() const noexcept { return client_; }
     void set_client_address(const io::address& who) noexcept { client_ = who; }
     bool is_secure() const noexcept { return is_secure_; }
-    // The pattern that was matched, '/tasks/{id}', for logs and metrics; empty before routing.
+    // The pattern that matched, '/tasks/{id}', for logs and metrics; empty before routing.
     std::string_view route() const noexcept { return route_; }
 
-    // None: there is no body, or nobody said how long it will be.
+    // Empty if there is no body, or if its length is unknown.
     std::optional<std::uint64_t> content_length() const noexcept { return head_.content_length; }
     bool has_body() const noexcept {
         return head_.is_chunked || head_.content_length.value_or(0) > 0;
     }
-    // At least one byte of the body, or 0 at its end. Throws protocol_error, which answers the
-    // request if it is let through: 413 for more than is allowed, 400 for bad framing or a client
-    // that went away, 408 for one that is too slow. Stopped while it waits: the rest is lost, and
-    // reading on is a 400.
+    // Reads at least one byte of the body; 0 at its end. Throws protocol_error, which answers the
+    // request unless the handler catches it: 413 for a body above the limit, 400 for invalid
+    // framing or a client that disconnected, 408 for a client that is too slow. If it is stopped
+    // while it waits, the rest of the body is lost, and further reads throw a 400.
     task<std::size_t> read(io::bytes into);
-    // The rest of it.
+    // The rest of the body.
     task<std::string> text();
-    // More than so many bytes are refused, whatever the server allows otherwise.
+    // Refuses a larger body, even if the server allows more.
     void limit_body(std::uint64_t bytes);
 
-    // Something a middleware found out, by its type.
+    // Attaches an object, at most one of each type, for middleware that passes results on.
     template <class T>
     T& attach(T value) {
         auto held = std::make_shared<T>(std::move(value));
@@ -107,7 +122,7 @@ public:
     }
     void clear_params() noexcept { params_.clear(); }
 
-    // For servers: forgets all of the former request, and is filled anew.
+    // For servers: prepares for the next request of the connection.
     detail::request_head& reset();
     void connect(body_reader* content, const io::address& remote, bool is_secure) noexcept;
 
@@ -120,7 +135,7 @@ private:
     std::vector<std::pair<std::string_view, std::string>> params_;
     std::vector<std::pair<const void*, std::shared_ptr<void>>> attached_;
     body_reader* content_ = nullptr;
-    std::unique_ptr<std::string> own_body_;  // of set_body
+    std::unique_ptr<std::string> own_body_;  // of set_body()
     io::address remote_;
     io::address client_;
     bool is_secure_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// router: which handler answers which path.
+// router: finds the handler for the path of a request.
 //
 //     http::router app;
 //     app.use(http::access_log(sink));
@@ -13,23 +13,23 @@
 // Patterns. A segment is text, '{name}' for any one segment that is not empty, or, as the last,
 // '{name...}' (also '{*name}') for the rest of the path, which may be empty: '/files/{path...}'
 // matches '/files/' and '/files/a/b', not '/files'. Patterns are written decoded: '/a b' matches
-// '/a%20b'. Where several match, text beats a parameter and a parameter beats a rest, segment by
-// segment from the left; a route that does not have the method is passed over for one that does.
+// '/a%20b'. If several match, text takes precedence over a parameter and a parameter over a rest,
+// segment by segment from the left; routes without the request's method are passed over.
 //
 // Paths. They are split first and decoded then, so an encoded slash stays inside its segment (a
 // rest is decoded as a whole). '/tasks' and '/tasks/' are two paths, '/a//b' has an empty segment,
 // '.' and '..' are text like any other: nothing is redirected or rewritten. A '%' without two
 // hexadecimal digits, and an encoded zero byte, are answered with 400.
 //
-// Answers of its own, all as problem+json: 404; 405 with Allow; and to OPTIONS, where the route has
-// no handler for it, 204 with Allow. HEAD is answered by GET's handler; the server leaves the body
-// out.
+// Responses of the router itself: 404 and 405 (with Allow) as problem+json, and 204 with Allow to
+// OPTIONS if the route has no handler for it. HEAD is answered by the handler of GET; the server
+// leaves the body out.
 //
-// Middleware is called in the order of use(), for every request of this router: routing has
-// happened then, so it can ask for route() and param(), and 404 and 405 pass through it as well.
+// Middleware is called in the order of use(), for every request of this router, 404 and 405
+// included. Routing has happened by then, so request::route() and request::param() are known.
 //
-// A router is a handler; it belongs to one loop, and is complete before the first request:
-// invalid_state after. Finding a route allocates nothing, but for parameters of more than 15 bytes.
+// A router is a handler. It belongs to one loop, and cannot be changed after its first request:
+// invalid_state. Finding a route allocates only for parameters of more than 15 bytes.
 #pragma once
 
 #include <weir/http/handler.hpp>
@@ -63,23 +63,23 @@ public:
     router& patch(std::string_view pattern, handler answer);
     router& delete_(std::string_view pattern, handler answer);
     router& options(std::string_view pattern, handler answer);
-    // All methods for which there is no other handler.
+    // All methods without a handler of their own.
     router& any(std::string_view pattern, handler answer);
     router& route(method which, std::string_view pattern, handler answer);
-    // By its name, for methods that have no other: 'PROPFIND'.
+    // For methods that are known by their name alone: 'PROPFIND'.
     router& route(std::string_view method_name, std::string_view pattern, handler answer);
 
-    // Around all routes of this router, those of mounted ones included, and around its own answers.
-    // The first is the outermost.
+    // Called before all routes of this router, those of mounted routers included, and before its
+    // own responses. The first is the outermost.
     router& use(middleware before);
-    // The routes of the other, with the prefix before their patterns: '/api' and '/tasks' make
-    // '/api/tasks'; '/' makes '/api/', and '' makes '/api'. Its middleware stays around its routes,
-    // and around what is not found below the prefix; if it has a fallback, that answers there.
+    // Adds the routes of another router with a prefix: '/api' and '/tasks' make '/api/tasks'; '/'
+    // makes '/api/', and '' makes '/api'. The middleware of the other router still applies to its
+    // routes, and to paths below the prefix that are not found, which its fallback answers, if any.
     router& mount(std::string_view prefix, router other);
-    // In place of 404.
+    // Answers requests without a route, instead of 404.
     router& fallback(handler answer);
 
-    task<response> operator()(request& asked);
+    task<response> operator()(request& request);
 
 private:
     std::unique_ptr<detail::route_table> table_;

@@ -7,11 +7,11 @@
 //         return weir::run_main(http::serve(weir::io::address::parse(":8080"), std::move(app)));
 //     }
 //
-// Connections are kept and pipelined requests answered in order, one at a time. Every size, time
-// and count that a client decides has a limit. What can be read in two ways is refused with 400,
-// and the connection closed. Stopped, the server closes its door, ends idle connections at once,
-// lets requests under way be answered within the drain deadline ('Connection: close'), then stops
-// the rest.
+// Connections are kept, and pipelined requests are answered in order, one at a time. Every size,
+// time and count that a client decides has a limit. A request that can be read in two ways is
+// answered with 400, and the connection is closed. When the server is stopped, it stops listening,
+// closes idle connections at once, lets requests in flight be answered within the drain deadline
+// ('Connection: close'), and then stops the rest.
 //
 // On several loops: the same on each, with {.connections = {.listen = {.reuse_port = true}}}.
 #pragma once
@@ -41,10 +41,10 @@ struct server_stats {
     std::uint64_t requests = 0;
     std::uint64_t client_errors = 0;      // answered with 4xx, by handlers or by the server itself
     std::uint64_t server_errors = 0;      // answered with 5xx
-    std::uint64_t refused = 0;            // no HTTP, or ambiguous: of the client errors
-    std::uint64_t too_slow = 0;           // cut off for it, while idle connections are not counted
-    std::uint64_t broken_off = 0;         // answers that could not be sent to their end
-    std::uint64_t upgraded = 0;           // to another protocol
+    std::uint64_t refused = 0;            // client errors that were no valid HTTP
+    std::uint64_t too_slow = 0;           // connections cut by a timeout other than idle_timeout
+    std::uint64_t broken_off = 0;         // responses that could not be sent completely
+    std::uint64_t upgraded = 0;           // connections that changed to another protocol
     std::uint64_t failed_handshakes = 0;  // of TLS
     tcp::server_stats connections;
 };
@@ -52,22 +52,24 @@ struct server_stats {
 struct server_options {
     std::size_t max_header_bytes = 16 << 10;  // the request line and all headers
     std::size_t max_headers = 100;
-    std::uint64_t max_body_bytes =
-        1 << 20;  // request::limit_body() and the body_limit middleware lower it
+    // request::limit_body() and the middleware body_limit can only lower it.
+    std::uint64_t max_body_bytes = 1 << 20;
     // From the first byte of a request to the end of its headers; for the first request of a
-    // connection, from when it was accepted.
+    // connection, from the moment it was accepted.
     clock::duration header_timeout = std::chrono::seconds(10);
-    // For waiting on a body, in all; a body that comes faster than the rate gains time as it comes.
+    // For waiting on a body, in total. A body that arrives faster than min_body_rate gets more
+    // time.
     clock::duration body_timeout = std::chrono::seconds(30);
     std::uint64_t min_body_rate = 1 << 10;  // bytes a second
-    // For the client to take 64 KiB of an answer.
+    // For the client to take 64 KiB of a response.
     clock::duration write_timeout = std::chrono::seconds(30);
     // Between requests.
     clock::duration idle_timeout = std::chrono::seconds(60);
     std::size_t max_requests = 100'000;  // of one connection
-    // Accept with TLS. Referred to, as the server runs.
+    // Accept with TLS. Must outlive the server.
     const tls::context* tls = nullptr;
-    std::string_view server_name{};  // the header 'Server'; referred to; none if empty
+    // The header 'Server'; empty: none. Must outlive the server.
+    std::string_view server_name{};
     bool send_date = true;
     tcp::serve_options connections{};
 };
@@ -76,22 +78,24 @@ class server {
 public:
     using hook = weir::detail::unique_function<task<>()>;
 
-    // Throws invalid_argument for options that make no sense.
+    // Throws invalid_argument for an empty handler or invalid options.
     explicit server(handler app, const server_options& options = {});
     server(server&&) noexcept;
     ~server();
 
-    // Awaited in order before the server listens: no request comes before all have ended. One that
-    // throws ends serve() with its error.
-    server& on_start(hook before);
-    // Awaited in reverse order, shielded, when the last connection has gone; also where a start
-    // hook failed: as many as there are start hooks that have ended, if both were given in pairs.
-    // One that throws keeps none of the others from running; serve() ends with the first error.
-    server& on_stop(hook after);
+    // Awaited in order before the server listens: no request is accepted before all have ended. A
+    // start hook that throws ends serve() with its error.
+    server& on_start(hook function);
+    // Awaited in reverse order, shielded, when the last connection has gone. If a start hook
+    // failed, only as many stop hooks run as start hooks have succeeded, for hooks given in pairs.
+    // A stop hook that throws does not keep the others from running; serve() ends with the first
+    // error.
+    server& on_stop(hook function);
 
-    // Until it is stopped. Throws io_error if it cannot listen. A server serves once at a time.
-    task<> serve(io::address at);
-    task<> serve(io::listener door);
+    // Serves until it is stopped. Throws io_error if it cannot listen. A server serves once at a
+    // time.
+    task<> serve(io::address address);
+    task<> serve(io::listener listener);
 
     const server_stats& stats() const noexcept;
 
@@ -101,10 +105,10 @@ private:
 };
 
 // A server without hooks.
-task<> serve(io::address at, handler app, server_options options = {});
-task<> serve(io::listener door, handler app, server_options options = {});
+task<> serve(io::address address, handler app, server_options options = {});
+task<> serve(io::listener listener, handler app, server_options options = {});
 
-// One connection, wherever it comes from, to its end. Those of tests are simulated.
+// Serves one connection of any kind to its end; tests use it with simulated streams.
 task<> serve_connection(io::any_stream stream, handler& app, server_options options,
                         tcp::session& session);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The routes of a router as a tree of segments.
+// Patterns of routes, and the tree of segments that finds the route of a path.
 #pragma once
-
-#include "http/router/route_pattern.hpp"
 
 #include <weir/http/handler.hpp>
 #include <weir/http/method.hpp>
@@ -18,12 +16,61 @@
 
 namespace weir::http::detail {
 
-// A router, or what is left of one that was mounted: its middleware and its own answers.
+enum class segment_kind : std::uint8_t { text, parameter, rest };
+
+struct pattern_segment {
+    segment_kind kind;
+    std::string_view text;  // the text itself, or the name of the parameter
+};
+
+// Not movable: the segments refer to the text.
+class route_pattern {
+public:
+    // Throws invalid_argument that shows the pattern.
+    explicit route_pattern(std::string text);
+    route_pattern(const route_pattern&) = delete;
+    route_pattern& operator=(const route_pattern&) = delete;
+
+    const std::string& text() const noexcept { return text_; }
+    const std::vector<pattern_segment>& segments() const noexcept { return segments_; }
+    const std::vector<std::string_view>& names() const noexcept { return names_; }
+    // The pattern without the names of parameters: equal shapes match the same paths.
+    std::string shape() const;
+
+private:
+    void add(std::string_view segment);
+    void add_named(segment_kind kind, std::string_view name);
+
+    std::string text_;
+    std::vector<pattern_segment> segments_;
+    std::vector<std::string_view> names_;
+};
+
+enum class path_form : std::uint8_t { plain, encoded, bad };
+path_form form_of(std::string_view path) noexcept;
+
+// Both need a path that is not bad. Compares the decoded segment with the text: less than, equal to
+// or greater than 0.
+int compare_decoded(std::string_view segment, std::string_view text) noexcept;
+std::string decode_path(std::string_view text);
+
+// Splits a path, which begins with a slash, into its first segment and the rest.
+struct split_path {
+    explicit split_path(std::string_view path) noexcept {
+        const std::size_t slash = path.find('/', 1);
+        segment = path.substr(1, slash == std::string_view::npos ? slash : slash - 1);
+        others = path.substr(1 + segment.size());
+    }
+    std::string_view segment;
+    std::string_view others;  // empty, or begins with a slash
+};
+
+// The middleware and the own responses of a router, mounted or not.
 struct route_scope {
     route_scope* parent = nullptr;
     std::vector<std::unique_ptr<middleware>> before;
     handler fallback;
-    // With the middleware around them; made when the table is complete.
+    // Including the middleware; built by the first request.
     handler not_found;
     handler not_allowed;
     handler options;
@@ -34,20 +81,20 @@ struct route {
     std::unique_ptr<route_pattern> pattern;
     handler own;
     route_scope* scope = nullptr;
-    handler guarded;           // with the middleware around it
-    handler* entry = nullptr;  // that, or own if there is none
+    handler guarded;           // including the middleware
+    handler* entry = nullptr;  // guarded, or own if there is no middleware
 };
 
-// The handlers of one pattern.
+// The routes of one pattern, by method.
 class route_endpoints {
 public:
     void add(route& added);
     bool empty() const noexcept { return first_ == nullptr; }
-    // Null: there is none for this method.
+    // Null if there is no route for the method.
     route* find(method which, std::string_view name) const noexcept;
-    // Any of them; never null unless empty.
+    // Null only if empty.
     route* first() const noexcept { return first_; }
-    // Names of their methods, those that are answered without a handler of their own included.
+    // Appends the names of all methods that are answered, HEAD and OPTIONS included.
     void collect(std::vector<std::string_view>& methods) const;
 
 private:
@@ -60,8 +107,8 @@ private:
 
 struct route_match {
     route* found = nullptr;
-    route* other_method = nullptr;  // none found: the first of those that have the path
-    // None found at all: the innermost mounted router whose prefix has the path, if there is one.
+    route* other_method = nullptr;  // if none was found: the first route with that path
+    // If the path was not found: the innermost mounted router whose prefix matches, or null.
     route_scope* nearest = nullptr;
     const route_pattern* prefix = nullptr;  // of nearest
 };
@@ -73,11 +120,10 @@ public:
     void add(route& added);
     void add_mount(const route_pattern& prefix, route_scope& mounted);
 
-    // The path must not be bad. Looks at every node once at most.
+    // The path must not be bad. Visits each node at most once.
     route_match find(std::string_view path, path_form form, method which,
                      std::string_view name) const;
-    // The methods with which the path is answered; all that there are for '*'. Sorted, no
-    // repetitions.
+    // The methods that the path has, sorted; for '*' those of all paths.
     std::string allowed(std::string_view path, path_form form) const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A machine of a dozen states for the framing, and memcpy for the data. It is stricter than the
-// grammar where servers and proxies have disagreed: no blanks around a size, at most 16 digits,
-// every line ends with CR LF and has no other control characters, in extensions and trailers too.
+// A state machine for the framing, and memcpy for the data. It is stricter than the grammar where
+// servers and proxies have disagreed: no blanks around a size, at most 16 digits, and every line
+// ends with CR LF and has no other control characters, in extensions and trailers too.
 
 #include "http/server/chunk_decoder.hpp"
 
@@ -17,8 +17,8 @@ namespace weir::http::detail {
 
 namespace {
 
-[[noreturn]] void refuse(const char* why) {
-    throw protocol_error(status::bad_request, why);
+[[noreturn]] void refuse(const char* reason) {
+    throw protocol_error(status::bad_request, reason);
 }
 
 [[noreturn]] void refuse_size() {
@@ -82,7 +82,7 @@ void chunk_decoder::take(char next) {
             end_size_line();
             break;
         case state::data_return:
-            if (next != '\r') refuse("a chunk is longer than it says");
+            if (next != '\r') refuse("a chunk is longer than its declared size");
             state_ = state::data_end;
             break;
         case state::data_end:
@@ -141,18 +141,18 @@ void chunk_decoder::take_size(char next) {
     } else if (next == ';') {
         state_ = state::extension;
     } else {
-        refuse("a chunk size is no hexadecimal number");
+        refuse("a chunk size is not a hexadecimal number");
     }
 }
 
-// What they say is for nobody; that their quotes are closed tells where the line ends.
+// Extensions are ignored, but their quotes decide where the line ends.
 void chunk_decoder::take_extension(char next) {
     if (next == '\r' && state_ == state::extension) {
         state_ = state::size_end;
         return;
     }
     if (!is_text(next) || static_cast<unsigned char>(next) >= 0x80) {
-        refuse("a chunk extension has other than visible ASCII characters");
+        refuse("a chunk extension has characters other than visible ASCII");
     }
     if (++extension_bytes_ > limits_.extension_bytes) {
         throw protocol_error(status::content_too_large, "the chunk extensions are too large");
@@ -188,7 +188,7 @@ void chunk_decoder::take_trailer_name(char next) {
         state_ = state::trailer_value;
         return;
     }
-    if (!is_token({&next, 1})) refuse("a trailer has no proper name");
+    if (!is_token({&next, 1})) refuse("the name of a trailer is invalid");
     if (name_size_ < name_.size()) {
         name_[name_size_] = next;
     }
@@ -200,11 +200,11 @@ void chunk_decoder::check_trailer_name() const {
     if (name_size_ > name_.size()) {
         return;
     }
-    // Trailers are dropped; these, which only a smuggler sends, are refused.
+    // Trailers are dropped; these are refused, since only request smuggling uses them.
     const std::string_view name(name_.data(), name_size_);
     if (same_name(name, "Content-Length") || same_name(name, "Transfer-Encoding") ||
         same_name(name, "Host")) {
-        refuse("a trailer that would frame or route the message");
+        refuse("a trailer must not frame or route the message");
     }
 }
 

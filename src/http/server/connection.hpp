@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One connection: reads a request, has it answered, and again. One task does it all, so that
-// nothing is shared. The handler reads the body through the connection, which is the request's
-// body_reader, and writes a stream through it as well.
+// One connection: reads a request, lets the handler answer it, and so on. One task does all of it,
+// so nothing is shared. The handler reads the request's body through the request_reader, and writes
+// a streamed response through the response_writer.
 #pragma once
 
-#include "http/server/incoming.hpp"
-#include "http/server/outgoing.hpp"
+#include "http/server/request_reader.hpp"
 #include "http/server/response_head.hpp"
+#include "http/server/response_writer.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
@@ -31,13 +31,13 @@ public:
           stats_(stats),
           session_(session),
           peer_(peer),
-          incoming_(stream_, outgoing_, options, session),
-          outgoing_(stream_, options.write_timeout) {
-        request_.connect(&incoming_, peer, is_secure);
+          reader_(stream_, writer_, options, session),
+          writer_(stream_, options.write_timeout) {
+        request_.connect(&reader_, peer, is_secure);
     }
 
     task<> run() {
-        // A client that goes away, or does not take its answer, is no failure of ours.
+        // A client that disconnects, or does not take its response, is not an error of the server.
         try {
             co_await answer_all();
         } catch (const timed_out&) {
@@ -51,46 +51,46 @@ public:
 private:
     task<> answer_all() {
         for (std::size_t served = 1;; ++served) {
-            std::exception_ptr refusal;
+            std::exception_ptr invalid;
             try {
-                const bool is_there = co_await incoming_.next_head(request_.reset());
-                if (!is_there) {
+                const bool has_request = co_await reader_.next_head(request_.reset());
+                if (!has_request) {
                     co_return;
                 }
             } catch (const protocol_error&) {
-                refusal = std::current_exception();
+                invalid = std::current_exception();
             }
-            if (refusal != nullptr) {
-                co_await refuse(std::move(refusal));
+            if (invalid != nullptr) {
+                co_await refuse(std::move(invalid));
                 co_return;
             }
             ++stats_.requests;
             is_answering_ = true;
-            const bool goes_on = co_await answer_one(served < options_.max_requests);
+            const bool keep_alive = co_await answer_one(served < options_.max_requests);
             is_answering_ = false;
-            if (!goes_on) {
+            if (!keep_alive) {
                 co_return;
             }
         }
     }
 
-    // What is no request: there is nobody to ask for an answer, and no way to find the next one.
-    task<> refuse(std::exception_ptr why) {
+    // Answers an invalid request without the handler. Where the next request begins is unknown, so
+    // the connection ends.
+    task<> refuse(std::exception_ptr error) {
         ++stats_.refused;
-        response answer = to_response(std::move(why));
+        response answer = to_response(std::move(error));
         if (answer.status() == status::request_timeout) {
             ++stats_.too_slow;
         }
         count(answer.status());
-        const answer_circumstances given = circumstances(false);
-        append_head(outgoing_.text(), answer, framing::length, given);
-        outgoing_.text().append(answer.body().text());
-        co_await outgoing_.send();
-        co_await incoming_.linger();
+        append_head(writer_.buffer(), answer, body_framing::length, context(false));
+        writer_.buffer().append(answer.body().text());
+        co_await writer_.send();
+        co_await reader_.linger();
     }
 
     // False: the connection has to end.
-    task<bool> answer_one(bool may_go_on) {
+    task<bool> answer_one(bool may_keep_alive) {
         response answer = co_await answered(next(app_), request_);
         replace_if_not_final(answer);
         if (answer.is_upgrade()) {
@@ -98,55 +98,56 @@ private:
             co_return false;
         }
         count(answer.status());
-        incoming_.deny_continue();
-        const bool is_head = request_.method() == method::head;
-        bool keeps = may_go_on && incoming_.can_go_on() && !session_.is_draining() &&
-                     !answer.headers().lists("Connection", "close");
-        const framing how = framing_of(answer, circumstances(keeps));
-        keeps = keeps && how != framing::until_close;
-        append_head(outgoing_.text(), answer, how, circumstances(keeps));
-        if (!is_head && how != framing::none && !outgoing_.gathers(answer.body())) {
-            const bool is_whole = co_await send_body(answer, how);
-            if (!is_whole) {
+        reader_.deny_continue();
+        const body_framing framing = framing_of(answer, request_.minor_version());
+        const bool keep_alive =
+            may_keep_alive && reader_.can_keep_alive() && !session_.is_draining() &&
+            !answer.headers().lists("Connection", "close") && framing != body_framing::until_close;
+        append_head(writer_.buffer(), answer, framing, context(keep_alive));
+        if (request_.method() != method::head && framing != body_framing::none &&
+            !writer_.append_small(answer.body())) {
+            const bool is_complete = co_await send_body(answer, framing);
+            if (!is_complete) {
                 co_return false;
             }
         }
-        co_await outgoing_.send();
-        outgoing_.rest();
-        if (keeps && incoming_.is_body_done()) {
+        co_await writer_.send();
+        writer_.release_memory();
+        if (keep_alive && reader_.is_body_done()) {
             co_return true;
         }
-        if (keeps) {
-            co_return co_await incoming_.skip_body();
+        if (keep_alive) {
+            co_return co_await reader_.skip_body();
         }
-        co_await incoming_.linger();
+        co_await reader_.linger();
         co_return false;
     }
 
-    // Behind a 1xx the client waits for another answer, and would take the next one for it.
+    // After a 1xx the client waits for another response, and would take the next one for it.
     void replace_if_not_final(response& answer) const {
         const unsigned code = number_of(answer.status());
         if (!answer.is_upgrade() && (code < 200 || code > 999)) {
-            const invalid_state why("the status " + std::to_string(code) + " ends no request");
-            answer = answer_to_failure(std::make_exception_ptr(why), request_);
+            const invalid_state error("the status " + std::to_string(code) +
+                                      " cannot end a request; use 200 to 999");
+            answer = answer_to_failure(std::make_exception_ptr(error), request_);
         }
     }
 
-    // False: it was broken off, and the client must see that.
-    task<bool> send_body(response& answer, framing how) {
+    // False: the body is incomplete, and the connection must end so that the client notices.
+    task<bool> send_body(response& answer, body_framing framing) {
         body::streamed* const stream = answer.body().as_stream();
         if (stream == nullptr) {
-            co_await outgoing_.send_text(answer.body().text());
+            co_await writer_.send_text(answer.body().text());
             co_return true;
         }
         std::exception_ptr failure;
-        outgoing_.begin(how, stream->size);
+        writer_.begin(framing, stream->size);
         try {
-            co_await stream->write(outgoing_);
-            outgoing_.finish();
+            co_await stream->write(writer_);
+            writer_.finish();
             co_return true;
         } catch (...) {
-            if (outgoing_.has_failed()) {
+            if (writer_.has_failed()) {
                 throw;
             }
             failure = std::current_exception();
@@ -154,8 +155,8 @@ private:
         ++stats_.broken_off;
         is_answering_ = false;
         loop::current().tell({report_kind::suppressed_error,
-                              "the body of the answer to " + std::string(request_.path()) +
-                                  " was broken off: " + describe(failure),
+                              "the body of the response to " + std::string(request_.path()) +
+                                  " is incomplete: " + describe(failure),
                               failure,
                               {},
                               {}});
@@ -164,11 +165,11 @@ private:
 
     task<> hand_over(response& answer) {
         ++stats_.upgraded;
-        append_head(outgoing_.text(), answer, framing::none, circumstances(true));
-        co_await outgoing_.send();
-        upgrade_function go_on = answer.take_upgrade();
-        upgraded rest{to_any(std::move(stream_)), incoming_.take_received(), peer_, &session_};
-        co_await go_on(std::move(rest));
+        append_head(writer_.buffer(), answer, body_framing::none, context(true));
+        co_await writer_.send();
+        upgrade_function take_over = answer.take_upgrade();
+        upgraded taken{to_any(std::move(stream_)), reader_.take_received(), peer_, &session_};
+        co_await take_over(std::move(taken));
     }
     static io::any_stream to_any(Stream stream) {
         if constexpr (std::same_as<Stream, io::any_stream>) {
@@ -178,7 +179,7 @@ private:
         }
     }
 
-    answer_circumstances circumstances(bool keep_alive) const noexcept {
+    head_context context(bool keep_alive) const noexcept {
         return {.minor_version = request_.minor_version(),
                 .keep_alive = keep_alive,
                 .send_date = options_.send_date,
@@ -197,8 +198,8 @@ private:
     io::address peer_;
     bool is_answering_ = false;
     request request_;
-    incoming<Stream> incoming_;
-    outgoing<Stream> outgoing_;
+    request_reader<Stream> reader_;
+    response_writer<Stream> writer_;
 };
 
 }  // namespace weir::http::detail

@@ -1,27 +1,258 @@
 // SPDX-License-Identifier: MIT
-// A head is first looked for line by line, which finds its end, its size, the number of its
-// headers, lines that do not end with CR LF and folded ones. Only then, once and in one piece, does
-// Beast's parser take it apart. Beast knows the grammar of tokens, fields and lines; it accepts
-// more than we want to: lists of equal Content-Lengths, unknown transfer codings (ignored), any
-// Host or none, any byte from 0x80 in a target, folding (undone silently). head_reader, which gets
-// its parts, refuses these. Bodies are ours: lengths are counted, so that data can go past the
-// parser; see chunk_decoder.
+// parse_head() first looks for the end of the head line by line. That gives its size and the number
+// of its headers, and refuses lines that do not end with CR LF and folded headers. Only then does
+// Beast's parser take the head apart, once and in one piece. Beast knows the grammar of tokens,
+// fields and lines, but accepts more than we want to: lists of equal Content-Lengths, unknown
+// transfer codings (ignored), any Host or none, any byte from 0x80 in a target. head_reader, which
+// Beast calls with each part, refuses these on the way, or at the end where two headers contradict
+// each other. It judges the framing headers by their text and not by what Beast made of them.
+//
+// Bodies are ours: lengths are counted, so that data can go past the parser; chunk_decoder reads
+// chunks.
 
 #include "http/server/request_parser.hpp"
 
-#include "http/server/head_reader.hpp"
+#include "base/ascii.hpp"
+#include "http/url/authority.hpp"
 
 #include <weir/http/error.hpp>
 
+#include <boost/beast/http/basic_parser.hpp>
+
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace weir::http::detail {
 
 namespace {
 
-[[noreturn]] void refuse(const char* why) {
-    throw protocol_error(status::bad_request, why);
+namespace beast = boost::beast::http;
+using boost::beast::error_code;
+using boost::beast::string_view;
+
+[[noreturn]] void refuse(const char* reason, status code = status::bad_request) {
+    throw protocol_error(code, reason);
+}
+
+std::string_view view_of(string_view text) noexcept {
+    return {text.data(), text.size()};
+}
+
+class head_reader final : public beast::basic_parser<true> {
+public:
+    explicit head_reader(request_head& head) : head_(head) {
+        header_limit(std::numeric_limits<std::uint32_t>::max());
+        body_limit(boost::none);
+        head_.fields.clear();
+        head_.expects_continue = false;
+        head_.is_chunked = false;
+        head_.content_length.reset();
+    }
+
+    void finish() {
+        if (host_count_ > 1) refuse("more than one Host");
+        if (host_count_ == 0 && head_.minor_version != 0) refuse("Host is missing");
+        if (!authority_.empty()) {
+            if (host_count_ == 0) {
+                head_.fields.add_checked("Host", authority_);
+            } else if (!same_name(host_, authority_)) {
+                refuse("Host is not the host of the target");
+            }
+        }
+        if (has_coding_) {
+            finish_coding();
+        }
+        const bool is_new = head_.minor_version != 0;
+        head_.keep_alive = !has_word_close_ && (is_new || has_word_keep_alive_);
+        head_.wants_upgrade = is_new && has_word_upgrade_ && has_upgrade_;
+        const bool has_body = head_.is_chunked || head_.content_length.value_or(0) != 0;
+        head_.expects_continue = is_new && has_expectation_ && has_body;
+    }
+
+private:
+    void on_request_impl(beast::verb, string_view method, string_view target, int version,
+                         error_code&) override {
+        head_.method_name.assign(method.data(), method.size());
+        head_.method = method_of(head_.method_name);
+        head_.minor_version = static_cast<unsigned>(version - 10);
+        take_target(view_of(target));
+    }
+
+    void on_field_impl(beast::field which, string_view name, string_view text,
+                       error_code&) override {
+        const std::string_view value = view_of(text);
+        switch (which) {
+            case beast::field::host:
+                ++host_count_;
+                if (!is_authority(value, false)) refuse("Host is not a valid host");
+                host_ = value;
+                break;
+            case beast::field::content_length:
+                take_length(value);
+                break;
+            case beast::field::transfer_encoding:
+                if (has_coding_) refuse("more than one Transfer-Encoding");
+                has_coding_ = true;
+                coding_ = value;
+                break;
+            case beast::field::connection:
+                base::for_each_element(value, [this](std::string_view word) {
+                    has_word_close_ |= same_name(word, "close");
+                    has_word_keep_alive_ |= same_name(word, "keep-alive");
+                    has_word_upgrade_ |= same_name(word, "upgrade");
+                });
+                break;
+            case beast::field::upgrade:
+                has_upgrade_ = true;
+                break;
+            case beast::field::expect:
+                if (!same_name(value, "100-continue")) {
+                    refuse("the expectation is not supported", status::expectation_failed);
+                }
+                has_expectation_ = true;
+                break;
+            default:
+                break;
+        }
+        head_.fields.add_checked(view_of(name), value);
+    }
+
+    void take_target(std::string_view target) {
+        if (!std::all_of(target.begin(), target.end(),
+                         [](char each) { return each > ' ' && each < 0x7f && each != '#'; })) {
+            refuse("the target has characters that need to be escaped");
+        }
+        if (head_.method == method::connect) {
+            if (!is_authority(target, true)) refuse("the target of CONNECT is not host:port");
+            authority_ = target;
+        } else if (target == "*") {
+            if (head_.method != method::options) refuse("the target * is allowed for OPTIONS only");
+        } else if (target.front() != '/') {
+            take_absolute_target(target);
+            return;
+        }
+        head_.target.assign(target);
+    }
+
+    void take_absolute_target(std::string_view target) {
+        const std::size_t end = target.find("://");
+        const std::string_view scheme = target.substr(0, end);
+        if (end == std::string_view::npos ||
+            (!same_name(scheme, "http") && !same_name(scheme, "https"))) {
+            refuse("the target is neither a path nor an http URL");
+        }
+        target.remove_prefix(end + 3);
+        authority_ = target.substr(0, target.find_first_of("/?"));
+        if (!is_authority(authority_, false)) refuse("the host of the target is invalid");
+        target.remove_prefix(authority_.size());
+        if (target.empty() && head_.method == method::options) {
+            head_.target = '*';
+        } else if (target.empty() || target.front() != '/') {
+            head_.target = '/';
+            head_.target += target;
+        } else {
+            head_.target.assign(target);
+        }
+    }
+
+    void take_length(std::string_view text) {
+        if (head_.content_length) refuse("more than one Content-Length");
+        if (text.empty() || !std::all_of(text.begin(), text.end(), base::is_decimal)) {
+            refuse("Content-Length is not a number");
+        }
+        std::uint64_t length = 0;
+        for (const char each : text) {
+            const auto digit = static_cast<std::uint64_t>(each - '0');
+            if (length > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) {
+                refuse("Content-Length is too large");
+            }
+            length = length * 10 + digit;
+        }
+        head_.content_length = length;
+    }
+
+    // RFC 9112, 6.1 and 6.3: without a final `chunked` the end of the body is unknown.
+    void finish_coding() {
+        if (head_.content_length) refuse("both Content-Length and Transfer-Encoding");
+        if (head_.minor_version == 0) refuse("Transfer-Encoding in HTTP/1.0");
+        std::size_t codings = 0;
+        std::size_t chunked = 0;
+        bool is_last = false;
+        base::for_each_element(coding_, [&](std::string_view name) {
+            const std::string_view token = base::trimmed(name.substr(0, name.find(';')));
+            if (!is_token(token) || same_name(token, "identity")) {
+                refuse("Transfer-Encoding is invalid");
+            }
+            ++codings;
+            is_last = same_name(name, "chunked");
+            chunked += same_name(token, "chunked");
+        });
+        if (!is_last) refuse("Transfer-Encoding does not end with chunked");
+        if (chunked != 1) refuse("the body is chunked twice");
+        if (codings != 1) refuse("the transfer coding is not supported", status::not_implemented);
+        head_.is_chunked = true;
+    }
+
+    void on_response_impl(int, string_view, int, error_code&) override {}
+    void on_header_impl(error_code&) override {}
+    void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+    std::size_t on_body_impl(string_view, error_code&) override { return 0; }
+    void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+    std::size_t on_chunk_body_impl(std::uint64_t, string_view, error_code&) override { return 0; }
+    void on_finish_impl(error_code&) override {}
+
+    request_head& head_;
+    // Views of the text that is parsed.
+    std::string_view authority_;
+    std::string_view host_;
+    std::string_view coding_;
+    unsigned host_count_ = 0;
+    bool has_coding_ = false;
+    bool has_upgrade_ = false;
+    bool has_expectation_ = false;
+    bool has_word_close_ = false;
+    bool has_word_keep_alive_ = false;
+    bool has_word_upgrade_ = false;
+};
+
+// Tells an unsupported version from a malformed request line.
+[[noreturn]] void refuse_version(std::string_view text) {
+    const std::string_view line = text.substr(0, text.find('\r'));
+    const std::string_view version = line.substr(line.rfind(' ') + 1);
+    if (version.size() == 8 && version.starts_with("HTTP/") && base::is_decimal(version[5]) &&
+        version[6] == '.' && base::is_decimal(version[7]) && version != "HTTP/1.1" &&
+        version != "HTTP/1.0") {
+        refuse("the HTTP version is not supported; use HTTP/1.1",
+               status::http_version_not_supported);
+    }
+    refuse("the request line is not 'METHOD target HTTP/1.1'");
+}
+
+[[noreturn]] void refuse(error_code error, std::string_view text) {
+    if (error == beast::error::bad_version) refuse_version(text);
+    if (error == beast::error::bad_method) refuse("the method is malformed");
+    if (error == beast::error::bad_target) refuse("the target is malformed");
+    if (error == beast::error::bad_content_length ||
+        error == beast::error::multiple_content_length ||
+        error == beast::error::bad_transfer_encoding) {
+        refuse("Content-Length and Transfer-Encoding are ambiguous");
+    }
+    refuse("a header is malformed");
+}
+
+// The text is a complete head, with CR LF at the end of each line and no folded headers.
+void read_head(std::string_view text, request_head& into) {
+    head_reader reader(into);
+    error_code error;
+    const std::size_t used = reader.put({text.data(), text.size()}, error);
+    if (error) {
+        refuse(error, text);
+    }
+    if (used != text.size() || !reader.is_header_done()) {
+        refuse("the head is malformed");
+    }
+    reader.finish();
 }
 
 void check_length(std::uint64_t length, std::uint64_t limit) {
@@ -69,7 +300,7 @@ std::size_t request_parser::find_end(std::string_view received) {
         if (seen_ == line_at_) {
             const char first = seen[line_at_];
             if (lines_ == 0 && first != '\r' && !is_token({&first, 1})) {
-                refuse("this is no HTTP: a request begins with the name of a method");
+                refuse("not HTTP: a request begins with the name of a method");
             }
             if (lines_ != 0 && (first == ' ' || first == '\t')) {
                 refuse("a header is folded into several lines");
@@ -93,7 +324,7 @@ std::size_t request_parser::find_end(std::string_view received) {
         } else if (lines_ != 0) {
             return at + 1;
         } else if (skipped_line_) {
-            refuse("empty lines in front of the request");
+            refuse("there are empty lines before the request");
         } else {
             skipped_line_ = true;
         }

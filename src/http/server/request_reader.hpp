@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The reading side of a connection: heads, bodies, and what is to be thrown away; all within the
-// limits.
+// The receiving side of a connection: reads heads and bodies within the limits, and discards what
+// is not wanted.
 #pragma once
 
-#include "http/server/outgoing.hpp"
 #include "http/server/request_parser.hpp"
+#include "http/server/response_writer.hpp"
 
 #include <weir/clock.hpp>
 #include <weir/error.hpp>
 #include <weir/http/body.hpp>
-#include <weir/http/detail/request_head.hpp>
+#include <weir/http/request.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/stream_buffer.hpp>
@@ -25,12 +25,12 @@
 namespace weir::http::detail {
 
 template <io::byte_stream Stream>
-class incoming final : public body_reader {
+class request_reader final : public body_reader {
 public:
-    incoming(Stream& stream, outgoing<Stream>& answers, const server_options& options,
-             tcp::session& session)
+    request_reader(Stream& stream, response_writer<Stream>& writer, const server_options& options,
+                   tcp::session& session)
         : stream_(stream),
-          answers_(answers),
+          writer_(writer),
           options_(options),
           session_(session),
           parser_({.header_bytes = options.max_header_bytes,
@@ -38,8 +38,8 @@ public:
                    .body_bytes = options.max_body_bytes}),
           buffer_(io::buffer_options{}) {}
 
-    // The head of the next request. False: there will be none, since the client has ended, was idle
-    // for too long, or the server drains. Throws protocol_error.
+    // Reads the head of the next request. False: no request follows, since the client has ended the
+    // connection or was idle for too long, or the server drains. Throws protocol_error.
     task<bool> next_head(request_head& into) {
         parser_.reset();
         head_ = &into;
@@ -75,7 +75,7 @@ public:
                 count = co_await in_time.run(stream_.read(room));
                 if (!count.has_value()) {
                     throw protocol_error(status::request_timeout,
-                                         "the headers took longer than the server waits");
+                                         "the headers did not arrive within the header_timeout");
                 }
             }
             buffer_.commit(room, count.value_or(0));
@@ -89,29 +89,30 @@ public:
         if (into.empty() || parser_.is_body_done()) {
             co_return 0;
         }
-        if (is_broken_) {  // 0 would say that the body is whole
-            throw protocol_error(status::bad_request,
-                                 "the rest of the body is lost: reading it was broken off");
+        if (is_broken_) {  // 0 would mean that the body is complete
+            throw protocol_error(
+                status::bad_request,
+                "the rest of the body is lost: an earlier read failed or was stopped");
         }
-        is_broken_ = true;  // unless this ends well
+        is_broken_ = true;  // unless this read completes
         for (;;) {
             if (!buffer_.empty()) {
-                const body_progress step = parser_.parse_body(buffer_.text(), into);
-                buffer_.take(step.used);
-                if (step.produced > 0 || parser_.is_body_done()) {
+                const body_progress progress = parser_.parse_body(buffer_.text(), into);
+                buffer_.take(progress.used);
+                if (progress.produced > 0 || parser_.is_body_done()) {
                     is_broken_ = false;
-                    co_return step.produced;
+                    co_return progress.produced;
                 }
             }
             if (expects_continue_) {
                 expects_continue_ = false;
-                co_await say_continue();
+                co_await send_continue();
             }
             if (buffer_.empty() && parser_.direct_bytes() > 0) {
                 const std::size_t most = static_cast<std::size_t>(
                     std::min<std::uint64_t>(into.size(), parser_.direct_bytes()));
                 const std::size_t count = co_await receive(into.first(most));
-                parser_.took_directly(count);
+                parser_.count_direct(count);
                 is_broken_ = false;
                 co_return count;
             }
@@ -130,28 +131,28 @@ public:
         }
     }
 
-    // The answer begins: a client that waits for 100 Continue will not get it any more. It may send
-    // its body or not, so that this was its last request.
+    // The response begins: a client that waits for 100 Continue will not get it any more. Whether
+    // it sends its body then is unknown, so this is the last request of the connection.
     void deny_continue() noexcept {
         is_last_ = is_last_ || std::exchange(expects_continue_, false);
     }
 
-    // Whether there can be another request behind this one. Behind CONNECT there is none: for a
-    // proxy on the way, a success would make all that follows a tunnel.
-    bool can_go_on() const noexcept {
+    // Whether another request can follow. After CONNECT none can: a proxy on the way would take a
+    // success for the beginning of a tunnel.
+    bool can_keep_alive() const noexcept {
         return !is_broken_ && !is_last_ && head_->keep_alive && head_->method != method::connect &&
-               parser_.direct_bytes() <= most_to_skip;
+               parser_.direct_bytes() <= max_skipped;
     }
 
     bool is_body_done() const noexcept { return parser_.is_body_done(); }
-    // Drops the rest of the body, if it is not too long; false if it is.
+    // Discards the rest of the body. False: it is too long for that.
     task<bool> skip_body() {
-        std::array<std::byte, 4096> nowhere;
+        std::array<std::byte, 4096> discarded;
         std::size_t skipped = 0;
         try {
             while (!parser_.is_body_done()) {
-                skipped += co_await read(nowhere);
-                if (is_broken_ || skipped > most_to_skip) {
+                skipped += co_await read(discarded);
+                if (is_broken_ || skipped > max_skipped) {
                     co_return false;
                 }
             }
@@ -161,15 +162,15 @@ public:
         co_return true;
     }
 
-    // Before closing on a client that may still be sending: what it sends to a closed socket would
-    // make its system throw away the answer that it has not read yet.
+    // Before closing on a client that may still be sending: data sent to a closed socket would make
+    // the client's system discard the response that the client has not read yet.
     task<> linger() {
         cancel_scope limit(std::chrono::seconds(2));
         auto end = [this]() -> task<> {
             co_await stream_.close_write();
-            std::array<std::byte, 4096> nowhere;
+            std::array<std::byte, 4096> discarded;
             for (std::size_t most = 1 << 20; most > 0;) {
-                const std::size_t count = co_await stream_.read(nowhere);
+                const std::size_t count = co_await stream_.read(discarded);
                 if (count == 0) {
                     co_return;
                 }
@@ -179,46 +180,47 @@ public:
         try {
             co_await limit.run(end());
         } catch (const std::exception&) {
-            // gone already
+            // the client has gone already
         }
     }
 
     std::string take_received() { return std::string(buffer_.take(buffer_.size())); }
 
 private:
-    static constexpr std::size_t most_to_skip = 64 << 10;
+    static constexpr std::size_t max_skipped = 64 << 10;
 
-    task<> say_continue() {
-        answers_.text().append("HTTP/1.1 100 Continue\r\n\r\n");
+    task<> send_continue() {
+        writer_.buffer().append("HTTP/1.1 100 Continue\r\n\r\n");
         try {
-            co_await answers_.send();
+            co_await writer_.send();
             co_return;
         } catch (const std::exception&) {
-            // no failure of the handler's
+            // reported below: the handler did not fail
         }
-        throw protocol_error(status::bad_request, "the client went away before it sent its body");
+        throw protocol_error(status::bad_request,
+                             "the client disconnected before it sent its body");
     }
 
-    // At least a byte. The time that a body may take grows with what has come of it.
+    // At least one byte. The time that a body may take grows with the bytes received.
     task<std::size_t> receive(io::bytes into) {
         const clock::time_point began = now();
-        const clock::duration earned = std::min<clock::duration>(
+        const clock::duration extra = std::min<clock::duration>(
             std::chrono::seconds(received_ / options_.min_body_rate), std::chrono::hours(24));
         cancel_scope limit(weir::detail::after(weir::detail::after(began, options_.body_timeout),
-                                               earned - waited_));
+                                               extra - waited_));
         std::optional<std::size_t> count;
         try {
             count = co_await limit.run(stream_.read(into));
         } catch (const std::exception&) {
-            count = 0;  // it went away, or does not speak TLS any more: no failure of the handler's
+            count = 0;  // disconnected, or no TLS any more: the handler did not fail
         }
         if (!count.has_value()) {
             throw protocol_error(status::request_timeout,
-                                 "the body took longer than the server waits");
+                                 "the body did not arrive within the body_timeout");
         }
         if (*count == 0) {
             throw protocol_error(status::bad_request,
-                                 "the client ended in the middle of its request's body");
+                                 "the client disconnected in the middle of the body");
         }
         waited_ += now() - began;
         received_ += *count;
@@ -226,18 +228,18 @@ private:
     }
 
     Stream& stream_;
-    outgoing<Stream>& answers_;
+    response_writer<Stream>& writer_;
     const server_options& options_;
     tcp::session& session_;
     request_parser parser_;
     io::read_buffer buffer_;
     const request_head* head_ = nullptr;
-    clock::duration waited_{};    // for the body
-    std::uint64_t received_ = 0;  // of it
+    clock::duration waited_{};    // for this body
+    std::uint64_t received_ = 0;  // bytes of this body
     bool is_first_ = true;
     bool is_last_ = false;
-    bool is_broken_ = false;         // nothing more can be read
-    bool expects_continue_ = false;  // and has not got it
+    bool is_broken_ = false;         // nothing more of the body can be read
+    bool expects_continue_ = false;  // the client waits for 100 Continue
 };
 
 }  // namespace weir::http::detail

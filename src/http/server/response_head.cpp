@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The status line, what the server itself says, and the handler's headers except those that are
-// about the connection. Values were checked when they were set. The date is made once a second.
+// A head has the status line, the server's own headers, and the handler's headers except those
+// about the connection. Values were checked when they were set. The date is formatted once per
+// second.
 
 #include "http/server/response_head.hpp"
 
@@ -15,8 +16,8 @@ namespace weir::http::detail {
 
 namespace {
 
-// Writes into room that was made at once: a head has a dozen pieces, and every append would look
-// whether they fit.
+// Writes into memory that was reserved at once: a head has a dozen pieces, and each append would
+// check whether it fits.
 class head_writer {
 public:
     head_writer(std::string& to, std::size_t room) : to_(to) {
@@ -33,11 +34,11 @@ public:
         std::memcpy(at_, text, Size - 1);
         at_ += Size - 1;
     }
-    void text(std::string_view given) noexcept {
-        std::memcpy(at_, given.data(), given.size());
-        at_ += given.size();
+    void text(std::string_view content) noexcept {
+        std::memcpy(at_, content.data(), content.size());
+        at_ += content.size();
     }
-    void number(std::uint64_t given) noexcept { at_ = std::to_chars(at_, at_ + 20, given).ptr; }
+    void number(std::uint64_t value) noexcept { at_ = std::to_chars(at_, at_ + 20, value).ptr; }
     void field(std::string_view name, std::string_view value) noexcept {
         text(name);
         literal(": ");
@@ -50,9 +51,9 @@ private:
     char* at_;
 };
 
-// At most, with what the server says itself.
-std::size_t size_of_head(const response& answer, const answer_circumstances& given) noexcept {
-    std::size_t size = 256 + given.server_name.size() + answer.content_type().size();
+// An upper bound.
+std::size_t size_of_head(const response& answer, const head_context& context) noexcept {
+    std::size_t size = 256 + context.server_name.size() + answer.content_type().size();
     for (const header_field& each : answer.headers()) {
         size += each.name.size() + each.value.size() + 4;
     }
@@ -61,11 +62,11 @@ std::size_t size_of_head(const response& answer, const answer_circumstances& giv
 
 // 'Date: Sun, 06 Nov 1994 08:49:37 GMT', as RFC 9110 has it.
 std::string_view date_line() noexcept {
-    struct made {
+    struct cached_line {
         std::time_t at = -1;
         char text[38] = "Date: _____________________________\r\n";
     };
-    static thread_local constinit made last{};
+    static thread_local constinit cached_line last{};
     const std::time_t now = std::time(nullptr);
     if (last.at != now) {
         const auto date = date_characters(std::chrono::system_clock::from_time_t(now));
@@ -75,7 +76,7 @@ std::string_view date_line() noexcept {
     return {last.text, sizeof last.text - 1};
 }
 
-// What the server says itself.
+// Headers that only the server writes.
 bool is_about_the_connection(std::string_view name) noexcept {
     return same_name(name, "Content-Length") || same_name(name, "Transfer-Encoding") ||
            same_name(name, "Connection") || same_name(name, "Keep-Alive");
@@ -83,19 +84,19 @@ bool is_about_the_connection(std::string_view name) noexcept {
 
 }  // namespace
 
-framing framing_of(const response& answer, const answer_circumstances& given) noexcept {
+body_framing framing_of(const response& answer, unsigned minor_version) noexcept {
     if (!may_have_body(answer.status())) {
-        return framing::none;
+        return body_framing::none;
     }
     if (answer.body().size().has_value()) {
-        return framing::length;
+        return body_framing::length;
     }
-    return given.minor_version >= 1 ? framing::chunked : framing::until_close;
+    return minor_version >= 1 ? body_framing::chunked : body_framing::until_close;
 }
 
-void append_head(std::string& to, const response& answer, framing how,
-                 const answer_circumstances& given) {
-    head_writer out(to, size_of_head(answer, given));
+void append_head(std::string& to, const response& answer, body_framing framing,
+                 const head_context& context) {
+    head_writer out(to, size_of_head(answer, context));
     if (answer.status() == status::ok) {
         out.literal("HTTP/1.1 200 OK\r\n");
     } else {
@@ -105,27 +106,27 @@ void append_head(std::string& to, const response& answer, framing how,
         out.text(reason_of(answer.status()));
         out.literal("\r\n");
     }
-    if (given.send_date && !answer.headers().contains("Date")) {
+    if (context.send_date && !answer.headers().contains("Date")) {
         out.text(date_line());
     }
-    if (!given.server_name.empty()) {
-        out.field("Server", given.server_name);
+    if (!context.server_name.empty()) {
+        out.field("Server", context.server_name);
     }
-    if (how == framing::length) {
+    if (framing == body_framing::length) {
         out.literal("Content-Length: ");
         out.number(answer.body().size().value_or(0));
         out.literal("\r\n");
-    } else if (how == framing::chunked) {
+    } else if (framing == body_framing::chunked) {
         out.literal("Transfer-Encoding: chunked\r\n");
     }
     if (answer.is_upgrade()) {
         out.literal("Connection: Upgrade\r\n");
     } else if (answer.status() == status::upgrade_required) {
-        // Its Upgrade says which protocols there are, and Connection must name that header.
-        out.field("Connection", given.keep_alive ? "Upgrade" : "Upgrade, close");
-    } else if (!given.keep_alive) {
+        // Upgrade lists the protocols, and Connection must name that header.
+        out.field("Connection", context.keep_alive ? "Upgrade" : "Upgrade, close");
+    } else if (!context.keep_alive) {
         out.literal("Connection: close\r\n");
-    } else if (given.minor_version == 0) {
+    } else if (context.minor_version == 0) {
         out.literal("Connection: keep-alive\r\n");
     }
     const std::string_view type = answer.content_type();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes the head of an answer.
+// Writes the head of a response.
 #pragma once
 
 #include <weir/http/response.hpp>
@@ -10,19 +10,19 @@
 namespace weir::http::detail {
 
 // How the client finds the end of the body.
-enum class framing : unsigned char { none, length, chunked, until_close };
+enum class body_framing : unsigned char { none, length, chunked, until_close };
 
-struct answer_circumstances {
+// What a head depends on besides the response.
+struct head_context {
     unsigned minor_version = 1;  // of the request
-    bool is_head = false;        // the request was HEAD
     bool keep_alive = true;      // as far as the connection is concerned
     bool send_date = true;
     std::string_view server_name;
 };
 
-// May say that the connection cannot be kept: a body whose end is that of the connection.
-framing framing_of(const response& answer, const answer_circumstances& given) noexcept;
-void append_head(std::string& to, const response& answer, framing how,
-                 const answer_circumstances& given);
+// With until_close the connection cannot be kept.
+body_framing framing_of(const response& answer, unsigned minor_version) noexcept;
+void append_head(std::string& to, const response& answer, body_framing framing,
+                 const head_context& context);
 
 }  // namespace weir::http::detail

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A server is a tcp::serve whose handler speaks HTTP. The connection's code is compiled for plain
-// sockets, for TLS, and for streams of any other kind.
+// A server is a tcp::serve whose handler speaks HTTP. The template `connection` is instantiated for
+// plain sockets, for TLS, and for streams of any other kind.
 
 #include "base/option_checks.hpp"
+#include "base/quoted.hpp"
 #include "http/server/connection.hpp"
 
 #include <weir/finally.hpp>
@@ -37,23 +38,25 @@ void check(const server_options& options) {
     check_time("write_timeout", options.write_timeout);
     check_time("idle_timeout", options.idle_timeout);
     if (!options.server_name.empty() && !is_field_value(options.server_name)) {
-        throw invalid_argument("http::server: server_name cannot be the value of a header");
+        throw invalid_argument("http::server: server_name is " + base::quoted(options.server_name) +
+                               ", which cannot be the value of a header");
     }
     tcp::detail::check(options.connections);
 }
 
-io::address address_of(const io::socket& peer) noexcept {
+io::address address_of(const io::socket& client) noexcept {
     try {
-        return peer.remote_address();
+        return client.remote_address();
     } catch (const std::exception&) {
-        return {};  // gone already
+        return {};  // disconnected already
     }
 }
 
 }  // namespace
 
 struct server::state {
-    state(handler given, const server_options& chosen) : app(std::move(given)), options(chosen) {
+    state(handler app_handler, const server_options& server_options)
+        : app(std::move(app_handler)), options(server_options) {
         check(options);
         if (!app) {
             throw invalid_argument("http::server: the handler is empty");
@@ -61,36 +64,37 @@ struct server::state {
         options.connections.stats = &stats.connections;
     }
 
-    // Runs the start hooks, what is to be between, and the stop hooks of those that were started.
+    // Runs the start hooks, the work, and the stop hooks that belong to the start hooks that ran.
     template <class Work>
-    task<> between_hooks(Work work) {
+    task<> run_between_hooks(Work work) {
         std::size_t started = 0;
         auto stop = [&]() -> task<> {
             const std::size_t last =
                 started == starts.size() ? stops.size() : std::min(started, stops.size());
-            std::exception_ptr failure;  // the first: the other hooks have their things to close
+            std::exception_ptr failure;  // the first; the other hooks run all the same
             for (std::size_t i = last; i-- > 0;) {
                 try {
                     co_await stops[i]();
                 } catch (...) {
-                    tell_unless_first(failure);
+                    keep_or_report(failure);
                 }
             }
             if (failure != nullptr) {
                 std::rethrow_exception(failure);
             }
         };
-        auto go = [&]() -> task<> {
+        auto start_and_work = [&]() -> task<> {
             for (hook& each : starts) {
                 co_await each();
                 ++started;
             }
             co_await work();
         };
-        co_await finally(go(), stop);
+        co_await finally(start_and_work(), stop);
     }
 
-    static void tell_unless_first(std::exception_ptr& first) {
+    // Keeps the current exception if it is the first, and reports it otherwise.
+    static void keep_or_report(std::exception_ptr& first) {
         if (first == nullptr) {
             first = std::current_exception();
             return;
@@ -103,31 +107,31 @@ struct server::state {
              {}});
     }
 
-    task<> attend(io::socket peer, tcp::session& session) {
-        const io::address who = address_of(peer);
+    task<> serve_client(io::socket client, tcp::session& session) {
+        const io::address address = address_of(client);
         if (options.tls == nullptr) {
-            detail::connection<io::socket> plain(std::move(peer), app, options, stats, session, who,
-                                                 false);
+            detail::connection<io::socket> plain(std::move(client), app, options, stats, session,
+                                                 address, false);
             co_await plain.run();
             co_return;
         }
         std::optional<tls::stream<io::socket>> secure;
         try {
-            secure.emplace(co_await tls::accept(std::move(peer), *options.tls));
+            secure.emplace(co_await tls::accept(std::move(client), *options.tls));
         } catch (const std::exception&) {
             ++stats.failed_handshakes;
             co_return;
         }
         detail::connection<tls::stream<io::socket>> encrypted(std::move(*secure), app, options,
-                                                              stats, session, who, true);
+                                                              stats, session, address, true);
         co_await encrypted.run();
     }
 
-    task<> accept(io::listener door) {
-        auto attends = [this](io::socket peer, tcp::session& session) {
-            return attend(std::move(peer), session);
+    task<> serve_all(io::listener listener) {
+        auto serve_one = [this](io::socket client, tcp::session& session) {
+            return serve_client(std::move(client), session);
         };
-        co_await tcp::serve(std::move(door), attends, options.connections);
+        co_await tcp::serve(std::move(listener), serve_one, options.connections);
     }
 
     handler app;
@@ -142,29 +146,29 @@ server::server(handler app, const server_options& options)
 server::server(server&&) noexcept = default;
 server::~server() = default;
 
-server& server::on_start(hook before) {
-    state_->starts.push_back(std::move(before));
+server& server::on_start(hook function) {
+    state_->starts.push_back(std::move(function));
     return *this;
 }
 
-server& server::on_stop(hook after) {
-    state_->stops.push_back(std::move(after));
+server& server::on_stop(hook function) {
+    state_->stops.push_back(std::move(function));
     return *this;
 }
 
-task<> server::serve(io::address at) {
+task<> server::serve(io::address address) {
     state& own = *state_;
-    auto work = [&own, at]() -> task<> {
-        io::listener door = io::listen(at, own.options.connections.listen);
-        co_await own.accept(std::move(door));
+    auto work = [&own, address]() -> task<> {
+        io::listener listener = io::listen(address, own.options.connections.listen);
+        co_await own.serve_all(std::move(listener));
     };
-    co_await own.between_hooks(work);
+    co_await own.run_between_hooks(work);
 }
 
-task<> server::serve(io::listener door) {
+task<> server::serve(io::listener listener) {
     state& own = *state_;
-    auto work = [&own, &door]() -> task<> { co_await own.accept(std::move(door)); };
-    co_await own.between_hooks(work);
+    auto work = [&own, &listener]() -> task<> { co_await own.serve_all(std::move(listener)); };
+    co_await own.run_between_hooks(work);
 }
 
 const server_stats& server::stats() const noexcept {
@@ -172,18 +176,19 @@ const server_stats& server::stats() const noexcept {
 }
 
 namespace {
-template <class Place>
-task<> serve_alone(Place place, server own) {
-    co_await own.serve(std::move(place));
+// Owns the server while it serves.
+template <class Where>
+task<> serve_with(server own, Where where) {
+    co_await own.serve(std::move(where));
 }
 }  // namespace
 
-task<> serve(io::address at, handler app, server_options options) {
-    return serve_alone(at, server(std::move(app), options));
+task<> serve(io::address address, handler app, server_options options) {
+    return serve_with(server(std::move(app), options), address);
 }
 
-task<> serve(io::listener door, handler app, server_options options) {
-    return serve_alone(std::move(door), server(std::move(app), options));
+task<> serve(io::listener listener, handler app, server_options options) {
+    return serve_with(server(std::move(app), options), std::move(listener));
 }
 
 task<> serve_connection(io::any_stream stream, handler& app, server_options options,
