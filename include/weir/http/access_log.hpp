@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Middleware: a record of each request, as a line or as fields.
+// Middleware: gives a record of each request to a function, as a line or as fields.
 //
 //     app.use(http::access_log([](std::string_view line) { std::cout << line << '\n'; }));
 //     app.use(http::access_log([&](const http::access_record& record) { ... }));
 //
-// Use it first, so that it sees what the others answer. A record is made when the answer is there
-// or, if its body is a stream, when that has been sent or broken off; and when the client went
-// before. Whatever clients send, a line stays one line: control characters, quotes and bytes beyond
-// ASCII are escaped (\n, \x1b). Credentials are never in it, unless they are in the target.
+// Use it first, so that it sees the responses of all other middleware. A record is made when the
+// handler has answered, when a streamed body has ended or failed, or when the request was stopped.
+// A line is always one line: control characters, quotes and bytes beyond ASCII are escaped (\n,
+// \x1b). It contains no credentials, unless they are in the target.
 #pragma once
 
 #include <weir/base/unique_function.hpp>
@@ -27,24 +27,24 @@
 
 namespace weir::http {
 
-// Texts are as they came, and valid during the call.
+// Texts are unchanged from the request, and valid during the call.
 struct access_record {
-    std::chrono::system_clock::time_point time{};  // when the request came
+    std::chrono::system_clock::time_point time{};  // when the request arrived
     io::address client{};                          // see trusted_proxies.hpp
-    std::string_view principal{};                  // see bearer_auth.hpp; empty: nobody
+    std::string_view principal{};                  // see bearer_auth.hpp; empty: none
     std::string_view method{};
     std::string_view target{};
-    std::string_view route{};  // '/tasks/{id}'; empty: none was found
+    std::string_view route{};  // '/tasks/{id}'; empty: no route matched
     unsigned minor_version = 1;
-    std::optional<status> code{};          // none: given up before there was an answer
-    std::optional<std::uint64_t> bytes{};  // of the body; none: unknown
+    std::optional<status> code{};          // empty: stopped before the handler answered
+    std::optional<std::uint64_t> bytes{};  // of the body; empty: unknown
     clock::duration duration{};
     std::string_view referer{};
     std::string_view user_agent{};
     std::string_view request_id{};  // see request_id.hpp
 };
 
-// 'combined', as servers have written it for long, and the time taken:
+// The format 'combined' of other servers, and the duration in seconds:
 // 192.0.2.7 - alice [10/Oct/2000:13:55:36 +0000] "GET /a HTTP/1.1" 200 2326 "-" "curl/8" 0.001234
 std::string to_line(const access_record& record);
 
@@ -52,7 +52,8 @@ class access_log {
 public:
     using sink = weir::detail::unique_function<void(const access_record&)>;
 
-    // Called for each request; what it throws is reported, and does no harm.
+    // The function is called for each request; an exception of it is reported, and the request is
+    // not affected.
     template <class Callable>
         requires std::invocable<std::decay_t<Callable>&, const access_record&>
     explicit access_log(Callable&& to)
@@ -64,10 +65,10 @@ public:
         : access_log([to = std::decay_t<Callable>(std::forward<Callable>(to))](
                          const access_record& record) mutable { to(to_line(record)); }) {}
 
-    task<response> operator()(request& asked, next inner) const;
+    task<response> operator()(request& request, next inner) const;
 
 private:
-    std::shared_ptr<sink> sink_;  // streams may end when the server has gone
+    std::shared_ptr<sink> sink_;  // streams may end after the server
 };
 
 }  // namespace weir::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For middleware that looks at answers, or adds to them: a handler that fails has an answer, too.
+// For middleware that reads or changes responses: turns the error of a handler into a response.
 //
 //     auto named = [](http::request& request, http::next next) -> weir::task<http::response> {
 //         http::response answer = co_await http::answered(next, request);
@@ -18,14 +18,14 @@
 
 namespace weir::http {
 
-// What comes next, or what its error becomes: see to_response() in problem.hpp. One that nobody
-// made for clients (500) is reported, since nobody will see it any more.
-task<response> answered(next inner, request& asked);
+// The response of `inner`, or the response to its error: see to_response() in problem.hpp. An error
+// that becomes a 500 is reported, since its text does not reach the client.
+task<response> answered(next inner, request& request);
 
-// The second half of it.
-response answer_to_failure(const std::exception_ptr& failure, const request& asked);
+// The response to an error of the handler; reports it as answered() does.
+response answer_to_failure(const std::exception_ptr& failure, const request& request);
 
-// 'Vary: name', unless it is there.
+// Adds the name to the header Vary, unless it is listed already.
 void add_vary(headers& to, std::string_view name);
 
 }  // namespace weir::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Middleware: who may ask (RFC 6750, 'Authorization: Bearer token').
+// Middleware: authenticates clients by tokens (RFC 6750, 'Authorization: Bearer token').
 //
 //     http::bearer_auth auth;
 //     auth.token(secret_of_alice, "alice", "tasks:read tasks:write");
@@ -8,10 +8,11 @@
 //     writing.use(http::require_scope("tasks:write"));
 //     ... request.attached<http::principal>()->name ...
 //
-// Without a token, and with a wrong one, 401; with a header that is none, 400; where a scope is
-// missing, 403; each with WWW-Authenticate. Tokens are kept and compared as digests, all of them
-// and each to its end, so that the time taken says nothing about them: some 10 ns each. For more
-// than thousands, or for those that others issue, give a function that knows them.
+// A request without a token or with an unknown one is answered with 401, a malformed header with
+// 400, a missing scope with 403; each with WWW-Authenticate. Tokens are kept and compared as
+// digests, all of them and each completely, so that the time taken reveals nothing about them: some
+// 10 ns per token. For more than some thousand tokens, or for tokens issued elsewhere, give a
+// function that checks them.
 #pragma once
 
 #include <weir/base/unique_function.hpp>
@@ -28,32 +29,32 @@ namespace weir::http {
 
 class bearer_auth {
 public:
-    // The token's principal; none: it is not valid.
+    // Gives the token's principal; empty if the token is not valid.
     using check = weir::detail::unique_function<task<std::optional<principal>>(std::string_view)>;
 
     bearer_auth();
 
-    // Throws invalid_argument for a token that could never be sent, or is there already. Never
-    // shows one.
+    // Throws invalid_argument for a token that cannot be sent in a header, or that was given
+    // before. No message contains a token.
     bearer_auth& token(std::string_view secret, std::string_view name,
                        std::string_view scopes = {});
-    // Asked about tokens that are not known. What it throws is the request's failure.
+    // Called for tokens that were not given with token(). An exception of it fails the request.
     bearer_auth& checked_by(check other);
-    // What this is the way into, for people who are asked for a password; 'api' unless set.
+    // The protected area, as browsers show it to users; default: 'api'.
     bearer_auth& realm(std::string_view name);
 
-    task<response> operator()(request& asked, next inner) const;
+    task<response> operator()(request& request, next inner) const;
 
 private:
     struct rules;
-    std::shared_ptr<rules> rules_;  // copies share them
+    std::shared_ptr<rules> rules_;  // shared by copies
 };
 
-// 403 for principals that do not have the scope; 401 where there is none.
+// Middleware: answers 403 if the principal lacks the scope, 401 if there is no principal.
 class require_scope {
 public:
     explicit require_scope(std::string_view scope);
-    task<response> operator()(request& asked, next inner) const;
+    task<response> operator()(request& request, next inner) const;
 
 private:
     std::string scope_;

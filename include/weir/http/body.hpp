@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is behind the head of a message: text that is there already, or a stream that is made while
-// it is sent.
+// The body of a message: a text, or a stream that is produced while it is sent.
 #pragma once
 
 #include <weir/base/unique_function.hpp>
@@ -24,25 +23,25 @@ class session;
 
 namespace weir::http {
 
-// Where a streamed body is written to.
+// The destination of a streamed body.
 class body_writer {
 public:
-    // Hands data over. Small pieces are gathered; waits while the client does not keep up, and
-    // throws when it has gone. Stopped while it waits, it was the last: an io_error for what
-    // follows.
+    // Sends data. Small pieces are collected. Waits while the client does not keep up, and throws
+    // when it has disconnected. If a write is stopped while it waits, all later ones throw
+    // io_error.
     virtual task<> write(io::const_bytes data) = 0;
-    // Sends what was gathered: for events that a client is to see now.
+    // Sends what was collected: for events that the client must see now.
     virtual task<> flush() = 0;
 
 protected:
     ~body_writer() = default;
 };
 
-// Where a body is read from: at least a byte, or 0 at its end.
+// The source of a body: read() gives at least one byte, or 0 at its end.
 class body_reader {
 public:
     virtual task<std::size_t> read(io::bytes into) = 0;
-    // More than so many bytes are a problem with status 413.
+    // A larger body is refused with 413.
     virtual void limit(std::uint64_t bytes) = 0;
 
 protected:
@@ -51,10 +50,10 @@ protected:
 
 using stream_function = weir::detail::unique_function<task<>(body_writer&)>;
 
-// A connection that speaks another protocol from now on.
+// A connection that has switched to another protocol.
 struct upgraded {
     io::any_stream stream;
-    std::string received;  // what came behind the request already
+    std::string received;  // bytes that were received after the request
     io::address peer;
     tcp::session* session = nullptr;  // never null; for idle() and is_draining()
 };
@@ -63,7 +62,7 @@ using upgrade_function = weir::detail::unique_function<task<>(upgraded)>;
 class body {
 public:
     struct streamed {
-        std::optional<std::uint64_t> size;  // if it is known
+        std::optional<std::uint64_t> size;  // empty: unknown
         stream_function write;
     };
 
@@ -78,11 +77,11 @@ public:
         return body(held(streamed{size, std::move(write)}));
     }
 
-    // In bytes; none if it is a stream of unknown size.
+    // In bytes; empty for a stream of unknown size.
     std::optional<std::uint64_t> size() const noexcept;
     bool empty() const noexcept { return size() == 0U; }
     bool is_stream() const noexcept { return std::holds_alternative<streamed>(held_); }
-    // Unless it is a stream: the text, valid as long as the body.
+    // Empty for a stream. Valid as long as the body.
     std::string_view text() const noexcept;
     streamed* as_stream() noexcept { return std::get_if<streamed>(&held_); }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Middleware: bodies of requests may be so long, and no longer.
+// Middleware: limits the size of request bodies.
 //
 //     uploads.use(http::body_limit(10 << 20));
 //
-// For less than the server allows (server_options::max_body_bytes). What announces more is answered
-// with 413 at once; what sends more without saying so, when it does.
+// For a lower limit than server_options::max_body_bytes. A request that declares a larger body is
+// answered with 413 at once, one that sends more without declaring it when the limit is exceeded.
 #pragma once
 
 #include <weir/http/handler.hpp>
@@ -17,9 +17,9 @@ class body_limit {
 public:
     explicit body_limit(std::uint64_t bytes) noexcept : bytes_(bytes) {}
 
-    task<response> operator()(request& asked, next inner) const {
-        asked.limit_body(bytes_);
-        return inner(asked);
+    task<response> operator()(request& request, next inner) const {
+        request.limit_body(bytes_);
+        return inner(request);
     }
 
 private:

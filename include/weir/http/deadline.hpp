@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Middleware: a request is answered within a time, or given up.
+// Middleware: limits the time in which a request is answered.
 //
 //     app.use(http::deadline(2s));
 //
 // At the deadline the handler is stopped where it waits, its clean-up (finally, with, defer,
-// destructors) is awaited, and the client gets 503, or another status: 504 where the waiting was
-// for somebody else. A handler that answers while it is being stopped is listened to. Policies
-// inside know how much time is left (weir::current_deadline()). The time for sending a streamed
-// body does not count: the server has limits for that.
+// destructors) is awaited, and the client gets 503 or another status, such as 504 if the handler
+// waits for another server. If the handler answers while it is being stopped, that response is
+// sent. Policies inside know the time left (weir::current_deadline()). Sending a streamed body is
+// not part of it: the server has limits for that.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -26,7 +26,7 @@ public:
                       status code = status::service_unavailable)
         : deadline(weir::detail::to_nanoseconds(limit), code, checked()) {}
 
-    task<response> operator()(request& asked, next inner) const;
+    task<response> operator()(request& request, next inner) const;
 
 private:
     struct checked {};

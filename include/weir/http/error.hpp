@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with HTTP, on either side.
+// The errors of HTTP servers and clients.
 #pragma once
 
 #include <weir/http/status.hpp>
@@ -15,8 +15,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// Thrown by a handler or a middleware: the request is answered with that status, as problem+json
-// whose `detail` is the text. The text goes to the client: nothing secret in it.
+// Thrown by a handler or a middleware: the request is answered with the status, as problem+json
+// with the text as `detail`. The client sees the text: it must not contain secrets.
 class problem : public error {
 public:
     problem(status code, const std::string& detail) : error(detail), code_(code) {}
@@ -26,7 +26,7 @@ private:
     status code_;
 };
 
-// The peer does not speak HTTP as it should. A server answers with the status and closes.
+// The peer violates the protocol. A server answers with the status and closes the connection.
 class protocol_error : public problem {
 public:
     using problem::problem;

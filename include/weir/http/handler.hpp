@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Who answers requests, and who stands before them.
+// Handlers, which answer requests, and middleware, which is called before them.
 //
-// A handler is anything that can be called with a request& (or nothing) and gives a response or a
-// task<response>. A middleware gets what comes after it as well:
+// A handler is any callable that takes a request& (or nothing) and gives a response or a
+// task<response>. A middleware also gets the next handler:
 //
 //     auto timed = [](http::request& request, http::next next) -> weir::task<http::response> {
 //         const auto began = weir::now();
@@ -12,8 +12,8 @@
 //     };
 //     http::handler app = http::with(timed, router);
 //
-// Both belong to one loop. Captures must live as long as the handler; parameters live as long as
-// the call.
+// Both belong to one loop. Objects captured by reference must outlive the handler; parameters are
+// valid during the call.
 #pragma once
 
 #include <weir/http/request.hpp>
@@ -49,33 +49,33 @@ public:
               std::make_unique<holder<std::decay_t<Callable>>>(std::forward<Callable>(callable))) {}
 
     explicit operator bool() const noexcept { return held_ != nullptr; }
-    task<response> operator()(request& asked) { return held_->call(asked); }
+    task<response> operator()(request& request) { return held_->call(request); }
 
 private:
     struct base {
         virtual ~base() = default;
-        virtual task<response> call(request& asked) = 0;
+        virtual task<response> call(request& request) = 0;
     };
     template <class Callable>
     struct holder final : base {
         template <class Given>
         explicit holder(Given&& given) : callable(std::forward<Given>(given)) {}
-        task<response> call(request& asked) override {
+        task<response> call(request& request) override {
             if constexpr (requires {
-                              requires std::same_as<decltype(callable(asked)), task<response>>;
+                              requires std::same_as<decltype(callable(request)), task<response>>;
                           }) {
-                return callable(asked);
+                return callable(request);
             } else if constexpr (requires {
                                      requires std::same_as<decltype(callable()), task<response>>;
                                  }) {
                 return callable();
             } else {
-                return at_once(asked);
+                return at_once(request);
             }
         }
-        task<response> at_once(request& asked) {
-            if constexpr (requires { callable(asked); }) {
-                co_return callable(asked);
+        task<response> at_once(request& request) {
+            if constexpr (requires { callable(request); }) {
+                co_return callable(request);
             } else {
                 co_return callable();
             }
@@ -86,11 +86,11 @@ private:
     std::unique_ptr<base> held_;
 };
 
-// The rest of the way to the handler; a copy is as good. May be called several times or not at all.
+// The next middleware, or the handler. May be copied, and called any number of times.
 class next {
 public:
     explicit next(handler& to) noexcept : to_(&to) {}
-    task<response> operator()(request& asked) const { return (*to_)(asked); }
+    task<response> operator()(request& request) const { return (*to_)(request); }
 
 private:
     handler* to_;
@@ -98,7 +98,7 @@ private:
 
 using middleware = weir::detail::unique_function<task<response>(request&, next)>;
 
-// The handler with the middleware before it. Throws invalid_argument if one of them is empty.
+// A handler that calls the middleware first. Throws invalid_argument if one of them is empty.
 handler with(middleware before, handler inner);
 
 }  // namespace weir::http

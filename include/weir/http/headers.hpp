@@ -7,9 +7,9 @@
 //     std::string_view type = fields.get("content-type");       // empty if there is none
 //     for (const auto& [name, value] : fields) { ... }
 //
-// All text lies in one block, which clear() keeps: a connection that reuses its headers allocates
-// nothing. Views are valid until the next change. Names and values are checked, so that a value
-// from elsewhere cannot smuggle a line into a message: invalid_argument for what HTTP does not
+// All text is in one block of memory, which clear() keeps: a connection that reuses its headers
+// allocates nothing. Views are valid until the next change. Names and values are checked, so that
+// no value can smuggle a line into a message: invalid_argument for characters that HTTP does not
 // allow.
 #pragma once
 
@@ -30,16 +30,16 @@ struct header_field {
     std::string_view value;
 };
 
-// Without regard to the case of ASCII letters.
+// Compares without regard to the case of ASCII letters.
 bool same_name(std::string_view left, std::string_view right) noexcept;
-// A token: what names of headers and methods are made of.
+// A token: the form of the names of headers and methods.
 bool is_token(std::string_view text) noexcept;
-// Neither CR, LF, NUL nor other control characters but tabs; no blanks at the ends.
+// No control characters (CR, LF, NUL) except tabs, and no blanks at the ends.
 bool is_field_value(std::string_view text) noexcept;
 
 class headers {
     struct entry {
-        std::uint32_t at;  // of the name; the value follows it
+        std::uint32_t at;  // position of the name; the value follows it
         std::uint32_t name_size;
         std::uint32_t value_size;
     };
@@ -52,24 +52,24 @@ public:
         }
     }
 
-    // One more, even if there is one of that name.
+    // Appends a field, even if there is one of that name.
     void add(std::string_view name, std::string_view value);
-    // The only one of that name.
+    // Replaces all fields of that name.
     void set(std::string_view name, std::string_view value);
-    // The same, unless there is one.
+    // Appends a field unless there is one of that name.
     void set_default(std::string_view name, std::string_view value);
-    // How many there were.
+    // Gives the number of removed fields.
     std::size_t remove(std::string_view name) noexcept;
     void clear() noexcept;
 
-    // The first of that name; empty if there is none.
+    // The value of the first field of that name; empty if there is none.
     std::string_view get(std::string_view name) const noexcept;
     std::optional<std::string_view> find(std::string_view name) const noexcept;
     bool contains(std::string_view name) const noexcept { return find(name).has_value(); }
     std::size_t count(std::string_view name) const noexcept;
-    // Those of that name, joined with ', ' as lists are.
+    // The values of all fields of that name, joined with ', '.
     std::string joined(std::string_view name) const;
-    // Is the word, without regard to case, in the comma-separated list that this header is?
+    // Whether the comma-separated list in this header has the word, without regard to case.
     bool lists(std::string_view name, std::string_view word) const noexcept;
 
     std::size_t size() const noexcept { return entries_.size(); }
@@ -107,7 +107,7 @@ public:
     iterator begin() const noexcept { return {*this, 0}; }
     iterator end() const noexcept { return {*this, size()}; }
 
-    // For parsers, which have checked the text themselves.
+    // For parsers that have checked the text already.
     void add_checked(std::string_view name, std::string_view value);
 
 private:

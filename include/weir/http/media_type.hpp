@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What kind of content a body is: the header Content-Type.
+// The type of a body: the header Content-Type.
 //
 //     const auto type = weir::http::media_type::try_parse(answer.header("content-type"));
-//     if (type && type->is("text/html")) { decode(body, type->parameter("charset").value_or("utf-8")); }
+//     if (type && type->is("text/html")) {
+//         decode(body, type->parameter("charset").value_or("utf-8"));
+//     }
 #pragma once
 
 #include <cstddef>
@@ -16,9 +18,9 @@ namespace weir::http {
 
 class media_type {
 public:
-    // 'text/html; charset="utf-8"'. Throws invalid_argument naming the text and what is wrong.
-    // Names are in lower case afterwards; of two parameters with one name the first counts; more
-    // than 32 are refused.
+    // 'text/html; charset="utf-8"'. Throws invalid_argument that shows the text. Names are
+    // converted to lower case; of two parameters with the same name the first counts; more than 32
+    // are refused.
     static media_type parse(std::string_view text);
     static std::optional<media_type> try_parse(std::string_view text);
 
@@ -26,7 +28,7 @@ public:
     std::string_view type() const noexcept;                           // 'text'
     std::string_view subtype() const noexcept;                        // 'html'
     std::string_view suffix() const noexcept;  // 'json' of 'application/problem+json'; often empty
-    // Quotes undone; names without regard to case.
+    // The value without its quotes; names are compared without regard to case.
     std::optional<std::string_view> parameter(std::string_view name) const noexcept;
 
     // 'text/html', 'text/*' or '*/*', without regard to case.
@@ -34,7 +36,7 @@ public:
     // application/json, or a type that is written as JSON.
     bool is_json() const noexcept { return essence_ == "application/json" || suffix() == "json"; }
 
-    // As it is written today: 'text/html;charset=utf-8'.
+    // In canonical form: 'text/html;charset=utf-8'.
     std::string text() const;
 
     friend bool operator==(const media_type&, const media_type&) = default;

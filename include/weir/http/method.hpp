@@ -17,7 +17,7 @@ enum class method : std::uint8_t {
     options,
     connect,
     trace,
-    other,  // a name of its own; request::method_name() has it
+    other,  // any other name; see request::method_name()
 };
 
 // 'GET'; empty for other.
@@ -25,7 +25,7 @@ std::string_view name_of(method which) noexcept;
 // Names are case-sensitive: 'get' is other.
 method method_of(std::string_view name) noexcept;
 
-// Can it be sent again without harm?
+// Whether sending a request twice has the same effect as sending it once.
 constexpr bool is_idempotent(method which) noexcept {
     return which != method::post && which != method::patch && which != method::connect &&
            which != method::other;

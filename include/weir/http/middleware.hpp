@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All middleware there is. Each has a header of its own; what a middleware is stands in
-// handler.hpp.
+// All middleware. Each has a header of its own; handler.hpp defines what a middleware is.
 #pragma once
 
 #include <weir/http/access_log.hpp>

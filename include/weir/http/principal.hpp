@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who sent a request, as far as somebody has found out: request.attached<http::principal>().
+// The authenticated sender of a request: request.attached<http::principal>().
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace weir::http {
 
 struct principal {
     std::string name;
-    std::string scopes;  // what it may do: words with blanks between them
+    std::string scopes;  // permissions, separated by blanks
 
     bool may(std::string_view scope) const noexcept;
 };

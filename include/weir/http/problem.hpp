@@ -7,8 +7,8 @@
 //         .member("left", 3);
 //     return details.to_response();               // or: throw http::detailed_problem(details);
 //
-// All of it goes to the client: nothing secret in it. For a status and a sentence alone there are
-// response::problem(status, detail), and `throw http::problem(status, detail)`.
+// The client sees all of it: it must not contain secrets. For just a status and a sentence, use
+// response::problem(status, detail) or `throw http::problem(status, detail)`.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -32,16 +32,16 @@ class problem_details {
 public:
     explicit problem_details(http::status code) noexcept : code_(code) {}
 
-    // What kind of problem it is: a URI. None: the status says it all.
+    // The kind of problem, as a URI. Default: none, the status says enough.
     problem_details& type(std::string_view uri);
-    // The kind in words, the same each time; the status' own words otherwise.
+    // The kind in words, the same each time. Default: the name of the status.
     problem_details& title(std::string_view words);
-    // What went wrong this time.
+    // This occurrence in words.
     problem_details& detail(std::string_view words);
-    // Where it went wrong this time: a URI.
+    // This occurrence as a URI.
     problem_details& instance(std::string_view uri);
-    // More members. The five of the standard have setters of their own and are refused here:
-    // invalid_argument.
+    // Further members. Throws invalid_argument for the five of the standard, which have their own
+    // setters.
     problem_details& member(std::string_view name, std::string_view text);
     problem_details& member(std::string_view name, const char* text) {
         return member(name, std::string_view(text));
@@ -52,9 +52,9 @@ public:
     problem_details& member(std::string_view name, Number value) {
         return json_member(name, std::to_string(value));
     }
-    // The value is JSON already.
+    // The value is JSON text.
     problem_details& json_member(std::string_view name, std::string_view json);
-    // A header of the answer.
+    // A header of the response.
     problem_details& header(std::string_view name, std::string_view value);
 
     http::status code() const noexcept { return code_; }
@@ -72,7 +72,7 @@ private:
     http::headers headers_;
 };
 
-// The same, to be thrown.
+// problem_details as an exception.
 class detailed_problem : public problem {
 public:
     explicit detailed_problem(problem_details details)
@@ -84,7 +84,7 @@ private:
     std::shared_ptr<const problem_details> details_;  // exceptions are copied
 };
 
-// The answer to a request whose handler threw this:
+// The response to a request whose handler threw the error:
 //   problem and those derived from it   their status and text
 //   weir::refused                       503, with Retry-After if it is known
 //   weir::timed_out                     504
@@ -93,7 +93,7 @@ private:
 //   anything else                       500; its text is not for clients, so it is not in there
 response to_response(const std::exception_ptr& error);
 
-// As Retry-After wants it: whole seconds, rounded up, at least 1.
+// The value of Retry-After: whole seconds, rounded up, at least 1.
 std::string to_retry_after(clock::duration wait);
 
 }  // namespace weir::http

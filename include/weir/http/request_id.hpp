@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Middleware: each request has an id, by which logs of several services can be put together.
+// Middleware: gives each request an id that connects the logs of several services.
 //
 //     app.use(http::request_ids());
 //     ... request.attached<http::request_id>()->text ...
 //
-// The id is what the client says in X-Request-Id, if that is sane (see below), and otherwise 32
-// random hexadecimal digits. It is sent back in the same header, and is in the records of
-// access_log.
+// The id is the client's X-Request-Id if that is valid (see is_sane), and otherwise 32 random
+// hexadecimal digits. The response has it in the same header, and access_log in its records.
 #pragma once
 
 #include <weir/http/handler.hpp>
@@ -22,16 +21,16 @@ struct request_id {
 
 class request_ids {
 public:
-    // Of clients that one does not trust, ids are not taken over.
+    // Ids of clients are replaced: for clients that are not trusted.
     request_ids& ignore_given() noexcept {
         takes_given_ = false;
         return *this;
     }
 
-    task<response> operator()(request& asked, next inner) const;
+    task<response> operator()(request& request, next inner) const;
 
     static std::string make();
-    // Letters, digits and -._:/+=@, at most 128 of them.
+    // At most 128 letters, digits and -._:/+=@ characters.
     static bool is_sane(std::string_view text) noexcept;
 
 private:

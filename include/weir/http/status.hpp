@@ -67,7 +67,7 @@ constexpr bool is_redirect(status code) noexcept {
 constexpr bool is_error(status code) noexcept {
     return number_of(code) >= 400;
 }
-// Answers to HEAD aside: 1xx, 204 and 304 never have a body.
+// 1xx, 204 and 304 never have a body; nor do responses to HEAD.
 constexpr bool may_have_body(status code) noexcept {
     return number_of(code) >= 200 && code != status::no_content && code != status::not_modified;
 }

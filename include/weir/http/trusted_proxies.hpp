@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Middleware: who is behind a proxy.
+// Middleware: finds the client behind trusted proxies.
 //
 //     app.use(http::trusted_proxies().trust("10.0.0.0/8").trust("unix"));
 //     ... request.client_address() ...
 //
 // If the connection comes from a trusted address, the header is read from its end, where the
-// nearest proxy has written: as long as an entry is a trusted proxy, the one before it is asked
-// for; the first that is not is the client. Nothing that a client writes itself is believed, since
-// what it sends stands before what the proxies add. An entry that is no address ends the search:
-// the client is the last proxy that was found then. Use it before everything that asks who the
-// client is.
+// nearest proxy has written. While an entry is a trusted proxy, the entry before it is examined;
+// the first that is not trusted is the client. Entries that a client wrote itself are never
+// reached, since they stand before those that the proxies add. An entry that is not an address ends
+// the search: the last proxy found is then the client. Use it before all middleware that depends on
+// the client.
 //
-// One of the two headers is read, never both: a proxy that sets one lets the other pass as it came.
+// Only one of the two headers is read: a proxy that sets one of them passes the other on unchanged.
 #pragma once
 
 #include <weir/http/address_filter.hpp>
@@ -32,15 +32,15 @@ public:
     explicit trusted_proxies(forwarded_header which = forwarded_header::x_forwarded_for) noexcept
         : which_(which) {}
 
-    // '10.0.0.0/8', '2001:db8::7', or 'unix' for all who come over a Unix socket. Throws
-    // invalid_argument naming the text.
+    // '10.0.0.0/8', '2001:db8::7', or 'unix' for all clients on a Unix socket. Throws
+    // invalid_argument that shows the text.
     trusted_proxies& trust(std::string_view range);
 
-    // Cost: a look at the ranges for each hop; at most 32 hops.
+    // Cost: one search of the ranges for each hop; at most 32 hops.
     io::address client_of(const io::address& peer, const headers& fields) const;
-    task<response> operator()(request& asked, next inner) const {
-        asked.set_client_address(client_of(asked.remote_address(), asked.headers()));
-        return inner(asked);
+    task<response> operator()(request& request, next inner) const {
+        request.set_client_address(client_of(request.remote_address(), request.headers()));
+        return inner(request);
     }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assets are sorted by their paths once, and compressed where that helps; a request is a binary
-// search, a plan, and a view of what lies in the program.
+// Assets are sorted by path once, and compressed if that helps. A request is a binary search, a
+// plan of the response, and a view of the content in the program.
 
 #include "http/coding/compressor.hpp"
 #include "http/coding/content_coding.hpp"
@@ -24,7 +24,7 @@ namespace {
 using detail::answer_plan;
 using detail::coding;
 
-// Other bytes, another tag: '"5d41-br"'.
+// Other bytes need another tag: '"5d41-br"'.
 std::string etag_of_variant(std::string_view etag, coding which) {
     if (etag.empty()) {
         return {};
@@ -43,30 +43,30 @@ struct variant {
 };
 
 struct prepared {
-    explicit prepared(const asset& given) : what(given) {
-        if (what.content_type.empty()) {
-            what.content_type = detail::content_type_of(what.path);
+    explicit prepared(const asset& given) : source(given) {
+        if (source.content_type.empty()) {
+            source.content_type = detail::content_type_of(source.path);
         }
     }
 
-    // Keeps what has become smaller by a tenth at least.
+    // Keeps variants that are at least a tenth smaller.
     void compress() {
         constexpr std::size_t small = 500;
-        if (what.content.size() < small || !detail::is_compressible(what.content_type)) {
+        if (source.content.size() < small || !detail::is_compressible(source.content_type)) {
             return;
         }
         for (const coding each : {coding::brotli, coding::gzip}) {
             auto made = std::make_shared<std::string>();
-            detail::make_compressor(each, {.gzip = 6, .brotli = 6}, what.content.size())
-                ->run(what.content, detail::compressor::then::end, *made);
-            if (made->size() < what.content.size() - what.content.size() / 10) {
+            detail::make_compressor(each, {.gzip = 6, .brotli = 6}, source.content.size())
+                ->run(source.content, detail::compressor::then::end, *made);
+            if (made->size() < source.content.size() - source.content.size() / 10) {
                 made->shrink_to_fit();
-                variants.push_back({each, etag_of_variant(what.etag, each), std::move(made)});
+                variants.push_back({each, etag_of_variant(source.etag, each), std::move(made)});
             }
         }
     }
-    // Null: as it is.
-    const variant* choose(const request& asked) const {
+    // Null: not encoded.
+    const variant* choose(const request& request) const {
         if (variants.empty()) {
             return nullptr;
         }
@@ -75,7 +75,7 @@ struct prepared {
             offered.push_back(each.which);
         }
         const coding choice =
-            detail::choose_coding(asked.headers().joined("Accept-Encoding"), offered).which;
+            detail::choose_coding(request.headers().joined("Accept-Encoding"), offered).which;
         for (const variant& each : variants) {
             if (each.which == choice) {
                 return &each;
@@ -84,7 +84,7 @@ struct prepared {
         return nullptr;
     }
 
-    asset what;
+    asset source;
     std::vector<variant> variants;
 };
 
@@ -97,10 +97,11 @@ public:
           cache_control_(options.cache_control),
           max_ranges_(options.max_ranges) {
         detail::check_cache_control(options.cache_control, "assets_options");
-        std::sort(all_.begin(), all_.end(),
-                  [](const prepared& a, const prepared& b) { return a.what.path < b.what.path; });
+        std::sort(all_.begin(), all_.end(), [](const prepared& a, const prepared& b) {
+            return a.source.path < b.source.path;
+        });
         for (std::size_t i = 0; i < all_.size(); ++i) {
-            check(all_[i].what, i > 0 ? &all_[i - 1].what : nullptr);
+            check(all_[i].source, i > 0 ? &all_[i - 1].source : nullptr);
             if (options.compressed) {
                 all_[i].compress();
             }
@@ -115,26 +116,26 @@ public:
         }
     }
 
-    // Only moved: the fallback is one of its own list.
+    // Only moved: fallback_ points into the list.
     asset_site(asset_site&&) noexcept = default;
 
-    response operator()(const request& asked) const {
-        if (!detail::reads(asked)) {
-            return detail::refuse_method(asked);
+    response operator()(const request& request) const {
+        if (!detail::is_read(request)) {
+            return detail::method_not_allowed(request);
         }
-        const std::optional<std::string_view> sent = detail::rest_of_path(asked, prefix_);
+        const std::optional<std::string_view> sent = detail::rest_of_path(request, prefix_);
         if (sent) {
-            // What is embedded is meant to be seen: no dots are hidden.
+            // Names that begin with a dot are not hidden: they were embedded on purpose.
             if (const auto path = detail::served_path_of(*sent, false)) {
                 if (const prepared* const found = find_served(*path)) {
-                    return answer(asked, *found);
+                    return answer(request, *found);
                 }
                 if (is_folder(*path)) {
-                    return detail::redirect_to_folder(asked);
+                    return detail::redirect_to_folder(request);
                 }
             }
             if (fallback_ != nullptr) {
-                return answer(asked, *fallback_);
+                return answer(request, *fallback_);
             }
         }
         return response::problem(status::not_found);
@@ -143,20 +144,21 @@ public:
 private:
     static void check(const asset& each, const asset* before) {
         if (before != nullptr && before->path == each.path) {
-            throw invalid_argument("assets: there are two of the path '" + std::string(each.path) +
+            throw invalid_argument("assets: two assets have the path '" + std::string(each.path) +
                                    "'");
         }
         if (!each.etag.empty() && !detail::is_etag(each.etag)) {
             throw invalid_argument("assets: the etag of '" + std::string(each.path) + "' is " +
-                                   std::string(each.etag) + ", which has no quotes around it");
+                                   std::string(each.etag) + ", which is not in quotes");
         }
     }
 
     const prepared* find(std::string_view path) const noexcept {
-        const auto found = std::lower_bound(
-            all_.begin(), all_.end(), path,
-            [](const prepared& each, std::string_view wanted) { return each.what.path < wanted; });
-        return found != all_.end() && found->what.path == path ? &*found : nullptr;
+        const auto found = std::lower_bound(all_.begin(), all_.end(), path,
+                                            [](const prepared& each, std::string_view wanted) {
+                                                return each.source.path < wanted;
+                                            });
+        return found != all_.end() && found->source.path == path ? &*found : nullptr;
     }
     const prepared* find_served(const detail::served_path& path) const {
         if (!path.is_directory) {
@@ -167,37 +169,38 @@ private:
         }
         return find(path.text.empty() ? index_ : path.text + '/' + index_);
     }
-    // Named without its slash: links in its index would lead elsewhere.
+    // A folder without its final slash: relative links in its index would be wrong.
     bool is_folder(const detail::served_path& path) const {
         return !path.is_directory && !index_.empty() && find(path.text + '/' + index_) != nullptr;
     }
 
-    response answer(const request& asked, const prepared& found) const {
-        const variant* const packed = found.choose(asked);
-        const std::string_view content = packed != nullptr ? *packed->content : found.what.content;
-        detail::representation about;
-        about.known.etag = packed != nullptr ? packed->etag : found.what.etag;
-        about.size = content.size();
-        about.content_type = found.what.content_type;
-        about.content_encoding = packed != nullptr ? detail::name_of(packed->which) : "";
-        about.varies_by_encoding = !found.variants.empty();
-        about.cache_control = cache_control_;
-        about.max_ranges = max_ranges_;
-        answer_plan plan = detail::answer_with_validators(asked, about, {});
+    response answer(const request& request, const prepared& found) const {
+        const variant* const encoded = found.choose(request);
+        const std::string_view content =
+            encoded != nullptr ? *encoded->content : found.source.content;
+        detail::representation content_info;
+        content_info.known.etag = encoded != nullptr ? encoded->etag : found.source.etag;
+        content_info.size = content.size();
+        content_info.content_type = found.source.content_type;
+        content_info.content_encoding = encoded != nullptr ? detail::name_of(encoded->which) : "";
+        content_info.varies_by_encoding = !found.variants.empty();
+        content_info.cache_control = cache_control_;
+        content_info.max_ranges = max_ranges_;
+        answer_plan plan = detail::answer_with_validators(request, content_info, {});
         if (plan.is_complete()) {
             return std::move(plan.answer);
         }
         const bool is_whole = plan.answer.status() == status::ok;
-        if (packed != nullptr && is_whole) {
-            plan.answer.set_body(body::shared(packed->content));
-        } else if (packed == nullptr && plan.pieces.size() == 1) {
+        if (encoded != nullptr && is_whole) {
+            plan.answer.set_body(body::shared(encoded->content));
+        } else if (encoded == nullptr && plan.pieces.size() == 1) {
             const detail::byte_range part = plan.pieces.front().bytes;
             plan.answer.set_body(body::fixed(content.substr(part.first, part.size)));
         } else {
-            // Parts do not overlap: together they are hardly larger than the asset.
-            auto keeps = packed != nullptr ? packed->content : nullptr;
+            // Parts do not overlap, so together they are hardly larger than the asset.
+            auto owner = encoded != nullptr ? encoded->content : nullptr;
             plan.answer.set_body(body::stream(
-                [content, keeps, pieces = std::move(plan.pieces)](body_writer& out) {
+                [content, owner, pieces = std::move(plan.pieces)](body_writer& out) {
                     return write_pieces(out, content, pieces);
                 },
                 plan.size));

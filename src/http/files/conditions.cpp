@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The four conditions are asked in the order that the RFC gives, so that a tag always outranks a
-// date.
+// The four conditions are checked in the order of the RFC, so that a tag always takes precedence
+// over a date.
 
 #include "http/files/conditions.hpp"
 
@@ -25,14 +25,14 @@ bool is_etag_character(char letter) noexcept {
     return code == 0x21 || (code >= 0x23 && code != 0x7f);
 }
 
-bool same_etag(std::string_view left, std::string_view right, comparison how) noexcept {
-    if (how == comparison::strong && (is_weak(left) || is_weak(right))) {
+bool same_etag(std::string_view left, std::string_view right, comparison kind) noexcept {
+    if (kind == comparison::strong && (is_weak(left) || is_weak(right))) {
         return false;
     }
     return opaque(left) == opaque(right);
 }
 
-// How long the tag is that the text begins with; 0: it does not.
+// The length of the tag at the front of the text; 0 if there is none.
 std::size_t etag_size(std::string_view text) noexcept {
     const std::size_t quote = is_weak(text) ? 2 : 0;
     if (quote >= text.size() || text[quote] != '"') {
@@ -47,12 +47,12 @@ std::size_t etag_size(std::string_view text) noexcept {
     return end + 1;
 }
 
-// A header that came twice is no date.
-std::optional<std::chrono::sys_seconds> date_of(const headers& asked, std::string_view name) {
-    if (asked.count(name) != 1) {
+// Empty for an invalid date, and for a header that occurs twice.
+std::optional<std::chrono::sys_seconds> date_of(const headers& fields, std::string_view name) {
+    if (fields.count(name) != 1) {
         return std::nullopt;
     }
-    const auto date = parse_date(asked.get(name));
+    const auto date = parse_date(fields.get(name));
     if (!date) {
         return std::nullopt;
     }
@@ -65,7 +65,7 @@ bool is_etag(std::string_view text) noexcept {
     return !text.empty() && etag_size(text) == text.size();
 }
 
-bool lists_etag(std::string_view list, std::string_view etag, comparison how) noexcept {
+bool lists_etag(std::string_view list, std::string_view etag, comparison kind) noexcept {
     if (list == "*") {
         return true;
     }
@@ -78,7 +78,7 @@ bool lists_etag(std::string_view list, std::string_view etag, comparison how) no
         if (size == 0) {
             return false;
         }
-        if (!etag.empty() && same_etag(list.substr(0, size), etag, how)) {
+        if (!etag.empty() && same_etag(list.substr(0, size), etag, kind)) {
             return true;
         }
         list.remove_prefix(size);
@@ -89,41 +89,41 @@ bool lists_etag(std::string_view list, std::string_view etag, comparison how) no
     return false;
 }
 
-condition check_conditions(method which, const headers& asked, const validators& there) {
-    const bool is_reading = which == method::get || which == method::head;
-    if (asked.contains("If-Match")) {
-        if (!lists_etag(asked.joined("If-Match"), there.etag, comparison::strong)) {
+condition check_conditions(http::method method, const headers& fields, const validators& current) {
+    const bool is_reading = method == http::method::get || method == http::method::head;
+    if (fields.contains("If-Match")) {
+        if (!lists_etag(fields.joined("If-Match"), current.etag, comparison::strong)) {
             return condition::failed;
         }
-    } else if (const auto since = date_of(asked, "If-Unmodified-Since")) {
-        if (there.last_modified && *there.last_modified > *since) {
+    } else if (const auto since = date_of(fields, "If-Unmodified-Since")) {
+        if (current.last_modified && *current.last_modified > *since) {
             return condition::failed;
         }
     }
-    if (asked.contains("If-None-Match")) {
-        if (lists_etag(asked.joined("If-None-Match"), there.etag, comparison::weak)) {
+    if (fields.contains("If-None-Match")) {
+        if (lists_etag(fields.joined("If-None-Match"), current.etag, comparison::weak)) {
             return is_reading ? condition::not_modified : condition::failed;
         }
     } else if (is_reading) {
-        const auto since = date_of(asked, "If-Modified-Since");
-        if (since && there.last_modified && *there.last_modified <= *since) {
+        const auto since = date_of(fields, "If-Modified-Since");
+        if (since && current.last_modified && *current.last_modified <= *since) {
             return condition::not_modified;
         }
     }
     return condition::holds;
 }
 
-bool range_applies(const headers& asked, const validators& there, std::chrono::sys_seconds now) {
-    const std::optional<std::string_view> given = asked.find("If-Range");
+bool range_applies(const headers& fields, const validators& current, std::chrono::sys_seconds now) {
+    const std::optional<std::string_view> given = fields.find("If-Range");
     if (!given) {
         return true;
     }
     if (is_etag(*given)) {
-        return asked.count("If-Range") == 1 && same_etag(*given, there.etag, comparison::strong);
+        return fields.count("If-Range") == 1 && same_etag(*given, current.etag, comparison::strong);
     }
-    const auto date = date_of(asked, "If-Range");
-    return date && there.last_modified == date &&
-           *there.last_modified + std::chrono::seconds(1) <= now;
+    const auto date = date_of(fields, "If-Range");
+    return date && current.last_modified == date &&
+           *current.last_modified + std::chrono::seconds(1) <= now;
 }
 
 }  // namespace weir::http::detail

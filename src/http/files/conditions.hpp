@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Does a conditional request hold (RFC 9110, section 13)? No input and no output: for fuzzing too.
+// The conditions of requests (RFC 9110, section 13). Does no I/O, so that it can be fuzzed.
 #pragma once
 
 #include <weir/http/headers.hpp>
@@ -11,29 +11,29 @@
 
 namespace weir::http::detail {
 
-// What there is. An empty etag: it has none.
+// The current representation.
 struct validators {
-    std::string_view etag;  // with its quotes, perhaps with W/ before them
+    std::string_view etag;  // with its quotes, perhaps after W/; empty: none
     std::optional<std::chrono::sys_seconds> last_modified;
 };
 
 enum class condition : unsigned char { holds, not_modified, failed };
 
-// If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since, in the order of section
-// 13.2.2. Dates that are none are ignored, as are those beside a tag. Tags behind a malformed one
-// do not count.
-condition check_conditions(method which, const headers& asked, const validators& there);
+// Checks If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section
+// 13.2.2. Invalid dates are ignored, as are dates beside a tag. Tags after a malformed one do not
+// count.
+condition check_conditions(http::method method, const headers& fields, const validators& current);
 
-// True if there is no If-Range, or it names what is there for certain: by a strong tag, or by the
-// date if that is a second old or more, since a file may change twice within one.
-bool range_applies(const headers& asked, const validators& there, std::chrono::sys_seconds now);
+// True without an If-Range, or if that certainly names the current representation: by a strong tag,
+// or by a date at least one second ago, since a file may change twice within a second.
+bool range_applies(const headers& fields, const validators& current, std::chrono::sys_seconds now);
 
-// Is this tag, or '*', in the list? Weakly: W/ makes no difference; strongly: one with W/ is never
-// the same.
+// Whether the list has this tag, or is '*'. Weak comparison ignores W/; in strong comparison a tag
+// with W/ equals no other.
 enum class comparison : unsigned char { strong, weak };
-bool lists_etag(std::string_view list, std::string_view etag, comparison how) noexcept;
+bool lists_etag(std::string_view list, std::string_view etag, comparison kind) noexcept;
 
-// With the quotes, and W/ before them or not.
+// A tag with its quotes, with or without W/.
 bool is_etag(std::string_view text) noexcept;
 
 }  // namespace weir::http::detail

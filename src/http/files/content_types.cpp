@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What files are, by the end of their names; sorted by it. Text is UTF-8: nothing else is written
-// today.
+// Content types by extension, sorted. Text is taken for UTF-8.
 
 #include "http/files/representation.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The contents of small files that were sent lately. A file is looked at each time before it is
-// sent from here: opening, reading and closing it is what is saved.
+// A cache of small files that were sent recently, the least recently used of which is dropped
+// first. Callers still check before each use whether the file has changed; the cache saves opening,
+// reading and closing it.
 #pragma once
 
 #include "http/files/open_beneath.hpp"
@@ -28,7 +29,7 @@ public:
         text content;
     };
 
-    // Null if there is none; valid until the next call.
+    // Null if the path is not cached; valid until the next call.
     const entry* find(std::string_view path) {
         const auto at = by_path_.find(path);
         if (at == by_path_.end()) {
@@ -40,13 +41,13 @@ public:
     void forget(std::string_view path) noexcept {
         if (const auto at = by_path_.find(path); at != by_path_.end()) {
             const auto gone = at->second;
-            by_path_.erase(at);  // before the text that its key is part of
+            by_path_.erase(at);  // before the entry, which owns the key
             held_ -= cost(*gone);
             entries_.erase(gone);
         }
     }
-    // In place of those that have not been asked for longest. One that would take a quarter is not
-    // kept.
+    // Makes room by dropping the least recently used entries. A file that would take more than a
+    // quarter of the cache is not kept.
     void keep(std::string path, const file_facts& facts, text content) {
         forget(path);
         entry made{std::move(path), facts, std::move(content)};
@@ -64,14 +65,14 @@ public:
     std::size_t held() const noexcept { return held_; }
 
 private:
-    static std::size_t cost(const entry& of) noexcept {
+    static std::size_t cost(const entry& entry) noexcept {
         constexpr std::size_t overhead = 300;
-        return of.path.size() + of.content->size() + overhead;
+        return entry.path.size() + entry.content->size() + overhead;
     }
 
     std::size_t limit_;
     std::size_t held_ = 0;
-    std::list<entry> entries_;  // the latest first
+    std::list<entry> entries_;  // the most recently used first
     std::unordered_map<std::string_view, std::list<entry>::iterator> by_path_;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the system has in memory is read at once; the rest by way of io::file, which waits
-// elsewhere. When all has been read, the file's dates and size tell whether it was one version.
+// Data that the system has in memory is read at once, the rest through io::file, which does not
+// block the loop. After the last byte, the file's times and size tell whether all was one version.
 
 #include "http/files/file_source.hpp"
+
+#include "base/quoted.hpp"
 
 #include <weir/http/error.hpp>
 
@@ -12,13 +14,13 @@ namespace weir::http::detail {
 
 namespace {
 
-// As io::file::read_at, but at once if it can be.
+// Like io::file::read_at, but without waiting if the data is in memory.
 task<std::size_t> read_part(const io::file& from, io::bytes into, std::uint64_t offset) {
-    std::size_t got = read_cached(from.fd(), into, offset);
-    if (got < into.size()) {
-        got += co_await from.read_at(into.after(got), offset + got);
+    std::size_t filled = read_cached(from.fd(), into, offset);
+    if (filled < into.size()) {
+        filled += co_await from.read_at(into.after(filled), offset + filled);
     }
-    co_return got;
+    co_return filled;
 }
 
 }  // namespace
@@ -39,15 +41,13 @@ std::string etag_of(const file_facts& facts, std::int64_t now) {
         hash ^= hash >> 29;
     }
     std::string tag = is_young(facts, now) ? "W/\"" : "\"";
-    for (int shift = 60; shift >= 0; shift -= 4) {
-        tag += "0123456789abcdef"[(hash >> shift) & 15];
-    }
+    base::append_hex(tag, hash);
     return tag + '"';
 }
 
-// What was added behind does not matter, nor does the inode's date: a new version that took the
-// name left the old one as it was.
-bool file_source::still_holds() const {
+// Appended data does not matter, nor does the change of the inode: a new version that took over the
+// name left the old file as it was.
+bool file_source::is_unchanged() const {
     const file_facts now = facts_of(file_.fd(), file_.path());
     return now.size > facts_.size || (now.size == facts_.size && now.modified == facts_.modified);
 }
@@ -63,14 +63,14 @@ task<std::optional<std::string>> file_source::read(const std::vector<body_piece>
         const auto count = static_cast<std::size_t>(each.bytes.size);
         if (count > 0) {
             const io::bytes part = io::bytes(whole).after(at).first(count);
-            const std::size_t came = co_await read_part(file_, part, each.bytes.first);
-            if (came < count) {
+            const std::size_t count_read = co_await read_part(file_, part, each.bytes.first);
+            if (count_read < count) {
                 co_return std::nullopt;
             }
             at += count;
         }
     }
-    if (!still_holds()) {
+    if (!is_unchanged()) {
         co_return std::nullopt;
     }
     co_return whole;
@@ -85,13 +85,14 @@ task<> file_source::send(body_writer& out, const std::vector<body_piece>& pieces
         for (std::uint64_t done = 0; done < each.bytes.size;) {
             const std::uint64_t left = each.bytes.size - done;
             buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, piece_size)));
-            const std::size_t came = co_await read_part(file_, buffer, each.bytes.first + done);
-            if (came < buffer.size()) {
-                throw error(file_.path() + " was cut while it was sent");
+            const std::size_t count_read =
+                co_await read_part(file_, buffer, each.bytes.first + done);
+            if (count_read < buffer.size()) {
+                throw error(file_.path() + " was truncated while it was sent");
             }
-            done += came;
+            done += count_read;
             const bool is_last = done == each.bytes.size && i + 2 >= pieces.size();
-            if (is_last && !still_holds()) {
+            if (is_last && !is_unchanged()) {
                 throw error(file_.path() + " was changed while it was sent");
             }
             co_await out.write(buffer);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A request is a path, a descriptor, a plan, and then the bytes that the plan names. The path is
-// looked up, and the file read, on the loop if the kernel has all of it in memory, which it says
-// without waiting; else on a thread or by io_uring. Small files are kept in memory, and compared
-// with what is there.
+// A request becomes a path, a descriptor, a plan of the response, and then the bytes of the plan.
+// The path is looked up and the file read on the loop if the kernel has all of it in memory, which
+// it can tell without waiting; otherwise on a thread or by io_uring. Small files are cached, and
+// compared with the file system at each request.
 
 #include "http/coding/content_coding.hpp"
 #include "http/files/file_cache.hpp"
@@ -76,17 +76,18 @@ public:
             }
             types_.emplace_back(each.extension, each.content_type);
         }
-        const found_file there = detail::open_beneath(folder_, {}, follow_, false);
-        if (there.what != found::directory) {
-            throw io_error(there.error != 0 ? there.error : ENOTDIR, "files of " + folder_);
+        const found_file folder_found = detail::open_beneath(folder_, {}, follow_, false);
+        if (folder_found.what != found::directory) {
+            throw io_error(folder_found.error != 0 ? folder_found.error : ENOTDIR,
+                           "files of " + folder_);
         }
     }
 
-    task<response> operator()(request& asked) {
-        if (!detail::reads(asked)) {
-            co_return detail::refuse_method(asked);
+    task<response> operator()(request& request) {
+        if (!detail::is_read(request)) {
+            co_return detail::method_not_allowed(request);
         }
-        const std::optional<std::string_view> sent = detail::rest_of_path(asked, prefix_);
+        const std::optional<std::string_view> sent = detail::rest_of_path(request, prefix_);
         std::optional<detail::served_path> path;
         if (sent) {
             path = detail::served_path_of(*sent, hides_dots_);
@@ -97,22 +98,23 @@ public:
         if (path->is_directory) {
             path->text += path->text.empty() ? index_ : '/' + index_;
         }
-        // A file that is being written again and again may be met half-way more than once.
+        // A file that is written again and again may change during several attempts.
         constexpr int most_attempts = 5;
         for (int attempt = 0; attempt < most_attempts; ++attempt) {
-            std::optional<response> answer = co_await answer_from(asked, *path);
+            std::optional<response> answer = co_await answer_from(request, *path);
             if (answer) {
                 co_return std::move(*answer);
             }
         }
-        co_return unavailable("the file is being changed");
+        co_return unavailable("the file is changing");
     }
 
 private:
-    // Wherever the program goes later.
+    // Independent of later changes of the working directory.
     static std::string absolute(const std::string& folder) {
         if (folder.empty() || folder.find('\0') != std::string::npos) {
-            throw invalid_argument("files: the name of the folder is empty, or has a zero in it");
+            throw invalid_argument(
+                "files: the name of the folder is empty or contains a zero byte");
         }
         return std::filesystem::absolute(folder).string();
     }
@@ -132,7 +134,7 @@ private:
                 return response::problem(status::not_found);
         }
     }
-    // EINVAL: a name that the file system does not allow, such as a FAT.
+    // EINVAL: a name that the file system, such as FAT, does not allow.
     static bool is_refusal(int error) noexcept {
         constexpr std::array expected = {0,      ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP,
                                          EXDEV,  ENXIO,  EINVAL,  EACCES,       EPERM,
@@ -142,7 +144,7 @@ private:
 
     // A file that is open, or that is in the cache.
     struct known_file {
-        found_file there;
+        found_file file;
         detail::file_cache::text content;
     };
 
@@ -152,41 +154,41 @@ private:
             file_facts now;
             if (detail::look_at(folder_ + '/' + path, now) && now == kept->facts) {
                 result.content = kept->content;
-                result.there.what = found::file;
-                result.there.facts = now;
+                result.file.what = found::file;
+                result.file.facts = now;
                 co_return result;
             }
             cache_.forget(path);
         }
-        result.there = detail::open_beneath(folder_, path, follow_, true);
-        if (result.there.error == EAGAIN) {
-            result.there =
+        result.file = detail::open_beneath(folder_, path, follow_, true);
+        if (result.file.error == EAGAIN) {
+            result.file =
                 co_await run_blocking(detail::open_beneath, folder_, path, follow_, false);
         }
-        if (!is_refusal(result.there.error)) {
-            throw io_error(result.there.error, "open " + folder_ + '/' + path);
+        if (!is_refusal(result.file.error)) {
+            throw io_error(result.file.error, "open " + folder_ + '/' + path);
         }
         co_return result;
     }
 
-    // None: it changed while it was read, and is to be asked again.
-    task<std::optional<response>> answer_from(const request& asked,
+    // Empty: the file changed while it was read; try again.
+    task<std::optional<response>> answer_from(const request& request,
                                               const detail::served_path& path) {
         known_file chosen = co_await open(path.text);
-        const found what = chosen.there.what;
+        const found what = chosen.file.what;
         if (what == found::directory && !path.is_directory && !index_.empty()) {
-            co_return detail::redirect_to_folder(asked);
+            co_return detail::redirect_to_folder(request);
         }
         if (what != found::file) {
-            co_return refusal(chosen.there.error);
+            co_return refusal(chosen.file.error);
         }
         std::string name = path.text;
         coding encoded = coding::identity;
         if (precompressed_) {
-            encoded = co_await replace_by_encoded(asked, chosen, name);
+            encoded = co_await replace_by_encoded(request, chosen, name);
         }
 
-        const file_facts facts = chosen.there.facts;
+        const file_facts facts = chosen.file.facts;
         const std::int64_t now = wall_clock();
         const std::string etag = detail::etag_of(facts, now);
         detail::representation about;
@@ -199,7 +201,7 @@ private:
         if (encoded != coding::identity) {
             about.content_encoding = detail::name_of(encoded);
         }
-        answer_plan plan = detail::answer_with_validators(asked, about, whole_seconds(now));
+        answer_plan plan = detail::answer_with_validators(request, about, whole_seconds(now));
         if (plan.is_complete()) {
             co_return std::move(plan.answer);
         }
@@ -207,8 +209,8 @@ private:
             plan.answer.set_body(body_of(std::move(chosen.content), plan));
             co_return std::move(plan.answer);
         }
-        detail::file_source from(chosen.there.file.release(), folder_ + '/' + name, facts);
-        if (plan.size > piece_size_ || asked.method() == method::head) {
+        detail::file_source from(chosen.file.file.release(), folder_ + '/' + name, facts);
+        if (plan.size > piece_size_ || request.method() == method::head) {
             auto write = [from = std::move(from), pieces = std::move(plan.pieces),
                           piece_size = piece_size_](body_writer& out) {
                 return from.send(out, pieces, piece_size);
@@ -220,7 +222,7 @@ private:
         if (!content) {
             co_return std::nullopt;
         }
-        // One that is young may be another one soon and look the same.
+        // A young file may change again without another time stamp.
         const bool is_whole = plan.answer.status() == status::ok;
         if (is_whole && !detail::is_young(facts, now)) {
             auto shared = std::make_shared<const std::string>(std::move(*content));
@@ -246,10 +248,12 @@ private:
         return parts;
     }
 
-    // The sibling that the client prefers of those that are there and not out of date.
-    task<coding> replace_by_encoded(const request& asked, known_file& original, std::string& name) {
+    // Replaces the file by the compressed sibling that the client prefers, if there is one that is
+    // not out of date.
+    task<coding> replace_by_encoded(const request& request, known_file& original,
+                                    std::string& name) {
         std::vector<coding> offered = {coding::brotli, coding::gzip};
-        const std::string wanted = asked.headers().joined("Accept-Encoding");
+        const std::string wanted = request.headers().joined("Accept-Encoding");
         while (!offered.empty()) {
             const coding choice = detail::choose_coding(wanted, offered).which;
             if (choice == coding::identity) {
@@ -258,8 +262,8 @@ private:
             std::erase(offered, choice);
             std::string sibling = name + (choice == coding::gzip ? ".gz" : ".br");
             known_file other = co_await open(sibling);
-            if (other.there.what == found::file &&
-                other.there.facts.modified >= original.there.facts.modified) {
+            if (other.file.what == found::file &&
+                other.file.facts.modified >= original.file.facts.modified) {
                 original = std::move(other);
                 name = std::move(sibling);
                 co_return choice;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A path is resolved by openat2(2), which does not leave the folder whatever is renamed meanwhile,
-// to a descriptor that cannot be read from (O_PATH). Only if that is a regular file is it opened
-// again, by its name in /proc: opening a named pipe would already disturb whoever waits at its
-// other end.
+// openat2(2) resolves a path without leaving the folder, whatever is renamed meanwhile, to a
+// descriptor that cannot be read (O_PATH). Only a regular file is then opened again for reading, by
+// its name in /proc: opening a named pipe would already disturb the process at its other end.
 //
-// Where there is no openat2, the path is walked: each segment is opened below the last, links are
-// read and taken apart by hand, and '..' in them goes back along the descriptors that were opened.
+// On systems without openat2 the path is walked: each segment is opened below the previous one,
+// links are resolved here, and '..' in them goes back along the opened descriptors.
 
 #include "http/files/open_beneath.hpp"
 
@@ -38,7 +37,7 @@ found_file failed(int error) noexcept {
 }
 
 std::int64_t nanoseconds(const timespec& time) noexcept {
-    // What no clock of ours can express is the nearest that it can.
+    // Limited to what 64 bits of nanoseconds can express.
     constexpr std::int64_t most = 9'000'000'000;
     const std::int64_t seconds = time.tv_sec < -most  ? -most
                                  : time.tv_sec > most ? most
@@ -58,7 +57,7 @@ int open_again(int path_fd, int more_flags) noexcept {
     return ::open(name.data(), O_RDONLY | O_CLOEXEC | O_NOCTTY | more_flags);
 }
 
-// From a descriptor that says where it is to one that can be read from.
+// Opens a regular file for reading, given a descriptor of its place.
 found_file opened(held_descriptor place, bool only_cached) noexcept {
     struct stat about{};
     if (::fstat(place.get(), &about) != 0) {
@@ -73,13 +72,13 @@ found_file opened(held_descriptor place, bool only_cached) noexcept {
         result.what = found::other;
         return result;
     }
-    // Who has a lease of the file is waited for elsewhere.
+    // O_NONBLOCK: do not wait here for another process that holds a lease on the file.
     const int fd = open_again(place.get(), only_cached ? O_NONBLOCK : 0);
     if (fd < 0) {
         return failed(errno);
     }
     if (only_cached) {
-        ::fcntl(fd, F_SETFL, O_RDONLY);  // io_uring takes O_NONBLOCK at its word
+        ::fcntl(fd, F_SETFL, O_RDONLY);  // io_uring would fail instead of waiting
     }
     result.file = held_descriptor(fd);
     result.what = found::file;
@@ -92,7 +91,7 @@ int open_how_beneath(int at, const char* path, std::uint64_t flags,
     open_how how{};
     how.flags = flags;
     how.resolve = resolve;
-    // Renames under way may make it uncertain whether a path leaves the folder.
+    // A concurrent rename can make it uncertain whether a path leaves the folder.
     constexpr int most_attempts = 16;
     for (int attempt = 1;; ++attempt) {
         const long fd = ::syscall(SYS_openat2, at, path, &how, sizeof how);
@@ -111,7 +110,7 @@ int open_how_beneath(int at, const char* path, std::uint64_t flags,
 }
 
 bool is_missing_call(int error) noexcept {
-    return error == ENOSYS || error == EPERM;  // the latter where a container forbids it
+    return error == ENOSYS || error == EPERM;  // EPERM: forbidden in some containers
 }
 
 // The walk without openat2.
@@ -119,7 +118,7 @@ class walk {
 public:
     explicit walk(links follow) noexcept : follow_(follow) {}
 
-    // 0 or an error. The place is what the last step found.
+    // Give 0 or an error. take() gives what the last step found.
     int begin(const std::string& folder) {
         return push(::open(folder.c_str(), look_flags | O_DIRECTORY));
     }
@@ -189,8 +188,8 @@ private:
     }
 
     links follow_;
-    std::vector<held_descriptor> places_;  // the folder, and each below the last
-    bool is_folder_ = true;                // the last of them
+    std::vector<held_descriptor> places_;  // the folder, and each below the one before
+    bool is_folder_ = true;                // whether the last of them is
     int links_ = 0;
 };
 
@@ -267,7 +266,7 @@ std::size_t read_cached(int fd, io::bytes into, std::uint64_t offset) noexcept {
         const iovec part{into.data() + got, into.size() - got};
         const ssize_t count = ::preadv2(fd, &part, 1, static_cast<off_t>(offset + got), RWF_NOWAIT);
         if (count <= 0) {
-            break;  // not in memory, the end, or an error that an ordinary read will tell
+            break;  // not in memory, at the end, or an error that an ordinary read will report
         }
         got += static_cast<std::size_t>(count);
     }

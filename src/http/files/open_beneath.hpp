@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening a file that is below a folder, whatever path a client has thought of.
+// Opens a file below a folder, whatever the path of the client is.
 #pragma once
 
 #include <weir/http/files.hpp>
@@ -30,13 +30,13 @@ private:
     int fd_ = -1;
 };
 
-// What tells one state of a file from another. Times are in nanoseconds since 1970.
+// Identifies one state of a file. Times are in nanoseconds since 1970.
 struct file_facts {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
     std::uint64_t size = 0;
     std::int64_t modified = 0;
-    std::int64_t changed = 0;  // the inode: nobody can set it back
+    std::int64_t changed = 0;  // of the inode, which programs cannot set
 
     friend bool operator==(const file_facts&, const file_facts&) = default;
 };
@@ -45,26 +45,25 @@ enum class found : unsigned char { file, directory, other, nothing };
 
 struct found_file {
     found what = found::nothing;
-    int error = 0;         // if nothing: of the system
-    held_descriptor file;  // if a file: open for reading
+    int error = 0;         // errno, if nothing was found
+    held_descriptor file;  // open for reading, if a file was found
     file_facts facts;
 };
 
-// Blocks, unless `only_cached`: then the error is EAGAIN if a disk would have to be asked. Devices
-// and pipes are not opened, not even for a moment. `path` has neither '..' nor a slash at its
-// front.
+// May block, unless `only_cached`: then the error is EAGAIN if it would need the disk. Never opens
+// devices and pipes. `path` has no '..' and no leading slash.
 found_file open_beneath(const std::string& folder, const std::string& path, links follow,
                         bool only_cached) noexcept;
-// The same for systems without openat2(2): each segment is opened for itself.
+// The same for systems without openat2(2): opens one segment after the other.
 found_file open_step_by_step(const std::string& folder, const std::string& path,
                              links follow) noexcept;
 
 // Throws io_error.
 file_facts facts_of(int fd, const std::string& name);
-// Of whatever regular file has that name, wherever links lead to; false: there is none.
+// Of the regular file with that name, following all links. False if there is none.
 bool look_at(const std::string& name, file_facts& facts) noexcept;
 
-// As much as the system has in memory, without waiting for a disk.
+// Reads as much as the system has in memory, without waiting for the disk.
 std::size_t read_cached(int fd, io::bytes into, std::uint64_t offset) noexcept;
 
 }  // namespace weir::http::detail

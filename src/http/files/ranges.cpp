@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One pass over the header. A number too large for 64 bits counts as the largest: positions behind
-// the end are all the same.
+// One pass over the header. A number too large for 64 bits counts as the largest one: all positions
+// after the end are alike.
 
 #include "http/files/ranges.hpp"
 
@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
     return value;
 }
 
-// Size 0: behind the end. None: malformed.
+// Size 0: after the end. Empty: malformed.
 std::optional<byte_range> range_in(std::string_view text, std::uint64_t size) noexcept {
     const std::size_t dash = text.find('-');
     if (dash == std::string_view::npos) {
@@ -82,13 +82,13 @@ range_choice choose_ranges(std::string_view header, std::uint64_t size, std::siz
         size == 0) {
         return range_choice::whole;
     }
-    std::size_t asked = 0;
+    std::size_t requested = 0;
     for (std::string_view rest = header.substr(equals + 1);;) {
         const std::size_t comma = rest.find(',');
         const std::string_view each = base::trimmed(rest.substr(0, comma));
-        if (!each.empty()) {  // lists may have empty elements
+        if (!each.empty()) {  // empty elements are allowed
             const std::optional<byte_range> range = range_in(each, size);
-            if (!range || ++asked > most) {
+            if (!range || ++requested > most) {
                 chosen.clear();
                 return range_choice::whole;
             }
@@ -101,7 +101,7 @@ range_choice choose_ranges(std::string_view header, std::uint64_t size, std::siz
         }
         rest.remove_prefix(comma + 1);
     }
-    if (asked == 0 || overlap(chosen)) {
+    if (requested == 0 || overlap(chosen)) {
         chosen.clear();
         return range_choice::whole;
     }

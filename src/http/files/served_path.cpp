@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Segments are split before they are decoded, so that an escaped slash stays what it is: part of a
-// name that no file has.
+// Segments are split before they are decoded, so that an escaped slash is part of a name, and no
+// file has such a name.
 
 #include "http/files/served_path.hpp"
 
@@ -15,7 +15,7 @@ namespace weir::http::detail {
 
 namespace {
 
-constexpr std::size_t longest = 4000;  // PATH_MAX, less what may be added to it
+constexpr std::size_t max_length = 4000;  // PATH_MAX, less what may be added to it
 
 bool append_decoded(std::string& to, std::string_view segment) {
     for (std::size_t i = 0; i < segment.size(); ++i) {
@@ -45,13 +45,13 @@ std::optional<served_path> served_path_of(std::string_view sent, bool hides_dots
     if (found.is_directory && !sent.empty()) {
         sent.remove_suffix(1);
         if (sent.empty()) {
-            return std::nullopt;  // '/' behind the slash that was taken: an empty segment
+            return std::nullopt;  // '//': an empty segment
         }
     }
     if (sent.empty()) {
         return found;
     }
-    if (sent.size() > 3 * longest) {
+    if (sent.size() > 3 * max_length) {
         return std::nullopt;
     }
     for (;;) {
@@ -71,15 +71,15 @@ std::optional<served_path> served_path_of(std::string_view sent, bool hides_dots
         found.text += '/';
         sent.remove_prefix(end + 1);
     }
-    if (found.text.size() > longest) {
+    if (found.text.size() > max_length) {
         return std::nullopt;
     }
     return found;
 }
 
-std::optional<std::string_view> rest_of_path(const request& asked,
+std::optional<std::string_view> rest_of_path(const request& request,
                                              std::string_view prefix) noexcept {
-    std::string_view path = asked.path();
+    std::string_view path = request.path();
     if (!prefix.empty()) {
         while (prefix.ends_with('/')) {
             prefix.remove_suffix(1);
@@ -94,7 +94,7 @@ std::optional<std::string_view> rest_of_path(const request& asked,
         return path.substr(path.empty() ? 0 : 1);
     }
     // As many slashes as the pattern has before its last parameter; without one, the first.
-    const std::string_view route = asked.route();
+    const std::string_view route = request.route();
     const std::size_t parameter = route.rfind('{');
     std::ptrdiff_t slashes = 1;
     if (parameter != std::string_view::npos) {
@@ -111,14 +111,14 @@ std::optional<std::string_view> rest_of_path(const request& asked,
     return path;
 }
 
-response redirect_to_folder(const request& asked) {
-    const std::string_view path = asked.path();
+response redirect_to_folder(const request& request) {
+    const std::string_view path = request.path();
     std::string location = "./";
     location += path.substr(path.rfind('/') + 1);
     location += '/';
-    if (!asked.query_string().empty()) {
+    if (!request.query_string().empty()) {
         location += '?';
-        location += asked.query_string();
+        location += request.query_string();
     }
     return response::redirect(location, status::moved_permanently);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A body is one of several ways to hold text, or a function that writes it.
+// A body is a text, held in one of several ways, or a function that writes it.
 
 #include <weir/http/body.hpp>
 

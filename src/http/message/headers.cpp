@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text and a list of where each field lies in it. What is removed leaves a hole in the text until
-// the next clear(): messages are short-lived.
+// One text, and a list of the positions of the fields in it. A removed field leaves a gap in the
+// text until the next clear(): messages are short-lived.
 
 #include "base/ascii.hpp"
 #include "base/quoted.hpp"
@@ -43,17 +43,18 @@ constexpr bool is_blank(char letter) noexcept {
 
 void check(std::string_view name, std::string_view value) {
     if (!is_token(name)) {
-        throw invalid_argument("headers: " + base::quoted(name, 80) +
-                               " is no name of a header: letters, digits and !#$%&'*+-.^_`|~ are");
+        throw invalid_argument(
+            "headers: " + base::quoted(name, 80) +
+            " is not a valid name; allowed are letters, digits and !#$%&'*+-.^_`|~");
     }
     if (!is_field_value(value)) {
         throw invalid_argument("headers: " + std::string(name) + " cannot be " +
                                base::quoted(value, 80) +
-                               ": no control characters, and no blanks at the ends");
+                               "; control characters and blanks at the ends are not allowed");
     }
 }
 
-// A view into the text moves when that grows.
+// A view into the text becomes invalid when the text grows.
 bool is_within(const std::string& text, std::string_view view) noexcept {
     const std::less_equal<const char*> is_before;
     return is_before(text.data(), view.data()) && is_before(view.data(), text.data() + text.size());
@@ -106,12 +107,12 @@ void headers::add_checked(std::string_view name, std::string_view value) {
     const auto at = static_cast<std::uint32_t>(text_.size());
     entries_.push_back(
         {at, static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())});
-    text_.append(name).append(value);  // there is room
+    text_.append(name).append(value);  // does not reallocate
 }
 
 void headers::set(std::string_view name, std::string_view value) {
     check(name, value);
-    // The new one first, then the old ones go: what throws changes nothing.
+    // Adds the new field before it removes the old ones: an exception changes nothing.
     add_checked(name, value);
     const entry kept = entries_.back();
     std::erase_if(entries_, [&](const entry& each) {
@@ -174,16 +175,12 @@ bool headers::lists(std::string_view name, std::string_view word) const noexcept
         if (!same_name(field(each).name, name)) {
             continue;
         }
-        std::string_view rest = field(each).value;
-        for (;;) {
-            const std::size_t comma = rest.find(',');
-            if (same_name(base::trimmed(rest.substr(0, comma)), word)) {
-                return true;
-            }
-            if (comma == std::string_view::npos) {
-                break;
-            }
-            rest.remove_prefix(comma + 1);
+        bool is_listed = false;
+        base::for_each_element(field(each).value, [&](std::string_view element) {
+            is_listed = is_listed || same_name(element, word);
+        });
+        if (is_listed) {
+            return true;
         }
     }
     return false;

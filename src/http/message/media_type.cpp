@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Content-Type, RFC 9110 section 8.3.
+// Parses Content-Type as in RFC 9110, section 8.3.
 
 #include "base/quoted.hpp"
 #include "http/message/parameters.hpp"
@@ -31,7 +31,7 @@ media_type media_type::parse(std::string_view text) {
     auto read = try_parse(text);
     if (!read) {
         throw invalid_argument(base::quoted(text) +
-                               " is no media type such as text/html; charset=utf-8");
+                               " is not a media type such as text/html; charset=utf-8");
     }
     return std::move(*read);
 }

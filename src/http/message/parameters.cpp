@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Read from the front, piece by piece: what has been read is taken away.
+// Each function reads from the front of the text, and takes away what it has read.
 
 #include "http/message/parameters.hpp"
 
@@ -21,6 +21,10 @@ std::string lower_case(std::string_view text) {
         }
     }
     return lower;
+}
+
+bool is_quotable(std::string_view text) noexcept {
+    return is_field_value(text) && text.find_first_of("\"\\") == std::string_view::npos;
 }
 
 void skip_blanks(std::string_view& text) noexcept {

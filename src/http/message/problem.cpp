@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The members are kept as JSON and joined when the document is asked for. What was thrown is told
-// apart by its type, inside groups as well; what is not known says nothing but 500.
+// The members are stored as JSON and joined by json(). to_response() tells errors apart by their
+// type, inside groups as well; an unknown error becomes a 500 without details.
 
 #include "base/json_text.hpp"
 
@@ -36,7 +36,7 @@ void append_text(std::string& to, std::string_view name, std::string_view text) 
 
 response answer_to(const refused& error) {
     problem_details details(status::service_unavailable);
-    details.detail("not now: too much to do");
+    details.detail("overloaded; try again later");
     const clock::duration wait = error.retry_after();
     if (wait > clock::duration::zero() && wait != refusal::never) {
         details.header("Retry-After", to_retry_after(wait));
@@ -44,8 +44,8 @@ response answer_to(const refused& error) {
     return details.to_response();
 }
 
-response answer_to_late() {
-    return response::problem(status::gateway_timeout, "what the answer needs took too long");
+response answer_to_timeout() {
+    return response::problem(status::gateway_timeout, "a dependency took too long");
 }
 
 response answer_to(const problem& error) {
@@ -91,7 +91,7 @@ problem_details& problem_details::json_member(std::string_view name, std::string
     if (std::find(standard_members.begin(), standard_members.end(), name) !=
         standard_members.end()) {
         throw invalid_argument("problem_details: the member '" + std::string(name) +
-                               "' has a setter of its own");
+                               "' has its own setter");
     }
     for (auto& [known, value] : members_) {
         if (known == name) {
@@ -140,9 +140,9 @@ response to_response(const std::exception_ptr& error) {
         } catch (const refused& thrown) {
             return answer_to(thrown);
         } catch (const timed_out&) {
-            return answer_to_late();
+            return answer_to_timeout();
         } catch (const cancelled&) {
-            return response::problem(status::service_unavailable, "the request was given up");
+            return response::problem(status::service_unavailable, "the request was cancelled");
         } catch (const error_group& thrown) {
             if (const auto* const inside = thrown.find<problem>()) {
                 return answer_to(*inside);
@@ -151,7 +151,7 @@ response to_response(const std::exception_ptr& error) {
                 return answer_to(*inside);
             }
             if (thrown.contains<timed_out>()) {
-                return answer_to_late();
+                return answer_to_timeout();
             }
         } catch (...) {
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A request shows what the parser found, and reads its body from the connection that it came from,
-// or from the text that a test gave it.
+// A request has the head that the parser filled in. It reads its body from the connection, or from
+// the text given to set_body().
 
 #include "base/ascii.hpp"
 
@@ -14,7 +14,7 @@ namespace weir::http {
 
 namespace {
 
-// Of a form: '+' is a blank; a '%' that is not followed by two digits stands for itself.
+// The encoding of forms: '+' is a blank; a '%' without two digits stands for itself.
 std::string decode_form(std::string_view text) {
     std::string decoded;
     decoded.reserve(text.size());
@@ -40,14 +40,14 @@ request::request(http::method which, std::string_view target) {
 }
 
 std::string_view request::path() const noexcept {
-    const std::string_view whole = head_.target;
-    return whole.substr(0, whole.find('?'));
+    const std::string_view text = head_.target;
+    return text.substr(0, text.find('?'));
 }
 
 std::string_view request::query_string() const noexcept {
-    const std::string_view whole = head_.target;
-    const std::size_t mark = whole.find('?');
-    return mark == std::string_view::npos ? std::string_view() : whole.substr(mark + 1);
+    const std::string_view text = head_.target;
+    const std::size_t mark = text.find('?');
+    return mark == std::string_view::npos ? std::string_view() : text.substr(mark + 1);
 }
 
 std::optional<std::string> request::query(std::string_view name) const {
@@ -74,7 +74,7 @@ std::string_view request::param(std::string_view name) const noexcept {
 }
 
 task<std::size_t> request::read(io::bytes into) {
-    // A body that was set stands for the one that came: it has been decoded.
+    // A body that was set replaces the one of the connection: it is the decoded form of that.
     if (own_body_ == nullptr && content_ != nullptr) {
         return content_->read(into);
     }
@@ -89,24 +89,24 @@ task<std::size_t> request::read(io::bytes into) {
 }
 
 task<std::string> request::text() {
-    // Grows with what arrives, never with what is announced.
+    // The memory grows with the bytes received, never with the declared length.
     constexpr std::size_t step = 16 << 10;
-    std::string whole;
+    std::string text;
     std::size_t filled = 0;
     for (;;) {
-        if (filled == whole.size()) {
+        if (filled == text.size()) {
             const std::size_t expected = static_cast<std::size_t>(
                 std::min<std::uint64_t>(head_.content_length.value_or(step), step));
-            whole.resize(filled + std::max({expected, filled, std::size_t{256}}));
+            text.resize(filled + std::max({expected, filled, std::size_t{256}}));
         }
-        const std::size_t came = co_await read(io::bytes(whole).after(filled));
-        if (came == 0) {
+        const std::size_t count = co_await read(io::bytes(text).after(filled));
+        if (count == 0) {
             break;
         }
-        filled += came;
+        filled += count;
     }
-    whole.resize(filled);
-    co_return whole;
+    text.resize(filled);
+    co_return text;
 }
 
 void request::limit_body(std::uint64_t bytes) {
@@ -131,7 +131,7 @@ detail::request_head& request::reset() {
     params_.clear();
     attached_.clear();
     own_body_.reset();
-    client_ = remote_;  // a proxy's connection has the requests of many
+    client_ = remote_;  // a connection of a proxy has requests of many clients
     return head_;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Answers that are made often.
+// The usual kinds of responses.
 
 #include <weir/http/problem.hpp>
 #include <weir/http/response.hpp>

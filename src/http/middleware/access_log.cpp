@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An entry is an object that writes its record when it is destroyed: with the middleware's frame,
-// be it that the answer is there or that it was stopped; or with the body of the answer, if that is
-// a stream.
+// An entry is an object whose destructor writes the record. It lives in the middleware's frame, and
+// so ends with the response or with a stop; for a streamed body, a lasting_entry lives in the body.
 
 #include <weir/error.hpp>
 #include <weir/http/access_log.hpp>
@@ -48,7 +47,7 @@ void append_quoted(std::string& to, std::string_view text) {
     to += '"';
 }
 
-// A word: what has blanks in it would look like two.
+// Blanks are escaped too: the fields of a line are separated by blanks.
 void append_word(std::string& to, std::string_view text) {
     const std::size_t from = to.size();
     append_escaped(to, text.empty() ? "-" : text);
@@ -57,8 +56,10 @@ void append_word(std::string& to, std::string_view text) {
     }
 }
 
-std::string text_of(const io::address& who) {
-    return who.is_ip() ? who.host() : who.kind() == io::address::family::local ? "unix:" : "-";
+std::string text_of(const io::address& client) {
+    return client.is_ip()                                ? client.host()
+           : client.kind() == io::address::family::local ? "unix:"
+                                                         : "-";
 }
 
 std::string date_of(std::chrono::system_clock::time_point when) {
@@ -83,8 +84,8 @@ void fill(access_record& record, const request& from) noexcept {
     record.minor_version = from.minor_version();
     record.referer = from.header("Referer");
     record.user_agent = from.header("User-Agent");
-    if (const auto* const who = from.attached<principal>()) {
-        record.principal = who->name;
+    if (const auto* const sender = from.attached<principal>()) {
+        record.principal = sender->name;
     }
     if (const auto* const id = from.attached<request_id>()) {
         record.request_id = id->text;
@@ -107,37 +108,37 @@ void write(access_log::sink& to, access_record& record, clock::time_point began)
     }
 }
 
-// Of a request that is there until the end.
+// For a request that outlives the entry.
 class entry {
 public:
-    entry(access_log::sink& to, const request& of) : to_(&to), of_(&of) {
+    entry(access_log::sink& to, const request& request) : sink_(&to), request_(&request) {
         record.time = std::chrono::system_clock::now();
     }
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
     ~entry() {
-        if (to_ != nullptr) {
-            fill(record, *of_);
-            write(*to_, record, began_);
+        if (sink_ != nullptr) {
+            fill(record, *request_);
+            write(*sink_, record, began_);
         }
     }
-    void release() noexcept { to_ = nullptr; }
+    void release() noexcept { sink_ = nullptr; }
     clock::time_point began() const noexcept { return began_; }
 
     access_record record;
 
 private:
-    access_log::sink* to_;
-    const request* of_;
+    access_log::sink* sink_;
+    const request* request_;
     clock::time_point began_ = now();
 };
 
-// Of one that may have gone: with texts of its own.
+// For a request that may end before the entry: copies the texts.
 class lasting_entry {
 public:
-    lasting_entry(std::shared_ptr<access_log::sink> to, entry& from, const request& of)
-        : to_(std::move(to)), began_(from.began()), record_(from.record) {
-        fill(record_, of);
+    lasting_entry(std::shared_ptr<access_log::sink> to, entry& from, const request& request)
+        : sink_(std::move(to)), began_(from.began()), record_(from.record) {
+        fill(record_, request);
         for (std::string_view* const each : texts()) {
             text_ += *each;
         }
@@ -151,7 +152,7 @@ public:
     }
     lasting_entry(const lasting_entry&) = delete;
     lasting_entry& operator=(const lasting_entry&) = delete;
-    ~lasting_entry() { write(*to_, record_, began_); }
+    ~lasting_entry() { write(*sink_, record_, began_); }
 
     void count(std::uint64_t bytes) noexcept { *record_.bytes += bytes; }
 
@@ -161,7 +162,7 @@ private:
                 &record_.referer,   &record_.user_agent, &record_.request_id};
     }
 
-    std::shared_ptr<access_log::sink> to_;
+    std::shared_ptr<access_log::sink> sink_;
     clock::time_point began_;
     access_record record_;
     std::string text_;
@@ -169,31 +170,31 @@ private:
 
 class counting_writer final : public body_writer {
 public:
-    counting_writer(body_writer& to, lasting_entry& by) noexcept : to_(to), by_(by) {}
+    counting_writer(body_writer& to, lasting_entry& entry) noexcept : to_(to), entry_(entry) {}
     task<> write(io::const_bytes data) override {
-        by_.count(data.size());
+        entry_.count(data.size());
         return to_.write(data);
     }
     task<> flush() override { return to_.flush(); }
 
 private:
     body_writer& to_;
-    lasting_entry& by_;
+    lasting_entry& entry_;
 };
 
-// The stream's own function, and the entry that ends with it.
+// The function of a stream, together with the entry that ends with it.
 class counted_stream {
 public:
-    counted_stream(stream_function inner, std::unique_ptr<lasting_entry> by) noexcept
-        : inner_(std::move(inner)), by_(std::move(by)) {}
+    counted_stream(stream_function inner, std::unique_ptr<lasting_entry> entry) noexcept
+        : inner_(std::move(inner)), entry_(std::move(entry)) {}
     task<> operator()(body_writer& to) {
-        counting_writer counting(to, *by_);
+        counting_writer counting(to, *entry_);
         co_await inner_(counting);
     }
 
 private:
     stream_function inner_;
-    std::unique_ptr<lasting_entry> by_;
+    std::unique_ptr<lasting_entry> entry_;
 };
 
 }  // namespace
@@ -220,17 +221,17 @@ std::string to_line(const access_record& record) {
     return line + seconds.data();
 }
 
-task<response> access_log::operator()(request& asked, next inner) const {
-    entry made(*sink_, asked);
-    response answer = co_await answered(inner, asked);
+task<response> access_log::operator()(request& request, next inner) const {
+    entry made(*sink_, request);
+    response answer = co_await answered(inner, request);
     made.record.code = answer.status();
-    const bool has_body = asked.method() != method::head && may_have_body(answer.status());
+    const bool has_body = request.method() != method::head && may_have_body(answer.status());
     body::streamed* const stream = answer.body().as_stream();
     if (stream == nullptr || !has_body) {
         made.record.bytes = has_body ? answer.body().size() : 0;
         co_return answer;
     }
-    auto lasting = std::make_unique<lasting_entry>(sink_, made, asked);
+    auto lasting = std::make_unique<lasting_entry>(sink_, made, request);
     stream->write = counted_stream(std::move(stream->write), std::move(lasting));
     co_return answer;
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A token is known by its SHA-256, mixed with random bytes: what is compared has one length, and
-// nobody can choose tokens whose digests begin alike.
+// Tokens are stored as salted SHA-256 digests: all have the same length, and nobody can choose
+// tokens with digests that begin alike.
+
+#include "base/ascii.hpp"
+#include "base/quoted.hpp"
+#include "http/message/parameters.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
@@ -45,36 +49,31 @@ bool is_token68(std::string_view text) noexcept {
     }
     const std::string_view letters = text.substr(0, end + 1);
     return std::all_of(letters.begin(), letters.end(), [](char each) {
-        return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-               (each >= '0' && each <= '9') ||
+        return base::is_alphanumeric(each) ||
                std::string_view("-._~+/").find(each) != std::string_view::npos;
     });
-}
-
-// Of a quoted string in a header.
-bool is_quotable(std::string_view text) noexcept {
-    return is_field_value(text) && text.find_first_of("\"\\") == std::string_view::npos;
 }
 
 response refusal(status code, std::string_view detail, std::string_view challenge) {
     return response::problem(code, detail).with("WWW-Authenticate", challenge);
 }
 
-enum class sent : unsigned char { nothing, token, garbage };
+enum class credentials : unsigned char { none, token, malformed };
 
-sent token_in(const headers& fields, std::string_view& token) noexcept {
+credentials token_in(const headers& fields, std::string_view& token) noexcept {
     const std::size_t count = fields.count("Authorization");
     if (count == 0) {
-        return sent::nothing;
+        return credentials::none;
     }
     const std::string_view value = fields.get("Authorization");
     const std::string_view scheme = value.substr(0, value.find(' '));
     if (count == 1 && !same_name(scheme, "Bearer")) {
-        return is_token(scheme) ? sent::nothing : sent::garbage;  // another way to prove oneself
+        return is_token(scheme) ? credentials::none
+                                : credentials::malformed;  // another authentication scheme
     }
     token = value.substr(scheme.size());
     token.remove_prefix(std::min(token.size(), token.find_first_not_of(' ')));
-    return count == 1 && is_token68(token) ? sent::token : sent::garbage;
+    return count == 1 && is_token68(token) ? credentials::token : credentials::malformed;
 }
 
 }  // namespace
@@ -98,12 +97,12 @@ struct bearer_auth::rules {
         }
     }
 
-    // Looks at all of them, whichever it is.
+    // Compares with all tokens, so that the time does not depend on the one found.
     const principal* find(const digest& presented) const noexcept {
         const principal* found = nullptr;
-        for (const auto& [known, who] : tokens) {
+        for (const auto& [known, sender] : tokens) {
             if (CRYPTO_memcmp(known.data(), presented.data(), presented.size()) == 0) {
-                found = &who;
+                found = &sender;
             }
         }
         return found;
@@ -119,14 +118,14 @@ bearer_auth::bearer_auth() : rules_(std::make_shared<rules>()) {}
 
 bearer_auth& bearer_auth::token(std::string_view secret, std::string_view name,
                                 std::string_view scopes) {
-    const std::string whose = "bearer_auth: the token of '" + std::string(name) + "'";
+    const std::string owner = "bearer_auth: the token of '" + std::string(name) + "'";
     if (!is_token68(secret)) {
-        throw invalid_argument(whose +
-                               " cannot be sent: letters, digits and -._~+/ can, and = at the end");
+        throw invalid_argument(
+            owner + " cannot be sent; allowed are letters, digits and -._~+/, and = at the end");
     }
     const digest known = digest_of(rules_->salt, secret);
     if (const principal* const other = rules_->find(known)) {
-        throw invalid_argument(whose + " is also that of '" + other->name + "'");
+        throw invalid_argument(owner + " is also the token of '" + other->name + "'");
     }
     rules_->tokens.emplace_back(known, principal{std::string(name), std::string(scopes)});
     return *this;
@@ -138,7 +137,7 @@ bearer_auth& bearer_auth::checked_by(check other) {
 }
 
 bearer_auth& bearer_auth::realm(std::string_view name) {
-    if (!is_quotable(name)) {
+    if (!detail::is_quotable(name)) {
         throw invalid_argument("bearer_auth: the realm '" + std::string(name) +
                                "' cannot be in a header");
     }
@@ -146,49 +145,49 @@ bearer_auth& bearer_auth::realm(std::string_view name) {
     return *this;
 }
 
-task<response> bearer_auth::operator()(request& asked, next inner) const {
+task<response> bearer_auth::operator()(request& request, next inner) const {
     const std::string challenge = "Bearer realm=\"" + rules_->realm + "\"";
     std::string_view token;
-    const sent what = token_in(asked.headers(), token);
-    if (what == sent::nothing) {
-        co_return refusal(status::unauthorized, "a token is needed", challenge);
+    const credentials found = token_in(request.headers(), token);
+    if (found == credentials::none) {
+        co_return refusal(status::unauthorized, "a token is required", challenge);
     }
-    if (what == sent::garbage) {
-        co_return refusal(status::bad_request, "the header 'Authorization' is none",
+    if (found == credentials::malformed) {
+        co_return refusal(status::bad_request, "the header 'Authorization' is malformed",
                           challenge + ", error=\"invalid_request\"");
     }
-    std::optional<principal> who;
+    std::optional<principal> sender;
     if (const principal* const known = rules_->find(digest_of(rules_->salt, token))) {
-        who = *known;
+        sender = *known;
     } else if (rules_->other) {
-        who = co_await rules_->other(token);
+        sender = co_await rules_->other(token);
     }
-    if (!who) {
+    if (!sender) {
         co_return refusal(status::unauthorized, "the token is not valid",
                           challenge + ", error=\"invalid_token\"");
     }
-    asked.attach(std::move(*who));
-    co_return co_await inner(asked);
+    request.attach(std::move(*sender));
+    co_return co_await inner(request);
 }
 
 require_scope::require_scope(std::string_view scope) : scope_(scope) {
-    if (scope.empty() || !is_quotable(scope) || scope.find(' ') != std::string_view::npos) {
-        throw invalid_argument("require_scope: '" + scope_ + "' is no scope: one word is");
+    if (scope.empty() || !detail::is_quotable(scope) || scope.find(' ') != std::string_view::npos) {
+        throw invalid_argument("require_scope: '" + scope_ + "' is not a scope, which is one word");
     }
 }
 
-task<response> require_scope::operator()(request& asked, next inner) const {
-    const principal* const who = asked.attached<principal>();
-    if (who != nullptr && who->may(scope_)) {
-        return inner(asked);
+task<response> require_scope::operator()(request& request, next inner) const {
+    const principal* const sender = request.attached<principal>();
+    if (sender != nullptr && sender->may(scope_)) {
+        return inner(request);
     }
     return [](bool is_known, std::string scope) -> task<response> {
         if (!is_known) {
-            co_return refusal(status::unauthorized, "a token is needed", "Bearer");
+            co_return refusal(status::unauthorized, "a token is required", "Bearer");
         }
-        co_return refusal(status::forbidden, "this needs the scope '" + scope + "'",
+        co_return refusal(status::forbidden, "the request requires the scope '" + scope + "'",
                           "Bearer error=\"insufficient_scope\", scope=\"" + scope + "\"");
-    }(who != nullptr, scope_);
+    }(sender != nullptr, scope_);
 }
 
 }  // namespace weir::http

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A keyed_limiter, by number for addresses and by text for keys of the user's own. How long it
-// takes until a whole burst is there again says how much of it is there now.
+// A keyed_limiter with numbers as keys for addresses, and texts for the keys of a user's function.
+// The time until a whole burst is available again tells how much of it is available now.
 
 #include "base/option_checks.hpp"
+#include "base/quoted.hpp"
+#include "http/message/parameters.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/keyed_limiter.hpp>
@@ -34,7 +36,7 @@ keyed_limiter_options<Key> limiter_options(const client_limit_options& options) 
             .name = options.name};
 }
 
-// What one client has, at this moment.
+// What one client has left.
 struct allowance {
     std::uint64_t remaining = 0;
     std::uint64_t reset = 0;  // seconds
@@ -57,21 +59,21 @@ public:
 
     struct decision {
         bool has_limit = true;
-        admission<let_through> said = let_through{};
+        admission<let_through> result = let_through{};
         allowance left;
     };
-    virtual decision decide(const request& asked) = 0;
+    virtual decision decide(const request& request) = 0;
     virtual client_limit_stats stats() const = 0;
     virtual void write_metrics(metric_writer& to) const = 0;
 
-    // Of several limits, the tightest is told in the older form, which has room for one.
+    // The older headers have room for one limit: of several, the tightest.
     void add_headers(headers& to, const allowance& left) const {
         const std::string remaining = std::to_string(left.remaining);
         const std::string reset = std::to_string(left.reset);
         const std::string_view other = to.get("RateLimit-Remaining");
         const bool is_tighter =
             other.empty() || remaining.size() < other.size() ||
-            (remaining.size() == other.size() && remaining < other);  // both without zeros before
+            (remaining.size() == other.size() && remaining < other);  // both without leading zeros
         if (is_tighter) {
             to.set("RateLimit-Limit", quota_text_);
             to.set("RateLimit-Remaining", remaining);
@@ -83,7 +85,7 @@ public:
 
 protected:
     allowance left_after(clock::duration until_full) const {
-        // Whole requests; what is a billionth short of one is one.
+        // Whole requests, with a tolerance of a billionth.
         const double missing = std::chrono::duration<double>(until_full).count() * per_second_;
         const double left = std::clamp(std::floor(burst_ - missing + 1e-9), 0.0, burst_);
         return {static_cast<std::uint64_t>(left), whole_seconds(until_full)};
@@ -108,19 +110,19 @@ public:
           ipv6_prefix_(options.ipv6_prefix),
           key_(std::move(key)) {}
 
-    decision decide(const request& asked) override {
+    decision decide(const request& request) override {
         Key key{};
         if constexpr (std::same_as<Key, std::string>) {
-            key = key_(asked);
+            key = key_(request);
             if (key.empty()) {
-                return {.has_limit = false, .said = let_through{}, .left = {}};
+                return {.has_limit = false, .result = let_through{}, .left = {}};
             }
         } else {
-            key = client_key(asked.client_address(), ipv6_prefix_);
+            key = client_key(request.client_address(), ipv6_prefix_);
         }
-        admission<let_through> said = limiter_.try_acquire(key);
+        admission<let_through> result = limiter_.try_acquire(key);
         return {.has_limit = true,
-                .said = std::move(said),
+                .result = std::move(result),
                 .left = left_after(limiter_.retry_after(key, burst()))};
     }
 
@@ -156,10 +158,9 @@ const client_limit_options& checked(const client_limit_options& options) {
         weir::detail::throw_bad_option("client_limit", "burst", options.burst,
                                        "from 1 to a billion");
     }
-    if (options.name.empty() || options.name.find_first_of("\"\\") != std::string_view::npos ||
-        !is_field_value(options.name)) {
-        throw invalid_argument("client_limit: the name '" + std::string(options.name) +
-                               "' cannot be in a header");
+    if (options.name.empty() || !detail::is_quotable(options.name)) {
+        throw invalid_argument("client_limit: the name " + base::quoted(options.name) +
+                               " cannot be in a header");
     }
     return options;
 }
@@ -171,26 +172,26 @@ client_limit::client_limit(const client_limit_options& options)
 
 client_limit::client_limit(const client_limit_options& options, key_function key) {
     if (!key) {
-        throw invalid_argument("client_limit: the function that gives keys is empty");
+        throw invalid_argument("client_limit: the key function is empty");
     }
     state_ = std::make_shared<keyed_state<std::string>>(checked(options), std::move(key));
 }
 
-task<response> client_limit::operator()(request& asked, next inner) const {
-    const state::decision decided = state_->decide(asked);
+task<response> client_limit::operator()(request& request, next inner) const {
+    const state::decision decided = state_->decide(request);
     if (!decided.has_limit) {
-        co_return co_await inner(asked);
+        co_return co_await inner(request);
     }
-    if (decided.said) {
-        response answer = co_await answered(inner, asked);
+    if (decided.result) {
+        response answer = co_await answered(inner, request);
         state_->add_headers(answer.headers(), decided.left);
         co_return answer;
     }
-    const refusal& why = decided.said.refusal();
-    const bool is_full = why.reason == refusal_reason::too_many_keys;
-    const std::string wait = to_retry_after(why.retry_after);
+    const refusal& refusal = decided.result.refusal();
+    const bool is_full = refusal.reason == refusal_reason::too_many_keys;
+    const std::string wait = to_retry_after(refusal.retry_after);
     problem_details details(is_full ? status::service_unavailable : status::too_many_requests);
-    details.detail(is_full ? "too many clients at once" : "more requests than are allowed")
+    details.detail(is_full ? "too many clients" : "too many requests")
         .header("Retry-After", wait)
         .json_member("retry_after", wait);
     response answer = details.to_response();
@@ -208,8 +209,8 @@ void client_limit::write_metrics(metric_writer& to) const {
     state_->write_metrics(to);
 }
 
-std::uint64_t client_key(const io::address& who, unsigned ipv6_prefix) noexcept {
-    // What begins with 0000:ffff is given to nobody in IPv6: there is room for IPv4.
+std::uint64_t client_key(const io::address& client, unsigned ipv6_prefix) noexcept {
+    // No IPv6 address begins with 0000:0000:ffff, so there is room for IPv4.
     constexpr std::uint64_t ipv4 = std::uint64_t{0xffff} << 32;
     const auto number_at = [](const unsigned char* bytes, std::size_t count) {
         std::uint64_t number = 0;
@@ -218,14 +219,14 @@ std::uint64_t client_key(const io::address& who, unsigned ipv6_prefix) noexcept 
         }
         return number;
     };
-    if (who.kind() == io::address::family::ipv4) {
+    if (client.kind() == io::address::family::ipv4) {
         sockaddr_in raw;
-        std::memcpy(&raw, who.data(), sizeof raw);
+        std::memcpy(&raw, client.data(), sizeof raw);
         return ipv4 | ntohl(raw.sin_addr.s_addr);
     }
-    if (who.kind() == io::address::family::ipv6) {
+    if (client.kind() == io::address::family::ipv6) {
         sockaddr_in6 raw;
-        std::memcpy(&raw, who.data(), sizeof raw);
+        std::memcpy(&raw, client.data(), sizeof raw);
         const unsigned char* const bytes = raw.sin6_addr.s6_addr;
         if (IN6_IS_ADDR_V4MAPPED(&raw.sin6_addr)) {
             return ipv4 | number_at(bytes + 12, 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The middleware looks at the answer, decides, and either compresses a text at once or puts a
-// writer between the handler's stream and the connection. Texts that would hold the loop up are
-// made streams.
+// The middleware decides by the headers of the response, and then either compresses a text at once
+// or puts a writer between the handler's stream and the connection. Large texts become streams, so
+// that compressing them does not block the loop.
 
 #include "http/coding/body_decoder.hpp"
 #include "http/coding/compressor.hpp"
@@ -9,6 +9,7 @@
 #include "http/files/conditions.hpp"
 
 #include <weir/error.hpp>
+#include <weir/http/answered.hpp>
 #include <weir/http/compression.hpp>
 #include <weir/http/error.hpp>
 #include <weir/io/error.hpp>
@@ -32,70 +33,71 @@ using detail::coding;
 using detail::compressor;
 using detail::compressor_levels;
 
-constexpr std::size_t at_once = 64 << 10;  // a millisecond's work
-constexpr std::size_t piece = 16 << 10;    // of a stream, between two waits
+constexpr std::size_t max_sync_bytes = 64 << 10;  // takes about a millisecond
+constexpr std::size_t piece = 16 << 10;           // of a stream, between two yields
 
-// Compresses what is written to it.
+// Compresses the data written to it.
 class compressing_writer final : public body_writer {
 public:
-    compressing_writer(body_writer& to, std::unique_ptr<compressor> by)
-        : to_(to), by_(std::move(by)) {}
+    compressing_writer(body_writer& to, std::unique_ptr<compressor> to_use)
+        : to_(to), compressor_(std::move(to_use)) {}
 
     task<> write(io::const_bytes data) override {
-        check_whole();
-        is_whole_ = false;  // unless this ends well
+        check_complete();
+        is_complete_ = false;  // unless this write completes
         while (!data.empty()) {
             const io::const_bytes part = data.first(std::min(data.size(), piece));
             data = data.after(part.size());
-            by_->run(part, compressor::then::go_on, made_);
+            compressor_->run(part, compressor::then::go_on, output_);
             is_flushed_ = false;
-            if (made_.size() >= piece) {
+            if (output_.size() >= piece) {
                 co_await hand_over();
             }
             if (!data.empty()) {
-                co_await yield();  // compressing is work, and others want to go on
+                co_await yield();  // other fibers may run between the pieces
             }
         }
-        is_whole_ = true;
+        is_complete_ = true;
     }
     task<> flush() override {
         if (!is_flushed_) {
-            by_->run({}, compressor::then::flush, made_);
+            compressor_->run({}, compressor::then::flush, output_);
             is_flushed_ = true;
             co_await hand_over();
         }
         co_await to_.flush();
     }
     task<> finish() {
-        check_whole();
-        by_->run({}, compressor::then::end, made_);
+        check_complete();
+        compressor_->run({}, compressor::then::end, output_);
         return hand_over();
     }
 
 private:
-    void check_whole() const {
-        if (!is_whole_) {
-            throw invalid_state("a write to the body was stopped, and it has a hole");
+    void check_complete() const {
+        if (!is_complete_) {
+            throw invalid_state(
+                "an earlier write to the body was stopped, so the body is incomplete");
         }
     }
     task<> hand_over() {
-        co_await to_.write(made_);
-        made_.clear();
+        co_await to_.write(output_);
+        output_.clear();
     }
 
     body_writer& to_;
-    std::unique_ptr<compressor> by_;
-    std::string made_;
-    bool is_whole_ = true;
-    bool is_flushed_ = true;  // nothing is inside the compressor that could be sent
+    std::unique_ptr<compressor> compressor_;
+    std::string output_;
+    bool is_complete_ = true;
+    bool is_flushed_ = true;  // the compressor holds no data that could be sent
 };
 
-// What all answers share.
-struct workshop {
+// Shared by all responses.
+struct shared_state {
     compressor_levels levels;
     std::size_t max_streams;
     std::size_t streams = 0;
-    std::unique_ptr<compressor> idle_gzip;  // kept from one text to the next
+    std::unique_ptr<compressor> idle_gzip;  // reused for the next text
 
     std::string compressed(std::string_view text, coding which) {
         std::string made;
@@ -105,27 +107,27 @@ struct workshop {
                 ->run(text, compressor::then::end, made);
             return made;
         }
-        std::unique_ptr<compressor> by = std::move(idle_gzip);
-        if (by == nullptr || !by->restart()) {
-            by = detail::make_compressor(which, levels, text.size());
+        std::unique_ptr<compressor> gzip = std::move(idle_gzip);
+        if (gzip == nullptr || !gzip->restart()) {
+            gzip = detail::make_compressor(which, levels, text.size());
         }
-        by->run(text, compressor::then::end, made);
-        idle_gzip = std::move(by);
+        gzip->run(text, compressor::then::end, made);
+        idle_gzip = std::move(gzip);
         return made;
     }
 };
 
-// One of the streams that may be compressed at once; and the body that it is made of.
+// A body that is compressed while it is sent. Counts as one of the max_streams.
 class compressed_stream {
 public:
-    compressed_stream(std::shared_ptr<workshop> in, body content, coding which)
-        : in_(std::move(in)), content_(std::move(content)), which_(which) {
-        ++in_->streams;
+    compressed_stream(std::shared_ptr<shared_state> shared, body content, coding which)
+        : shared_(std::move(shared)), content_(std::move(content)), which_(which) {
+        ++shared_->streams;
     }
     compressed_stream(compressed_stream&& other) noexcept = default;
     ~compressed_stream() {
-        if (in_ != nullptr) {
-            --in_->streams;
+        if (shared_ != nullptr) {
+            --shared_->streams;
         }
     }
 
@@ -133,7 +135,7 @@ public:
         const std::size_t unknown = std::size_t{1} << 20;
         const auto size = static_cast<std::size_t>(
             std::min<std::uint64_t>(content_.size().value_or(unknown), unknown));
-        compressing_writer writer(out, detail::make_compressor(which_, in_->levels, size));
+        compressing_writer writer(out, detail::make_compressor(which_, shared_->levels, size));
         if (body::streamed* const stream = content_.as_stream()) {
             co_await stream->write(writer);
         } else {
@@ -143,18 +145,10 @@ public:
     }
 
 private:
-    std::shared_ptr<workshop> in_;
+    std::shared_ptr<shared_state> shared_;
     body content_;
     coding which_;
 };
-
-void add_vary(headers& to) {
-    if (to.lists("Vary", "Accept-Encoding") || to.lists("Vary", "*")) {
-        return;
-    }
-    const std::string others = to.joined("Vary");
-    to.set("Vary", others.empty() ? "Accept-Encoding" : others + ", Accept-Encoding");
-}
 
 void weaken_etag(headers& of) {
     const std::string_view etag = of.get("ETag");
@@ -163,9 +157,9 @@ void weaken_etag(headers& of) {
     }
 }
 
-// What is wrong with a client's body is told to the client.
-detail::decompressor::step unfold(detail::body_decoder& decoder, io::const_bytes from,
-                                  io::bytes into, bool is_last) {
+// Errors in the client's body are reported to the client.
+detail::decompressor::step decode_part(detail::body_decoder& decoder, io::const_bytes from,
+                                       io::bytes into, bool is_last) {
     try {
         return decoder.run(from, into, is_last);
     } catch (const limit_exceeded& error) {
@@ -175,8 +169,8 @@ detail::decompressor::step unfold(detail::body_decoder& decoder, io::const_bytes
     }
 }
 
-// The body of the request as it was before somebody compressed it.
-task<std::string> decoded_body(request& asked, std::string_view name, std::uint64_t limit) {
+// The decompressed body of the request.
+task<std::string> decoded_body(request& request, std::string_view name, std::uint64_t limit) {
     detail::body_decoder decoder;
     decoder.begin(name, limit);
     std::array<char, 4096> raw;
@@ -185,17 +179,17 @@ task<std::string> decoded_body(request& asked, std::string_view name, std::uint6
     std::string made(piece, '\0');
     bool is_last = false;
     for (;;) {
-        const auto did = unfold(decoder, io::const_bytes(raw).first(filled), made, is_last);
-        whole.append(made, 0, did.made);
-        filled -= did.used;
-        std::memmove(raw.data(), raw.data() + did.used, filled);
-        if (did.made > 0 || did.used > 0) {
+        const auto step = decode_part(decoder, io::const_bytes(raw).first(filled), made, is_last);
+        whole.append(made, 0, step.made);
+        filled -= step.used;
+        std::memmove(raw.data(), raw.data() + step.used, filled);
+        if (step.made > 0 || step.used > 0) {
             continue;
         }
         if (is_last) {
             co_return whole;
         }
-        const std::size_t came = co_await asked.read(io::bytes(raw).after(filled));
+        const std::size_t came = co_await request.read(io::bytes(raw).after(filled));
         filled += came;
         is_last = came == 0;
     }
@@ -207,7 +201,7 @@ public:
         : requests_(options.requests),
           min_size_(options.min_size),
           max_decoded_bytes_(options.max_decoded_bytes),
-          shared_(std::make_shared<workshop>()) {
+          shared_(std::make_shared<shared_state>()) {
         check(options.gzip_level, 1, 9, "gzip_level");
         check(options.brotli_level, 0, 11, "brotli_level");
         shared_->levels = {options.gzip_level, options.brotli_level};
@@ -223,15 +217,15 @@ public:
         }
     }
 
-    task<response> operator()(request& asked, next go_on) {
-        if (requests_ != encoded_requests::pass && is_encoded(asked)) {
-            if (requests_ == encoded_requests::refuse || !can_decode(asked)) {
+    task<response> operator()(request& request, next inner) {
+        if (requests_ != encoded_requests::pass && is_encoded(request)) {
+            if (requests_ == encoded_requests::refuse || !can_decode(request)) {
                 co_return refuse_encoding();
             }
-            co_await decode(asked);
+            co_await decode(request);
         }
-        response answer = co_await go_on(asked);
-        finish(asked, answer);
+        response answer = co_await inner(request);
+        finish(request, answer);
         co_return answer;
     }
 
@@ -246,13 +240,13 @@ private:
 
     // ---- requests
 
-    static bool is_encoded(const request& asked) {
-        return asked.headers().contains("Content-Encoding") &&
-               !same_name(asked.headers().joined("Content-Encoding"), "identity");
+    static bool is_encoded(const request& request) {
+        return request.headers().contains("Content-Encoding") &&
+               !same_name(request.headers().joined("Content-Encoding"), "identity");
     }
-    static bool can_decode(const request& asked) {
+    static bool can_decode(const request& request) {
         detail::body_decoder decoder;
-        return decoder.begin(asked.headers().joined("Content-Encoding"), 0);
+        return decoder.begin(request.headers().joined("Content-Encoding"), 0);
     }
     response refuse_encoding() const {
         response answer = response::problem(status::unsupported_media_type,
@@ -261,24 +255,24 @@ private:
                                                              ? "gzip, br, deflate"
                                                              : "identity");
     }
-    task<> decode(request& asked) const {
-        const std::string name = asked.headers().joined("Content-Encoding");
-        std::string text = co_await decoded_body(asked, name, max_decoded_bytes_);
-        asked.headers().remove("Content-Encoding");
-        asked.headers().remove("Content-Length");
-        asked.set_body(std::move(text));
+    task<> decode(request& request) const {
+        const std::string name = request.headers().joined("Content-Encoding");
+        std::string text = co_await decoded_body(request, name, max_decoded_bytes_);
+        request.headers().remove("Content-Encoding");
+        request.headers().remove("Content-Length");
+        request.set_body(std::move(text));
     }
 
     // ---- answers
 
-    void finish(const request& asked, response& answer) const {
+    void finish(const request& request, response& answer) const {
         headers& fields = answer.headers();
         if (answer.status() == status::not_modified) {
-            // As the 200 would have been that the client has: its tag tells.
-            add_vary(fields);
+            // The headers of the 200 that the client has, which its tag tells.
+            add_vary(fields, "Accept-Encoding");
             const std::string_view etag = fields.get("ETag");
             if (!etag.empty() && !etag.starts_with("W/") &&
-                !detail::lists_etag(asked.headers().joined("If-None-Match"), etag,
+                !detail::lists_etag(request.headers().joined("If-None-Match"), etag,
                                     detail::comparison::strong)) {
                 weaken_etag(fields);
             }
@@ -291,10 +285,10 @@ private:
             return;
         }
         const detail::coding_choice choice =
-            detail::choose_coding(asked.headers().joined("Accept-Encoding"), offered_);
+            detail::choose_coding(request.headers().joined("Accept-Encoding"), offered_);
         const bool is_text = detail::is_compressible(answer.content_type());
         if (is_text) {
-            add_vary(fields);
+            add_vary(fields, "Accept-Encoding");
         }
         const bool is_part =
             answer.status() == status::partial_content || fields.contains("Content-Range");
@@ -307,7 +301,8 @@ private:
     }
 
     void compress(response& answer, coding which) const {
-        const bool is_small = !answer.body().is_stream() && answer.body().text().size() <= at_once;
+        const bool is_small =
+            !answer.body().is_stream() && answer.body().text().size() <= max_sync_bytes;
         if (is_small) {
             answer.set_body(shared_->compressed(answer.body().text(), which));
         } else if (shared_->streams < shared_->max_streams) {
@@ -319,16 +314,16 @@ private:
         headers& fields = answer.headers();
         fields.set("Content-Encoding", detail::name_of(which));
         fields.remove("Content-Length");
-        fields.remove("Accept-Ranges");  // of bytes that are not these
+        fields.remove("Accept-Ranges");  // the ranges are of the uncompressed bytes
         weaken_etag(fields);
-        add_vary(fields);
+        add_vary(fields, "Accept-Encoding");
     }
 
     encoded_requests requests_;
     std::size_t min_size_;
     std::uint64_t max_decoded_bytes_;
     std::vector<coding> offered_;
-    std::shared_ptr<workshop> shared_;
+    std::shared_ptr<shared_state> shared_;
 };
 
 }  // namespace

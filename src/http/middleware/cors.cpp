@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules are kept as the texts of the headers that they become.
+// The rules are stored as the texts of the headers.
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
@@ -31,10 +31,10 @@ bool is_origin(std::string_view text) noexcept {
            });
 }
 
-void append(std::string& list, std::string_view name, std::string_view what) {
+void append(std::string& list, std::string_view name, std::string_view kind) {
     if (!is_token(name) || name == "*") {
-        throw invalid_argument("cors: '" + std::string(name) + "' is no name of a " +
-                               std::string(what));
+        throw invalid_argument("cors: '" + std::string(name) + "' is not the name of a " +
+                               std::string(kind));
     }
     list += list.empty() ? "" : ", ";
     list += name;
@@ -52,8 +52,8 @@ bool is_list_of_names(std::string_view text) noexcept {
 cors& cors::allow_origin(std::string_view origin) {
     if (!is_origin(origin)) {
         throw invalid_argument("cors: '" + std::string(origin) +
-                               "' is no origin: 'https://example.com' and "
-                               "'http://localhost:3000' are, in lower case and without a path");
+                               "' is not an origin such as 'https://example.com' or "
+                               "'http://localhost:3000', in lower case and without a path");
     }
     origins_.emplace_back(origin);
     return *this;
@@ -61,7 +61,9 @@ cors& cors::allow_origin(std::string_view origin) {
 
 cors& cors::allow_any_origin() {
     if (has_credentials_) {
-        throw invalid_argument("cors: any origin and credentials would open all to everybody");
+        throw invalid_argument(
+            "cors: any origin together with credentials would open the data of users to every "
+            "page");
     }
     is_any_origin_ = true;
     return *this;
@@ -78,7 +80,9 @@ cors& cors::allow_origins_if(weir::detail::unique_function<bool(std::string_view
 
 cors& cors::allow_credentials() {
     if (is_any_origin_) {
-        throw invalid_argument("cors: any origin and credentials would open all to everybody");
+        throw invalid_argument(
+            "cors: any origin together with credentials would open the data of users to every "
+            "page");
     }
     has_credentials_ = true;
     return *this;
@@ -127,7 +131,7 @@ void cors::allow(headers& to, std::string_view origin) const {
     }
 }
 
-response cors::preflight(const request& asked) const {
+response cors::preflight(const request& request) const {
     response answer(status::no_content);
     headers& fields = answer.headers();
     if (!is_any_origin_) {
@@ -135,15 +139,15 @@ response cors::preflight(const request& asked) const {
     }
     add_vary(fields, "Access-Control-Request-Method");
     add_vary(fields, "Access-Control-Request-Headers");
-    const std::string_view origin = asked.header("Origin");
+    const std::string_view origin = request.header("Origin");
     if (!allows(origin)) {
         return answer;
     }
     allow(fields, origin);
     fields.set("Access-Control-Allow-Methods", methods_.empty() ? default_methods : methods_);
-    const std::string_view wanted = asked.header("Access-Control-Request-Headers");
+    const std::string_view wanted = request.header("Access-Control-Request-Headers");
     if (is_any_header_ && !wanted.empty() && is_list_of_names(wanted)) {
-        // A '*' would not mean Authorization, nor anything at all together with credentials.
+        // A '*' would not include Authorization, and means nothing together with credentials.
         fields.set("Access-Control-Allow-Headers", wanted);
     } else if (!headers_.empty()) {
         fields.set("Access-Control-Allow-Headers", headers_);
@@ -154,17 +158,17 @@ response cors::preflight(const request& asked) const {
     return answer;
 }
 
-task<response> cors::operator()(request& asked, next inner) const {
-    if (asked.method() == method::options && asked.headers().contains("Origin") &&
-        asked.headers().contains("Access-Control-Request-Method")) {
-        co_return preflight(asked);
+task<response> cors::operator()(request& request, next inner) const {
+    if (request.method() == method::options && request.headers().contains("Origin") &&
+        request.headers().contains("Access-Control-Request-Method")) {
+        co_return preflight(request);
     }
-    response answer = co_await answered(inner, asked);
+    response answer = co_await answered(inner, request);
     if (!is_any_origin_) {
         add_vary(answer.headers(),
                  "Origin");  // also where there is none: the next one may have one
     }
-    const std::string_view origin = asked.header("Origin");
+    const std::string_view origin = request.header("Origin");
     if (allows(origin)) {
         allow(answer.headers(), origin);
         if (!exposed_.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A scope of its own, so that a timeout inside the handler is not mistaken for this one.
+// A cancel scope of its own tells this deadline from a timeout inside the handler.
 
 #include <weir/error.hpp>
 #include <weir/http/deadline.hpp>
@@ -17,15 +17,15 @@ deadline::deadline(clock::duration limit, status code, checked) : limit_(limit),
     }
     if (number_of(code) < 400 || number_of(code) > 599) {
         throw invalid_argument("deadline: the status is " + std::to_string(number_of(code)) +
-                               "; it must be one of an error, 400 to 599");
+                               "; it must be an error, 400 to 599");
     }
 }
 
-task<response> deadline::operator()(request& asked, next inner) const {
+task<response> deadline::operator()(request& request, next inner) const {
     cancel_scope scope(limit_);
-    std::optional<response> answer = co_await scope.run(inner(asked));
+    std::optional<response> answer = co_await scope.run(inner(request));
     if (!answer) {
-        co_return response::problem(code_, "the answer took too long");
+        co_return response::problem(code_, "the request took too long");
     }
     co_return std::move(*answer);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Ids need not be secret, only different: random bits of the system's generator.
+// Ids need not be secret, only different: 128 bits of a generator that the system seeds.
+
+#include "base/ascii.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/http/answered.hpp>
 #include <weir/http/request_id.hpp>
@@ -12,14 +15,13 @@ namespace weir::http {
 
 namespace {
 constexpr std::string_view header_name = "X-Request-Id";
-constexpr std::size_t longest = 128;
+constexpr std::size_t max_length = 128;
 }  // namespace
 
 bool request_ids::is_sane(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= longest &&
+    return !text.empty() && text.size() <= max_length &&
            std::all_of(text.begin(), text.end(), [](char each) {
-               return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-                      (each >= '0' && each <= '9') ||
+               return base::is_alphanumeric(each) ||
                       std::string_view("-._:/+=@").find(each) != std::string_view::npos;
            });
 }
@@ -30,23 +32,18 @@ std::string request_ids::make() {
         std::seed_seq seed{device(), device(), device(), device(), device(), device()};
         return std::mt19937_64(seed);
     }();
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string made;
-    made.reserve(32);
-    for (int half = 0; half < 2; ++half) {
-        std::uint64_t bits = source();
-        for (int i = 0; i < 16; ++i, bits >>= 4) {
-            made += digits[bits & 15];
-        }
-    }
-    return made;
+    std::string id;
+    id.reserve(32);
+    base::append_hex(id, std::uint64_t{source()});
+    base::append_hex(id, std::uint64_t{source()});
+    return id;
 }
 
-task<response> request_ids::operator()(request& asked, next inner) const {
-    const std::string_view given = asked.header(header_name);
+task<response> request_ids::operator()(request& request, next inner) const {
+    const std::string_view given = request.header(header_name);
     const std::string id = takes_given_ && is_sane(given) ? std::string(given) : make();
-    asked.attach(request_id{id});
-    response answer = co_await answered(inner, asked);
+    request.attach(request_id{id});
+    response answer = co_await answered(inner, request);
     answer.headers().set(header_name, id);
     co_return answer;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Lines of the header are read from the last to the first, each from its end. RFC 7239 has quoted
-// strings, which can only be read from the beginning: a line with a quote that does not end, or
-// with anything else that is wrong, has no entries that could be believed.
+// The header's lines are read from the last to the first, each from its end. RFC 7239 has quoted
+// strings, which can only be parsed from the beginning: a line with an unterminated quote or any
+// other error has no entries that could be trusted.
 
 #include "base/ascii.hpp"
+#include "http/message/parameters.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/trusted_proxies.hpp>
@@ -21,7 +22,7 @@ constexpr int max_hops = 32;
 // '192.0.2.7', '192.0.2.7:80', '2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:80'.
 std::optional<io::address> address_in(std::string_view text) {
     constexpr std::size_t longest = 64;
-    // A zone names an interface of this machine, which is nothing for others to say.
+    // No zones: they name interfaces of this machine, which other machines cannot know.
     if (text.empty() || text.size() > longest ||
         text.find_first_not_of("0123456789abcdefABCDEF.:[]") != std::string_view::npos) {
         return std::nullopt;
@@ -35,7 +36,7 @@ std::optional<io::address> address_in(std::string_view text) {
     }
 }
 
-// The last entry of a list, which is cut off.
+// The last entry of a list, which is removed from it.
 std::string_view take_last(std::string_view& list) noexcept {
     const std::size_t comma = list.rfind(',');
     const std::string_view last =
@@ -44,8 +45,8 @@ std::string_view take_last(std::string_view& list) noexcept {
     return last;
 }
 
-// Reads a line of RFC 7239 from its beginning. What is after 'for=' in each element, as text; an
-// element that has none, or more than one, counts as unknown. None: the line makes no sense.
+// Parses a line of RFC 7239 from its beginning: the text after 'for=' of each element; empty for an
+// element without one or with several. Gives nothing if the line is malformed.
 class forwarded_reader {
 public:
     explicit forwarded_reader(std::string_view line) noexcept : rest_(line) {}
@@ -70,7 +71,7 @@ private:
     bool read_element(std::string& node) {
         int count = 0;
         for (;;) {
-            skip_blanks();
+            detail::skip_blanks(rest_);
             if (at_end_of_element()) {
                 break;
             }
@@ -88,7 +89,7 @@ private:
             if (!read_value(value)) {
                 return false;
             }
-            skip_blanks();
+            detail::skip_blanks(rest_);
             if (!at_end_of_element() && rest_.front() != ';') {
                 return false;
             }
@@ -104,28 +105,15 @@ private:
     }
     bool read_value(std::string& value) {
         if (rest_.empty() || rest_.front() != '"') {
-            // Addresses with a colon must be quoted; not everybody knows.
+            // Addresses with a colon must be quoted, but not all proxies do that.
             const std::size_t end = std::min(rest_.size(), rest_.find_first_of(",; \t\""));
             value = rest_.substr(0, end);
             rest_.remove_prefix(end);
             return !value.empty();
         }
-        for (std::size_t at = 1; at < rest_.size(); ++at) {
-            if (rest_[at] == '"') {
-                rest_.remove_prefix(at + 1);
-                return true;
-            }
-            if (rest_[at] == '\\' && ++at == rest_.size()) {
-                break;
-            }
-            value += rest_[at];
-        }
-        return false;
-    }
-    void skip_blanks() noexcept {
-        while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t')) {
-            rest_.remove_prefix(1);
-        }
+        std::optional<std::string> quoted = detail::take_quoted(rest_);
+        value = quoted ? std::move(*quoted) : std::string();
+        return quoted.has_value();
     }
     bool at_end_of_element() const noexcept { return rest_.empty() || rest_.front() == ','; }
 
@@ -138,7 +126,7 @@ public:
     entries(const headers& fields, forwarded_header which) noexcept
         : fields_(fields), which_(which), line_(fields.size()) {}
 
-    // None: there is no more, or what there is is no address.
+    // Empty: there are no more entries, or the entry is not an address.
     std::optional<io::address> next() {
         if (which_ == forwarded_header::x_forwarded_for) {
             while (list_.empty()) {
@@ -194,12 +182,12 @@ trusted_proxies& trusted_proxies::trust(std::string_view range) {
     return *this;
 }
 
-bool trusted_proxies::trusts(const io::address& who) const noexcept {
-    if (!who.is_ip()) {
+bool trusted_proxies::trusts(const io::address& address) const noexcept {
+    if (!address.is_ip()) {
         return trusts_unix_;
     }
     return std::any_of(ranges_.begin(), ranges_.end(),
-                       [&](const address_range& each) { return each.contains(who); });
+                       [&](const address_range& each) { return each.contains(address); });
 }
 
 io::address trusted_proxies::client_of(const io::address& peer, const headers& fields) const {
