@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The server's side of the handshake: an HTTP request becomes a WebSocket connection.
+// The handshake of a server: turns an HTTP request into a WebSocket connection.
 //
 //     weir::task<> chat(weir::ws::connection& peer);
 //
 //     app.get("/chat", [](http::request& request) { return ws::accept(request, chat); });
 //
-// Gives 101 and goes on with the handler once that is sent. What is no such request is answered:
-// 426 without an upgrade or with another version than 13, 400 for a bad key or a body, 405 for
-// another method than GET, 403 for a page of another origin. Extensions, such as compression, are
-// not agreed to. When the server drains, the handler is stopped and the peer told going_away.
+// Gives a 101 response; the handler runs when that has been sent. Other requests are answered with
+// 426 (no upgrade, or a version other than 13), 400 (an invalid key, or a body), 405 (not GET) or
+// 403 (a page of another origin). Extensions such as compression are not supported. When the server
+// drains, the handler is stopped and the connection closed with going_away.
 #pragma once
 
 #include <weir/http/request.hpp>
@@ -23,28 +23,29 @@
 namespace weir::ws {
 
 struct accept_options {
-    // Whose pages may connect, as in 'https://example.com'; "*": anybody's. None: those of the same
-    // host, and what is no page and sends no Origin. A browser sends cookies with a connection from
-    // any page, so be careful with "*".
+    // Origins whose pages may connect, such as 'https://example.com'; "*": all. Empty: pages of the
+    // same host. Clients that send no Origin, which are no browsers, may always connect. A browser
+    // sends cookies whatever page it connects from, so be careful with "*".
     std::span<const std::string_view> origins{};
-    // Subprotocols by preference: the first that the client offers is agreed on, if any.
+    // Subprotocols by preference: the first that the client offers is used, if any.
     std::span<const std::string_view> protocols{};
     connection_options connection{};
 };
 
 namespace detail {
-http::response accept(const http::request& asked, handler_function handler,
+http::response accept(const http::request& request, handler_function handler,
                       const accept_options& options);
 }
 
-// The handler is copied or moved into the answer and kept until the connection has ended, so a
-// coroutine lambda may use its captures. It runs when the request has gone: what it needs from that
-// it must own. Throws invalid_argument for bad options.
+// The handler is copied or moved into the response and kept until the connection has ended, so a
+// coroutine lambda may use its captures. It runs after the request has ended, and must own what it
+// needs of it. Throws invalid_argument for invalid options.
 template <class Handler>
     requires detail::handles_connection<std::decay_t<Handler>>
-http::response accept(const http::request& asked, Handler&& handler,
+http::response accept(const http::request& request, Handler&& handler,
                       const accept_options& options = {}) {
-    return detail::accept(asked, detail::handler_function(std::forward<Handler>(handler)), options);
+    return detail::accept(request, detail::handler_function(std::forward<Handler>(handler)),
+                          options);
 }
 
 }  // namespace weir::ws

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with a WebSocket connection.
+// The errors of WebSocket connections.
 #pragma once
 
 #include <weir/http/error.hpp>
@@ -16,7 +16,7 @@ class closed : public http::error {
 public:
     closed(close_code code, std::string reason, const std::string& what)
         : error(what), code_(code), reason_(std::move(reason)) {}
-    // Of the peer's close frame, or of ours where it was the first; abnormal if there was none.
+    // The code of the first close frame, the peer's or ours; abnormal if there was none.
     close_code code() const noexcept { return code_; }
     const std::string& reason() const noexcept { return reason_; }
 
@@ -25,13 +25,13 @@ private:
     std::string reason_;
 };
 
-// The peer broke the protocol or a limit, was told so, and the connection has ended.
+// The peer violated the protocol or a limit, and the connection was closed for that.
 class protocol_error : public closed {
 public:
     using closed::closed;
 };
 
-// The server did not agree to speak WebSocket. status() is its answer; 0 if that was no HTTP.
+// The server declined the handshake. status() is that of its response; 0 if that was not HTTP.
 class handshake_error : public http::error {
 public:
     handshake_error(const std::string& what, http::status answer = {})

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A message as a server sends it: made once, and sent to any number of clients.
+// A message in the form in which a server sends it: made once, and sent to any number of clients.
 //
 //     const auto tick = weir::ws::frame::text(R"({"price": 42})");
 //     for (weir::ws::connection* each : clients) {
 //         each->post(tick);
 //     }
 //
-// Header and content lie in one block of memory, which copies share. Their number is counted
-// without atomics: a frame and its copies belong to one loop. To reach the clients of another, make
+// Header and content are in one block of memory, which copies share. The copies are counted without
+// atomics, so a frame and its copies belong to one loop. For the clients of another loop, make
 // another frame there.
 #pragma once
 
@@ -35,8 +35,8 @@ enum class opcode : std::uint8_t {
 
 class frame {
 public:
-    frame() noexcept = default;  // none
-    // Throws invalid_argument for what is no UTF-8.
+    frame() noexcept = default;  // empty
+    // Throws invalid_argument for a text that is not UTF-8.
     static frame text(std::string_view content);
     static frame binary(io::const_bytes content);
 
@@ -58,20 +58,20 @@ public:
 
     explicit operator bool() const noexcept { return block_ != nullptr; }
     bool is_text() const noexcept { return kind() == detail::opcode::text; }
-    // What was given to text() or binary().
+    // The content given to text() or binary().
     io::const_bytes content() const noexcept {
         return block_ != nullptr ? wire().after(block_->header_size) : io::const_bytes();
     }
-    // As it is sent.
+    // Header and content, as they are sent.
     io::const_bytes wire() const noexcept {
         return block_ != nullptr ? io::const_bytes(block_->bytes(), block_->size)
                                  : io::const_bytes();
     }
     std::size_t size() const noexcept { return block_ != nullptr ? block_->size : 0; }
 
-    // For the library: any frame, masked as a client's are.
+    // For the library: a frame of any kind; those of clients are masked.
     enum class masked : bool { no, yes };
-    static frame make(detail::opcode kind, io::const_bytes content, masked how = masked::no);
+    static frame make(detail::opcode kind, io::const_bytes content, masked masking = masked::no);
     detail::opcode kind() const noexcept {
         return block_ != nullptr ? static_cast<detail::opcode>(block_->bytes()[0] & std::byte{15})
                                  : detail::opcode::continuation;
@@ -81,7 +81,7 @@ private:
     struct block {
         std::uint32_t references;
         std::uint32_t header_size;
-        std::size_t size;  // of all that follows
+        std::size_t size;  // of the bytes that follow
         std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
     };
     explicit frame(block* owned) noexcept : block_(owned) {}

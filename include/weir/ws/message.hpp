@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a WebSocket peer said: text, which is UTF-8 for sure, or bytes.
+// A message of a WebSocket peer: a text, which is valid UTF-8, or bytes.
 #pragma once
 
 #include <weir/io/buffer.hpp>
@@ -17,7 +17,7 @@ public:
 
     bool is_text() const noexcept { return is_text_; }
     bool is_binary() const noexcept { return !is_text_; }
-    // Whatever it is.
+    // The content, of either kind.
     std::string_view text() const& noexcept { return data_; }
     io::const_bytes bytes() const& noexcept { return io::const_bytes(data_); }
     std::size_t size() const noexcept { return data_.size(); }

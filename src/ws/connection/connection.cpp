@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The public face of a connection: checks arguments and makes frames; connection_core does the rest.
+// The public face of a connection: checks arguments and makes frames for connection_core.
 
 #include "base/utf8.hpp"
 #include "ws/connection/connection_core.hpp"

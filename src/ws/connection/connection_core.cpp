@@ -248,7 +248,7 @@ void connection_core::begin_close(frame close_frame) {
 }
 
 void connection_core::send_away() {
-    constexpr std::string_view reason = "too slow to take what is sent";
+    constexpr std::string_view reason = "too slow";
     writer_.discard();
     writer_.allow_close_write();
     begin_close(make_close(close_code::policy_violation, reason));
@@ -396,11 +396,11 @@ connection_core::time connection_core::check_times(time now) {
     const time write_deadline = writer_.deadline(now);
     if (closing_.is_overdue(now)) {
         closing_.forget_deadline();
-        lose_because("the peer did not close in time");
+        lose_because("the peer did not close within the close_timeout");
         return time::max();
     }
     if (now >= write_deadline) {
-        lose("the peer took nothing of what was sent to it within the write_timeout");
+        lose("the peer did not take what was sent within the write_timeout");
         return time::max();
     }
     if (closing_.is_answer_due(now)) {
@@ -417,7 +417,7 @@ connection_core::time connection_core::check_ping(time now) {
     const keep_alive::verdict verdict =
         keep_alive_.check(now, inbox_.is_reader_waiting() || writer_.has_ping());
     if (verdict.is_lost) {
-        lose("there was no answer to a ping within the ping_timeout");
+        lose("the peer did not answer a ping within the ping_timeout");
     } else if (verdict.is_ping_due) {
         send_ping();
     }

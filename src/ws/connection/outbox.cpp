@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A batch is taken out of the queue when it is chosen, so that what is under way cannot be dropped.
-// Frames are written from where they lie; only many small ones are copied together, into a buffer
-// that is given back when nothing waits any more.
+// A batch is taken out of the queue when it is chosen, so that frames being written cannot be
+// dropped. Frames are written without a copy; only many small ones are copied together, into a
+// buffer that is released when the queue is empty.
 
 #include "ws/connection/outbox.hpp"
 
@@ -73,7 +73,7 @@ void outbox::make_parts() {
     parts_.clear();
     const frame& last = batch_.back();
     const std::size_t before = batch_size_ - last.size();
-    // At least a little of it, so that there is always progress.
+    // At least a part of the last frame, so that there is always progress.
     last_offset_ =
         std::min(last.size(), std::max(batch_bytes - std::min(before, batch_bytes), large));
     if (batch_.size() <= most_parts) {

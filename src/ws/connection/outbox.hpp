@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What waits to be sent, and which of it the next write takes.
+// The queue of frames to send, and the choice of those for the next write.
 #pragma once
 
 #include "ws/connection/ring.hpp"
@@ -41,23 +41,23 @@ public:
         waiting_bytes_ -= waiting_.pop().size();
         ++dropped_;
     }
-    // All that waits, except the close frame.
+    // Drops all queued frames except the close frame.
     void discard() noexcept;
 
-    // Control frames go first, and only the last of each kind: a peer that sends many pings gets as
-    // many answers as it reads.
+    // Control frames go first, and only the last of each kind is kept: a peer that sends many pings
+    // gets as many answers as it reads.
     void set_ping(frame ping) noexcept { ping_ = std::move(ping); }
     void set_pong(frame pong) noexcept { pong_ = std::move(pong); }
-    // Behind everything else; nothing comes after it.
+    // Sent after all other frames, as the last.
     void set_close(frame close) noexcept { close_ = std::move(close); }
     bool has_ping() const noexcept { return static_cast<bool>(ping_); }
     bool close_was_written() const noexcept { return close_was_written_; }
 
-    // Chooses what to write next: as many frames as there are, up to 64 KiB, or as much of a longer
-    // one. False: nothing waits. The parts are valid until written() says that they have been.
+    // Chooses what to write next: all queued frames up to 64 KiB, or a part of a longer one. False:
+    // the queue is empty. The parts are valid until written() reports them as written.
     bool next_batch();
     std::span<const io::const_bytes> parts() const noexcept { return parts_; }
-    // More than a socket takes without being asked twice?
+    // Whether the batch is more than a socket usually takes at once.
     bool batch_is_large() const noexcept { return batch_size_ >= large; }
     void written() noexcept;
 
@@ -66,7 +66,7 @@ public:
 private:
     static constexpr std::size_t batch_bytes = 64 << 10;
     static constexpr std::size_t batch_frames = 1024;
-    // More parts than one system call of a socket takes, and small: copying them is cheaper.
+    // More parts than that are copied together, which is cheaper for small frames.
     static constexpr std::size_t most_parts = 8;
     static constexpr std::size_t large = 4 << 10;
 
@@ -80,9 +80,9 @@ private:
     frame ping_;
     frame pong_;
     frame close_;
-    std::vector<frame> batch_;  // being written; the last of it may be unfinished
+    std::vector<frame> batch_;  // being written; the last frame may be written in part
     std::size_t batch_size_ = 0;
-    std::size_t last_offset_ = 0;  // how much of that has been, or is being, written
+    std::size_t last_offset_ = 0;  // bytes of the last frame that have been, or are being, written
     std::vector<io::const_bytes> parts_;
     std::string joined_;
     std::uint64_t sent_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A queue in a circular buffer, which grows to what is needed and stays.
+// A queue in a circular buffer, which grows as needed and keeps its memory.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ task<> run_connection(established opened, handler_function handler, connection_o
         try {
             co_await finally(handler(peer), close);
         } catch (...) {
-            error = std::current_exception();  // as it is: a group would wrap it
+            error = std::current_exception();  // kept here, since the group would wrap it
         }
         group.cancel();
     };
@@ -40,7 +40,7 @@ task<> run_connection(established opened, handler_function handler, connection_o
 
 namespace {
 
-// ws::closed, or a group of nothing else: from several tasks of a handler.
+// ws::closed, or a group of nothing but ws::closed, from several tasks of a handler.
 bool is_closed(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
@@ -59,7 +59,7 @@ task<> serve(established opened, handler_function handler, connection_options op
     task<> running = run_connection(std::move(opened), std::move(handler), options);
     const outcome<> ended = co_await settle(std::move(running));
     if (ended.has_error() && is_closed(ended.error())) {
-        co_return;  // the peer has gone: that is no error of the server
+        co_return;  // the peer has disconnected, which is not an error of the server
     }
     ended.value();
 }

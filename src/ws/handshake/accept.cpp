@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A server's handshake: the request is checked and answered here; the connection begins when the
-// server has sent the answer and hands its stream over. It runs as an idle wait of the server's, so
-// that a drain stops it, and the peer is told going_away at once.
+// accept() checks the request and makes the response; the connection begins when the server has
+// sent that and hands its stream over. It runs as an idle wait of the server's session, so that a
+// drain stops it, and the peer gets going_away at once.
 
+#include "base/ascii.hpp"
 #include "ws/handshake/handshake.hpp"
 
 #include <weir/http/url.hpp>
@@ -16,30 +17,6 @@
 namespace weir::ws::detail {
 
 namespace {
-
-// The words of all headers of that name.
-template <class Visit>
-void each_word(const http::headers& fields, std::string_view name, Visit visit) {
-    for (const auto& [field, value] : fields) {
-        if (!http::same_name(field, name)) {
-            continue;
-        }
-        for (std::size_t begin = 0; begin <= value.size();) {
-            const std::size_t end = std::min(value.find(',', begin), value.size());
-            std::string_view word = value.substr(begin, end - begin);
-            begin = end + 1;
-            while (!word.empty() && (word.front() == ' ' || word.front() == '\t')) {
-                word.remove_prefix(1);
-            }
-            while (!word.empty() && (word.back() == ' ' || word.back() == '\t')) {
-                word.remove_suffix(1);
-            }
-            if (!word.empty()) {
-                visit(word);
-            }
-        }
-    }
-}
 
 // 'https://example.com:443' and 'HTTPS://Example.com' are one.
 std::optional<std::string> normal_origin(std::string_view text) {
@@ -55,7 +32,7 @@ bool is_same_host(std::string_view origin, std::string_view host) {
     if (!page) {
         return false;
     }
-    // With the scheme of the page: a proxy may have taken TLS off, and ports have their defaults.
+    // With the scheme of the page, for the default port: a proxy may have terminated TLS.
     const std::optional<http::url> here =
         http::url::try_parse(std::string(page->scheme()) + "://" + std::string(host));
     return here && here->authority() == page->authority();
@@ -71,13 +48,13 @@ bool is_allowed(std::string_view origin, std::string_view host, const accept_opt
     });
 }
 
-// Empty: all is well.
-std::optional<http::response> refusal(const http::request& asked, const accept_options& options) {
+// The response to an invalid handshake; empty if it is valid.
+std::optional<http::response> refusal(const http::request& request, const accept_options& options) {
     using http::response;
     using http::status;
-    const http::headers& fields = asked.headers();
-    if (asked.method() != http::method::get) {
-        return response::problem(status::method_not_allowed, "WebSocket begins with GET")
+    const http::headers& fields = request.headers();
+    if (request.method() != http::method::get) {
+        return response::problem(status::method_not_allowed, "a WebSocket handshake uses GET")
             .with("Allow", "GET");
     }
     const auto upgrade_required = [](std::string_view detail) {
@@ -86,32 +63,36 @@ std::optional<http::response> refusal(const http::request& asked, const accept_o
             .with("Connection", "Upgrade")
             .with("Sec-WebSocket-Version", "13");
     };
-    if (asked.minor_version() < 1 || !fields.lists("Upgrade", "websocket") ||
+    if (request.minor_version() < 1 || !fields.lists("Upgrade", "websocket") ||
         !fields.lists("Connection", "upgrade")) {
-        return upgrade_required("this is for WebSocket only");
+        return upgrade_required("this path accepts WebSocket connections only");
     }
     if (fields.count("Sec-WebSocket-Version") != 1 || fields.get("Sec-WebSocket-Version") != "13") {
-        return upgrade_required("the version of WebSocket must be 13");
+        return upgrade_required("the WebSocket version must be 13");
     }
     if (fields.count("Sec-WebSocket-Key") != 1 || !is_key(fields.get("Sec-WebSocket-Key"))) {
         return response::problem(status::bad_request,
                                  "Sec-WebSocket-Key must be 16 bytes in base64");
     }
-    if (asked.has_body()) {
-        return response::problem(status::bad_request, "WebSocket begins without a body");
+    if (request.has_body()) {
+        return response::problem(status::bad_request, "a WebSocket handshake has no body");
     }
     const std::size_t origins = fields.count("Origin");
-    if (origins > 1 || (origins == 1 && !is_allowed(fields.get("Origin"), asked.host(), options))) {
+    if (origins > 1 ||
+        (origins == 1 && !is_allowed(fields.get("Origin"), request.host(), options))) {
         return response::problem(status::forbidden, "pages of this origin may not connect");
     }
     return std::nullopt;
 }
 
-std::string chosen_protocol(const http::headers& fields, const accept_options& options) {
+// Empty: none of ours is offered.
+std::string choose_protocol(const http::headers& fields, const accept_options& options) {
+    const std::string offered = fields.joined("Sec-WebSocket-Protocol");
     for (const std::string_view ours : options.protocols) {
         bool is_offered = false;
-        each_word(fields, "Sec-WebSocket-Protocol",
-                  [&](std::string_view word) { is_offered = is_offered || word == ours; });
+        base::for_each_element(offered, [&](std::string_view word) {
+            is_offered = is_offered || (word == ours && !word.empty());
+        });
         if (is_offered) {
             return std::string(ours);
         }
@@ -119,29 +100,29 @@ std::string chosen_protocol(const http::headers& fields, const accept_options& o
     return {};
 }
 
-task<> go_on(http::upgraded given, handler_function handler, std::string protocol,
-             connection_options options) {
-    established begun;
-    begun.stream = std::move(given.stream);
-    begun.received = std::move(given.received);
-    begun.protocol = std::move(protocol);
-    task<> serving = serve(std::move(begun), std::move(handler), options);
-    co_await given.session->idle(std::move(serving));
+task<> run_upgraded(http::upgraded taken, handler_function handler, std::string protocol,
+                    connection_options options) {
+    established opened;
+    opened.stream = std::move(taken.stream);
+    opened.received = std::move(taken.received);
+    opened.protocol = std::move(protocol);
+    task<> serving = serve(std::move(opened), std::move(handler), options);
+    co_await taken.session->idle(std::move(serving));
 }
 
 }  // namespace
 
-http::response accept(const http::request& asked, handler_function handler,
+http::response accept(const http::request& request, handler_function handler,
                       const accept_options& options) {
     check(options.connection);
-    if (std::optional<http::response> refused = refusal(asked, options)) {
+    if (std::optional<http::response> refused = refusal(request, options)) {
         return std::move(*refused);
     }
-    std::string protocol = chosen_protocol(asked.headers(), options);
-    const std::string answer = accept_for(asked.header("Sec-WebSocket-Key"));
+    std::string protocol = choose_protocol(request.headers(), options);
+    const std::string answer = accept_for(request.header("Sec-WebSocket-Key"));
     auto take_over = [handler = std::move(handler), protocol,
-                      limits = options.connection](http::upgraded given) mutable -> task<> {
-        return go_on(std::move(given), std::move(handler), std::move(protocol), limits);
+                      limits = options.connection](http::upgraded taken) mutable -> task<> {
+        return run_upgraded(std::move(taken), std::move(handler), std::move(protocol), limits);
     };
     http::response made = http::response::upgrade("websocket", std::move(take_over));
     made.headers().set("Sec-WebSocket-Accept", answer);

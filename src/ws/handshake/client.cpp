@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A client's handshake. The request is written out when it is asked for; then the stream is made,
-// and the answer read byte by byte as it comes, up to a limit, and checked to the letter: a server
-// that does not mean WebSocket must not be taken for one. What it sent behind the answer belongs to
-// the connection.
+// plan() makes the text of the request; run_client() connects, sends it and reads the answer, up to
+// a limit. The answer is checked strictly, so that no other server is taken for a WebSocket server.
+// Bytes after the answer belong to the connection.
 
+#include "base/ascii.hpp"
 #include "base/base64.hpp"
 #include "base/option_checks.hpp"
 #include "ws/handshake/handshake.hpp"
@@ -30,20 +30,20 @@ std::string joined(std::span<const std::string_view> protocols) {
     for (const std::string_view each : protocols) {
         if (!http::is_token(each)) {
             throw invalid_argument("ws: the protocol '" + std::string(each) +
-                                   "' is no token of HTTP");
+                                   "' is not a token of HTTP");
         }
         all.append(all.empty() ? "" : ", ").append(each);
     }
     return all;
 }
 
-// Does the list, as we wrote it, have the word?
+// Whether the list, in our own format, has the word.
 bool has_word(std::string_view list, std::string_view word) {
     const std::string padded = ", " + std::string(list) + ", ";
     return !word.empty() && padded.find(", " + std::string(word) + ", ") != std::string::npos;
 }
 
-bool is_ours(std::string_view name) noexcept {
+bool is_of_handshake(std::string_view name) noexcept {
     constexpr std::array<std::string_view, 7> names{"Host",
                                                     "Upgrade",
                                                     "Connection",
@@ -73,9 +73,9 @@ http::headers request_fields(const http::url& where, const connect_options& opti
         fields.add("Authorization", basic_credentials(where));
     }
     for (const http::header_field& each : options.headers) {
-        if (is_ours(each.name)) {
+        if (is_of_handshake(each.name)) {
             throw invalid_argument("ws: the header " + std::string(each.name) +
-                                   " belongs to the handshake");
+                                   " is set by the handshake");
         }
         fields.add(each.name, each.value);
     }
@@ -88,21 +88,20 @@ struct answer {
     http::headers fields;
 };
 
-[[noreturn]] void fail(const client_plan& plan, const std::string& why, http::status code = {}) {
-    throw handshake_error("connect to " + http::without_password(plan.where.text()) + ": " + why,
+[[noreturn]] void fail(const client_plan& plan, const std::string& reason, http::status code = {}) {
+    throw handshake_error("connect to " + http::without_password(plan.where.text()) + ": " + reason,
                           code);
 }
 
-// The head without its empty line. Throws invalid_argument for what is no HTTP/1.1.
-answer parsed(std::string_view head) {
+// Parses a head without its empty line. Throws invalid_argument if it is not HTTP/1.1.
+answer parse(std::string_view head) {
     constexpr std::string_view version = "HTTP/1.1 ";
-    const auto is_digit = [](char each) { return each >= '0' && each <= '9'; };
     const std::size_t line_end = std::min(head.find("\r\n"), head.size());
     std::string_view line = head.substr(0, line_end);
     if (!line.starts_with(version) || line.size() < version.size() + 3 ||
-        !std::all_of(line.begin() + 9, line.begin() + 12, is_digit) ||
+        !std::all_of(line.begin() + 9, line.begin() + 12, base::is_decimal) ||
         (line.size() > 12 && line[12] != ' ')) {
-        throw invalid_argument("the answer is no HTTP/1.1");
+        throw invalid_argument("the answer is not HTTP/1.1");
     }
     answer found;
     found.code =
@@ -113,17 +112,11 @@ answer parsed(std::string_view head) {
         line = head.substr(begin, end - begin);
         begin = end + 2;
         const std::size_t colon = std::min(line.find(':'), line.size());
-        std::string_view value = colon < line.size() ? line.substr(colon + 1) : std::string_view();
-        while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) {
-            value.remove_prefix(1);
-        }
-        while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) {
-            value.remove_suffix(1);
-        }
         if (colon == line.size()) {
-            throw invalid_argument("the answer has a line that is no header");
+            throw invalid_argument("the answer has an invalid header line");
         }
-        found.fields.add(line.substr(0, colon), value);  // checks both
+        // add() checks both.
+        found.fields.add(line.substr(0, colon), base::trimmed(line.substr(colon + 1)));
         if (found.fields.size() > 100) {
             throw invalid_argument("the answer has more than 100 headers");
         }
@@ -131,52 +124,53 @@ answer parsed(std::string_view head) {
     return found;
 }
 
-void check_answer(const client_plan& plan, const answer& came) {
-    const http::headers& fields = came.fields;
-    if (came.code != http::status::switching_protocols) {
+void check_answer(const client_plan& plan, const answer& received) {
+    const http::headers& fields = received.fields;
+    if (received.code != http::status::switching_protocols) {
         fail(plan,
-             "the server answered " + std::to_string(http::number_of(came.code)) + came.reason,
-             came.code);
+             "the server answered " + std::to_string(http::number_of(received.code)) +
+                 received.reason,
+             received.code);
     }
     if (!http::same_name(fields.joined("Upgrade"), "websocket") ||
         !fields.lists("Connection", "upgrade")) {
-        fail(plan, "the server upgraded to something else", came.code);
+        fail(plan, "the server upgraded to something else", received.code);
     }
     if (fields.count("Sec-WebSocket-Accept") != 1 ||
         fields.get("Sec-WebSocket-Accept") != plan.accept) {
-        fail(plan, "the server did not answer to our key", came.code);
+        fail(plan, "the server did not confirm our key", received.code);
     }
     if (fields.contains("Sec-WebSocket-Extensions")) {
-        fail(plan, "the server uses extensions that nobody asked for", came.code);
+        fail(plan, "the server uses an extension that was not offered", received.code);
     }
     const std::size_t protocols = fields.count("Sec-WebSocket-Protocol");
     if (protocols > 1 ||
         (protocols == 1 && !has_word(plan.protocols, fields.get("Sec-WebSocket-Protocol")))) {
-        fail(plan, "the server chose a protocol that was not offered", came.code);
+        fail(plan, "the server chose a protocol that was not offered", received.code);
     }
 }
 
-task<io::any_stream> reach(const client_plan& plan) {
+task<io::any_stream> connect(const client_plan& plan) {
     tcp::connect_options options;
     options.timeout = plan.timeout;
     options.resolver = plan.resolver;
     const std::string host(plan.where.host());
-    io::socket plain = co_await tcp::connect(host, plan.where.port(), options);
+    io::socket socket = co_await tcp::connect(host, plan.where.port(), options);
     if (!plan.where.is_secure()) {
-        co_return io::any_stream(std::move(plain));
+        co_return io::any_stream(std::move(socket));
     }
     static const tls::context trusted = tls::context::client();
     const tls::context& context = plan.tls != nullptr ? *plan.tls : trusted;
-    tls::stream<io::socket> secret = co_await tls::connect(std::move(plain), context, host);
-    co_return io::any_stream(std::move(secret));
+    tls::stream<io::socket> encrypted = co_await tls::connect(std::move(socket), context, host);
+    co_return io::any_stream(std::move(encrypted));
 }
 
-task<established> establish(const client_plan& plan, io::any_stream over) {
-    if (!over) {
-        over = co_await reach(plan);
+task<established> establish(const client_plan& plan, io::any_stream stream) {
+    if (!stream) {
+        stream = co_await connect(plan);
     }
-    established begun = co_await shake_hands(plan, std::move(over));
-    co_return begun;
+    established opened = co_await shake_hands(plan, std::move(stream));
+    co_return opened;
 }
 
 }  // namespace
@@ -211,19 +205,19 @@ client_plan plan(std::string_view url, const connect_options& options) {
     return made;
 }
 
-task<established> shake_hands(const client_plan& plan, io::any_stream over) {
+task<established> shake_hands(const client_plan& plan, io::any_stream stream) {
     constexpr std::string_view end_of_head = "\r\n\r\n";
-    established begun;
-    begun.role = role::client;
-    begun.stream = std::move(over);
-    co_await begun.stream.write(plan.request);
+    established opened;
+    opened.role = role::client;
+    opened.stream = std::move(stream);
+    co_await opened.stream.write(plan.request);
     std::string head;
     std::size_t end = std::string::npos;
     std::array<char, 1024> buffer;
     while (end == std::string::npos) {
-        const std::size_t count = co_await begun.stream.read(buffer);
+        const std::size_t count = co_await opened.stream.read(buffer);
         if (count == 0) {
-            fail(plan, "the server ended the connection without an answer");
+            fail(plan, "the server closed the connection without an answer");
         }
         const std::size_t from = head.size() < 3 ? 0 : head.size() - 3;
         head.append(buffer.data(), count);
@@ -233,26 +227,26 @@ task<established> shake_hands(const client_plan& plan, io::any_stream over) {
                            std::to_string(plan.max_header_bytes));
         }
     }
-    answer came;
+    answer received;
     try {
-        came = parsed(std::string_view(head).substr(0, end));
+        received = parse(std::string_view(head).substr(0, end));
     } catch (const invalid_argument& error) {
         fail(plan, error.what());
     }
-    check_answer(plan, came);
-    begun.protocol = came.fields.get("Sec-WebSocket-Protocol");
-    begun.received = head.substr(end + end_of_head.size());
-    co_return begun;
+    check_answer(plan, received);
+    opened.protocol = received.fields.get("Sec-WebSocket-Protocol");
+    opened.received = head.substr(end + end_of_head.size());
+    co_return opened;
 }
 
-task<> run_client(client_plan plan, io::any_stream over, handler_function body) {
+task<> run_client(client_plan plan, io::any_stream stream, handler_function body) {
     cancel_scope limit(plan.timeout);
-    std::optional<established> begun = co_await limit.run(establish(plan, std::move(over)));
-    if (!begun) {
+    std::optional<established> opened = co_await limit.run(establish(plan, std::move(stream)));
+    if (!opened) {
         throw timed_out("connect to " + http::without_password(plan.where.text()) +
-                        ": no WebSocket within the timeout");
+                        ": no WebSocket connection within the timeout");
     }
-    task<> running = run_connection(std::move(*begun), std::move(body), plan.connection);
+    task<> running = run_connection(std::move(*opened), std::move(body), plan.connection);
     co_await std::move(running);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The answer to a key is the SHA-1 of the key and a fixed text, in base64. It proves that the
-// server means WebSocket, and keeps no secret.
+// The answer to a key is the SHA-1 of the key and a fixed text, in base64. It is not secret; it
+// proves that the server speaks WebSocket.
 
 #include "ws/handshake/handshake.hpp"
 
@@ -19,7 +19,7 @@ std::string make_key() {
     return base::encode_base64(bytes);
 }
 
-// 22 characters of base64 and '=='; of the last, four bits are no part of the key and mean nothing.
+// 22 characters of base64 and '=='. Four bits of the last character are not part of the key.
 bool is_key(std::string_view text) noexcept {
     constexpr std::string_view alphabet =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

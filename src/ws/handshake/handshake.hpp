@@ -10,7 +10,7 @@ namespace weir::ws::detail {
 // 16 random bytes in base64.
 std::string make_key();
 bool is_key(std::string_view text) noexcept;
-// What a server answers to it.
+// The answer of a server to the key.
 std::string accept_for(std::string_view key);
 
 }  // namespace weir::ws::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Positions as text: the epoch in 16 hexadecimal digits, and the number in decimal.
 
+#include "base/quoted.hpp"
+
 #include <weir/ws/position.hpp>
 
 #include <charconv>
@@ -23,13 +25,9 @@ bool read_number(std::string_view text, std::uint64_t& number) noexcept {
 }  // namespace
 
 std::string position::text() const {
-    std::string made(epoch_digits, '0');
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::uint64_t rest = epoch;
-    for (std::size_t at = epoch_digits; at > 0; --at, rest >>= 4) {
-        made[at - 1] = digits[rest & 15];
-    }
-    return made + "-" + std::to_string(number);
+    std::string token;
+    base::append_hex(token, epoch);
+    return token + "-" + std::to_string(number);
 }
 
 std::optional<position> position::parse(std::string_view token) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each thread keeps some random bytes in store, since a mask takes four and a system call a
+// Each thread keeps a store of random bytes, since a mask takes four bytes and a system call a
 // microsecond.
 
 #include "ws/protocol/random.hpp"
@@ -22,8 +22,8 @@ struct store {
     std::size_t used = 256;
 };
 
-// Up to 256 bytes come whole, or not at all.
-void ask_kernel(io::bytes into) {
+// Up to 256 bytes are read completely, or not at all.
+void read_kernel(io::bytes into) {
     while (::getrandom(into.data(), into.size(), 0) < 0) {
         if (errno != EINTR) {
             throw io_error(errno, "getrandom");
@@ -37,7 +37,7 @@ void fill_random(io::bytes into) {
     thread_local store kept;
     while (!into.empty()) {
         if (kept.used == kept.bytes.size()) {
-            ask_kernel(kept.bytes);
+            read_kernel(kept.bytes);
             kept.used = 0;
         }
         const std::size_t count = std::min(into.size(), kept.bytes.size() - kept.used);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Numbers that nobody can guess, from the kernel: for the keys of clients.
+// Unpredictable bytes from the kernel, for the keys and masks of clients.
 #pragma once
 
 #include <weir/io/buffer.hpp>
 
 namespace weir::ws::detail {
 
-// Cheap for a few bytes: the kernel is asked for many at a time.
+// Cheap for a few bytes: they come from a store that each thread fills with one system call.
 void fill_random(io::bytes into);
 
 }  // namespace weir::ws::detail

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// wslay's frame layer parses headers and takes masks off; its callback takes from what was fed. It
-// gives a frame in pieces, as they come, and each piece is checked and kept at once: a bad byte of
-// text, or a header that announces too much, is refused before the rest has arrived. wslay's event
-// layer would do more, but allocates what a header announces, and answers some violations without
-// saying which.
+// wslay's frame layer parses headers and removes masks; its callback reads from the bytes fed. It
+// gives a frame in pieces as they arrive, and each piece is checked at once: an invalid byte of
+// text, or a header that declares too much, is refused before the rest has arrived. wslay's event
+// layer would do more, but allocates the declared length, and does not tell some violations apart.
 
 #include "ws/protocol/receiver.hpp"
 
@@ -31,7 +30,7 @@ struct frame_parser {
     frame_parser& operator=(const frame_parser&) = delete;
     ~frame_parser() { wslay_frame_context_free(context); }
 
-    // Gives what there is; -1 means that nothing is left.
+    // -1 tells wslay that nothing is left.
     static ssize_t give(std::uint8_t* into, std::size_t room, int /*flags*/, void* self) {
         receiver& to = *static_cast<frame_parser*>(self)->user;
         const std::size_t count = std::min(room, to.input_.size());
@@ -50,7 +49,7 @@ struct frame_parser {
 
 namespace {
 
-// Between frames a context knows nothing, so the connections of a thread share a few.
+// Between frames a context has no state, so the connections of a thread share a few.
 class parser_store {
 public:
     std::unique_ptr<frame_parser> take() {
@@ -72,7 +71,7 @@ bool is_control(std::uint8_t kind) noexcept {
     return wslay_is_ctrl_frame(kind) != 0;
 }
 
-// As wslay has checked, lengths have their shortest form.
+// Lengths have their shortest form: wslay has checked that.
 std::size_t header_size(const wslay_frame_iocb& header) noexcept {
     const std::size_t length_size = header.payload_length < 126      ? 0
                                     : header.payload_length < 65'536 ? 2
@@ -82,12 +81,12 @@ std::size_t header_size(const wslay_frame_iocb& header) noexcept {
 
 }  // namespace
 
-receiver::receiver(role own, const connection_options& limits)
-    : max_message_(limits.max_message), max_frames_(limits.max_frames), own_(own) {}
+receiver::receiver(ws::role role, const connection_options& limits)
+    : max_message_(limits.max_message), max_frames_(limits.max_frames), role_(role) {}
 
 receiver::~receiver() = default;
 
-// All that was fed has been looked at. Without half a frame the parser can go.
+// All bytes are used up: unless a frame is incomplete, the parser is given back.
 void receiver::rest() noexcept {
     if (!in_frame_ && unparsed_ == 0) {
         parsers.give_back(std::move(frames_));
@@ -107,37 +106,37 @@ receiver::event receiver::next() {
                 rest();
                 return {};
             }
-            continue;  // it took a part of a header
+            continue;  // the parser took a part of a header
         }
         if (count < 0) {
             return violation(close_code::protocol_error,
-                             "a control frame in fragments or too long, or a bad length");
+                             "a control frame is fragmented or too long, or a length is invalid");
         }
         if (!in_frame_) {
-            if (const char* const wrong = begin_frame(part)) {
-                return violation(refusal_, wrong);
+            if (const char* const error = begin_frame(part)) {
+                return violation(refusal_, error);
             }
         }
-        if (const event came =
+        if (const event found =
                 take(io::const_bytes(std::as_bytes(std::span(part.data, part.data_length))));
-            came.what != kind::nothing) {
-            return came;
+            found.what != kind::nothing) {
+            return found;
         }
     }
-    frames_.reset();  // nothing more is looked at
+    frames_.reset();  // further bytes are ignored
     input_ = {};
     return {};
 }
 
-// Null, or what is wrong with it.
+// Null, or the violation.
 const char* receiver::begin_frame(const wslay_frame_iocb& header) noexcept {
     refusal_ = close_code::protocol_error;
     if (header.rsv != 0) {
-        return "reserved bits are set and no extension was agreed on";
+        return "reserved bits are set without an extension";
     }
-    if ((header.mask != 0) != (own_ == role::server)) {
-        return own_ == role::server ? "a frame of a client must be masked"
-                                    : "a frame of a server must not be masked";
+    if ((header.mask != 0) != (role_ == role::server)) {
+        return role_ == role::server ? "a frame of a client must be masked"
+                                     : "a frame of a server must not be masked";
     }
     in_frame_ = true;
     is_final_ = header.fin != 0;
@@ -153,7 +152,7 @@ const char* receiver::begin_frame(const wslay_frame_iocb& header) noexcept {
         case WSLAY_TEXT_FRAME:
         case WSLAY_BINARY_FRAME:
             if (in_message_) {
-                return "a message began before the last one had ended";
+                return "a message began before the previous one ended";
             }
             in_message_ = true;
             is_text_ = header.opcode == WSLAY_TEXT_FRAME;
@@ -163,15 +162,15 @@ const char* receiver::begin_frame(const wslay_frame_iocb& header) noexcept {
             break;
         case WSLAY_CONTINUATION_FRAME:
             if (!in_message_) {
-                return "a continuation of nothing";
+                return "a continuation frame without a message";
             }
             break;
         default:
-            return "an unknown kind of frame";
+            return "an unknown opcode";
     }
     if (++message_frames_ > max_frames_) {
         refusal_ = close_code::policy_violation;
-        return "a message in too many frames";
+        return "the message has too many frames";
     }
     if (header.payload_length > max_message_ - message_.size()) {
         refusal_ = close_code::too_big;
@@ -190,7 +189,7 @@ receiver::event receiver::take(io::const_bytes piece) {
         control_size_ = static_cast<std::uint8_t>(control_size_ + piece.size());
     } else {
         if (is_text_ && !text_check_.feed(piece)) {
-            return violation(close_code::invalid_data, "the text is no UTF-8");
+            return violation(close_code::invalid_data, "the text is not UTF-8");
         }
         message_.append(piece.text());
     }
@@ -214,7 +213,7 @@ receiver::event receiver::end_frame() {
         return {};
     }
     if (is_text_ && !text_check_.is_complete()) {
-        return violation(close_code::invalid_data, "the text ends within a character");
+        return violation(close_code::invalid_data, "the text ends in the middle of a character");
     }
     in_message_ = false;
     return {kind::message, close_code::none, {}};
@@ -226,26 +225,26 @@ receiver::event receiver::end_close() {
         return {kind::close, close_code::none, {}};
     }
     if (control_size_ == 1) {
-        return violation(close_code::protocol_error, "half a close code");
+        return violation(close_code::protocol_error, "the close code is incomplete");
     }
     const auto high = static_cast<unsigned char>(control_[0]);
     const auto low = static_cast<unsigned char>(control_[1]);
     const auto code = static_cast<close_code>(high << 8 | low);
     const std::string_view reason(control_.data() + 2, control_size_ - std::size_t{2});
     if (!may_be_sent(code)) {
-        return violation(close_code::protocol_error, "a close code that may not be sent");
+        return violation(close_code::protocol_error, "the close code must not be sent");
     }
     if (!base::is_utf8(reason)) {
-        return violation(close_code::invalid_data, "the reason is no UTF-8");
+        return violation(close_code::invalid_data, "the reason is not UTF-8");
     }
     has_ended_ = true;
     return {kind::close, code, reason};
 }
 
-receiver::event receiver::violation(close_code code, std::string_view why) noexcept {
+receiver::event receiver::violation(close_code code, std::string_view reason) noexcept {
     has_ended_ = true;
     message_ = {};
-    return {kind::violation, code, why};
+    return {kind::violation, code, reason};
 }
 
 message receiver::take_message() noexcept {

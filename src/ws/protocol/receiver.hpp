@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The receiving half of the protocol, without I/O: bytes go in, messages and control frames come
-// out.
+// The receiving half of the protocol, without I/O: takes bytes, gives messages and control frames.
 //
 //     receiver in(role::server, options);
 //     in.feed(bytes);
-//     for (auto came = in.next(); came.what != receiver::kind::nothing; came = in.next()) { ... }
+//     for (auto event = in.next(); event.what != receiver::kind::nothing; event = in.next()) { ... }
 //
-// wslay takes the frames apart; this puts messages together and refuses what RFC 6455 and the
-// limits forbid. Memory grows with what has arrived, never with what a header announces; between
-// frames there is next to none.
+// wslay parses the frames; this class assembles messages and refuses violations of RFC 6455 and of
+// the limits. Memory grows with the bytes received, never with the length that a header declares;
+// between frames it takes next to none.
 #pragma once
 
 #include "base/utf8.hpp"
@@ -33,12 +32,12 @@ struct frame_parser;
 class receiver {
 public:
     enum class kind : std::uint8_t {
-        nothing,  // of what was fed nothing is left: feed more
+        nothing,  // all that was fed is used up: feed more
         message,  // take_message() has it
         ping,
         pong,
-        close,      // code and text: the reason; nothing comes after it
-        violation,  // code and text: what to tell the peer; nothing comes after it
+        close,      // with code and reason; nothing comes after it
+        violation,  // with the code and reason for the peer; nothing comes after it
     };
     struct event {
         kind what = kind::nothing;
@@ -46,13 +45,13 @@ public:
         std::string_view text{};  // valid until the next call
     };
 
-    receiver(role own, const connection_options& limits);
+    receiver(ws::role role, const connection_options& limits);
     receiver(const receiver&) = delete;
     receiver& operator=(const receiver&) = delete;
     ~receiver();
 
-    // More bytes. They must stay where they are until next() has given nothing; what was fed before
-    // must have been used up.
+    // More bytes, when all before are used up. They must stay valid until next() has given
+    // `nothing`.
     void feed(io::const_bytes input) noexcept { input_ = input; }
     event next();
     message take_message() noexcept;
@@ -66,20 +65,20 @@ private:
     event end_close();
     event violation(close_code code, std::string_view why) noexcept;
 
-    std::unique_ptr<frame_parser> frames_;  // while a frame is under way
+    std::unique_ptr<frame_parser> frames_;  // during a frame
     io::const_bytes input_;
     std::size_t max_message_;
     std::size_t max_frames_;
     std::string message_;
     base::utf8_check text_check_;
     std::uint64_t frame_left_ = 0;
-    std::size_t unparsed_ = 0;  // bytes that the parser has taken and not given back as frames
+    std::size_t unparsed_ = 0;  // bytes that the parser has taken and not yet given as frames
     std::size_t message_frames_ = 0;
     std::array<char, 125> control_{};
     std::uint8_t control_size_ = 0;
     std::uint8_t frame_kind_ = 0;
-    role own_;
-    close_code refusal_ = close_code::protocol_error;  // of what begin_frame refuses
+    ws::role role_;
+    close_code refusal_ = close_code::protocol_error;  // for a frame that begin_frame refuses
     bool in_frame_ = false;
     bool is_final_ = false;
     bool in_message_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who takes the messages of a hub, whatever its type: a pointer and three functions.
+// A member of a hub, of any type: a pointer to the object and its functions.
 #pragma once
 
 #include <weir/ws/frame.hpp>
@@ -9,8 +9,7 @@
 
 namespace weir::ws {
 
-// ws::connection is one. post() never waits. Where there is no room(), there is room for
-// everything.
+// ws::connection is one. post() never waits. Without a room() the room is unlimited.
 template <class T>
 concept subscriber = requires(T& to, const frame& shared) {
     { to.post(shared) } -> std::same_as<posted>;
@@ -27,7 +26,7 @@ template <subscriber T>
 inline constexpr subscriber_calls calls_of{
     [](void* to, const frame& shared) { return static_cast<T*>(to)->post(shared); },
     [](void* to) {
-        if constexpr (requires(T& asked) { asked.room(); }) {
+        if constexpr (requires(T& object) { object.room(); }) {
             return outbox_room(static_cast<T*>(to)->room());
         } else {
             static_cast<void>(to);
@@ -41,7 +40,7 @@ struct subscriber_ref {
     posted post(const frame& shared) const { return calls->post(to, shared); }
     outbox_room room() const { return calls->room(to); }
 
-    void* to;  // null: has left
+    void* to;  // null: has left the topic
     const subscriber_calls* calls;
 };
 
