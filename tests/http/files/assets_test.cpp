@@ -28,8 +28,8 @@ constexpr std::array all = {
 
 WEIR_TEST(Assets, AreSentFromWhereTheyLie) {
     http::handler app = http::assets(all);
-    http::request asked(http::method::get, "/digits.txt?v=1");
-    const http::response answer = co_await app(asked);
+    http::request incoming(http::method::get, "/digits.txt?v=1");
+    const http::response answer = co_await app(incoming);
     EXPECT_EQ(answer.status(), http::status::ok);
     EXPECT_EQ(answer.body().text().data(), digits.data());
     EXPECT_EQ(answer.header("Content-Type"), "text/plain; charset=utf-8");
@@ -162,15 +162,15 @@ WEIR_TEST(Assets, Options) {
     EXPECT_EQ(text_of([] { http::assets(all, {.fallback = "none.html"}); }),
               "assets_options: fallback = 'none.html' is not the path of an asset");
     EXPECT_EQ(text_of([] { http::assets(all, {.cache_control = "a\nb"}); }),
-              "assets_options: cache_control cannot be a header: no control characters, and no "
-              "blanks at the ends, as in 'max-age=3600'");
+              "assets_options: cache_control cannot be a header; control characters and blanks "
+              "at the ends are not allowed, as in 'max-age=3600'");
     std::vector<http::asset> twice(all.begin(), all.end());
     twice.push_back(all[0]);
     EXPECT_EQ(text_of([&] { http::assets(twice); }),
-              "assets: there are two of the path 'digits.txt'");
+              "assets: two assets have the path 'digits.txt'");
     const std::vector<http::asset> unquoted(1, http::asset{"a", {}, "b", "c"});
     EXPECT_EQ(text_of([&] { http::assets(unquoted); }),
-              "assets: the etag of 'a' is c, which has no quotes around it");
+              "assets: the etag of 'a' is c, which is not in quotes");
 }
 
 WEIR_TEST(Assets, AreCompressedOnce) {
@@ -179,10 +179,10 @@ WEIR_TEST(Assets, AreCompressedOnce) {
     list.push_back({"text.txt", {}, text, "\"t\""});
     list.push_back({"image.png", {}, text, "\"i\""});
     http::handler app = http::assets(list);
-    http::request asked(http::method::get, "/text.txt");
-    asked.headers().set("Accept-Encoding", "gzip, br");
-    const http::response first = co_await app(asked);
-    const http::response second = co_await app(asked);
+    http::request incoming(http::method::get, "/text.txt");
+    incoming.headers().set("Accept-Encoding", "gzip, br");
+    const http::response first = co_await app(incoming);
+    const http::response second = co_await app(incoming);
     EXPECT_EQ(first.header("Content-Encoding"), "br");
     EXPECT_EQ(first.header("ETag"), "\"t-br\"");  // strong: always the same bytes
     EXPECT_EQ(first.header("Vary"), "Accept-Encoding");

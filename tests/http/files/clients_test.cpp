@@ -148,8 +148,8 @@ WEIR_IO_TEST(Clients, CurlAndCompression) {
     http::router routes;
     routes.use(http::compression({.requests = http::encoded_requests::decode}));
     routes.get("/files/{path...}", http::files(folder / "site"));
-    routes.post("/echo", [](http::request& asked) -> weir::task<http::response> {
-        std::string text = co_await asked.text();
+    routes.post("/echo", [](http::request& incoming) -> weir::task<http::response> {
+        std::string text = co_await incoming.text();
         co_return http::response::text(std::move(text));
     });
     site own(std::move(routes));

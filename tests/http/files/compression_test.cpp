@@ -203,7 +203,8 @@ WEIR_TEST(Compression, ABodyWithAHoleHasNoEnd) {
 }
 
 WEIR_TEST(Compression, WhatIsLeftAlone) {
-    http::handler app = compressed([](http::request& asked) { return make_answer(asked.path()); });
+    http::handler app =
+        compressed([](http::request& incoming) { return make_answer(incoming.path()); });
     struct row {
         const char* path;
         const char* coding;
@@ -321,10 +322,10 @@ WEIR_TEST(Compression, StreamsInPiecesWithFlushes) {
             },
             {.deflate = true});
         for (const std::string_view coding : {"gzip", "br", "deflate"}) {
-            http::request asked(http::method::get, "/");
-            asked.headers().set("Accept-Encoding", coding);
+            http::request incoming(http::method::get, "/");
+            incoming.headers().set("Accept-Encoding", coding);
             flushed.clear();
-            http::response answer = co_await app(asked);
+            http::response answer = co_await app(incoming);
             EXPECT_EQ(answer.header("Content-Encoding"), coding);
             EXPECT_FALSE(answer.body().size().has_value());
             collected out;
@@ -347,9 +348,9 @@ WEIR_TEST(Compression, LargeTextsDoNotHoldTheLoopUp) {
     const auto text = std::make_shared<const std::string>(some_text(random, 500'000));
     http::handler app = compressed(
         [&] { return http::response(http::status::ok, "text/plain", http::body::shared(text)); });
-    http::request asked(http::method::get, "/");
-    asked.headers().set("Accept-Encoding", "gzip");
-    http::response answer = co_await app(asked);
+    http::request incoming(http::method::get, "/");
+    incoming.headers().set("Accept-Encoding", "gzip");
+    http::response answer = co_await app(incoming);
     collected out;
     int others = 0;
     bool is_done = false;
@@ -375,12 +376,12 @@ WEIR_TEST(Compression, NoMoreStreamsThanAllowed) {
             });
         },
         {.max_streams = 2});
-    http::request asked(http::method::get, "/");
-    asked.headers().set("Accept-Encoding", "br");
-    http::response first = co_await app(asked);
+    http::request incoming(http::method::get, "/");
+    incoming.headers().set("Accept-Encoding", "br");
+    http::response first = co_await app(incoming);
     {
-        http::response second = co_await app(asked);
-        http::response third = co_await app(asked);
+        http::response second = co_await app(incoming);
+        http::response third = co_await app(incoming);
         EXPECT_EQ(second.header("Content-Encoding"), "br");
         EXPECT_FALSE(third.headers().contains("Content-Encoding"));
         EXPECT_EQ(third.header("Vary"), "Accept-Encoding");
@@ -388,14 +389,14 @@ WEIR_TEST(Compression, NoMoreStreamsThanAllowed) {
         co_await third.body().as_stream()->write(out);
         EXPECT_EQ(out.text, "text");
     }
-    http::response fourth = co_await app(asked);
+    http::response fourth = co_await app(incoming);
     EXPECT_EQ(fourth.header("Content-Encoding"), "br");
 }
 
 // What fails in the middle is not ended as if it were whole.
 WEIR_TEST(Compression, StreamsThatFailOrAreStopped) {
-    http::handler app = compressed([](http::request& asked) {
-        const bool waits = asked.path() == "/waits";
+    http::handler app = compressed([](http::request& incoming) {
+        const bool waits = incoming.path() == "/waits";
         return http::response::stream("text/plain",
                                       [waits](http::body_writer& out) -> weir::task<> {
                                           co_await out.write(std::string(100'000, 'x'));
@@ -406,9 +407,9 @@ WEIR_TEST(Compression, StreamsThatFailOrAreStopped) {
                                       });
     });
     for (const char* coding : {"gzip", "br"}) {
-        http::request asked(http::method::get, "/");
-        asked.headers().set("Accept-Encoding", coding);
-        http::response answer = co_await app(asked);
+        http::request incoming(http::method::get, "/");
+        incoming.headers().set("Accept-Encoding", coding);
+        http::response answer = co_await app(incoming);
         collected out;
         WEIR_EXPECT_THROW_WITH(answer.body().as_stream()->write(out), http::error, "ran dry");
         EXPECT_FALSE(unpack(out.text, coding).is_complete);
@@ -427,9 +428,9 @@ WEIR_TEST(Compression, StreamsThatFailOrAreStopped) {
 WEIR_TEST(Compression, StoppedAnywhere) {
     const auto text = std::make_shared<const std::string>(100'000, 'x');
     http::handler app = compressed(
-        [&](http::request& asked) {
+        [&](http::request& incoming) {
             http::body content = http::body::shared(text);
-            if (asked.path() == "/stream") {
+            if (incoming.path() == "/stream") {
                 content = http::body::stream([](http::body_writer& out) -> weir::task<> {
                     for (int i = 0; i < 5; ++i) {
                         co_await out.write("some text");
@@ -463,20 +464,20 @@ WEIR_TEST(Compression, StoppedAnywhere) {
 // ---- requests
 // ------------------------------------------------------------------------------------
 
-weir::task<http::response> echo(http::request& asked) {
-    const bool is_encoded = asked.headers().contains("Content-Encoding");
-    std::string text = co_await asked.text();
+weir::task<http::response> echo(http::request& incoming) {
+    const bool is_encoded = incoming.headers().contains("Content-Encoding");
+    std::string text = co_await incoming.text();
     co_return http::response::text((is_encoded ? "as it came: " : "") + text);
 }
 
 weir::task<std::string> post(http::handler& app, std::string body, std::string coding) {
-    http::request asked(http::method::post, "/");
+    http::request incoming(http::method::post, "/");
     if (!coding.empty()) {
-        asked.headers().set("Content-Encoding", coding);
+        incoming.headers().set("Content-Encoding", coding);
     }
-    asked.set_body(std::move(body));
+    incoming.set_body(std::move(body));
     try {
-        const http::response answer = co_await app(asked);
+        const http::response answer = co_await app(incoming);
         std::string text(answer.body().text());
         text = std::to_string(http::number_of(answer.status())) + " " + text.substr(0, 100);
         const std::string_view accepted = answer.header("Accept-Encoding");

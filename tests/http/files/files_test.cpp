@@ -232,8 +232,8 @@ WEIR_IO_TEST(Files, ThatChangeWhileTheyAreSent) {
         fs::remove(name);
         write_file(name, content);
         weir_test::let_it_age(name);
-        http::request asked(http::method::get, "/large.bin");
-        http::response answer = co_await app(asked);
+        http::request incoming(http::method::get, "/large.bin");
+        http::response answer = co_await app(incoming);
         meddler out(std::move(what));
         try {
             co_await answer.body().as_stream()->write(out);
@@ -247,7 +247,7 @@ WEIR_IO_TEST(Files, ThatChangeWhileTheyAreSent) {
     };
     const auto shrink = [&] { fs::resize_file(name, 20'000); };
     const std::string shrunk = co_await send_while(shrink);
-    EXPECT_EQ(shrunk, "/large.bin was cut while it was sent");
+    EXPECT_EQ(shrunk, "/large.bin was truncated while it was sent");
     const auto rewrite = [&] { write_file(name, std::string(40'960, 'y')); };
     const std::string rewritten = co_await send_while(rewrite);
     EXPECT_EQ(rewritten, "/large.bin was changed while it was sent");
@@ -291,9 +291,9 @@ WEIR_IO_TEST(Files, OnlyRegularOnes) {
 // The second time it comes from memory, and only as long as the file is the same.
 WEIR_IO_TEST(Files, AreKeptInMemory) {
     http::handler site = http::files(WEIR_TEST_SITE);
-    http::request asked(http::method::get, "/docs/plain.css");
-    const http::response first = co_await site(asked);
-    const http::response second = co_await site(asked);
+    http::request incoming(http::method::get, "/docs/plain.css");
+    const http::response first = co_await site(incoming);
+    const http::response second = co_await site(incoming);
     EXPECT_EQ(second.body().text(), "p { color: green }\n");
     EXPECT_EQ(second.body().text().data(), first.body().text().data());
     EXPECT_EQ(second.header("ETag"), first.header("ETag"));
@@ -414,7 +414,7 @@ TEST(FilesOptions, AreChecked) {
     const std::string root = here.root;
     EXPECT_EQ(text_of(root + "/none", {}), "files of " + root + "/none: No such file or directory");
     EXPECT_EQ(text_of(root + "/a.txt", {}), "files of " + root + "/a.txt: Not a directory");
-    EXPECT_EQ(text_of("", {}), "files: the name of the folder is empty, or has a zero in it");
+    EXPECT_EQ(text_of("", {}), "files: the name of the folder is empty or contains a zero byte");
     EXPECT_EQ(text_of(root, {.index = "a/b"}),
               "files_options: index = 'a/b' is not the name of a file");
     EXPECT_EQ(text_of(root, {.piece_size = 5}),

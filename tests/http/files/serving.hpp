@@ -71,9 +71,9 @@ inline weir::task<seen> send(weir::http::response answer, bool is_head) {
 inline weir::task<seen> ask(weir::http::handler& app, std::string target,
                             weir::http::headers with = {},
                             weir::http::method which = weir::http::method::get) {
-    weir::http::request asked(which, target);
-    asked.headers() = std::move(with);
-    weir::http::response answer = co_await app(asked);
+    weir::http::request incoming(which, target);
+    incoming.headers() = std::move(with);
+    weir::http::response answer = co_await app(incoming);
     co_return co_await send(std::move(answer), which == weir::http::method::head);
 }
 

@@ -26,10 +26,11 @@ std::string expected_answer(const parsed_request& to) {
 }
 
 http::handler echo() {
-    return [](http::request& asked) -> weir::task<http::response> {
-        std::string said = std::string(asked.method_name()) + " " + std::string(asked.target());
+    return [](http::request& incoming) -> weir::task<http::response> {
+        std::string said =
+            std::string(incoming.method_name()) + " " + std::string(incoming.target());
         said += "\n";
-        const std::string body = co_await asked.text();
+        const std::string body = co_await incoming.text();
         said += body;
         co_return http::response::text(said);
     };

@@ -52,13 +52,13 @@ bool has(const std::string& text, std::string_view part) {
 
 WEIR_IO_TEST(EndToEnd, RoutesAndJson) {
     http::router tasks;
-    tasks.post("", [](http::request& asked) -> weir::task<http::response> {
-        const auto given = co_await http::read_json(asked);
+    tasks.post("", [](http::request& incoming) -> weir::task<http::response> {
+        const auto given = co_await http::read_json(incoming);
         const auto title = http::member<std::string>(given, "title");
         co_return http::json({{"title", title}}, http::status::created);
     });
-    tasks.get("/{id}", [](http::request& asked) {
-        return http::json({{"id", asked.param("id")}, {"route", asked.route()}});
+    tasks.get("/{id}", [](http::request& incoming) {
+        return http::json({{"id", incoming.param("id")}, {"route", incoming.route()}});
     });
     http::router app;
     app.mount("/tasks", std::move(tasks));
@@ -112,8 +112,8 @@ WEIR_IO_TEST(EndToEnd, AllMiddlewareTogether) {
     app.use(http::client_limit({.rate = 0.001, .burst = 5}));
     app.use(http::body_limit(10));
     app.use(http::deadline(50ms));
-    app.post("/echo", [](http::request& asked) -> weir::task<http::response> {
-        std::string text = co_await asked.text();
+    app.post("/echo", [](http::request& incoming) -> weir::task<http::response> {
+        std::string text = co_await incoming.text();
         co_return http::response::text(std::move(text));
     });
     app.get("/slow", [](http::request&) -> weir::task<http::response> {
@@ -173,8 +173,8 @@ WEIR_IO_TEST(EndToEnd, AllMiddlewareTogether) {
 WEIR_IO_TEST(EndToEnd, DeadlineOfASlowBody) {
     http::router app;
     app.use(http::deadline(30ms));
-    app.post("/", [](http::request& asked) -> weir::task<http::response> {
-        std::string text = co_await asked.text();
+    app.post("/", [](http::request& incoming) -> weir::task<http::response> {
+        std::string text = co_await incoming.text();
         co_return http::response::text(std::move(text));
     });
     served own(std::move(app));
@@ -193,8 +193,8 @@ WEIR_IO_TEST(EndToEnd, DeadlineOfASlowBody) {
 WEIR_IO_TEST(EndToEnd, BehindNginx) {
     http::router app;
     app.use(http::trusted_proxies().trust("127.0.0.0/8"));
-    app.get("/who", [](http::request& asked) {
-        return http::response::text(asked.client_address().host());
+    app.get("/who", [](http::request& incoming) {
+        return http::response::text(incoming.client_address().host());
     });
     served own(std::move(app));
     const weir_test::nginx proxy("location / { proxy_pass http://127.0.0.1:" + own.port +

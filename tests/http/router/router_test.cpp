@@ -30,8 +30,8 @@ http::handler says(std::string text) {
 
 // The body, or 'status' and Allow.
 task<std::string> ask(router& app, method which, std::string target) {
-    request asked(which, target);
-    response answer = co_await app(asked);
+    request incoming(which, target);
+    response answer = co_await app(incoming);
     if (answer.status() == status::ok) {
         co_return std::string(answer.body().text());
     }
@@ -91,13 +91,13 @@ WEIR_TEST(Router, TextBeatsParametersBeatRests) {
 WEIR_TEST(Router, ParametersAreDecodedAfterSplitting) {
     router app;
     std::string seen;
-    app.get("/t/{first}/{second}", [&](request& asked) {
-        seen = std::string(asked.param("first")) + "|" + std::string(asked.param("second")) + "|" +
-               std::string(asked.param("none")) + "|" + std::string(asked.route());
+    app.get("/t/{first}/{second}", [&](request& incoming) {
+        seen = std::string(incoming.param("first")) + "|" + std::string(incoming.param("second")) +
+               "|" + std::string(incoming.param("none")) + "|" + std::string(incoming.route());
         return response();
     });
-    app.get("/f/{rest...}", [&](request& asked) {
-        seen = asked.param("rest");
+    app.get("/f/{rest...}", [&](request& incoming) {
+        seen = incoming.param("rest");
         return response();
     });
     app.get("/a b/\xc3\xa9", says("spaced"));
@@ -178,9 +178,10 @@ WEIR_TEST(Router, Methods) {
 }
 
 http::middleware marks(std::string name, std::string& trace) {
-    return [name, &trace](request& asked, http::next next) -> task<response> {
-        trace += name + "(" + std::string(asked.route()) + std::string(asked.param("id")) + ") ";
-        response answer = co_await next(asked);
+    return [name, &trace](request& incoming, http::next next) -> task<response> {
+        trace +=
+            name + "(" + std::string(incoming.route()) + std::string(incoming.param("id")) + ") ";
+        response answer = co_await next(incoming);
         trace += "/" + name + " ";
         co_return answer;
     };
@@ -241,8 +242,8 @@ WEIR_TEST(Router, MiddlewareAndMounts) {
 
     // As a handler, moved after use.
     http::handler moved = std::move(app);
-    request asked(method::get, "/health");
-    const response answer = co_await moved(asked);
+    request incoming(method::get, "/health");
+    const response answer = co_await moved(incoming);
     EXPECT_EQ(answer.body().text(), "well");
 }
 
@@ -253,19 +254,19 @@ WEIR_TEST(Router, MiddlewareMayAnswerItself) {
         ++calls;
         return response();
     });
-    auto twice = [](request& asked, http::next next) -> task<response> {
-        if (asked.header("X-Stop") == "yes") {
+    auto twice = [](request& incoming, http::next next) -> task<response> {
+        if (incoming.header("X-Stop") == "yes") {
             co_return response(status::forbidden);
         }
-        co_await next(asked);
-        co_return co_await next(asked);
+        co_await next(incoming);
+        co_return co_await next(incoming);
     };
     app.use(twice);
-    request asked(method::get, "/");
-    response answer = co_await app(asked);
+    request incoming(method::get, "/");
+    response answer = co_await app(incoming);
     EXPECT_EQ(calls, 2);
-    asked.headers().set("X-Stop", "yes");
-    answer = co_await app(asked);
+    incoming.headers().set("X-Stop", "yes");
+    answer = co_await app(incoming);
     EXPECT_EQ(answer.status(), status::forbidden);
     EXPECT_EQ(calls, 2);
 }
@@ -294,9 +295,9 @@ TEST(Router, RefusesBadPatternsByName) {
         {"/a%20b", "written decoded"},
         {"/a?b", "never part of a path"},
         {"/a\nb", "never part of a path"},
-        {"/known", "is there already"},
-        {"/one/{other}", "is there already"},
-        {"/all/{other...}", "is there already"},
+        {"/known", "exists already"},
+        {"/one/{other}", "exists already"},
+        {"/all/{other...}", "exists already"},
     };
     router app;
     app.get("/known", says("")).get("/one/{name}", says("")).get("/all/{*name}", says(""));

@@ -2,8 +2,8 @@
 // Connections over simulated networks: between two of ours, and with peers that are slow, silent or
 // gone.
 
-#include "support.hpp"
 #include "support/schedules.hpp"
+#include "ws/support.hpp"
 
 #include <stdexcept>
 
@@ -37,7 +37,7 @@ task<> wait_for_ever() {
     co_await never.wait();
 }
 
-WEIR_TEST(Ws, EchoesTextAndBytes) {
+WEIR_TEST(Connection, EchoesTextAndBytes) {
     simulated_network net({.link = {.latency = 5ms}});
     auto [near, far] = net.pair();
     auto server = weir::spawn(ws::serve(io::any_stream(std::move(far)), echo));
@@ -71,7 +71,7 @@ WEIR_TEST(Ws, EchoesTextAndBytes) {
 }
 
 // How a handler ends is told to the peer, and to nobody else but who runs it.
-WEIR_TEST(Ws, TheEndOfTheHandlerIsTheEnd) {
+WEIR_TEST(Connection, TheEndOfTheHandlerIsTheEnd) {
     simulated_network net({.link = {.latency = 5ms}});
     struct row {
         int how;
@@ -133,7 +133,7 @@ struct watched_stream {
     void close() noexcept { inner.close(); }
 };
 
-WEIR_TEST(Ws, TheServerEndsTheStreamFirst) {
+WEIR_TEST(Connection, TheServerEndsTheStreamFirst) {
     for (const bool by_server : {false, true}) {
         simulated_network net({.link = {.latency = 5ms}});
         auto [near, far] = net.pair();
@@ -150,7 +150,7 @@ WEIR_TEST(Ws, TheServerEndsTheStreamFirst) {
     }
 }
 
-WEIR_TEST(Ws, CodesAndReasonsArrive) {
+WEIR_TEST(Connection, CodesAndReasonsArrive) {
     simulated_network net({.link = {.latency = 5ms}});
     auto [near, far] = net.pair();
     bool was_told = false;
@@ -189,7 +189,7 @@ WEIR_TEST(Ws, CodesAndReasonsArrive) {
 }
 
 // A peer that says its last word behind a question still gets an answer.
-WEIR_TEST(Ws, TheHandlerMayAnswerWhatCameBeforeTheClose) {
+WEIR_TEST(Connection, TheHandlerMayAnswerWhatCameBeforeTheClose) {
     simulated_network net;
     auto [near, far] = net.pair();
     auto handler = [](ws::connection& peer) -> task<> {
@@ -213,7 +213,7 @@ WEIR_TEST(Ws, TheHandlerMayAnswerWhatCameBeforeTheClose) {
 }
 
 // ... and one whose handler never listens is answered at once, or when it has had its time.
-WEIR_TEST(Ws, ACloseIsAnsweredWithoutTheHandler) {
+WEIR_TEST(Connection, ACloseIsAnsweredWithoutTheHandler) {
     simulated_network net;
     for (const bool with_message : {false, true}) {
         auto [near, far] = net.pair();
@@ -237,12 +237,12 @@ WEIR_TEST(Ws, ACloseIsAnsweredWithoutTheHandler) {
     }
 }
 
-WEIR_TEST(Ws, SilentPeersAreGivenUp) {
+WEIR_TEST(Connection, SilentPeersAreGivenUp) {
     simulated_network net({.link = {.latency = 10ms}});
     auto [near, far] = net.pair();
     const auto began = weir::now();
     auto handler = [&](ws::connection& peer) -> task<> {
-        WEIR_EXPECT_THROW_WITH(peer.receive(), ws::closed, "no answer to a ping");
+        WEIR_EXPECT_THROW_WITH(peer.receive(), ws::closed, "did not answer a ping");
         EXPECT_EQ(weir::now() - began, 40s);
         EXPECT_EQ(peer.code(), close_code::abnormal);
         WEIR_EXPECT_THROW(peer.send("x"), ws::closed);
@@ -254,7 +254,7 @@ WEIR_TEST(Ws, SilentPeersAreGivenUp) {
     EXPECT_EQ(frames_in(std::string_view(buffer.data(), count)).at(0).kind, 9u);
 }
 
-WEIR_TEST(Ws, PeersThatAnswerStay) {
+WEIR_TEST(Connection, PeersThatAnswerStay) {
     simulated_network net({.link = {.latency = 100ms}});
     auto [near, far] = net.pair();
     auto server = weir::spawn(ws::serve(io::any_stream(std::move(far)), listen));
@@ -269,7 +269,7 @@ WEIR_TEST(Ws, PeersThatAnswerStay) {
 
 // Anything that comes is an answer: here a long message that takes a minute, with the pong behind
 // it.
-WEIR_TEST(Ws, ALongMessageIsALifeSign) {
+WEIR_TEST(Connection, ALongMessageIsALifeSign) {
     simulated_network net({.link = {.latency = 10ms, .bandwidth = 1000}});
     auto [near, far] = net.pair();
     std::size_t size = 0;
@@ -288,7 +288,7 @@ WEIR_TEST(Ws, ALongMessageIsALifeSign) {
 }
 
 // A handler that takes nothing stops the reading; the peer is not to blame for the silence.
-WEIR_TEST(Ws, AFullInboxHoldsThePeerBack) {
+WEIR_TEST(Connection, AFullInboxHoldsThePeerBack) {
     simulated_network net;
     auto [near, far] = net.pair();
     std::size_t received = 0;
@@ -316,7 +316,7 @@ WEIR_TEST(Ws, AFullInboxHoldsThePeerBack) {
     EXPECT_EQ(received, 1000u);
 }
 
-WEIR_TEST(Ws, PeersThatTakeNothingAreGivenUp) {
+WEIR_TEST(Connection, PeersThatTakeNothingAreGivenUp) {
     simulated_network net;
     auto [near, far] = net.pair();
     const auto began = weir::now();
@@ -350,7 +350,7 @@ WEIR_TEST(Ws, PeersThatTakeNothingAreGivenUp) {
     co_await server;
 }
 
-WEIR_TEST(Ws, APeerThatDoesNotCloseIsGivenUp) {
+WEIR_TEST(Connection, APeerThatDoesNotCloseIsGivenUp) {
     simulated_network net;
     auto [near, far] = net.pair();
     const auto began = weir::now();
@@ -371,7 +371,7 @@ WEIR_TEST(Ws, APeerThatDoesNotCloseIsGivenUp) {
     EXPECT_EQ(weir::now() - began, 10s);
 }
 
-WEIR_TEST(Ws, LostConnectionsSaySo) {
+WEIR_TEST(Connection, LostConnectionsSaySo) {
     simulated_network net({.link = {.latency = 1ms}});
     for (const int how : {0, 1, 2}) {
         auto [near, far] = net.pair();
@@ -413,7 +413,7 @@ WEIR_TEST(Ws, LostConnectionsSaySo) {
 }
 
 // Many pings do not pile up: what a peer does not read is answered once.
-WEIR_TEST(Ws, PingFloodsAreAnsweredInBounds) {
+WEIR_TEST(Connection, PingFloodsAreAnsweredInBounds) {
     simulated_network net;
     auto [near, far] = net.pair();
     std::size_t most = 0;

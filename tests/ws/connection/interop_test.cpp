@@ -2,9 +2,9 @@
 // With others: Node's ws and Python's websockets as clients and as servers, and two of ours over
 // real sockets and TLS.
 
-#include "support.hpp"
 #include "support/io.hpp"
 #include "support/peers/tools.hpp"
+#include "ws/support.hpp"
 
 #include <weir/http/server.hpp>
 #include <weir/io/tls.hpp>
@@ -44,8 +44,8 @@ task<> answer(ws::connection& peer) {
 }
 
 http::handler echo_app() {
-    return http::handler([](http::request& asked) -> http::response {
-        return ws::accept(asked, answer,
+    return http::handler([](http::request& incoming) -> http::response {
+        return ws::accept(incoming, answer,
                           {.protocols = protocols, .connection = {.max_message = 2 << 20}});
     });
 }
@@ -332,7 +332,7 @@ server.on('connection', (peer) => {
         if (text === 'close') {
             peer.close(4001, 'why not');
         } else if (text === 'ping') {
-            peer.ping('asked');
+            peer.ping('incoming');
         } else if (text === 'fragments') {
             peer.send('frag', { fin: false });
             peer.send('', { fin: false });
@@ -352,7 +352,7 @@ async def echo(peer):
         if message == 'close':
             await peer.close(4001, 'why not')
         elif message == 'ping':
-            await (await peer.ping(b'asked'))
+            await (await peer.ping(b'incoming'))
             await peer.send('ponged')
         elif message == 'fragments':
             await peer.send(['frag', '', 'ments'])

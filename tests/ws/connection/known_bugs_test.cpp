@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Bugs that other WebSocket libraries have had. See docs/known-bugs.md.
 
-#include "support.hpp"
 #include "ws/protocol/receiver.hpp"
+#include "ws/support.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The hub by itself: members that are no connections, in simulated time.
-#include "support.hpp"
+#include "recording_member.hpp"
 
 #include <weir/io/error.hpp>
 #include <weir/testing/testing.hpp>
@@ -131,35 +131,6 @@ WEIR_TEST(Hub, ReplaysWhatWasMissed) {
     auto strange = hub.join(client, "a", "no token");
     EXPECT_FALSE(strange.caught_up().is_known);
     EXPECT_EQ(hub.stats().replayed, 0u + 1 + 3 * 7 + 1 + 3 + 3);
-    co_return;
-}
-
-WEIR_TEST(Hub, TokensAreTextsOfOneForm) {
-    const ws::position here{0x0123456789abcdefU, 42};
-    EXPECT_EQ(here.text(), "0123456789abcdef-42");
-    EXPECT_EQ(ws::position::parse(here.text()), here);
-    const ws::position last{~0ULL, ~0ULL};
-    EXPECT_EQ(ws::position::parse(last.text()), last);
-    EXPECT_EQ(ws::position::parse("0000000000000001-0"), (ws::position{1, 0}));
-    const char* const wrong[] = {"",
-                                 "-",
-                                 "1",
-                                 "0123456789abcdef",
-                                 "0123456789abcdef-",
-                                 "0123456789abcdef-x",
-                                 "0123456789abcdef- 1",
-                                 "0123456789abcdef--1",
-                                 "0123456789abcdef-01",
-                                 "0123456789abcdef-1 ",
-                                 "0123456789abcdef-18446744073709551616",
-                                 "0123456789abcdeg-1",
-                                 "-123456789abcdef-1",
-                                 "0x23456789abcdef-1",
-                                 "0123456789abcdef_1",
-                                 "+123456789abcdef-1"};
-    for (const char* const bad : wrong) {
-        EXPECT_FALSE(ws::position::parse(bad)) << bad;
-    }
     co_return;
 }
 

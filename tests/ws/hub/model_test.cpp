@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The hub against a plain model of it: random joins, leaves, publishes and pauses.
-#include "support.hpp"
+#include "recording_member.hpp"
 
 #include <weir/io/error.hpp>
 #include <weir/testing/testing.hpp>

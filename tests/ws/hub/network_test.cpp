@@ -68,11 +68,11 @@ public:
 private:
     weir::task<> attend(io::any_stream stream) {
         auto talk = [this](ws::connection& peer) -> weir::task<> {
-            std::optional<ws::message> asked = co_await peer.receive();
-            if (!asked) {
+            std::optional<ws::message> incoming = co_await peer.receive();
+            if (!incoming) {
                 co_return;
             }
-            const std::vector<std::string> words = split(asked->text());
+            const std::vector<std::string> words = split(incoming->text());
             const auto greet = [](const ws::catch_up& found) {
                 return "hello " + std::to_string(found.replayed) + " " +
                        std::to_string(found.missed) + " " + (found.is_known ? "1 " : "0 ") +
@@ -81,8 +81,8 @@ private:
             const ws::membership member = hub->join(
                 peer, words[0], words.size() > 1 ? std::string_view(words[1]) : "", greet);
             for (;;) {
-                asked = co_await peer.receive();
-                if (!asked) {
+                incoming = co_await peer.receive();
+                if (!incoming) {
                     co_return;
                 }
             }

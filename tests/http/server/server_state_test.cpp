@@ -55,9 +55,9 @@ WEIR_TEST(Server, ALineThatWasStoppedIsNotSaidAgain) {
     weir::testing::network_options narrow;
     narrow.link.window = 10;
     conversation with(
-        [](http::request& asked) -> weir::task<http::response> {
+        [](http::request& incoming) -> weir::task<http::response> {
             weir::cancel_scope hasty(1s);
-            const auto body = co_await hasty.run(asked.text());
+            const auto body = co_await hasty.run(incoming.text());
             co_return http::response::text(body.value_or("too slow"));
         },
         {}, narrow);
@@ -73,11 +73,11 @@ WEIR_TEST(Server, ALineThatWasStoppedIsNotSaidAgain) {
 }
 
 WEIR_TEST(Server, ABodyThatIsLostDoesNotLookWhole) {
-    conversation with([](http::request& asked) -> weir::task<http::response> {
+    conversation with([](http::request& incoming) -> weir::task<http::response> {
         weir::cancel_scope hasty(1s);
-        const auto first = co_await hasty.run(asked.text());
+        const auto first = co_await hasty.run(incoming.text());
         EXPECT_FALSE(first.has_value());
-        std::string rest = co_await asked.text();
+        std::string rest = co_await incoming.text();
         co_return http::response::text(std::move(rest));
     });
     co_await with.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345");
@@ -93,13 +93,14 @@ WEIR_TEST(Server, ABodyThatIsLostDoesNotLookWhole) {
 
 // What a middleware said of one request is not said of the next.
 WEIR_TEST(Server, RequestsOfOneConnectionHaveNothingInCommon) {
-    conversation with([](http::request& asked) {
-        const bool is_known = asked.client_address().is_ip() || asked.attached<int>() != nullptr ||
-                              !asked.route().empty() || !asked.param("name").empty();
-        asked.set_client_address(weir::io::address::parse("192.0.2.7:1"));
-        asked.attach(1);
-        asked.set_route("/{name}");
-        asked.add_param("name", "value");
+    conversation with([](http::request& incoming) {
+        const bool is_known = incoming.client_address().is_ip() ||
+                              incoming.attached<int>() != nullptr || !incoming.route().empty() ||
+                              !incoming.param("name").empty();
+        incoming.set_client_address(weir::io::address::parse("192.0.2.7:1"));
+        incoming.attach(1);
+        incoming.set_route("/{name}");
+        incoming.add_param("name", "value");
         return http::response::text(is_known ? "known" : "new");
     });
     for (int i = 0; i < 2; ++i) {
@@ -111,10 +112,10 @@ WEIR_TEST(Server, RequestsOfOneConnectionHaveNothingInCommon) {
 }
 
 WEIR_TEST(Server, AnswersThatEndNoRequestAreRefused) {
-    weir::testing::expect_report(weir::report_kind::suppressed_error, "ends no request", 2);
-    conversation with([](http::request& asked) {
-        return http::response(asked.path() == "/100" ? http::status::continue_
-                                                     : static_cast<http::status>(101));
+    weir::testing::expect_report(weir::report_kind::suppressed_error, "cannot end a request", 2);
+    conversation with([](http::request& incoming) {
+        return http::response(incoming.path() == "/100" ? http::status::continue_
+                                                        : static_cast<http::status>(101));
     });
     co_await with.say("GET /100 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
     const answer first = co_await with.answers.next();
@@ -132,7 +133,7 @@ WEIR_TEST(Server, AnswersThatEndNoRequestAreRefused) {
     EXPECT_EQ(rest, "");
     co_await tunnel.end();
     EXPECT_THROW(http::with(http::middleware(), says_ok), weir::invalid_argument);
-    auto passes = [](http::request& asked, http::next next) { return next(asked); };
+    auto passes = [](http::request& incoming, http::next next) { return next(incoming); };
     EXPECT_THROW(http::with(passes, http::handler()), weir::invalid_argument);
 }
 

@@ -12,13 +12,13 @@ using http_test::answer;
 using http_test::conversation;
 namespace http = weir::http;
 
-http::response says_where(http::request& asked) {
-    return http::response::text(std::string(asked.method_name()) + " " +
-                                std::string(asked.target()));
+http::response says_where(http::request& incoming) {
+    return http::response::text(std::string(incoming.method_name()) + " " +
+                                std::string(incoming.target()));
 }
 
-weir::task<http::response> echoes(http::request& asked) {
-    std::string body = co_await asked.text();
+weir::task<http::response> echoes(http::request& incoming) {
+    std::string body = co_await incoming.text();
     co_return http::response::text(std::move(body));
 }
 
@@ -84,8 +84,8 @@ WEIR_TEST(Server, ClosesWhenItIsAskedTo) {
 }
 
 WEIR_TEST(Server, SaysNothingBehindTheHeadersOfHead) {
-    conversation with([](http::request& asked) {
-        if (asked.path() == "/stream") {
+    conversation with([](http::request& incoming) {
+        if (incoming.path() == "/stream") {
             return http::response::stream("text/plain", [](http::body_writer&) -> weir::task<> {
                 ADD_FAILURE() << "nobody wants it";
                 co_return;
@@ -173,8 +173,8 @@ WEIR_TEST(Server, StreamsAnswers) {
     for (const std::size_t size : {1U, 15U, 16'383U, 16'384U, 100'000U, 3U, 0U, 70'000U}) {
         whole += std::string(size, static_cast<char>('a' + size % 26));
     }
-    conversation with([&](http::request& asked) {
-        return asked.path() == "/known"
+    conversation with([&](http::request& incoming) {
+        return incoming.path() == "/known"
                    ? http::response::stream("text/plain", writes_pieces, whole.size())
                    : http::response::stream("text/plain", writes_pieces);
     });
@@ -195,12 +195,12 @@ WEIR_TEST(Server, StreamsAnswers) {
 }
 
 WEIR_TEST(Server, StreamsBothWaysAtOnce) {
-    conversation with([](http::request& asked) {
+    conversation with([](http::request& incoming) {
         return http::response::stream(
-            "text/plain", [&asked](http::body_writer& out) -> weir::task<> {
+            "text/plain", [&incoming](http::body_writer& out) -> weir::task<> {
                 char buffer[100];
                 for (;;) {
-                    const std::size_t count = co_await asked.read(buffer);
+                    const std::size_t count = co_await incoming.read(buffer);
                     if (count == 0) {
                         co_return;
                     }
@@ -223,7 +223,7 @@ WEIR_TEST(Server, StreamsBothWaysAtOnce) {
 
 WEIR_TEST(Server, AStreamThatFailsIsSeenAsBrokenOff) {
     weir::testing::expect_report(weir::report_kind::suppressed_error, "disk on fire", 2);
-    weir::testing::expect_report(weir::report_kind::suppressed_error, "the size that was given", 2);
+    weir::testing::expect_report(weir::report_kind::suppressed_error, "its declared size", 2);
     for (const bool has_size : {false, true}) {
         conversation with([has_size](http::request&) {
             auto fails = [](http::body_writer& out) -> weir::task<> {
@@ -258,8 +258,8 @@ WEIR_TEST(Server, AStreamThatFailsIsSeenAsBrokenOff) {
 
 WEIR_TEST(Server, ErrorsOfHandlersAreAnswers) {
     weir::testing::expect_report(weir::report_kind::suppressed_error, "GET /bad failed");
-    conversation with([](http::request& asked) -> http::response {
-        if (asked.path() == "/gone") {
+    conversation with([](http::request& incoming) -> http::response {
+        if (incoming.path() == "/gone") {
             throw http::problem(http::status::gone, "it \"was\" here\n");
         }
         throw std::runtime_error("the password is 1234");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a connection begins: requests that a server takes and refuses, answers that a client believes
-// and does not, and the two of them together.
+// The handshake of a client: its request, the answers that it accepts and refuses, and our server.
 
-#include "support.hpp"
+#include "ws/support.hpp"
 
 #include <weir/http/server.hpp>
 #include <weir/ws/accept.hpp>
@@ -15,122 +14,6 @@ namespace {
 using namespace ws_test;
 namespace http = weir::http;
 using http::status;
-
-// The request of RFC 6455, section 1.3.
-void fill(http::request& asked) {
-    http::headers& fields = asked.headers();
-    fields.set("Host", "server.example.com");
-    fields.set("Upgrade", "websocket");
-    fields.set("Connection", "Upgrade");
-    fields.set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
-    fields.set("Sec-WebSocket-Version", "13");
-}
-
-TEST(WsAccept, AnswersTheExampleOfTheRfc) {
-    http::request asked(http::method::get, "/chat");
-    fill(asked);
-    asked.headers().set("Sec-WebSocket-Protocol", "chat, superchat");
-    const std::array<std::string_view, 2> ours{"superchat", "chat"};
-    http::response answer = ws::accept(asked, echo, {.protocols = ours});
-    EXPECT_EQ(answer.status(), status::switching_protocols);
-    EXPECT_EQ(answer.header("Upgrade"), "websocket");
-    EXPECT_EQ(answer.header("Connection"), "Upgrade");
-    EXPECT_EQ(answer.header("Sec-WebSocket-Accept"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-    EXPECT_EQ(answer.header("Sec-WebSocket-Protocol"), "superchat");
-    EXPECT_FALSE(answer.headers().contains("Sec-WebSocket-Extensions"));
-    EXPECT_TRUE(answer.is_upgrade());
-}
-
-struct attempt {
-    const char* name;
-    const char* header;
-    const char* value;  // null: none
-    status answer;
-};
-
-TEST(WsAccept, RefusesWhatIsNoHandshake) {
-    const attempt table[]{
-        {"no upgrade", "Upgrade", nullptr, status::upgrade_required},
-        {"another upgrade", "Upgrade", "h2c", status::upgrade_required},
-        {"one of two", "Upgrade", "h2c, WebSocket", status::switching_protocols},
-        {"a part of a word", "Upgrade", "websockets", status::upgrade_required},
-        {"no connection", "Connection", nullptr, status::upgrade_required},
-        {"another connection", "Connection", "keep-alive", status::upgrade_required},
-        {"as Firefox says it", "Connection", "keep-alive, Upgrade", status::switching_protocols},
-        {"in capitals", "Connection", "UPGRADE", status::switching_protocols},
-        {"no version", "Sec-WebSocket-Version", nullptr, status::upgrade_required},
-        {"an old version", "Sec-WebSocket-Version", "8", status::upgrade_required},
-        {"two versions", "Sec-WebSocket-Version", "13, 8", status::upgrade_required},
-        {"no key", "Sec-WebSocket-Key", nullptr, status::bad_request},
-        {"an empty key", "Sec-WebSocket-Key", "", status::bad_request},
-        {"a short key", "Sec-WebSocket-Key", "dGhlIHNhbXBsZQ==", status::bad_request},
-        {"a long key", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZWQ=", status::bad_request},
-        {"no base64", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZ!==", status::bad_request},
-        {"extensions", "Sec-WebSocket-Extensions", "permessage-deflate",
-         status::switching_protocols},
-        {"a body", "Content-Length", "0", status::switching_protocols},
-        // Origins; the host is server.example.com.
-        {"no page", "Origin", nullptr, status::switching_protocols},
-        {"the same host", "Origin", "https://server.example.com", status::switching_protocols},
-        {"the same host, plainly", "Origin", "http://SERVER.example.com:80",
-         status::switching_protocols},
-        {"another port", "Origin", "http://server.example.com:8080", status::forbidden},
-        {"another host", "Origin", "https://evil.example", status::forbidden},
-        {"a host that begins alike", "Origin", "https://server.example.com.evil.example",
-         status::forbidden},
-        {"a host in disguise", "Origin", "https://server.example.com@evil.example",
-         status::forbidden},
-        {"a file, or a sandbox", "Origin", "null", status::forbidden},
-        {"no origin at all", "Origin", "garbage", status::forbidden},
-        {"an empty one", "Origin", "", status::forbidden},
-    };
-    for (const attempt& each : table) {
-        SCOPED_TRACE(each.name);
-        http::request asked(http::method::get, "/chat");
-        fill(asked);
-        if (each.value == nullptr) {
-            asked.headers().remove(each.header);
-        } else {
-            asked.headers().set(each.header, each.value);
-        }
-        const http::response answer = ws::accept(asked, echo);
-        EXPECT_EQ(answer.status(), each.answer);
-        EXPECT_EQ(answer.is_upgrade(), each.answer == status::switching_protocols);
-        if (each.answer == status::upgrade_required) {
-            EXPECT_EQ(answer.header("Sec-WebSocket-Version"), "13");
-            EXPECT_EQ(answer.header("Upgrade"), "websocket");
-        }
-    }
-    http::request posted(http::method::post, "/chat");
-    fill(posted);
-    EXPECT_EQ(ws::accept(posted, echo).status(), status::method_not_allowed);
-    http::request twice(http::method::get, "/chat");
-    fill(twice);
-    twice.headers().add("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
-    EXPECT_EQ(ws::accept(twice, echo).status(), status::bad_request);
-    http::request good(http::method::get, "/chat");
-    fill(good);
-    EXPECT_THROW(ws::accept(good, echo, {.connection = {.max_message = 0}}),
-                 weir::invalid_argument);
-}
-
-TEST(WsAccept, OriginsCanBeListed) {
-    const std::array<std::string_view, 2> some{"https://Example.com:443", "http://localhost:3000"};
-    const std::array<std::string_view, 1> all{"*"};
-    const auto answer_to = [](const char* origin, std::span<const std::string_view> list) {
-        http::request asked(http::method::get, "/chat");
-        fill(asked);
-        asked.headers().set("Origin", origin);
-        return ws::accept(asked, echo, {.origins = list}).status();
-    };
-    EXPECT_EQ(answer_to("https://example.com", some), status::switching_protocols);
-    EXPECT_EQ(answer_to("http://localhost:3000", some), status::switching_protocols);
-    EXPECT_EQ(answer_to("http://example.com", some), status::forbidden);
-    EXPECT_EQ(answer_to("https://server.example.com", some), status::forbidden);
-    EXPECT_EQ(answer_to("null", some), status::forbidden);
-    EXPECT_EQ(answer_to("https://anybody.example", all), status::switching_protocols);
-    EXPECT_EQ(answer_to("null", all), status::switching_protocols);
-}
 
 // The server's answer, with our key's answer where it says KEY.
 task<std::string> try_answer(std::string answer, ws::connect_options options = {}) {
@@ -169,12 +52,13 @@ std::string with_header(std::string_view line) {
     std::string answer = good_answer;
     return answer.insert(answer.size() - 2, std::string(line) + "\r\n");
 }
+
 std::string replaced(std::string_view what, std::string_view by) {
     std::string answer = good_answer;
     return answer.replace(answer.find(what), what.size(), by);
 }
 
-WEIR_TEST(WsClient, BelievesAGoodAnswer) {
+WEIR_TEST(Client, AcceptsAValidAnswer) {
     const std::array<std::string_view, 2> offered{"a", "b"};
     ws::connect_options options;
     options.protocols = offered;
@@ -186,7 +70,7 @@ WEIR_TEST(WsClient, BelievesAGoodAnswer) {
     EXPECT_EQ(agreed, "b:hi");
 }
 
-WEIR_TEST(WsClient, DoesNotBelieveOthers) {
+WEIR_TEST(Client, RefusesOtherAnswers) {
     struct row {
         const char* name;
         std::string answer;
@@ -197,10 +81,10 @@ WEIR_TEST(WsClient, DoesNotBelieveOthers) {
         {"nothing", "", "without an answer", 0},
         {"half", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n", "without an answer",
          0},
-        {"no HTTP", "SSH-2.0-OpenSSH\r\n\r\n", "no HTTP/1.1", 0},
-        {"HTTP/1.0", replaced("HTTP/1.1", "HTTP/1.0"), "no HTTP/1.1", 0},
-        {"a bad status", replaced("101", "1x1"), "no HTTP/1.1", 0},
-        {"a long status", replaced("101", "1010"), "no HTTP/1.1", 0},
+        {"no HTTP", "SSH-2.0-OpenSSH\r\n\r\n", "not HTTP/1.1", 0},
+        {"HTTP/1.0", replaced("HTTP/1.1", "HTTP/1.0"), "not HTTP/1.1", 0},
+        {"a bad status", replaced("101", "1x1"), "not HTTP/1.1", 0},
+        {"a long status", replaced("101", "1010"), "not HTTP/1.1", 0},
         {"forbidden", "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
          "answered 403 Forbidden", 403},
         {"found", "HTTP/1.1 302 Found\r\nLocation: ws://elsewhere/\r\n\r\n", "answered 302 Found",
@@ -213,9 +97,9 @@ WEIR_TEST(WsClient, DoesNotBelieveOthers) {
         {"no key", replaced("Sec-WebSocket-Accept: KEY\r\n", ""), "our key"},
         {"another key", replaced("KEY", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "our key"},
         {"the key twice", with_header("Sec-WebSocket-Accept: x"), "our key"},
-        {"extensions", with_header("Sec-WebSocket-Extensions: permessage-deflate"), "extensions"},
+        {"extensions", with_header("Sec-WebSocket-Extensions: permessage-deflate"), "extension"},
         {"a protocol", with_header("Sec-WebSocket-Protocol: c"), "not offered"},
-        {"a header that is none", with_header("nonsense"), "no header", 0},
+        {"a header that is none", with_header("nonsense"), "invalid header line", 0},
         {"a folded header", with_header("X: a\r\n b: c"), "", 0},
         {"a blank before the colon", with_header("X : a"), "", 0},
         {"a control character", with_header(std::string("X: a\0b", 6)), "", 0},
@@ -247,7 +131,7 @@ WEIR_TEST(WsClient, DoesNotBelieveOthers) {
     }
 }
 
-TEST(WsClient, AsksAsItShould) {
+TEST(Client, SendsAValidRequest) {
     const std::array<std::string_view, 2> protocols{"a", "b"};
     const std::array<http::header_field, 1> more{{{"X-More", "yes"}}};
     const auto plan =
@@ -287,7 +171,7 @@ TEST(WsClient, AsksAsItShould) {
     refused("ws://a", {.connection = {.max_message = 0}}, "max_message is 0");
 }
 
-WEIR_TEST(WsClient, GivesUpInTime) {
+WEIR_TEST(Client, GivesUpAtItsTimeout) {
     simulated_network net;
     auto [near, far] = net.pair();
     const auto began = weir::now();
@@ -302,17 +186,17 @@ WEIR_TEST(WsClient, GivesUpInTime) {
 
 // Server and client together, over the HTTP server: what is sent behind the handshake at once, the
 // subprotocol, a refusal, and a drain.
-WEIR_TEST(WsHandshake, ServerAndClientAgree) {
+WEIR_TEST(Client, TalksToOurServer) {
     auto link = weir::testing::link_options::drawn_from(weir::testing::current_seed());
     link.window = 64 << 10;  // not that slow
     link.segment = 1460;
     simulated_network net({.link = link});
     const std::array<std::string_view, 1> protocols{"v2"};
-    http::handler app([&](http::request& asked) -> http::response {
-        if (asked.path() != "/chat") {
+    http::handler app([&](http::request& incoming) -> http::response {
+        if (incoming.path() != "/chat") {
             return http::response(status::not_found);
         }
-        return ws::accept(asked, echo, {.protocols = protocols});
+        return ws::accept(incoming, echo, {.protocols = protocols});
     });
     weir::tcp::session session;
     const auto connect = [&]() {

@@ -279,7 +279,7 @@ std::string shown(const std::string& bytes) {
     return ::testing::PrintToString(bytes.substr(0, 200));
 }
 
-TEST(HttpParserAttacks, AreRefusedWithTheRightStatus) {
+TEST(RequestAttacks, AreRefusedWithTheRightStatus) {
     for (const attack& each : all_attacks()) {
         const parse_result result = parse_all(each.bytes);
         EXPECT_EQ(result.status, each.status) << shown(each.bytes) << ": " << result.detail;
@@ -288,7 +288,7 @@ TEST(HttpParserAttacks, AreRefusedWithTheRightStatus) {
     }
 }
 
-TEST(HttpParserAttacks, AreRefusedInPiecesOfAnySize) {
+TEST(RequestAttacks, AreRefusedInPiecesOfAnySize) {
     for (const attack& each : all_attacks()) {
         const std::size_t smallest = each.bytes.size() > 1000 ? 100 : 1;
         for (std::size_t piece = smallest; piece < smallest + 6; ++piece) {
@@ -300,7 +300,7 @@ TEST(HttpParserAttacks, AreRefusedInPiecesOfAnySize) {
     }
 }
 
-TEST(HttpParserAttacks, NoPrefixOfOneIsARequest) {
+TEST(RequestAttacks, NoPrefixOfOneIsARequest) {
     for (const attack& each : all_attacks()) {
         const std::size_t step = each.bytes.size() > 1000 ? 97 : 1;
         for (std::size_t size = 0; size < each.bytes.size(); size += step) {
@@ -314,7 +314,7 @@ TEST(HttpParserAttacks, NoPrefixOfOneIsARequest) {
 }
 
 // The attack is not refused for the wrong reason: what the table wraps its lines in is good.
-TEST(HttpParserAttacks, FramesOfTheTableAreGood) {
+TEST(RequestAttacks, FramesOfTheTableAreGood) {
     EXPECT_EQ(parse_all(with("")).requests.size(), 1u);
     EXPECT_EQ(parse_all(with("Content-Length: 3\r\n") + "abc").requests.size(), 1u);
     EXPECT_EQ(parse_all(with("content-length:003\r\n") + "abc").requests.size(), 1u);
@@ -330,7 +330,7 @@ TEST(HttpParserAttacks, FramesOfTheTableAreGood) {
 }
 
 // A prefix of a good request, too, is never a request.
-TEST(HttpParserAttacks, AHeadIsNotThereBeforeItsLastByte) {
+TEST(RequestAttacks, AHeadIsNotThereBeforeItsLastByte) {
     const std::string text = chunked("3;x\r\nabc\r\n0\r\nA: b\r\n\r\n");
     for (std::size_t size = 0; size < text.size(); ++size) {
         const parse_result result = parse_all(text.substr(0, size));

@@ -12,8 +12,8 @@ using http_test::answer;
 using http_test::conversation;
 namespace http = weir::http;
 
-weir::task<http::response> echoes(http::request& asked) {
-    std::string body = co_await asked.text();
+weir::task<http::response> echoes(http::request& incoming) {
+    std::string body = co_await incoming.text();
     co_return http::response::text(std::move(body));
 }
 
@@ -112,11 +112,11 @@ WEIR_TEST(ServerLimits, AnEndlessBodyIsCutOffAtTheLimit) {
     for (const bool is_chunked : {false, true}) {
         std::size_t taken = 0;
         conversation with(
-            [&taken](http::request& asked) -> weir::task<http::response> {
-                asked.limit_body(100'000);
+            [&taken](http::request& incoming) -> weir::task<http::response> {
+                incoming.limit_body(100'000);
                 char buffer[1000];
                 for (;;) {
-                    const std::size_t count = co_await asked.read(buffer);
+                    const std::size_t count = co_await incoming.read(buffer);
                     taken += count;
                     if (count == 0) {
                         co_return http::response::text("all of it");
@@ -149,14 +149,14 @@ WEIR_TEST(ServerLimits, OfSeveralTheLowestCounts) {
     for (const bool is_chunked : {false, true}) {
         for (const bool begins_first : {false, true}) {
             conversation with(
-                [=](http::request& asked) -> weir::task<http::response> {
+                [=](http::request& incoming) -> weir::task<http::response> {
                     char buffer[3];
                     if (begins_first) {
-                        co_await asked.read(buffer);
+                        co_await incoming.read(buffer);
                     }
-                    asked.limit_body(8);
-                    asked.limit_body(1000);
-                    std::string body = co_await asked.text();
+                    incoming.limit_body(8);
+                    incoming.limit_body(1000);
+                    std::string body = co_await incoming.text();
                     co_return http::response::text(std::move(body));
                 },
                 // Without a limit in time, which must not come out as one in the past.

@@ -20,19 +20,19 @@ using namespace std::chrono_literals;
 using weir_test::curl;
 namespace http = weir::http;
 
-weir::task<http::response> application(http::request& asked) {
-    if (asked.path() == "/count") {
+weir::task<http::response> application(http::request& incoming) {
+    if (incoming.path() == "/count") {
         std::vector<char> buffer(64 << 10);
         std::uint64_t all = 0;
         for (;;) {
-            const std::size_t count = co_await asked.read(buffer);
+            const std::size_t count = co_await incoming.read(buffer);
             if (count == 0) {
                 co_return http::response::text(std::to_string(all));
             }
             all += count;
         }
     }
-    if (asked.path() == "/gigabyte") {
+    if (incoming.path() == "/gigabyte") {
         co_return http::response::stream("text/plain", [](http::body_writer& out) -> weir::task<> {
             const std::string piece(64 << 10, 'x');
             for (int i = 0; i < 16 << 10; ++i) {
@@ -40,11 +40,11 @@ weir::task<http::response> application(http::request& asked) {
             }
         });
     }
-    if (asked.path() == "/echo") {
-        std::string body = co_await asked.text();
+    if (incoming.path() == "/echo") {
+        std::string body = co_await incoming.text();
         co_return http::response::text(std::move(body));
     }
-    co_return http::response::text(asked.is_secure() ? "secret" : "hello");
+    co_return http::response::text(incoming.is_secure() ? "secret" : "hello");
 }
 
 // A server for as long as the body of the test takes.
@@ -238,16 +238,16 @@ WEIR_IO_TEST(RealServer, HooksSurroundTheService) {
 }
 
 WEIR_IO_TEST(RealServer, ADrainAnswersWhatIsUnderWay) {
-    weir::event asked;
+    weir::event incoming;
     weir::event go;
     served own({}, [&](http::request&) -> weir::task<http::response> {
-        asked.set();
+        incoming.set();
         co_await go.wait();
         co_return http::response::text("at last");
     });
     weir::io::socket idle = co_await weir::io::connect(weir::io::address::loopback(own.port));
     auto request = weir::spawn(curl({"-i", own.url()}));
-    co_await asked.wait();
+    co_await incoming.wait();
     own.running.cancel();
     char buffer[10];
     const std::size_t count = co_await idle.read(buffer);

@@ -34,7 +34,7 @@ unsigned status_of(const std::string& text, const parser_limits& limits) {
     return result.status != 0 ? result.status : result.requests.empty() ? 0 : 200;
 }
 
-TEST(HttpParser, GivesThePartsOfAHead) {
+TEST(RequestParser, GivesThePartsOfAHead) {
     const request_head head = head_of(
         "PATCH /a%20b?c=d HTTP/1.1\r\nHost: example.org:8080\r\nX-Empty:\r\nX-Tabs:\t a\tb \t\r\n"
         "X-Same: 1\r\nx-same: 2\r\nX-Obs: \xe4\r\n\r\n");
@@ -56,7 +56,7 @@ TEST(HttpParser, GivesThePartsOfAHead) {
     EXPECT_EQ(head_of("get / HTTP/1.1\r\nHost: a\r\n\r\n").method_name, "get");
 }
 
-TEST(HttpParser, ForgetsTheRequestBefore) {
+TEST(RequestParser, ForgetsTheRequestBefore) {
     const parse_result result = parse_all(
         "POST / HTTP/1.0\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\nx"
         "POST /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\nExpect: "
@@ -89,7 +89,7 @@ TEST(HttpParser, ForgetsTheRequestBefore) {
     EXPECT_FALSE(head.is_chunked || !parser.is_body_done());
 }
 
-TEST(HttpParser, TargetsHaveFourForms) {
+TEST(RequestParser, TargetsHaveFourForms) {
     const auto target_of = [](const std::string& line, const std::string& host) {
         return head_of(line + "\r\nHost: " + host + "\r\n\r\n").target;
     };
@@ -106,7 +106,7 @@ TEST(HttpParser, TargetsHaveFourForms) {
     EXPECT_TRUE(head_of("GET /b HTTP/1.0\r\n\r\n").fields.empty());
 }
 
-TEST(HttpParser, ConnectionSaysWhetherItStaysOpen) {
+TEST(RequestParser, ConnectionSaysWhetherItStaysOpen) {
     const auto keeps = [](const std::string& version, const std::string& lines) {
         return head_of("GET / HTTP/" + version + "\r\nHost: a\r\n" + lines + "\r\n").keep_alive;
     };
@@ -123,7 +123,7 @@ TEST(HttpParser, ConnectionSaysWhetherItStaysOpen) {
     EXPECT_FALSE(keeps("1.0", "Proxy-Connection: keep-alive\r\n"));
 }
 
-TEST(HttpParser, ExpectationsAndUpgradesNeedTheirCounterpart) {
+TEST(RequestParser, ExpectationsAndUpgradesNeedTheirCounterpart) {
     const auto parsed = [](const std::string& line, const std::string& lines,
                            const std::string& body = "") {
         return head_of(line + "\r\nHost: a\r\n" + lines + "\r\n" + body);
@@ -142,7 +142,7 @@ TEST(HttpParser, ExpectationsAndUpgradesNeedTheirCounterpart) {
         parsed("GET / HTTP/1.0", "Connection: upgrade\r\nUpgrade: websocket\r\n").wants_upgrade);
 }
 
-TEST(HttpParser, DataWithALengthMayGoPastIt) {
+TEST(RequestParser, DataWithALengthMayGoPastIt) {
     request_parser parser({});
     request_head head;
     const std::string text = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123";
@@ -155,14 +155,14 @@ TEST(HttpParser, DataWithALengthMayGoPastIt) {
     EXPECT_EQ(produced, 3u);
     EXPECT_EQ(memory, "012");
     EXPECT_EQ(parser.direct_bytes(), 7u);
-    parser.took_directly(6);
+    parser.count_direct(6);
     EXPECT_FALSE(parser.is_body_done());
-    parser.took_directly(1);
+    parser.count_direct(1);
     EXPECT_TRUE(parser.is_body_done());
     EXPECT_EQ(parser.parse_body("GET", memory).used, 0u);
 }
 
-TEST(HttpParser, FramingIsUsedUpWithoutRoomForData) {
+TEST(RequestParser, FramingIsUsedUpWithoutRoomForData) {
     request_parser parser({});
     request_head head;
     const std::string text = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -178,7 +178,7 @@ TEST(HttpParser, FramingIsUsedUpWithoutRoomForData) {
     EXPECT_EQ(parser.parse_body("1", memory).used, 0u);
 }
 
-TEST(HttpParserLimits, OfTheHeadAreMetExactly) {
+TEST(RequestParserLimits, OfTheHeadAreMetExactly) {
     const std::string line = "GET / HTTP/1.1\r\n";
     const std::string host = "Host: a\r\n";
     const std::size_t size = 200;
@@ -201,7 +201,7 @@ TEST(HttpParserLimits, OfTheHeadAreMetExactly) {
     EXPECT_EQ(status_of("GET / HTTP/1.0\r\nA:\r\n\r\n", {.header_count = 0}), 431u);
 }
 
-TEST(HttpParserLimits, OfTheBodyAreMetExactly) {
+TEST(RequestParserLimits, OfTheBodyAreMetExactly) {
     const std::string start = "POST / HTTP/1.1\r\nHost: a\r\n";
     const auto sized = [&](const std::string& body) {
         return start + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
@@ -222,7 +222,7 @@ TEST(HttpParserLimits, OfTheBodyAreMetExactly) {
               413u);
 }
 
-TEST(HttpParserLimits, OfOneBodyCanBeSetAfterItsHead) {
+TEST(RequestParserLimits, OfOneBodyCanBeSetAfterItsHead) {
     const auto limited = [](const std::string& lines, const std::string& body,
                             std::uint64_t limit) {
         request_parser parser({.body_bytes = 100});
@@ -248,7 +248,7 @@ TEST(HttpParserLimits, OfOneBodyCanBeSetAfterItsHead) {
 }
 
 // One limit for all extensions of a body, one for all trailers.
-TEST(HttpParserLimits, OfChunkFramingAreMetExactly) {
+TEST(RequestParserLimits, OfChunkFramingAreMetExactly) {
     const auto decoded = [](const std::string& body) {
         chunk_decoder decoder;
         decoder.start(
@@ -307,7 +307,7 @@ std::size_t refused_after(const std::string& start, const std::string& repeated,
     return 0;
 }
 
-TEST(HttpParserLimits, InputWithoutAnEndIsRefusedInTime) {
+TEST(RequestParserLimits, InputWithoutAnEndIsRefusedInTime) {
     const std::string line = "POST / HTTP/1.1\r\n";
     const std::string chunked = line + "Host: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     // A million headers; and in one piece.

@@ -32,14 +32,14 @@ struct in_ledger {
 
 // Answers with what was asked, in one of several ways, some of them slow.
 http::handler strange_application(ledger& book, schedules::dice& random) {
-    return [&](http::request& asked) -> weir::task<http::response> {
+    return [&](http::request& incoming) -> weir::task<http::response> {
         const in_ledger here(book);
-        std::string wanted(asked.path());
+        std::string wanted(incoming.path());
         if (random.one_in(4)) {
             co_await schedules::pause(random, 50);
         }
         if (!random.one_in(4)) {
-            const std::string body = co_await asked.text();
+            const std::string body = co_await incoming.text();
             wanted += ":" + std::to_string(body.size());
         } else {
             wanted += ":?";
@@ -179,9 +179,9 @@ weir::task<> stopped_after(int steps) {
     {
         weir::testing::simulated_network net({.link = {.latency = 1ms, .segment = 7}});
         auto [near, far] = net.pair();
-        http::handler app = [&book](http::request& asked) -> weir::task<http::response> {
+        http::handler app = [&book](http::request& incoming) -> weir::task<http::response> {
             const in_ledger here(book);
-            const std::string body = co_await asked.text();
+            const std::string body = co_await incoming.text();
             co_await weir::sleep(1ms);
             co_return http::response::stream("text/plain",
                                              [&book, body](http::body_writer& out) -> weir::task<> {

@@ -40,7 +40,7 @@ void expect_same(const parsed_request& read, const model& meant) {
     EXPECT_EQ(read.body, meant.body);
 }
 
-TEST(HttpParserRandom, ReadsWhatWasMeantHoweverItIsCut) {
+TEST(RequestRandom, ReadsWhatWasMeantHoweverItIsCut) {
     for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         dice random(seed);
@@ -65,7 +65,7 @@ TEST(HttpParserRandom, ReadsWhatWasMeantHoweverItIsCut) {
 }
 
 // One byte changed, dropped or doubled: whatever that means now, the cuts do not matter.
-TEST(HttpParserRandom, DamageIsJudgedTheSameHoweverItIsCut) {
+TEST(RequestRandom, DamageIsJudgedTheSameHoweverItIsCut) {
     std::size_t refused = 0;
     for (std::uint64_t seed = 1; seed <= 800 && !HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));

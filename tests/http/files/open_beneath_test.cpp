@@ -2,6 +2,7 @@
 // No path, no link and no race leads out of the folder that is served.
 
 #include "http/files/open_beneath.hpp"
+
 #include "served_folder.hpp"
 #include "support/io.hpp"
 
