@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Durations in buckets.
 
+#include "metrics_page.hpp"
+
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/pipeline.hpp>
 #include <weir/flow/prometheus.hpp>
@@ -8,41 +10,13 @@
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
 
-#include <limits>
-#include <map>
-#include <set>
-#include <sstream>
 #include <string>
 
 using namespace std::chrono_literals;
 
 namespace {
 
-// Lines that say the same thing twice, metrics that are not together, or nothing.
-std::string complaint_about(const std::string& page) {
-    std::istringstream lines(page);
-    std::set<std::string> samples;
-    std::set<std::string> closed;
-    std::string family;
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("# TYPE ")) {
-            const std::string name = line.substr(7, line.find(' ', 7) - 7);
-            closed.insert(family);
-            if (closed.contains(name)) {
-                return "two families: " + name;
-            }
-            family = name;
-        } else if (!line.starts_with("#")) {
-            if (!line.starts_with(family)) {
-                return "not in its family: " + line;
-            }
-            if (!samples.insert(line.substr(0, line.rfind(' '))).second) {
-                return "twice: " + line;
-            }
-        }
-    }
-    return "";
-}
+using flow_pipeline::complaint_about;
 
 WEIR_TEST(DurationHistogram, DurationsAreCountedInBuckets) {
     weir::pipeline line("line", weir::attempt_timeout{10s});
