@@ -369,7 +369,7 @@ TEST(AddressRange, ReadsAndContains) {
         std::string_view text;
         std::string_view reason;
     } const cases[] = {
-        {"", "neither an IPv4 nor an IPv6 address"},
+        {"", "does not begin with an IPv4 or IPv6 address"},
         {"10.0.0.0/", "a number from 0 to 32"},
         {"10.0.0.0/33", "a number from 0 to 32"},
         {"10.0.0.0/-1", "a number from 0 to 32"},
@@ -379,14 +379,14 @@ TEST(AddressRange, ReadsAndContains) {
         {"10.0.0.0/ 8", "a number from 0 to 32"},
         {"10.0.0.0/4294967304", "a number from 0 to 32"},
         {"::/129", "a number from 0 to 128"},
-        {"10/8", "neither"},
-        {"0x0a.0.0.0/8", "neither"},
-        {"internal.example", "neither"},
+        {"10/8", "does not begin with"},
+        {"0x0a.0.0.0/8", "does not begin with"},
+        {"internal.example", "does not begin with"},
         {"10.1.0.0/8", "bits after the prefix are set; write 10.0.0.0/8"},
         {"fc00::1/7", "bits after the prefix are set; write fc00::/7"},
         {"[fc00::]/7", "brackets"},
         {"fe80::%1/10", "zone"},
-        {"::ffff:10.0.0.0/104", "write an IPv4 range"},
+        {"::ffff:10.0.0.0/104", "write it as an IPv4 range"},
     };
     for (const auto& each : cases) {
         EXPECT_NE(range_error(each.text).find(each.reason), std::string::npos)
