@@ -2,9 +2,9 @@
 // task_manager: runs background tasks and answers by id: state, progress, result, error, times.
 //
 //     weir::task_manager manager({.concurrency = 5, .executor = &threads});
-//     std::string id = co_await manager.submit(make_report, "May");        // or {.id = "r-1"} first
+//     std::string id = co_await manager.submit(make_report, "May");     // or {.id = "r-1"} first
 //     std::optional<weir::managed_task> report = co_await manager.get(id);
-//     std::string text = co_await manager.result<std::string>(id);         // waits; rethrows its error
+//     std::string text = co_await manager.result<std::string>(id);      // waits; may rethrow
 //
 // A task is a coroutine, which may take a task_context& first, or a plain function: that one may
 // block, so it runs on the executor, never on the loop. Records live in a task_store, in memory or

@@ -3,7 +3,7 @@
 // for a full queue.
 //
 //     weir::worker_pool pool({.workers = 5, .queue = 100});
-//     weir::job_handle<page> page = co_await pool.submit(fetch, "example.com");  // one function per job
+//     weir::job_handle<page> page = co_await pool.submit(fetch, "example.com");
 //     use(co_await page);
 //     co_await pool.shutdown();                            // waits until all jobs are done
 //
@@ -165,7 +165,8 @@ public:
     explicit worker_pool(const worker_pool_options& options = {}) : basic_worker_pool(options) {}
 
     // co_await submit(fn, args...): a job_handle<T>. If the queue is full, does what the options
-    // say; throws weir::refused. A submitter that is cancelled while it waits has submitted nothing.
+    // say; throws weir::refused. A submitter that is cancelled while it waits has submitted
+    // nothing.
     template <class Callable, class... Args>
         requires std::invocable<std::decay_t<Callable>&, std::decay_t<Args>...>
     auto submit(const job_options& options, Callable&& callable, Args&&... args) {

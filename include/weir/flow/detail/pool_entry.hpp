@@ -15,7 +15,7 @@ class pool_core;
 
 // In the list of idle or of lent objects, or in none while a task of the pool works on it.
 struct pool_entry : wait_link {
-    explicit pool_entry(pool_core& owner) noexcept : home(&owner) {}
+    explicit pool_entry(pool_core* owner) noexcept : home(owner) {}
     pool_entry(const pool_entry&) = delete;
     pool_entry& operator=(const pool_entry&) = delete;
 

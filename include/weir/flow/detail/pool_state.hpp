@@ -84,7 +84,7 @@ template <class T>
 class pool_state final : public pool_core {
 public:
     struct entry final : pool_entry {
-        entry(pool_core& owner, T&& made) : pool_entry(owner), object(std::move(made)) {}
+        entry(pool_core& owner, T&& made) : pool_entry(&owner), object(std::move(made)) {}
         T object;
     };
 

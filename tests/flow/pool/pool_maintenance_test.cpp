@@ -163,7 +163,7 @@ WEIR_TEST(PoolMaintenance, KeepAliveWithAPlainCheck) {
 }
 
 WEIR_TEST(PoolMaintenance, LongLeasesAreReportedOnceWithTheirPlace) {
-    weir::testing::expect_report(weir::report_kind::long_lease, "maintenance_test.cpp", 2);
+    weir::testing::expect_report(weir::report_kind::long_lease, "pool_maintenance_test.cpp", 2);
     server at;
     event_log log;
     weir::pool<connection> pool({.name = "db", .max = 3, .leak_after = 10s, .observer = &log},

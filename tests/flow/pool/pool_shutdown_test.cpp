@@ -52,7 +52,7 @@ WEIR_TEST(PoolEnd, DrainEndsASuspension) {
 }
 
 WEIR_TEST(PoolEnd, CloseRefusesWhoWaitsAndHasALimit) {
-    weir::testing::expect_report(weir::report_kind::long_lease, "end_test.cpp");
+    weir::testing::expect_report(weir::report_kind::long_lease, "pool_shutdown_test.cpp");
     server at;
     at.connect_time = 1min;
     weir::pool<connection> pool({.max = 2, .max_wait = 5min, .connect_timeout = 2min},
