@@ -3,7 +3,7 @@
 //
 //     receiver in(role::server, options);
 //     in.feed(bytes);
-//     for (auto event = in.next(); event.what != receiver::kind::nothing; event = in.next()) { ... }
+//     for (auto event = in.next(); event.what != kind::nothing; event = in.next()) { ... }
 //
 // wslay parses the frames; this class assembles messages and refuses violations of RFC 6455 and of
 // the limits. Memory grows with the bytes received, never with the length that a header declares;

@@ -160,7 +160,7 @@ WEIR_IO_TEST(EndToEnd, AllMiddlewareTogether) {
     co_await own.end();
 
     const std::vector<std::string> wanted = {
-        "GET /slow 401 67  i", "OPTIONS /echo 204 0  i", "POST /echo 200 10 alice i",
+        "GET /slow 401 69  i", "OPTIONS /echo 204 0  i", "POST /echo 200 10 alice i",
         "POST /echo 413",      "GET /slow 503",          "GET /stream 200 7 alice i",
         "GET /none 404",       "GET /stream 429",
     };
