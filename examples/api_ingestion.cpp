@@ -27,7 +27,6 @@ struct product {
 };
 
 // ---- the way of a page: fetched, queued, parsed, stored
-// -------------------------------------------
 
 // From page to page, as each one says. When the workers are behind, the queue is full, and this
 // waits.
@@ -87,7 +86,6 @@ weir::task<> ingest(http::polite_client& api, std::string url, sqlite::database&
 }
 
 // ---- somebody's API: 250 products, 10 on a page, and now and then it is busy
-// -------------------------
 
 http::router products_api(int& requests) {
     http::router api;

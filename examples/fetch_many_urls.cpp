@@ -51,7 +51,6 @@ weir::task<> fetch_given(std::vector<std::string> urls) {
 }
 
 // ---- the scene
-// -----------------------------------------------------------------------------------
 
 weir::task<http::response> page(http::request& request, int& now, int& most) {
     most = std::max(most, ++now);

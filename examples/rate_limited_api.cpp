@@ -39,7 +39,6 @@ http::router quotes() {
 }
 
 // ---- the scene
-// -----------------------------------------------------------------------------------
 
 weir::task<int> ask(http::client& client, std::string url, std::string token) {
     http::client_request wanted(http::method::get, url);

@@ -27,7 +27,6 @@ http::router site(const std::string& folder) {
 }
 
 // ---- the scene
-// -----------------------------------------------------------------------------------
 
 // GET, with a header more; gives the ETag of the answer.
 weir::task<std::string> ask(http::client& client, std::string url, std::string header,

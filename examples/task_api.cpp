@@ -68,7 +68,6 @@ http::router task_api(weir::task_manager& tasks) {
 }
 
 // ---- the scene
-// -----------------------------------------------------------------------------------
 
 weir::task<std::string> submit(http::client& client, std::string url, std::string json) {
     auto answer = co_await client.post(url, json, "application/json");

@@ -52,7 +52,6 @@ public:
 };
 
 // ---- submitting
-// ----------------------------------------------------------------------------------------
 
 struct submit_result {
     enum class verdict : unsigned char {
@@ -67,7 +66,6 @@ struct submit_result {
 };
 
 // ---- running
-// -------------------------------------------------------------------------------------------
 
 struct node_record {
     node_record() = default;
@@ -138,7 +136,6 @@ struct rescue_result {
 };
 
 // ---- asking
-// --------------------------------------------------------------------------------------------
 
 struct task_filter {
     task_filter() = default;

@@ -19,7 +19,6 @@
 namespace weir::redis::detail {
 
 // ---- calls
-// -------------------------------------------------------------------------------------------
 
 bool exchange_call::start() noexcept {
     return core_->enter(*this);
@@ -58,7 +57,6 @@ value command_call::resume() {
 }
 
 // ---- the line
-// ----------------------------------------------------------------------------------------
 
 client_core::client_core(const client_options& options)
     : at_(options),
@@ -138,7 +136,6 @@ client_stats client_core::stats() const noexcept {
 }
 
 // ---- the task
-// ----------------------------------------------------------------------------------------
 
 task<> client_core::run(std::shared_ptr<client_core> own) {
     // However it ends, whoever waits is told.

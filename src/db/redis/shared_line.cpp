@@ -84,7 +84,6 @@ void shared_line::check(double weight) const {
 }
 
 // ---- who asks
-// ----------------------------------------------------------------------------------------
 
 task<admission<shared_pass>> shared_line::admit(std::shared_ptr<shared_line> own, double weight,
                                                 bool may_wait) {

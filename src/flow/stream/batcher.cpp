@@ -13,7 +13,6 @@
 namespace weir::detail {
 
 // ---- a caller
-// ------------------------------------------------------------------------------------
 
 bool batch_operation::start() noexcept {
     state_ = core_->add(*this);
@@ -53,7 +52,6 @@ batch_wait batch_operation::checked_state() const {
 }
 
 // ---- a batch
-// -------------------------------------------------------------------------------------
 
 sent_batch::sent_batch(std::shared_ptr<batcher_core> of) noexcept : core_(std::move(of)) {
     ++core_->running_count_;
@@ -97,7 +95,6 @@ void sent_batch::answered(std::size_t index) noexcept {
 }
 
 // ---- the batcher
-// ---------------------------------------------------------------------------------
 
 batcher_core::batcher_core(const batcher_options& options)
     : options_(options), name_(options.name) {

@@ -152,7 +152,6 @@ void claimer::return_task(const task_record& task, const lease& owner, clock::du
 }
 
 // ---- lost claims
-// ---------------------------------------------------------------------------------------
 
 bool claimer::has_lost_claims(const lease& owner) const noexcept {
     return std::ranges::find(unanswered_, &owner) != unanswered_.end();

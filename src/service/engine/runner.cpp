@@ -102,7 +102,6 @@ runner::runner(const handler_registry& handlers, settler& ends, settlement_build
 runner::~runner() = default;
 
 // ---- starting and ending
-// -------------------------------------------------------------------------------
 
 std::optional<runner::refusal> runner::start(task_record& claimed, const lease& owner,
                                              bool is_cancelled, const task_group& group) {
@@ -206,7 +205,6 @@ bool runner::runs_last_chance() const noexcept {
 }
 
 // ---- stopping
-// ------------------------------------------------------------------------------------------
 // A stop may end a run at once, so these go over copies.
 
 void runner::cancel(task_id id) {
@@ -261,7 +259,6 @@ void runner::warn_unresponsive() {
 }
 
 // ---- questions
-// -----------------------------------------------------------------------------------------
 
 std::size_t runner::running(const lease& owner) const noexcept {
     return static_cast<std::size_t>(std::ranges::count(running_, &owner, &run::owner));

@@ -129,7 +129,6 @@ void service::check(const new_task& task) const {
 }
 
 // ---- running
-// -------------------------------------------------------------------------------------------
 
 // From the first lease to the last, however the run ends. Names the fibers of tasks meanwhile.
 class service::components::run_guard final : private weir::detail::fiber_namer {
@@ -232,7 +231,6 @@ task<> service::run() {
 }
 
 // ---- tasks
-// ---------------------------------------------------------------------------------------------
 
 task<submit_result> service::submit(new_task task) {
     std::vector<new_task> batch;
@@ -313,7 +311,6 @@ task<std::size_t> service::redrive(task_filter filter) {
 }
 
 // ---- queues and schedules
-// ------------------------------------------------------------------------------
 
 task<std::vector<queue_record>> service::queues() {
     return parts_->store.call(parts_->store->queues());
@@ -353,7 +350,6 @@ task<std::vector<schedule_record>> service::schedules() {
 }
 
 // ---- the service itself
-// --------------------------------------------------------------------------------
 
 void service::observe(store_observer* observer) noexcept {
     parts_->store->observe(observer);

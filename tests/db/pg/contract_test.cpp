@@ -13,7 +13,6 @@ using namespace weir_test;
 using namespace std::chrono_literals;
 
 // ---- connecting
-// --------------------------------------------------------------------------------------
 
 WEIR_IO_TEST(pg_connect, takes_all_forms_of_urls) {
     const std::string port = std::to_string(pg_server().port());
@@ -94,7 +93,6 @@ WEIR_IO_TEST(pg_connect, says_why_not_without_secrets) {
 }
 
 // ---- queries
-// -----------------------------------------------------------------------------------------
 
 WEIR_IO_TEST(pg_connection, answers_each_of_many_with_its_own) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
@@ -273,7 +271,6 @@ WEIR_IO_TEST(pg_connection, tells_notices_to_the_hook) {
 }
 
 // ---- databases
-// ---------------------------------------------------------------------------------------
 
 WEIR_IO_TEST(pg_database, shares_few_connections_among_many_queries) {
     pg::database shop({.url = pg_url()}, {.pool = {.max = 5}, .shared = 2});

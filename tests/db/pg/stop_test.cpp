@@ -153,7 +153,6 @@ WEIR_IO_TEST(pg_stop, a_script_drops_the_connection_and_is_cancelled) {
 }
 
 // ---- transactions
-// ------------------------------------------------------------------------------------
 
 class pg_accounts {
 public:

@@ -357,7 +357,6 @@ WEIR_IO_TEST(PgCopy, on_one_connection_waits_for_its_turn) {
 }
 
 // ---- LISTEN
-// --------------------------------------------------------------------------------------------
 
 task<> notify(pg::database& database, std::string channel, std::string payload) {
     co_await database.execute("SELECT pg_notify($1, $2)", channel, payload);

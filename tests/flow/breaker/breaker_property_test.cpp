@@ -186,7 +186,6 @@ TEST(BreakerProperty, TheModelVisitsEveryState) {
 }
 
 // ---- naive breakers
-// ----------------------------------------------------------------------------------
 
 circuit_breaker_options simple_rules(unsigned seed) {
     return {.consecutive_failures = 1 + seed % 5,

@@ -197,7 +197,6 @@ WEIR_TEST(CircuitBreaker, AStopMadeAnExceptionInsideIsStillAStop) {
 }
 
 // ---- notifications
-// ----------------------------------------------------------------------------------
 
 class recorder final : public weir::observer {
 public:

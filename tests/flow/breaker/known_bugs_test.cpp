@@ -7,7 +7,6 @@ namespace flow_breaker {
 namespace {
 
 // ---- the half-open state admits all calls while the first trial runs
-// ------------------------
 
 WEIR_TEST(KnownBugs, polly_216_only_the_permitted_trials_pass) {
     circuit_breaker breaker({.open_for = 1s});
@@ -79,7 +78,6 @@ WEIR_TEST(KnownBugs, resilience4j_1432_never_more_trials_under_way_than_permitte
 }
 
 // ---- late results
-// ---------------------------------------------------------------------------------
 
 WEIR_TEST(KnownBugs, polly_217_results_of_the_closed_era_do_not_decide_the_trial) {
     circuit_breaker breaker({.consecutive_failures = 2, .open_for = 1s});
@@ -102,7 +100,6 @@ WEIR_TEST(KnownBugs, polly_217_results_of_the_closed_era_do_not_decide_the_trial
 }
 
 // ---- the trial's slot is never returned
-// -----------------------------------------------------------
 
 WEIR_TEST(KnownBugs, resilience4j_544_an_ignored_error_returns_the_trial_slot) {
     circuit_breaker breaker({.open_for = 1s, .ignores = [](const weir::outcome_view& ended) {
@@ -177,7 +174,6 @@ WEIR_TEST(KnownBugs, a_cancelled_trial_returns_its_slot) {
 }
 
 // ---- endings that are not failures
-// ---------------------------------------------------------------------
 
 WEIR_TEST(KnownBugs, brpc_3532_the_callers_cancellation_does_not_trip_it) {
     circuit_breaker breaker({.consecutive_failures = 1, .failure_rate = 0.1, .minimum_calls = 1});

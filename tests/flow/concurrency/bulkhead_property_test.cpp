@@ -141,7 +141,6 @@ WEIR_TEST(BulkheadProperty, ThoseHoldPlacesWhoShould) {
 }
 
 // ---- naive lines
-// ----------------------------------------------------------------------------------
 
 std::optional<std::string> violation_with(const line_mistakes& made) {
     for (unsigned seed = 0; seed < 2000; ++seed) {
@@ -192,7 +191,6 @@ TEST(NaiveLine, OnePlaceIsGivenBackForMany) {
 }
 
 // ---- schedules
-// -----------------------------------------------------------------------------------
 
 TEST(BulkheadProperty, PlacesAreConservedUnderAnySchedule) {
     expect_always([]() -> task<> {

@@ -133,7 +133,6 @@ WEIR_TEST(Bulkhead, ALargeRequestIsNotStarved) {
 }
 
 // ---- priorities
-// ----------------------------------------------------------------------------------
 
 WEIR_TEST(Bulkhead, TheMoreImportantGoFirst) {
     weir::testing::in_ordinary_order();
@@ -226,7 +225,6 @@ WEIR_TEST(Bulkhead, ImportanceMayComeFromTheTask) {
 }
 
 // ---- resizing, destruction, policies
-// -------------------------------------------------------------
 
 WEIR_TEST(Bulkhead, Resizing) {
     weir::testing::in_ordinary_order();

@@ -17,7 +17,6 @@ constexpr clock::time_point at(int millisecond) {
 }
 
 // ---- the decisions
-// -------------------------------------------------------------------------------
 
 struct history {
     std::vector<int> calls;          // when
@@ -165,7 +164,6 @@ TEST(ThrottleProperty, TheDecisionEqualsThePlainModel) {
 }
 
 // ---- the shells
-// ----------------------------------------------------------------------------------
 
 // Calls numbered upwards; each is to be answered by a run with its own number or a later one.
 template <class Coalescer>
@@ -274,7 +272,6 @@ TEST(ThrottleProperty, RandomCalls) {
 }
 
 // ---- the rules, and one that breaks them
-// ---------------------------------------------------------
 
 class real_debouncer {
 public:
@@ -318,7 +315,6 @@ WEIR_TEST(DebouncerHowNotTo, ARunningBodyIsLeftAlone) {
 }
 
 // ---- known bugs
-// ----------------------------------------------------------------------------------
 
 // leading, trailing and a maximum wait together: the keystroke after the one that max_wait let
 // through was never reported.

@@ -18,7 +18,6 @@ using weir::task_event_kind;
 using weir::task_manager;
 
 // ---- random lives
-// --------------------------------------------------------------------------------
 
 // What happened to one submission, as its body and its submitter saw it.
 struct submission {
@@ -200,7 +199,6 @@ TEST(TaskManagerProperty, RandomLivesOverAStoreThatIsSlowAndFails) {
 }
 
 // ---- races
-// ---------------------------------------------------------------------------------------
 
 // A cancel after 0, 1, 2... turns of the loop, while the task is inserted, queued, started, run,
 // stored.
@@ -304,7 +302,6 @@ TEST(TaskManagerProperty, RemovalNeverHitsANewerTask) {
 }
 
 // ---- a store that is gone
-// ------------------------------------------------------------------------
 
 WEIR_TEST(TaskManagerProperty, AStoreThatStaysAwayStopsNothingElse) {
     dice random(9);
@@ -381,7 +378,6 @@ WEIR_TEST(TaskManagerProperty, AnEndThatCannotBeStoredIsKnownInMemory) {
 }
 
 // ---- the rules, for any manager, and one that breaks them
-// ----------------------------------------
 
 class real_manager {
 public:
@@ -491,7 +487,6 @@ MANAGER_RULE(finished_tasks_are_bounded)
 MANAGER_RULE(nothing_is_accepted_after_the_end)
 
 // ---- known bugs
-// ----------------------------------------------------------------------------------
 
 // A cancel was answered with success though nothing came of it.
 WEIR_TEST(KnownBugs, river_1245_a_cancel_that_is_reported_was_done) {

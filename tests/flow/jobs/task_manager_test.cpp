@@ -300,7 +300,6 @@ WEIR_TEST(TaskManager, ASubmitterThatIsCancelledHasSubmitted) {
 }
 
 // ---- handlers by name, and a store that outlives the manager
-// --------------------------------------
 
 WEIR_TEST(TaskManager, HandlersByName) {
     task_manager manager;
@@ -350,7 +349,6 @@ WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
 }
 
 // ---- options and numbers
-// -------------------------------------------------------------------------
 
 TEST(TaskManager, BadOptionsAreRefused) {
     const auto with = [](weir::task_manager_options options) { task_manager made(options); };

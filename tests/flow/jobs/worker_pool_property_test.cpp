@@ -18,7 +18,6 @@ using weir::when_queue_full;
 using weir::worker_pool;
 
 // ---- random traffic
-// ------------------------------------------------------------------------------
 
 struct traffic {
     explicit traffic(const weir::worker_pool_options& options) : options(options), pool(options) {}
@@ -153,7 +152,6 @@ TEST(WorkerPoolProperty, RandomTraffic) {
 }
 
 // ---- races
-// ---------------------------------------------------------------------------------------
 
 // A cancel at the moment at which the job ends, or is started.
 TEST(WorkerPoolProperty, CancelRacesStartAndCompletion) {
@@ -248,7 +246,6 @@ TEST(WorkerPoolProperty, OneIdWhileWaiting) {
 }
 
 // ---- the rules, for any pool, and one that breaks them
-// -------------------------------------------
 
 class real_pool {
 public:
@@ -416,7 +413,6 @@ POOL_RULE(memory_is_bounded)
 POOL_RULE(survives_a_failure)
 
 // ---- known bugs
-// ----------------------------------------------------------------------------------
 
 // A job that fails by itself while the pool drains: its result was taken for that of an interrupted
 // one and dropped, and whoever waited waited for ever.

@@ -12,15 +12,6 @@ namespace {
 
 using namespace retry_tests;
 
-// ---- cancellation
-// --------------------------------------------------------------------------------
-
-// ---- in tests
-// ------------------------------------------------------------------------------------
-
-// ---- bad options
-// ---------------------------------------------------------------------------------
-
 struct response {
     int status = 200;
     std::chrono::seconds retry_after{};
@@ -116,7 +107,6 @@ WEIR_TEST(RetryPolicy, RefusalsAreRetriedIfTimeHeals) {
 }
 
 // ---- delays
-// --------------------------------------------------------------------------------------
 
 WEIR_TEST(RetryPolicy, WhatTheOutcomeAsksForIsTheLeast) {
     delays waits;
@@ -162,7 +152,6 @@ WEIR_TEST(RetryPolicy, WhoAsksForTooMuchIsNotRetried) {
 }
 
 // ---- time
-// ----------------------------------------------------------------------------------------
 
 WEIR_TEST(RetryPolicy, ADelayThatWouldPassTheLimitIsNotBegun) {
     flaky work(100);

@@ -214,7 +214,6 @@ WEIR_TEST(Consume, MoveOnlyItems) {
 }
 
 // ---- with producers
-// ------------------------------------------------------------------------------
 
 task<> produce_numbers(weir::queue<int>& to, dice& random, int first, int count, int fails_at) {
     for (int number = 0; number < count; ++number) {

@@ -22,7 +22,6 @@ generator<int> every(weir::clock::duration interval, std::vector<int> numbers) {
 }
 
 // ---- buffer
-// --------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, BufferReadsAheadSoFar) {
     probe watched;
@@ -70,7 +69,6 @@ WEIR_TEST(Streams, BufferGivesTheErrorAfterTheItems) {
 }
 
 // ---- merge
-// ---------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, MergeGivesItemsAsTheyCome) {
     auto merged = weir::merge(every(300ms, {1, 2, 3}), every(200ms, {10, 20}), every(10s, {100}));
@@ -184,7 +182,6 @@ WEIR_TEST(Streams, MergeLosesNothingOnRandomTraces) {
 }
 
 // ---- chunk_within
-// --------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, ChunksAreGivenWhenFullOrWhenTheirTimeIsUp) {
     auto uneven = []() -> generator<int> {
@@ -280,7 +277,6 @@ WEIR_TEST(Streams, AStopAmidAChunkLeavesNothing) {
 }
 
 // ---- throttle
-// ------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, ThrottleSpacesItems) {
     const auto begin = weir::now();
@@ -326,7 +322,6 @@ WEIR_TEST(Streams, ThrottleAsksALimiterForEachItem) {
 }
 
 // ---- zip
-// -----------------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, ZipEndsWithTheShortest) {
     probe watched;
@@ -340,7 +335,6 @@ WEIR_TEST(Streams, ZipEndsWithTheShortest) {
 }
 
 // ---- bad arguments
-// -------------------------------------------------------------------------------
 
 WEIR_TEST(Streams, BadArgumentsAreNamed) {
     EXPECT_THROW((void)weir::buffer(weir::range(3), 0), weir::invalid_argument);

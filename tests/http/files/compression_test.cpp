@@ -462,7 +462,6 @@ WEIR_TEST(Compression, StoppedAnywhere) {
 }
 
 // ---- requests
-// ------------------------------------------------------------------------------------
 
 weir::task<http::response> echo(http::request& incoming) {
     const bool is_encoded = incoming.headers().contains("Content-Encoding");

@@ -332,7 +332,6 @@ TEST(Router, RefusesBadPatternsByName) {
 }
 
 // ---- against a plain matcher
-// ---------------------------------------------------------------------
 
 std::vector<std::string> split(std::string_view path) {
     std::vector<std::string> parts;

@@ -56,7 +56,6 @@ std::string written(const task_record& task, task_part how = task_part::all) {
 }
 
 // ---- random things
-// ---------------------------------------------------------------------------------------
 
 class dice {
 public:

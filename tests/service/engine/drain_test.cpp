@@ -217,7 +217,6 @@ WEIR_TEST(ServiceDrains, TheGoodbyeReachesTheStore) {
 }
 
 // ---- schedules
-// -----------------------------------------------------------------------------------------
 
 schedule every_minute(missed_slots missed = missed_slots::run_latest) {
     schedule made;

@@ -40,7 +40,6 @@ task<> waits_for_ever() {
 }
 
 // ---- results that cannot be kept
-// -----------------------------------------------------------------------
 
 WEIR_TEST(ServiceOdd, AResultThatIsTooLongIsAFailure) {
     memory_store store;
@@ -168,7 +167,6 @@ WEIR_TEST(ServiceOdd, OneThatCannotBeSettledAtAllHoldsUpNoOther) {
 }
 
 // ---- what handlers throw
-// -------------------------------------------------------------------------------
 
 WEIR_TEST(ServiceOdd, WhateverIsThrownIsKeptInWords) {
     memory_store store;
@@ -282,7 +280,6 @@ WEIR_TEST(ServiceOdd, AHandlerThatStopsItselfHasFailed) {
 }
 
 // ---- and when they are told to end
-// ---------------------------------------------------------------------
 
 WEIR_TEST(ServiceOdd, AHandlerThatHasItsWorkDoneIsBelieved) {
     memory_store store;

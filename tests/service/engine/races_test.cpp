@@ -130,7 +130,6 @@ WEIR_TEST(ServiceRaces, WhoWakesUpDoesNotRescueItself) {
 }
 
 // ---- everything at once
-// --------------------------------------------------------------------------------
 
 constexpr service_options quick{.workers = 5,
                                 .lease = 3s,

@@ -283,7 +283,6 @@ WEIR_STORE_TEST(Store, ProgressIsSeen) {
 }
 
 // ---- leases and fences: what peers get wrong
-// ---------------------------------------------------------------
 
 WEIR_STORE_TEST(Store, WhoHasNoLeaseGetsNothing) {
     co_await at.submit_many(3);

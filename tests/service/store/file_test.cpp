@@ -41,7 +41,6 @@ task<std::unique_ptr<store>> open_quickly(std::string path) {
 }
 
 // ---- nodes
-// ---------------------------------------------------------------------------------------------
 
 // Another user's process may be hidden from /proc (hidepid): then it is not there, and alive all
 // the same.
@@ -75,7 +74,6 @@ TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
 }
 
 // ---- versions
-// ------------------------------------------------------------------------------------------
 
 task<> make_version_1(std::string path) {
     sqlite::database file = co_await sqlite::open(path);
@@ -234,7 +232,6 @@ WEIR_IO_TEST(StoreFile, SeveralMayBringAFileUpToDate) {
 }
 
 // ---- places
-// --------------------------------------------------------------------------------------------
 
 // Empty if it was made.
 task<std::string> refusal_of_submit(store& by) {

@@ -31,7 +31,6 @@ auto numbered(std::string word) {
 }  // namespace
 
 // ---- the contract
-// --------------------------------------------------------------------------------
 
 WEIR_TEST(Hub, PublishesToTheMembersOfATopic) {
     ws::hub hub;
@@ -196,7 +195,6 @@ WEIR_TEST(Hub, GreetsBeforeTheReplayAndFitsItIntoTheOutbox) {
 }
 
 // ---- while a message is delivered
-// ----------------------------------------------------------------
 
 WEIR_TEST(Hub, ChangesDuringADelivery) {
     ws::hub hub;
@@ -399,7 +397,6 @@ WEIR_TEST(Hub, AMessageThatCannotBeMadeTakesNoNumber) {
 }
 
 // ---- bounded
-// -------------------------------------------------------------------------------------
 
 WEIR_TEST(Hub, MemoryIsBounded) {
     ws::hub hub({.max_topics = 100,

@@ -23,7 +23,6 @@ bool is_full(std::uint64_t running, std::uint32_t limit) noexcept {
 }  // namespace
 
 // ---- queues and flows
-// ----------------------------------------------------------------------------------
 
 memory_queues::queue& memory_queues::queue_of(const std::string& name) {
     queue& found = queues_[name];
@@ -62,7 +61,6 @@ std::vector<queue_record> memory_queues::records() const {
 }
 
 // ---- tasks
-// ---------------------------------------------------------------------------------------------
 
 void memory_queues::insert(memory_task& task, timestamp now) {
     const task_record& record = task.record;
@@ -109,7 +107,6 @@ void memory_queues::wake(timestamp now) {
 }
 
 // ---- turns
-// ---------------------------------------------------------------------------------------------
 
 rate_bucket memory_queues::bucket(const queue& in) noexcept {
     return {in.record.limits.rate, in.record.limits.burst, in.full_at};

@@ -125,7 +125,6 @@ void memory_store::notify_observer() {
 }
 
 // ---- submitting
-// ----------------------------------------------------------------------------------------
 
 task<std::vector<submit_result>> memory_store::submit(std::vector<new_task> batch, timestamp now) {
     return perform(store_call::submit, [batch = std::move(batch), now](tables& in) {
@@ -139,7 +138,6 @@ task<std::vector<submit_result>> memory_store::submit(std::vector<new_task> batc
 }
 
 // ---- running
-// -------------------------------------------------------------------------------------------
 
 task<claimed> memory_store::claim(claim_request request) {
     return perform(store_call::claim, [node = std::string(request.node), now = request.now,
@@ -216,7 +214,6 @@ task<> memory_store::note_progress(std::string_view node, std::vector<progress_n
 }
 
 // ---- nodes
-// ---------------------------------------------------------------------------------------------
 
 // A node whose lease has ended stays known, so that it cannot come back under the same name: its
 // tasks belong to others.
@@ -301,7 +298,6 @@ task<rescue_result> memory_store::rescue(timestamp now, std::uint32_t max_crashe
 }
 
 // ---- requests of clients
-// --------------------------------------------------------------------------------
 
 task<std::optional<task_detail>> memory_store::find(task_id id) {
     return perform(store_call::find, [id](tables& in) {
@@ -408,7 +404,6 @@ task<std::size_t> memory_store::redrive(task_filter filter, timestamp now) {
 }
 
 // ---- queues and schedules
-// ------------------------------------------------------------------------------
 
 task<std::vector<queue_record>> memory_store::queues() {
     return perform(store_call::queues, [](tables& in) { return in.queues.records(); });
@@ -482,7 +477,6 @@ task<std::optional<submit_result>> memory_store::fire(std::string_view name, tim
 }
 
 // ---- maintenance
-// ---------------------------------------------------------------------------------------
 
 task<std::size_t> memory_store::purge(retention kept, timestamp now) {
     return perform(store_call::purge, [kept, now](tables& in) {

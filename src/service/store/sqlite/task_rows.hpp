@@ -18,7 +18,6 @@
 namespace weir::service::detail {
 
 // ---- rows of tasks
-// ---------------------------------------------------------------------------------------
 
 // Of tasks; then what their numbers stand for, where that is not known: queue, flow key and node.
 inline constexpr std::string_view task_columns =
@@ -66,7 +65,6 @@ inline position position_of(std::int64_t queue, std::int64_t flow, std::int64_t 
 }
 
 // ---- what changed
-// ----------------------------------------------------------------------------------------
 
 // For the observer, if there is one.
 class event_list {
@@ -84,7 +82,6 @@ private:
 };
 
 // ---- operations
-// ------------------------------------------------------------------------------------------
 
 // Larger than all that were given before, by this process or another.
 class id_source {
@@ -164,7 +161,6 @@ std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view
 std::size_t purge_tasks(sqlite::session& on, const retention& kept, timestamp now);
 
 // ---- shared by them
-// ----------------------------------------------------------------------------------------
 
 // Its number, if its lease lasts (or whatever became of that, without a time); nothing: unknown, or
 // over.
