@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import source_rules
+import walks
 
 LICENCE = "// SPDX-License-Identifier: MIT\n"
 # A tree without a violation: two layers, a class, its tests.
@@ -106,6 +107,35 @@ class Planted(unittest.TestCase):
     def test_tests_in_a_file_of_another_name(self):
         self.expect({"tests/flow/pool/more.cpp": LICENCE + "WEIR_TEST(Pool, Waits) {}\n"},
                     "tests/flow/pool/more.cpp", 2, "_test.cpp")
+
+
+class Walks(unittest.TestCase):
+    """docs/design.md with one walk over one file, repeated until there are enough."""
+
+    def found(self, step, limit=1):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs").mkdir()
+            (root / "src").mkdir()
+            (root / "src/fiber.cpp").write_text("void fiber::run() {}\n", encoding="utf-8")
+            walk = f"### Walk: a run (at most {limit} files)\n\n{step}\n\n"
+            (root / "docs/design.md").write_text(walk * walks.EXPECTED_WALKS, encoding="utf-8")
+            return sorted(set(walks.problems(root)))
+
+    def test_a_true_walk(self):
+        self.assertEqual(self.found("1. `src/fiber.cpp`: `fiber::run` runs it."), [])
+
+    def test_a_file_that_is_gone(self):
+        self.assertEqual(self.found("1. `src/gone.cpp`: it runs."),
+                         ["a run: there is no file src/gone.cpp"])
+
+    def test_a_name_that_is_gone(self):
+        self.assertEqual(self.found("1. `src/fiber.cpp`: `fiber::stop` stops it."),
+                         ["a run: src/fiber.cpp does not mention stop (fiber::stop)"])
+
+    def test_a_walk_that_is_too_long(self):
+        self.assertEqual(self.found("1. `src/fiber.cpp`: `run`.", limit=0),
+                         ["a run: 1 files, more than 0"])
 
 
 if __name__ == "__main__":
