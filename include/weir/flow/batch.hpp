@@ -15,7 +15,6 @@
 #include <weir/flow/hook.hpp>
 #include <weir/flow/map_concurrent.hpp>
 #include <weir/time.hpp>
-#include <weir/timeout.hpp>
 
 #include <vector>
 
@@ -102,11 +101,8 @@ private:
         }
     }
     task<result> call_one(kept_item<Stream> item) {
-        auto work = call_with_item<Stream, Function>(function_, std::move(item));
-        if (options_.item_timeout == clock::duration::max()) {
-            return work;
-        }
-        return to_task(timeout(options_.item_timeout, std::move(work)));
+        return with_item_timeout(options_.item_timeout, call_with_item<Stream, Function>(
+                                                            function_, std::move(item)));
     }
 
     Stream& source_;

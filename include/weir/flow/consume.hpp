@@ -29,7 +29,6 @@
 #include <weir/flow/stream_source.hpp>
 #include <weir/gather.hpp>
 #include <weir/sync/mutex.hpp>
-#include <weir/timeout.hpp>
 
 #include <cstdint>
 #include <exception>
@@ -168,10 +167,9 @@ private:
 
     task<void> handle(value& item, std::size_t number) {
         in_hand holding(report_);
-        task<void> work = call_and_drop<Function, argument>(function_, static_cast<argument>(item));
-        if (options_.item_timeout != clock::duration::max()) {
-            work = to_task(timeout(options_.item_timeout, std::move(work)));
-        }
+        task<void> work = with_item_timeout(
+            options_.item_timeout,
+            call_and_drop<Function, argument>(function_, static_cast<argument>(item)));
         const outcome<void> ended = co_await weir::settle(std::move(work));
         holding.put_down();
         consume_report::consumer& mine = report_.consumers[number];

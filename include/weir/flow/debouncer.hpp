@@ -38,8 +38,8 @@ struct throttle_options {
 };
 
 namespace detail {
-decision::debounce::rules checked(const debounce_options& given);
-decision::throttle::rules checked(const throttle_options& given);
+decision::debounce::rules checked(const debounce_options& options);
+decision::throttle::rules checked(const throttle_options& options);
 }  // namespace detail
 
 // What debouncer and throttler have in common.

@@ -10,6 +10,7 @@
 #include <weir/base/to_task.hpp>
 #include <weir/stream.hpp>
 #include <weir/sync/queue.hpp>
+#include <weir/timeout.hpp>
 
 #include <string_view>
 #include <type_traits>
@@ -90,8 +91,20 @@ task<void> close_stream(Stream& closed) {
     }
 }
 
-// Throws invalid_argument for 0, and for what is too large to count.
-void check_limit(std::size_t limit, std::string_view of, std::string_view option);
+// Throws invalid_argument for 0 and for numbers above PTRDIFF_MAX.
+void check_limit(std::size_t limit, std::string_view owner, std::string_view option);
+// Throws invalid_argument for negative durations, and for zero unless zero_is_valid.
+void check_duration(clock::duration value, std::string_view owner, std::string_view option,
+                    bool zero_is_valid);
+
+// The work with the timeout of one item; duration::max() is no timeout.
+template <class T>
+task<T> with_item_timeout(clock::duration limit, task<T> work) {
+    if (limit == clock::duration::max()) {
+        return work;
+    }
+    return to_task(timeout(limit, std::move(work)));
+}
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

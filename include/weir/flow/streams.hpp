@@ -154,9 +154,6 @@ generator<std::tuple<stream_value<Streams>...>> zipped(sources_side_by_side<Stre
 #pragma GCC diagnostic pop
 #endif
 
-void check_duration(clock::duration given, std::string_view of, std::string_view option,
-                    bool may_be_zero);
-
 template <class Limiter>
 concept limits = requires(Limiter& limiter) {
     { limiter.acquire() } -> awaitable;

@@ -6,7 +6,6 @@
 
 #include <weir/error.hpp>
 #include <weir/flow/batcher.hpp>
-#include <weir/flow/streams.hpp>
 
 #include <algorithm>
 

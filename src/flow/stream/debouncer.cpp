@@ -1,39 +1,35 @@
 // SPDX-License-Identifier: MIT
-// What debouncers and throttlers have in common whatever they call: their options and their
-// numbers.
+// The parts of debouncers and throttlers that do not depend on the function they call: the checks
+// of their options and their metrics.
 
-#include <weir/error.hpp>
+#include "base/option_checks.hpp"
+
 #include <weir/flow/debouncer.hpp>
+#include <weir/flow/stream_source.hpp>
 
 namespace weir::detail {
 
 namespace {
 
-void check_positive(std::string_view who, std::string_view option, clock::duration value) {
-    if (value <= clock::duration::zero()) {
-        throw invalid_argument(std::string(who) + ": " + std::string(option) + " is " +
-                               std::to_string(value.count()) + " ns; more than 0 is needed");
-    }
-}
-void check_edges(std::string_view who, bool leading, bool trailing) {
+// Without either of them, no call would ever lead to a run.
+void check_edges(std::string_view owner, bool leading, bool trailing) {
     if (!leading && !trailing) {
-        throw invalid_argument(std::string(who) +
-                               ": neither leading nor trailing is set, so nothing would ever run");
+        throw_bad_option(owner, "trailing", "false", "true if leading is false");
     }
 }
 
 }  // namespace
 
-decision::debounce::rules checked(const debounce_options& given) {
-    check_positive(given.name, "delay", given.delay);
-    check_positive(given.name, "max_wait", given.max_wait);
-    check_edges(given.name, given.leading, given.trailing);
-    return {given.delay, given.max_wait, given.leading, given.trailing};
+decision::debounce::rules checked(const debounce_options& options) {
+    check_duration(options.delay, options.name, "delay", false);
+    check_duration(options.max_wait, options.name, "max_wait", false);
+    check_edges(options.name, options.leading, options.trailing);
+    return {options.delay, options.max_wait, options.leading, options.trailing};
 }
-decision::throttle::rules checked(const throttle_options& given) {
-    check_positive(given.name, "interval", given.interval);
-    check_edges(given.name, given.leading, given.trailing);
-    return {given.interval, given.leading, given.trailing};
+decision::throttle::rules checked(const throttle_options& options) {
+    check_duration(options.interval, options.name, "interval", false);
+    check_edges(options.name, options.leading, options.trailing);
+    return {options.interval, options.leading, options.trailing};
 }
 
 void coalescer_base::write_metrics(metric_writer& to) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The arguments of the functions over streams, checked.
+// Checks the options of the functions over streams. The messages are those of option_checks.hpp:
+// owner, option, value, and what is expected.
 
 #include "base/option_checks.hpp"
 
@@ -11,18 +12,18 @@
 
 namespace weir::detail {
 
-void check_limit(std::size_t limit, std::string_view of, std::string_view option) {
-    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
-    if (limit == 0 || limit > most) {
-        throw_bad_option(of, option, static_cast<double>(limit),
-                         limit == 0 ? "at least 1" : "a number that can be counted to");
+void check_limit(std::size_t limit, std::string_view owner, std::string_view option) {
+    constexpr auto max = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+    if (limit == 0 || limit > max) {
+        throw_bad_option(owner, option, static_cast<double>(limit),
+                         limit == 0 ? "at least 1" : "at most PTRDIFF_MAX");
     }
 }
 
-void check_duration(clock::duration given, std::string_view of, std::string_view option,
-                    bool may_be_zero) {
-    if (given < clock::duration::zero() || (given == clock::duration::zero() && !may_be_zero)) {
-        throw_bad_option(of, option, given, may_be_zero ? "zero or more" : "more than zero");
+void check_duration(clock::duration value, std::string_view owner, std::string_view option,
+                    bool zero_is_valid) {
+    if (value < clock::duration::zero() || (value == clock::duration::zero() && !zero_is_valid)) {
+        throw_bad_option(owner, option, value, zero_is_valid ? "zero or more" : "more than zero");
     }
 }
 
