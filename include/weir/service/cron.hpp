@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Times that come again: 'minute hour day month weekday', as cron has them.
+// Recurring times, as cron writes them: 'minute hour day month weekday'.
 //
 //     const service::cron nightly = service::cron::parse("30 2 * * mon-fri");
 //     nightly.next_after(now, "Europe/Berlin");
 //
-// A field is '*', a number, a range '1-5', a list '1,15', each with a step '*/15'; months and
-// weekdays have names, too (jan, mon); Sunday is 0 and 7, and may end a range: sat-sun. Where both
-// day and weekday are given, either is enough. Besides: @yearly, @monthly, @weekly, @daily,
-// @hourly.
+// A field is '*', a number, a range '1-5', a list '1,15', each with an optional step '*/15'. Months
+// and weekdays have names, too (jan, mon). Sunday is 0 and 7, and may end a range: sat-sun. If both
+// day and weekday are given, either is enough. Aliases: @yearly, @monthly, @weekly, @daily, @hourly.
 //
-// Clocks that are set forward and back: a time of day ('30 2 * * *') that does not exist comes at
-// the moment of the change, and one that exists twice comes the first time only; so each day has
-// its slot. Times that repeat within hours ('*/15 * * * *', a star for minute or hour) follow the
-// time that really passes.
+// When clocks are set forward or back: a time of day ('30 2 * * *') that does not exist comes at the
+// moment of the change, and one that exists twice comes the first time only, so each day has its
+// slot. Times that repeat within hours ('*/15 * * * *', a star for minute or hour) follow elapsed
+// time.
 #pragma once
 
 #include <weir/service/task.hpp>
@@ -26,13 +25,13 @@ namespace weir::service {
 
 class cron {
 public:
-    // Throws invalid_argument that names the field, its text and what would be right; also where no
-    // such day ever comes.
+    // Throws invalid_argument that names the field, its text and what is expected; also if no such
+    // day exists.
     static cron parse(std::string_view text);
 
-    // The first slot later than that. Throws invalid_argument for a zone that is not known.
+    // The first slot later than `after`. Throws invalid_argument for an unknown zone.
     timestamp next_after(timestamp after, std::string_view zone) const;
-    // The last slot up to that, itself included, but later than `since`: the latest missed one.
+    // The last slot later than `since` and not later than `until`: the latest missed one.
     std::optional<timestamp> latest_between(timestamp since, timestamp until,
                                             std::string_view zone) const;
 
@@ -41,7 +40,7 @@ public:
 private:
     cron() = default;
     bool has_day(unsigned month, unsigned day, unsigned weekday) const noexcept;
-    bool comes_ever() const noexcept;
+    bool has_any_day() const noexcept;
 
     std::string text_;
     std::uint64_t minutes_ = 0;  // bit sets
@@ -49,12 +48,12 @@ private:
     std::uint32_t days_ = 0;
     std::uint32_t months_ = 0;
     std::uint32_t weekdays_ = 0;
-    bool any_day_ = false;  // both are stars, or one: then the other alone decides
+    bool any_day_ = false;  // the field is a star: then the other one decides
     bool any_weekday_ = false;
     bool is_time_of_day_ = false;  // neither minute nor hour is a star
 };
 
-// Throws invalid_argument for a zone that is not known.
+// Throws invalid_argument for an unknown zone.
 void check_zone(std::string_view zone);
 
 }  // namespace weir::service

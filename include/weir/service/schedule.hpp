@@ -27,7 +27,7 @@ struct schedule {
     new_task task;           // what is made; its run_at is the slot
 };
 // Throws invalid_argument that names the member, its value, and what would be right.
-void check(const schedule& asked);
+void check(const schedule& plan);
 
 struct schedule_record : schedule {
     schedule_record() = default;

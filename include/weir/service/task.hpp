@@ -59,7 +59,7 @@ struct new_task {
 
 // Throws invalid_argument that names the member, its value, and what would be right. Payloads are
 // parsed.
-void check(const new_task& asked);
+void check(const new_task& task);
 
 // How a run ended that did not complete its task.
 enum class attempt_end : unsigned char {

@@ -1,21 +1,165 @@
 // SPDX-License-Identifier: MIT
-// Slots of a day are found on its local clock, and each becomes an instant by what the zone says
-// about it: one, none where the clock is set forward, two where it is set back. Days follow one
-// another as instants do, so the first slot after a time is the smallest of the first day that has
-// one.
+// The parser turns each field into a set of bits. Slots of a day are found on its local clock, and
+// each becomes an instant by the rules of the zone: one, none where the clock is set forward, two
+// where it is set back. Days follow one another as instants do, so the first slot after a time is
+// the smallest of the first day that has one.
 
 #include <weir/error.hpp>
 #include <weir/service/cron.hpp>
 
 #include <date/tz.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cctype>
+#include <charconv>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <vector>
 
 namespace weir::service {
 
 namespace {
+
+// ---- parsing
+// -------------------------------------------------------------------------------------------
+
+constexpr std::array<std::string_view, 12> month_names = {"jan", "feb", "mar", "apr", "may", "jun",
+                                                          "jul", "aug", "sep", "oct", "nov", "dec"};
+constexpr std::array<std::string_view, 7> weekday_names = {"sun", "mon", "tue", "wed",
+                                                           "thu", "fri", "sat"};
+
+struct field_rules {
+    std::string_view name;
+    unsigned min;
+    unsigned max;
+    std::span<const std::string_view> names{};  // of min and the values after it
+};
+constexpr field_rules minute_field{"minute", 0, 59};
+constexpr field_rules hour_field{"hour", 0, 23};
+constexpr field_rules day_field{"day", 1, 31};
+constexpr field_rules month_field{"month", 1, 12, month_names};
+constexpr field_rules weekday_field{"weekday", 0, 7, weekday_names};
+
+[[noreturn]] void refuse(const field_rules& field, std::string_view text) {
+    std::string error = "cron: ";
+    error += field.name;
+    error += " is '";
+    error += text;
+    error += "'; it must be *, or numbers from " + std::to_string(field.min) + " to " +
+             std::to_string(field.max);
+    if (!field.names.empty()) {
+        error += " or names such as ";
+        error += field.names.front();
+    }
+    error += ", as 1, 1-5, 1,15 or */15";
+    throw invalid_argument(error);
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+    std::vector<std::string_view> parts;
+    for (std::size_t begin = text.find_first_not_of(separators); begin != std::string_view::npos;) {
+        const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+        parts.push_back(text.substr(begin, end - begin));
+        begin = text.find_first_not_of(separators, end);
+    }
+    return parts;
+}
+
+bool is_same_word(std::string_view left, std::string_view right) noexcept {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](char a, char b) {
+        return std::tolower(static_cast<unsigned char>(a)) == b;
+    });
+}
+
+std::optional<unsigned> parse_number(std::string_view text) noexcept {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+std::optional<unsigned> parse_value(const field_rules& field, std::string_view text) noexcept {
+    for (std::size_t i = 0; i < field.names.size(); ++i) {
+        if (is_same_word(text, field.names[i])) {
+            return field.min + static_cast<unsigned>(i);
+        }
+    }
+    const std::optional<unsigned> number = parse_number(text);
+    return number >= field.min && number <= field.max ? number : std::nullopt;
+}
+
+// '5', '1-5' or '*', each with an optional '/step'. `text` is the whole field.
+std::uint64_t parse_item(const field_rules& field, std::string_view item, std::string_view text) {
+    const std::size_t slash = item.find('/');
+    const std::string_view range = item.substr(0, slash);
+    unsigned step = 1;
+    if (slash != std::string_view::npos) {
+        const std::optional<unsigned> given = parse_number(item.substr(slash + 1));
+        if (!given.has_value() || *given == 0 || *given > field.max) {
+            refuse(field, text);
+        }
+        step = *given;
+    }
+    std::optional<unsigned> first = field.min;
+    std::optional<unsigned> last = field.max;
+    if (range != "*") {
+        const std::size_t dash = range.find('-');
+        first = parse_value(field, range.substr(0, dash));
+        if (dash != std::string_view::npos) {
+            last = parse_value(field, range.substr(dash + 1));
+            if (&field == &weekday_field && last == 0U && first > 0U) {
+                last = field.max;  // 'fri-sun': weeks end with it, too
+            }
+        } else if (slash == std::string_view::npos) {
+            last = first;  // '5/10' goes on to the end, as other crons have it
+        }
+    }
+    if (!first.has_value() || !last.has_value() || *first > *last) {
+        refuse(field, text);
+    }
+    std::uint64_t bits = 0;
+    for (unsigned each = *first; each <= *last; each += step) {
+        bits |= std::uint64_t{1} << each;
+    }
+    return bits;
+}
+
+std::uint64_t parse_field(const field_rules& field, std::string_view text) {
+    std::uint64_t bits = 0;
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        bits |= parse_item(field, text.substr(begin, end - begin), text);
+        begin = end + 1;
+    }
+    return bits;
+}
+
+std::string_view expand_alias(std::string_view text) noexcept {
+    constexpr std::array<std::array<std::string_view, 2>, 7> known = {{
+        {"@yearly", "0 0 1 1 *"},
+        {"@annually", "0 0 1 1 *"},
+        {"@monthly", "0 0 1 * *"},
+        {"@weekly", "0 0 * * 0"},
+        {"@daily", "0 0 * * *"},
+        {"@midnight", "0 0 * * *"},
+        {"@hourly", "0 * * * *"},
+    }};
+    for (const auto& [name, meaning] : known) {
+        if (is_same_word(text, name)) {
+            return meaning;
+        }
+    }
+    return text;
+}
+
+// ---- slots and zones
+// -----------------------------------------------------------------------------------
 
 using date::local_days;
 
@@ -23,9 +167,8 @@ const date::time_zone& zone_named(std::string_view name) {
     try {
         return *date::locate_zone(std::string(name));
     } catch (const std::runtime_error&) {
-        throw invalid_argument(
-            "time zone '" + std::string(name.substr(0, 100)) +
-            "' is not known; it must be a name such as 'UTC' or 'Europe/Berlin'");
+        throw invalid_argument("time zone '" + std::string(name.substr(0, 100)) +
+                               "' is unknown; it must be a name such as 'UTC' or 'Europe/Berlin'");
     }
 }
 
@@ -76,9 +219,63 @@ local_days local_day_of(const date::time_zone& zone, timestamp when) {
 }
 
 // A pattern that comes ever comes within eight years: the 29th of February around 2100.
-constexpr int most_days = 8 * 366 + 1;
+constexpr int max_days = 8 * 366 + 1;
 
 }  // namespace
+
+cron cron::parse(std::string_view text) {
+    constexpr std::string_view blanks = " \t";
+    const std::vector<std::string_view> words = split(text, blanks);
+    const std::vector<std::string_view> fields =
+        words.size() == 1 ? split(expand_alias(words.front()), blanks) : words;
+    if (fields.size() != 5 || text.size() > 200) {
+        throw invalid_argument(
+            "cron: '" + std::string(text.substr(0, 200)) +
+            "' must have five fields: minute hour day month weekday, such as"
+            " '30 2 * * mon-fri', or be @hourly, @daily, @weekly, @monthly, @yearly");
+    }
+    cron made;
+    made.text_ = text;
+    made.minutes_ = parse_field(minute_field, fields[0]);
+    made.hours_ = static_cast<std::uint32_t>(parse_field(hour_field, fields[1]));
+    made.days_ = static_cast<std::uint32_t>(parse_field(day_field, fields[2]));
+    made.months_ = static_cast<std::uint32_t>(parse_field(month_field, fields[3]));
+    made.weekdays_ = static_cast<std::uint32_t>(parse_field(weekday_field, fields[4]));
+    made.weekdays_ |= made.weekdays_ >> 7;  // Sunday is 7, too
+    made.any_day_ = fields[2].starts_with('*');
+    made.any_weekday_ = fields[4].starts_with('*');
+    made.is_time_of_day_ = !fields[0].starts_with('*') && !fields[1].starts_with('*');
+    if (!made.has_any_day()) {
+        throw invalid_argument("cron: '" + made.text_ +
+                               "' never comes: none of its months has such a day");
+    }
+    return made;
+}
+
+// A star with a step restricts its days but counts as a star, so that both must hold: '*/2 * 1'.
+bool cron::has_day(unsigned month, unsigned day, unsigned weekday) const noexcept {
+    if ((months_ >> month & 1) == 0) {
+        return false;
+    }
+    const bool by_day = (days_ >> day & 1) != 0;
+    const bool by_weekday = (weekdays_ >> weekday & 1) != 0;
+    return any_day_ || any_weekday_ ? by_day && by_weekday : by_day || by_weekday;
+}
+
+bool cron::has_any_day() const noexcept {
+    constexpr std::array<unsigned, 13> lengths = {0,  31, 29, 31, 30, 31, 30,
+                                                  31, 31, 30, 31, 30, 31};
+    for (unsigned month = 1; month <= 12; ++month) {
+        for (unsigned day = 1; day <= lengths[month]; ++day) {
+            for (unsigned weekday = 0; weekday < 7; ++weekday) {
+                if (has_day(month, day, weekday)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
 
 void check_zone(std::string_view zone) {
     static_cast<void>(zone_named(zone));
@@ -89,7 +286,7 @@ timestamp cron::next_after(timestamp after, std::string_view zone_name) const {
     // The day before, too: where the clock is set back over midnight, its end comes again.
     const local_days today = local_day_of(zone, after);
     std::optional<timestamp> best;
-    for (int offset = -1; offset < most_days && !best.has_value(); ++offset) {
+    for (int offset = -1; offset < max_days && !best.has_value(); ++offset) {
         const local_days day = today + date::days(offset);
         const date::year_month_day named(day);
         if (!has_day(static_cast<unsigned>(named.month()), static_cast<unsigned>(named.day()),
@@ -113,7 +310,7 @@ std::optional<timestamp> cron::latest_between(timestamp since, timestamp until,
     const date::time_zone& zone = zone_named(zone_name);
     const local_days last = local_day_of(zone, until);
     std::optional<timestamp> best;
-    for (int offset = -1; offset < most_days && !best.has_value(); ++offset) {
+    for (int offset = -1; offset < max_days && !best.has_value(); ++offset) {
         const local_days day = last - date::days(offset);
         if (day + date::days(2) < local_day_of(zone, since)) {
             break;

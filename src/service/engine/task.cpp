@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Names of states, and what a task may look like. Limits are those of what people type and
-// databases index; payloads are bounded by whoever reads them.
+// Names of states, and checks of tasks, queue limits and schedules. The limits fit what people type
+// and databases index; the size of payloads is limited where they are read.
 
 #include "base/option_checks.hpp"
 #include "base/quoted.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
+#include <weir/service/cron.hpp>
 #include <weir/service/queue.hpp>
+#include <weir/service/schedule.hpp>
 #include <weir/service/store.hpp>
 #include <weir/service/task.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 
@@ -61,29 +65,29 @@ void check_number(std::string_view of, std::string_view member, double value, do
 
 }  // namespace
 
-void check(const new_task& asked) {
-    check_name("kind", asked.kind, 100, false);
-    check_name("queue", asked.queue, 100, false);
-    check_name("flow_key", asked.flow_key, 200, true);
-    check_name("idempotency_key", asked.idempotency_key, 200, true);
-    if (asked.tags.size() > 20) {
-        refuse("tags", std::to_string(asked.tags.size()), "there may be up to 20");
+void check(const new_task& task) {
+    check_name("kind", task.kind, 100, false);
+    check_name("queue", task.queue, 100, false);
+    check_name("flow_key", task.flow_key, 200, true);
+    check_name("idempotency_key", task.idempotency_key, 200, true);
+    if (task.tags.size() > 20) {
+        refuse("tags", std::to_string(task.tags.size()), "up to 20 are allowed");
     }
-    for (const std::string& tag : asked.tags) {
+    for (const std::string& tag : task.tags) {
         check_name("tag", tag, 100, false);
     }
-    check_number("task", "priority", asked.priority, -1000, 1000);
-    check_number("task", "max_attempts", asked.retry.max_attempts, 1, 1000);
-    check_number("task", "backoff (ms)", static_cast<double>(asked.retry.backoff.count()), 0, 1e10);
-    check_number("task", "max_backoff (ms)", static_cast<double>(asked.retry.max_backoff.count()),
-                 0, 1e10);
-    check_number("task", "factor", asked.retry.factor, 1, 100);
-    check_number("task", "jitter", asked.retry.jitter, 0, 1);
-    check_number("task", "timeout (ms)", static_cast<double>(asked.timeout.count()), 0, 1e10);
+    check_number("task", "priority", task.priority, -1000, 1000);
+    check_number("task", "max_attempts", task.retry.max_attempts, 1, 1000);
+    check_number("task", "backoff (ms)", static_cast<double>(task.retry.backoff.count()), 0, 1e10);
+    check_number("task", "max_backoff (ms)", static_cast<double>(task.retry.max_backoff.count()), 0,
+                 1e10);
+    check_number("task", "factor", task.retry.factor, 1, 100);
+    check_number("task", "jitter", task.retry.jitter, 0, 1);
+    check_number("task", "timeout (ms)", static_cast<double>(task.timeout.count()), 0, 1e10);
     try {
-        static_cast<void>(http::parse_json(asked.payload));
+        static_cast<void>(http::parse_json(task.payload));
     } catch (const http::problem& error) {
-        refuse("payload", asked.payload, std::string("it must be JSON: ") + error.what());
+        refuse("payload", task.payload, std::string("it must be JSON: ") + error.what());
     }
 }
 
@@ -92,6 +96,20 @@ void check(const queue_limits& limits) {
     check_number("queue", "key_rate", limits.key_rate, 0, 1e6);
     check_number("queue", "burst", limits.burst, 1, 1e6);
     check_number("queue", "key_burst", limits.key_burst, 1, 1e6);
+}
+
+void check(const schedule& plan) {
+    const auto is_word = [](char each) {
+        return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '-' || each == '_' ||
+               each == '.';
+    };
+    if (plan.name.empty() || plan.name.size() > 100 || !std::ranges::all_of(plan.name, is_word)) {
+        throw invalid_argument("schedule: name is '" + plan.name.substr(0, 100) +
+                               "'; it must have 1 to 100 letters, digits, '-', '_' and '.'");
+    }
+    static_cast<void>(cron::parse(plan.cron));
+    check_zone(plan.zone);
+    check(plan.task);
 }
 
 task_view view_of(const task_record& task, timestamp now) noexcept {

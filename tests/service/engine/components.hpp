@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The components of the engine on a memory store, wired as the service does it; each test runs
+// those that it needs.
+#pragma once
+
+#include "service/engine/claimer.hpp"
+#include "service/engine/rescuer.hpp"
+#include "service/engine/scheduler.hpp"
+#include "service/engine/sweeper.hpp"
+#include "support.hpp"
+
+namespace weir::service::testing {
+
+struct components {
+    explicit components(const service_options& given = {}) : options(given) {
+        options.log = [this](log_level, std::string_view message) {
+            messages.emplace_back(message);
+        };
+    }
+    components(const components&) = delete;
+    components& operator=(const components&) = delete;
+
+    // A node with a lease that the store knows, without heartbeats.
+    task<> register_node() {
+        leases.take_first();
+        claimer.open();
+        co_await leases.register_node();
+    }
+    task<task_id> submit(new_task made) {
+        std::vector<new_task> batch(1, std::move(made));
+        const std::vector<submit_result> results =
+            co_await memory.submit(std::move(batch), time.now());
+        co_return results.at(0).id;
+    }
+    // Claims one task for this node, as the claimer would.
+    task<task_record> claim_one() {
+        claim_request request;
+        request.node = leases.current().node();
+        request.now = time.now();
+        claimed answer = co_await memory.claim(request);
+        co_return answer.tasks.empty() ? task_record() : std::move(answer.tasks.front());
+    }
+    service_stats stats() const {
+        service_stats all;
+        runner.add_to(all);
+        settler.add_to(all);
+        rescuer.add_to(all);
+        scheduler.add_to(all);
+        return all;
+    }
+    std::size_t logged(std::string_view text) const {
+        std::size_t count = 0;
+        for (const std::string& each : messages) {
+            count += each.find(text) != std::string::npos ? 1 : 0;
+        }
+        return count;
+    }
+
+    memory_store memory;
+    std::vector<std::string> messages;
+    service_options options;
+    detail::event_log log{hook<void(log_level, std::string_view)>(
+        [this](log_level level, std::string_view message) { options.log(level, message); })};
+    detail::wall_clock time{{}};
+    detail::store_client store{memory, options.store_timeout, log};
+    detail::handler_registry handlers;
+    detail::settlement_builder builder{time, options.max_result_bytes};
+    detail::claim_trigger trigger{time};
+    detail::settler settler{store, time, log, builder, trigger};
+    detail::progress_writer progress{store, time};
+    detail::runner runner{handlers, settler, builder, progress, trigger, log, options};
+    detail::lease_keeper leases{store, time, log, runner, trigger, options};
+    detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
+    detail::rescuer rescuer{store, time, log, leases, claimer, runner, settler, trigger, options};
+    detail::scheduler scheduler{store, time, log, trigger};
+    detail::sweeper sweeper{store, time, options.kept};
+};
+
+// A handler that ends when it is stopped.
+inline task<json> wait_for_stop(job&) {
+    co_await sleep_forever();
+    co_return nullptr;
+}
+
+inline task<json> do_nothing(job&) {
+    co_return nullptr;
+}
+
+}  // namespace weir::service::testing

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "service/engine/handler_registry.hpp"
+
+#include "components.hpp"
+
+namespace weir::service::testing {
+namespace {
+
+std::string error_of(const detail::handler_registry& handlers, const new_task& task) {
+    try {
+        handlers.check(task);
+    } catch (const unknown_kind& error) {
+        return std::string("unknown: ") + error.what();
+    } catch (const invalid_argument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(HandlerRegistry, NamesTheKnownKindsForAnUnknownOne) {
+    detail::handler_registry handlers;
+    EXPECT_EQ(error_of(handlers, new_task("c")),
+              "unknown: no handler for 'c'; no kind has a handler");
+    handlers.add("b", do_nothing, {});
+    handlers.add("a", do_nothing, {});
+    EXPECT_EQ(error_of(handlers, new_task("c")), "unknown: no handler for 'c'; known kinds: a b");
+    EXPECT_EQ(handlers.kinds(), (std::vector<std::string>{"a", "b"}));
+    EXPECT_NE(handlers.find("a"), nullptr);
+    EXPECT_EQ(handlers.find("c"), nullptr);
+}
+
+TEST(HandlerRegistry, ChecksPayloads) {
+    detail::handler_registry handlers;
+    handlers.add("list", do_nothing, [](const json& payload) {
+        if (!payload.is_array()) {
+            throw permanent_failure("must be a list");
+        }
+    });
+    EXPECT_EQ(error_of(handlers, new_task("list", "[1]")), "");
+    EXPECT_EQ(error_of(handlers, new_task("list", "1")), "task: payload: must be a list");
+}
+
+TEST(HandlerRegistry, RefusesASecondHandlerOfAKind) {
+    detail::handler_registry handlers;
+    handlers.add("a", do_nothing, {});
+    EXPECT_THROW(handlers.add("a", do_nothing, {}), invalid_argument);
+    EXPECT_THROW(handlers.add("", do_nothing, {}), invalid_argument);
+    EXPECT_THROW(handlers.add(std::string(101, 'a'), do_nothing, {}), invalid_argument);
+    EXPECT_THROW(handlers.add("b", {}, {}), invalid_argument);
+}
+
+}  // namespace
+}  // namespace weir::service::testing

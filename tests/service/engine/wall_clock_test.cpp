@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "service/engine/wall_clock.hpp"
+
+#include "support.hpp"
+
+namespace weir::service::testing {
+namespace {
+
+WEIR_TEST(WallClock, FollowsTheSimulatedTimeOfTheLoop) {
+    const detail::wall_clock time{{}};
+    const timestamp before = time.now();
+    co_await sleep(90s);
+    EXPECT_EQ(time.now() - before, 90s);
+    EXPECT_EQ(time.loop_time(time.now() + 5s), weir::now() + 5s);
+    EXPECT_EQ(time.loop_time(time.now() + 25h), clock::time_point::max());
+}
+
+WEIR_TEST(WallClock, WaitsUntilATimeOrAnEvent) {
+    event wake;
+    const clock::time_point begun = weir::now();
+    co_await detail::wait_until(wake, begun + 2s);
+    EXPECT_EQ(weir::now() - begun, 2s);
+    wake.set();
+    co_await detail::wait_until(wake, begun + 10s);
+    EXPECT_EQ(weir::now() - begun, 2s);
+}
+
+}  // namespace
+}  // namespace weir::service::testing
