@@ -63,10 +63,10 @@ WEIR_TEST(LeaseKeeper, CancelsRunsThatTheStoreNames) {
     parts.handlers.add("work", wait_for_stop, {});
     co_await parts.register_node();
     const task_id id = co_await parts.submit(new_task("work"));
-    task_record task = co_await parts.claim_one();
+    task_record claimed = co_await parts.claim_one();
     auto body = [&](task_group& group) -> task<> {
         const any_handle keeping = group.spawn(parts.leases.run());
-        parts.runner.start(task, parts.leases.current(), false, group);
+        parts.runner.start(claimed, parts.leases.current(), false, group);
         co_await parts.memory.cancel(id, parts.time.now());
         co_await parts.runner.wait_until_idle();
         keeping.cancel();
