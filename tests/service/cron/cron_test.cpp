@@ -4,7 +4,6 @@
 
 #include <weir/error.hpp>
 #include <weir/service/cron.hpp>
-#include <weir/service/schedule.hpp>
 
 #include <gtest/gtest.h>
 
@@ -207,41 +206,4 @@ TEST(Cron, RefusesWhatMakesNoSense) {
     }
     EXPECT_THROW(static_cast<void>(cron::parse("@daily").next_after({}, "Mars/Olympus")),
                  weir::invalid_argument);
-}
-
-TEST(Cron, SchedulesAreChecked) {
-    service::schedule asked;
-    asked.name = "nightly";
-    asked.cron = "@daily";
-    asked.task.kind = "echo";
-    EXPECT_NO_THROW(check(asked));
-    asked.zone = "Nowhere";
-    EXPECT_THROW(check(asked), weir::invalid_argument);
-    asked.zone = "Europe/Berlin";
-    asked.name = "a b";
-    EXPECT_THROW(check(asked), weir::invalid_argument);
-    asked.name = "a";
-    asked.task.kind = "";
-    EXPECT_THROW(check(asked), weir::invalid_argument);
-}
-
-TEST(TaskIds, AreTextsThatSortAsTheyWereMade) {
-    service::task_id last;
-    std::string last_text;
-    std::mt19937_64 random(3);
-    std::int64_t clock = 1'790'000'000'000;
-    for (int i = 0; i < 2000; ++i) {
-        clock += static_cast<std::int64_t>(random() % 3) - 1;  // clocks go back, too
-        const service::task_id next = service::next_id(last, clock);
-        ASSERT_GT(next, last);
-        ASSERT_GT(next.text(), last_text);
-        ASSERT_EQ(service::task_id::parse(next.text()), next);
-        last = next;
-        last_text = next.text();
-    }
-    for (const char* bad : {"", "0", "0000000000000", "z000000000000", "8000000000000",
-                            "01hv3k5m2n7pu", "01hv3k5m2n7p ", "01hv3k5m2n7p00"}) {
-        EXPECT_FALSE(service::task_id::parse(bad).has_value()) << bad;
-    }
-    EXPECT_EQ(service::task_id::parse("7ZZZZZZZZZZZZ")->number(), INT64_MAX);
 }

@@ -15,7 +15,7 @@ task<json> nothing(job&) {
     co_return nullptr;
 }
 
-WEIR_TEST(ServiceRuns, ATaskIsRunAndItsResultKept) {
+WEIR_TEST(Service, ATaskIsRunAndItsResultKept) {
     memory_store store;
     service tasks(store);
     tasks.handle("greet", [](job& what) -> task<json> {
@@ -45,7 +45,7 @@ WEIR_TEST(ServiceRuns, ATaskIsRunAndItsResultKept) {
     EXPECT_TRUE(nodes.empty()) << "it has said goodbye";
 }
 
-WEIR_TEST(ServiceRuns, WhatIsAskedIsChecked) {
+WEIR_TEST(Service, WhatIsAskedIsChecked) {
     memory_store store;
     service tasks(store);
     tasks.handle("b", nothing).handle("a", nothing);
@@ -83,7 +83,7 @@ WEIR_TEST(ServiceRuns, WhatIsAskedIsChecked) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, WorkersAreALimitAndAllAreUsed) {
+WEIR_TEST(Service, WorkersAreALimitAndAllAreUsed) {
     memory_store store;
     service tasks(store, {.workers = 3});
     int now_running = 0;
@@ -105,7 +105,7 @@ WEIR_TEST(ServiceRuns, WorkersAreALimitAndAllAreUsed) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, FailuresAreTriedAgainLaterAndLater) {
+WEIR_TEST(Service, FailuresAreTriedAgainLaterAndLater) {
     memory_store store;
     service tasks(store);
     std::vector<clock::time_point> times;
@@ -148,7 +148,7 @@ WEIR_TEST(ServiceRuns, FailuresAreTriedAgainLaterAndLater) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, JitterTakesAPartOfTheWait) {
+WEIR_TEST(Service, JitterTakesAPartOfTheWait) {
     memory_store store;
     service tasks(store, {.workers = 100});
     std::map<task_id, clock::time_point> first;
@@ -175,7 +175,7 @@ WEIR_TEST(ServiceRuns, JitterTakesAPartOfTheWait) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, HandlersSayHowTheyFailed) {
+WEIR_TEST(Service, HandlersSayHowTheyFailed) {
     memory_store store;
     service tasks(store);
     std::map<std::string, int> runs;
@@ -244,7 +244,7 @@ WEIR_TEST(ServiceRuns, HandlersSayHowTheyFailed) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, TimeoutsStopAndCountAsFailures) {
+WEIR_TEST(Service, TimeoutsStopAndCountAsFailures) {
     memory_store store;
     service tasks(store, {.default_timeout = 30s});
     int cleaned = 0;
@@ -296,7 +296,7 @@ WEIR_TEST(ServiceRuns, TimeoutsStopAndCountAsFailures) {
 }
 
 // Failure 9: cancel reported but not done.
-WEIR_TEST(ServiceRuns, CancelledOnlyWhenTheHandlerHasEnded) {
+WEIR_TEST(Service, CancelledOnlyWhenTheHandlerHasEnded) {
     memory_store store;
     service tasks(store);
     bool has_ended = false;
@@ -343,7 +343,7 @@ public:
     std::vector<task_event> all;
 };
 
-WEIR_TEST(ServiceRuns, ProgressIsGathered) {
+WEIR_TEST(Service, ProgressIsGathered) {
     memory_store store;
     service tasks(store);
     heard events;
@@ -374,7 +374,7 @@ WEIR_TEST(ServiceRuns, ProgressIsGathered) {
     tasks.observe(nullptr);
 }
 
-WEIR_TEST(ServiceRuns, WhatIsDueLaterStartsInTime) {
+WEIR_TEST(Service, WhatIsDueLaterStartsInTime) {
     memory_store store;
     service tasks(store, {.poll = 1h});
     std::vector<clock::time_point> begun;
@@ -398,7 +398,7 @@ WEIR_TEST(ServiceRuns, WhatIsDueLaterStartsInTime) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, LimitsArePartOfTheStoreAndWakeTheService) {
+WEIR_TEST(Service, LimitsArePartOfTheStoreAndWakeTheService) {
     memory_store store;
     service tasks(store, {.poll = 1h});
     int now_running = 0;
@@ -439,7 +439,7 @@ WEIR_TEST(ServiceRuns, LimitsArePartOfTheStoreAndWakeTheService) {
     co_await running.end();
 }
 
-WEIR_TEST(ServiceRuns, WhyATaskWaits) {
+WEIR_TEST(Service, WhyATaskWaits) {
     memory_store store;
     service tasks(store, {.workers = 1});
     tasks.handle("work", [](job&) -> task<json> {
@@ -477,7 +477,7 @@ WEIR_TEST(ServiceRuns, WhyATaskWaits) {
 }
 
 // In `weir ps`, that is.
-WEIR_TEST(ServiceRuns, HandlersHaveNamesInTheTreeOfTasks) {
+WEIR_TEST(Service, HandlersHaveNamesInTheTreeOfTasks) {
     memory_store store;
     service tasks(store);
     std::string own_name;
@@ -510,7 +510,7 @@ WEIR_TEST(ServiceRuns, HandlersHaveNamesInTheTreeOfTasks) {
     EXPECT_EQ(dump_tasks().find("nap "), std::string::npos);
 }
 
-WEIR_TEST(ServiceRuns, MetricsAndRetention) {
+WEIR_TEST(Service, MetricsAndRetention) {
     memory_store store;
     service tasks(store, {.kept = {.completed = 1h, .failed = 2h, .cancelled = 3h}});
     tasks.handle("work", nothing);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nodes that cannot be seen, files of older versions, and files that are moved, deleted or replaced
-// while they are open.
+// Files of older versions, and files that are moved, deleted or replaced while they are open.
 
-#include "service/engine/node_identity.hpp"
 #include "service/store/sqlite/file/schema.hpp"
 #include "stores.hpp"
 #include "version_1.hpp"
@@ -11,7 +9,6 @@
 #include <weir/gather.hpp>
 #include <weir/time.hpp>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -38,39 +35,6 @@ task<std::unique_ptr<store>> open_quickly(std::string path) {
     options.is_durable = false;
     std::unique_ptr<store> opened = co_await open_sqlite_store(path, options);
     co_return opened;
-}
-
-// ---- nodes
-
-// Another user's process may be hidden from /proc (hidepid): then it is not there, and alive all
-// the same.
-TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
-    const weir_test::temporary_folder hidden;
-    const std::string nothing = hidden.path().string();
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::pause();
-        ::_exit(0);
-    }
-    EXPECT_TRUE(detail::is_running(child));
-    EXPECT_TRUE(detail::is_running(child, nothing));
-    EXPECT_TRUE(detail::is_running(1, nothing));  // may belong to somebody else
-    ::kill(child, SIGKILL);
-    siginfo_t ended{};
-    ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-    EXPECT_FALSE(detail::is_running(child));  // it ended, though it still has its number
-    ::waitpid(child, nullptr, 0);
-    EXPECT_FALSE(detail::is_running(child));
-    EXPECT_FALSE(detail::is_running(child, nothing));
-    for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
-        EXPECT_TRUE(detail::is_running(none)) << none;
-    }
-    node_record other;
-    other.host = detail::this_host();
-    other.pid = child;
-    EXPECT_TRUE(detail::is_gone(other));
-    other.host += " elsewhere";
-    EXPECT_FALSE(detail::is_gone(other));
 }
 
 // ---- versions

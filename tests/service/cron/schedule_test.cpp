@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <weir/error.hpp>
+#include <weir/service/schedule.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+namespace service = weir::service;
+
+TEST(Schedule, RefusesInvalidMembers) {
+    service::schedule plan;
+    plan.name = "nightly";
+    plan.cron = "@daily";
+    plan.task.kind = "echo";
+    EXPECT_NO_THROW(check(plan));
+    plan.zone = "Nowhere";
+    EXPECT_THROW(check(plan), weir::invalid_argument);
+    plan.zone = "Europe/Berlin";
+    plan.name = "a b";
+    EXPECT_THROW(check(plan), weir::invalid_argument);
+    plan.name = "a";
+    plan.task.kind = "";
+    EXPECT_THROW(check(plan), weir::invalid_argument);
+}
+
+TEST(Schedule, RunsTheLatestMissedSlotByDefault) {
+    const service::schedule plan;
+    EXPECT_EQ(plan.missed, service::missed_slots::run_latest);
+    EXPECT_EQ(plan.zone, "UTC");
+    EXPECT_FALSE(plan.is_paused);
+}
+
+}  // namespace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include <weir/error.hpp>
+#include <weir/service/queue.hpp>
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace weir::service {
+namespace {
+
+std::string error_of(const queue_limits& limits) {
+    try {
+        check(limits);
+    } catch (const invalid_argument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Queue, RefusesInvalidLimitsByName) {
+    EXPECT_EQ(error_of({}), "");
+    EXPECT_NE(error_of({.rate = -1}).find("rate"), std::string::npos);
+    EXPECT_NE(error_of({.rate = std::numeric_limits<double>::quiet_NaN()}), "");
+    EXPECT_NE(error_of({.burst = 0}).find("burst"), std::string::npos);
+    EXPECT_NE(error_of({.key_rate = 1e7}).find("key_rate"), std::string::npos);
+    EXPECT_NE(error_of({.key_burst = 0}).find("key_burst"), std::string::npos);
+}
+
+TEST(Queue, CountsTasksByState) {
+    queue_record queue;
+    queue.counts = {1, 2, 3, 4, 5};
+    EXPECT_EQ(queue.count(task_state::pending), 1u);
+    EXPECT_EQ(queue.count(task_state::running), 2u);
+    EXPECT_EQ(queue.count(task_state::cancelled), 5u);
+}
+
+}  // namespace
+}  // namespace weir::service
