@@ -1,92 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Commands as texts, and the few that have functions of their own.
+// The client forwards commands to its core, which its task shares.
 
 #include "base/option_checks.hpp"
+#include "base/quoted.hpp"
 #include "db/redis/client_core.hpp"
+#include "db/redis/subscription.hpp"
 
 #include <weir/db/redis/client.hpp>
 #include <weir/error.hpp>
+#include <weir/flow/decision/backoff.hpp>
 #include <weir/loop.hpp>
 
 #include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 
 namespace weir::redis {
-
-namespace detail {
-
-namespace {
-
-// The second is in capitals.
-bool is_word(std::string_view given, std::string_view name) noexcept {
-    return given.size() == name.size() &&
-           std::equal(given.begin(), given.end(), name.begin(), [](char one, char other) {
-               return (one >= 'a' && one <= 'z' ? one - 'a' + 'A' : one) == other;
-           });
-}
-
-}  // namespace
-
-void check_command(std::string_view name, std::string_view second) {
-    constexpr std::array<std::string_view, 10> refused = {
-        "SUBSCRIBE",    "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
-        "SUNSUBSCRIBE", "MONITOR",    "HELLO",      "SYNC",        "PSYNC"};
-    const bool is_refused =
-        std::any_of(refused.begin(), refused.end(),
-                    [&](std::string_view each) { return is_word(name, each); }) ||
-        (is_word(name, "CLIENT") && is_word(second, "REPLY"));
-    if (is_refused) {
-        throw invalid_argument("redis: " + std::string(name) +
-                               " changes how Redis answers, on a connection that all tasks share; "
-                               "subscribe() has one of "
-                               "its own");
-    }
-}
-
-void append_count(std::string& to, char kind, std::size_t count) {
-    std::array<char, 24> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
-    to += kind;
-    to.append(digits.data(), end).append("\r\n");
-}
-
-void append_word(std::string& to, std::string_view word) {
-    append_count(to, '$', word.size());
-    to.append(word).append("\r\n");
-}
-
-void append_number(std::string& to, std::int64_t number) {
-    std::array<char, 24> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    append_word(to, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
-}
-
-void append_number(std::string& to, double number) {
-    if (!std::isfinite(number)) {
-        throw invalid_argument("redis: a number in a command is not finite");
-    }
-    std::array<char, 40> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    append_word(to, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
-}
-
-}  // namespace detail
 
 namespace {
 
 void check(const client_options& options) {
     using weir::detail::throw_bad_option;
-    constexpr std::string_view of = "redis::client";
-    const auto above_zero = [&](std::string_view name, auto given) {
-        if (given <= decltype(given){}) {
-            if constexpr (std::is_same_v<decltype(given), clock::duration>) {
-                throw_bad_option(of, name, given, "more than 0");
+    constexpr std::string_view owner = "redis::client";
+    const auto above_zero = [&](std::string_view name, auto value) {
+        if (value <= decltype(value){}) {
+            if constexpr (std::is_same_v<decltype(value), clock::duration>) {
+                throw_bad_option(owner, name, value, "more than 0");
             } else {
-                throw_bad_option(of, name, static_cast<double>(given), "more than 0");
+                throw_bad_option(owner, name, static_cast<double>(value), "more than 0");
             }
         }
     };
@@ -96,10 +38,10 @@ void check(const client_options& options) {
             "'unix:' and a path");
     }
     if (options.database < 0) {
-        throw_bad_option(of, "database", options.database, "0 or more");
+        throw_bad_option(owner, "database", options.database, "0 or more");
     }
     if (!options.user.empty() && options.password.empty()) {
-        throw invalid_argument("redis::client: a user is given, and no password");
+        throw invalid_argument("redis::client: user is set, but password is empty");
     }
     above_zero("connect_timeout", options.connect_timeout);
     above_zero("response_timeout", options.response_timeout);
@@ -113,30 +55,26 @@ void check(const client_options& options) {
 }  // namespace
 
 clock::duration client_options::pause_after(std::size_t failures) const noexcept {
-    clock::duration pause = reconnect_delay;
+    const backoff_options delays{.initial = std::min(reconnect_delay, max_reconnect_delay),
+                                 .maximum = max_reconnect_delay,
+                                 .jitter = jitter::none()};
+    decision::backoff delay(delays);
+    decision::random_source random;  // without jitter it is not used
+    clock::duration pause = delay.next(random);
     for (std::size_t i = 1; i < failures && pause < max_reconnect_delay; ++i) {
-        pause *= 2;
+        pause = delay.next(random);
     }
-    return std::min(pause, max_reconnect_delay);
+    return pause;
 }
-
-reply_error::reply_error(const std::string& words)
-    : db::error(words, words.starts_with("BUSY") || words.starts_with("LOADING") ||
-                               words.starts_with("TRYAGAIN") || words.starts_with("MASTERDOWN")
-                           ? db::retry_advice::yes
-                           : db::retry_advice::no),
-      kind_(words.substr(0, words.find(' '))) {}
 
 script::script(std::string source) : source_(std::move(source)) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
     unsigned size = 0;
     if (EVP_Digest(source_.data(), source_.size(), bytes.data(), &size, EVP_sha1(), nullptr) != 1) {
-        throw std::runtime_error("redis::script: there is no SHA-1 here");
+        throw std::runtime_error("redis::script: OpenSSL offers no SHA-1");
     }
     for (unsigned i = 0; i < size; ++i) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        digest_ += digits[bytes[i] >> 4];
-        digest_ += digits[bytes[i] & 15];
+        base::append_hex(digest_, static_cast<char>(bytes[i]), "0123456789abcdef");
     }
 }
 
@@ -152,7 +90,7 @@ client::~client() {
 
 detail::command_call client::command_of(std::span<const std::string> words) {
     if (words.empty()) {
-        throw invalid_argument("redis: a command has at least its name");
+        throw invalid_argument("redis: a command needs at least its name");
     }
     detail::check_command(words[0], words.size() > 1 ? std::string_view(words[1]) : "");
     std::string encoded;
@@ -170,9 +108,9 @@ detail::batch_call client::send(const batch& commands) {
     return {core_, commands.encoded_, commands.count_};
 }
 
-task<value> client::run(const script& what, std::vector<std::string> keys,
+task<value> client::run(const script& called, std::vector<std::string> keys,
                         std::vector<std::string> arguments) {
-    std::vector<std::string> words = {"EVALSHA", what.digest(), std::to_string(keys.size())};
+    std::vector<std::string> words = {"EVALSHA", called.digest(), std::to_string(keys.size())};
     words.insert(words.end(), keys.begin(), keys.end());
     words.insert(words.end(), arguments.begin(), arguments.end());
     try {
@@ -183,8 +121,17 @@ task<value> client::run(const script& what, std::vector<std::string> keys,
         }
     }
     words[0] = "EVAL";
-    words[1] = what.source();
+    words[1] = called.source();
     co_return co_await command_of(words);
+}
+
+generator<message> client::subscribe(std::vector<std::string> channels,
+                                     std::vector<std::string> patterns) {
+    if (channels.empty() && patterns.empty()) {
+        throw invalid_argument("redis: a subscription needs at least one channel or pattern");
+    }
+    return detail::subscribe(core_->server(), core_->options(), std::move(channels),
+                             std::move(patterns));
 }
 
 task<std::optional<std::string>> client::get(std::string key) {

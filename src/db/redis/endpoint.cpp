@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Connecting, by name or path, with TLS if wanted; then AUTH and SELECT, whose answers are waited
-// for.
+// Connects by name or path, with TLS if it is configured, then sends AUTH and SELECT and waits for
+// their replies.
 
-#include "db/redis/client_core.hpp"
+#include "db/redis/endpoint.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/tcp.hpp>
@@ -14,72 +14,71 @@
 namespace weir::redis::detail {
 
 endpoint::endpoint(const client_options& options)
-    : where(options.host.starts_with("unix:")
-                ? std::string(options.host)
-                : std::string(options.host) + ":" + std::to_string(options.port)),
-      host(options.host),
-      user(options.user),
-      password(options.password),
-      database(options.database),
-      connect_timeout(options.connect_timeout) {
+    : address_(options.host),
+      host_(options.host),
+      user_(options.user),
+      password_(options.password),
+      database_(options.database),
+      connect_timeout_(options.connect_timeout) {
     if (options.tls != nullptr) {
-        tls.emplace(*options.tls);
+        tls_.emplace(*options.tls);
     }
-    if (host.find(':') != std::string::npos && !host.starts_with("unix:") && host.front() != '[') {
-        where = "[" + host + "]:" + std::to_string(options.port);
+    if (!host_.starts_with("unix:")) {
+        const bool is_bare_ipv6 = host_.find(':') != std::string::npos && host_.front() != '[';
+        address_ = (is_bare_ipv6 ? "[" + host_ + "]" : host_) + ":" + std::to_string(options.port);
     }
 }
 
-task<io::any_stream> endpoint::open(reply_reader& answers) const {
+task<io::any_stream> endpoint::open(reply_reader& replies) const {
     std::string failure;
     try {
-        co_return co_await timeout(connect_timeout, begin(answers));
+        co_return co_await timeout(connect_timeout_, connect(replies));
     } catch (const std::exception& error) {
         failure = error.what();
     }
-    throw connection_error(named() + ": " + failure, db::retry_advice::yes);
+    throw connection_error(name() + ": " + failure, db::retry_advice::yes);
 }
 
-task<io::any_stream> endpoint::begin(reply_reader& answers) const {
-    io::socket plain = co_await tcp::connect(where);
+task<io::any_stream> endpoint::connect(reply_reader& replies) const {
+    io::socket plain = co_await tcp::connect(address_);
     io::any_stream stream;
-    if (tls.has_value()) {
-        stream = io::any_stream(co_await tls::connect(std::move(plain), *tls, host));
+    if (tls_.has_value()) {
+        stream = io::any_stream(co_await tls::connect(std::move(plain), *tls_, host_));
     } else {
         stream = io::any_stream(std::move(plain));
     }
     std::string hello;
-    std::size_t awaited = 0;
-    if (!password.empty()) {
-        if (user.empty()) {
-            append_command(hello, "AUTH", password);
+    std::size_t pending = 0;
+    if (!password_.empty()) {
+        if (user_.empty()) {
+            append_command(hello, "AUTH", password_);
         } else {
-            append_command(hello, "AUTH", user, password);
+            append_command(hello, "AUTH", user_, password_);
         }
-        ++awaited;
+        ++pending;
     }
-    if (database != 0) {
-        append_command(hello, "SELECT", database);
-        ++awaited;
+    if (database_ != 0) {
+        append_command(hello, "SELECT", database_);
+        ++pending;
     }
     if (!hello.empty()) {
         co_await stream.write(hello);
     }
-    // Nothing of a former connection may be left in it.
-    answers.reset();
+    // It may contain a part of a reply of an earlier connection.
+    replies.reset();
     std::array<char, 512> buffer;
-    while (awaited > 0) {
+    while (pending > 0) {
         const std::size_t count = co_await stream.read(buffer);
         if (count == 0) {
             throw connection_error("the connection was closed", db::retry_advice::yes);
         }
-        answers.feed(std::string_view(buffer.data(), count));
-        for (std::optional<value> reply = answers.next(); reply.has_value();
-             reply = answers.next()) {
+        replies.feed(std::string_view(buffer.data(), count));
+        for (std::optional<value> reply = replies.next(); reply.has_value();
+             reply = replies.next()) {
             if (reply->is_error()) {
                 throw reply_error(reply->error());
             }
-            --awaited;
+            --pending;
         }
     }
     co_return stream;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The two kinds of shared limits: what is sent to their scripts, and the local limiter that stands
-// in.
+// The two kinds of shared limits: what each sends to its script, and the local limiter that replaces
+// it while Redis is away.
 
 #include "base/option_checks.hpp"
 #include "db/redis/limit_scripts.hpp"
+#include "db/redis/shared_line.hpp"
 
 #include <weir/db/redis/sliding_window.hpp>
 #include <weir/db/redis/token_bucket.hpp>
@@ -22,12 +23,12 @@ namespace {
 
 using std::chrono::microseconds;
 
-std::string in_words(double number) {
+std::string as_text(double number) {
     std::array<char, 40> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     return {digits.data(), end};
 }
-std::string in_words(microseconds time) {
+std::string as_text(microseconds time) {
     return std::to_string(time.count());
 }
 
@@ -35,7 +36,8 @@ script with_time(std::string_view body) {
     return script(std::string(detail::time_of_server()).append(body));
 }
 
-// Both kinds: Local is the limiter that stands in, terms() what the script is told.
+// What both kinds have in common. Local is the limiter that is used while Redis is away; terms()
+// are the script's parameters.
 template <class Local>
 class script_decision : public detail::shared_decision {
 public:
@@ -45,17 +47,17 @@ public:
         words.push_back(question.only_look ? "1" : "0");
         words.push_back(std::to_string(question.refunds.size()));
         for (const detail::refund& each : question.refunds) {
-            words.push_back(in_words(cost(each.weight)));
-            words.push_back(in_words(each.taken.time_since_epoch()));
+            words.push_back(as_text(cost(each.weight)));
+            words.push_back(as_text(each.taken.time_since_epoch()));
         }
         for (const double each : question.weights) {
-            words.push_back(in_words(cost(each)));
+            words.push_back(as_text(cost(each)));
         }
-        const value said = co_await client_.run(script_, std::move(keys), std::move(words));
+        const value reply = co_await client_.run(script_, std::move(keys), std::move(words));
         detail::shared_answer answer;
-        answer.at = server_time(microseconds(said[0].number()));
-        for (std::size_t i = 1; i < said.size(); ++i) {
-            const std::int64_t wait = said[i].number();
+        answer.at = server_time(microseconds(reply[0].number()));
+        for (std::size_t i = 1; i < reply.size(); ++i) {
+            const std::int64_t wait = reply[i].number();
             answer.waits.push_back(wait < 0 ? refusal::never : microseconds(wait));
         }
         co_return answer;
@@ -75,10 +77,10 @@ public:
     }
 
 protected:
-    script_decision(client& at, std::string_view key, script decides)
-        : client_(at), key_(key), script_(std::move(decides)) {}
+    script_decision(client& store, std::string_view key, script decision)
+        : client_(store), key_(key), script_(std::move(decision)) {}
     virtual std::vector<std::string> terms() const = 0;
-    // As the script counts.
+    // In the unit of the script.
     virtual double cost(double weight) const noexcept = 0;
 
     std::optional<Local> local_;
@@ -93,8 +95,8 @@ private:
 
 class bucket_decision final : public script_decision<weir::token_bucket> {
 public:
-    bucket_decision(client& at, const token_bucket_options& options)
-        : script_decision(at, options.key, with_time(detail::token_bucket_script())),
+    bucket_decision(client& store, const token_bucket_options& options)
+        : script_decision(store, options.key, with_time(detail::token_bucket_script())),
           share_(options.share) {
         set(options.limiter_limits());
         if (options.when_away == when_away::limit_locally) {
@@ -108,7 +110,7 @@ public:
         }
     }
     void set(const decision::gcra_limits& limits) {
-        (void)decision::gcra_terms(limits);  // throws if they make no sense
+        (void)decision::gcra_terms(limits);  // throws if they are invalid
         burst_ = limits.burst;
         rate_ = limits.rate / std::chrono::duration<double, std::micro>(limits.per).count();
         if (local_.has_value()) {
@@ -123,7 +125,7 @@ public:
     }
 
 private:
-    std::vector<std::string> terms() const override { return {in_words(rate_), in_words(burst_)}; }
+    std::vector<std::string> terms() const override { return {as_text(rate_), as_text(burst_)}; }
     double cost(double weight) const noexcept override { return weight; }
 
     double share_;
@@ -133,8 +135,8 @@ private:
 
 class window_decision final : public script_decision<weir::sliding_window> {
 public:
-    window_decision(client& at, const sliding_window_options& options)
-        : script_decision(at, options.key, with_time(detail::sliding_window_script())),
+    window_decision(client& store, const sliding_window_options& options)
+        : script_decision(store, options.key, with_time(detail::sliding_window_script())),
           share_(options.share) {
         set(options.limiter_limits());
         if (options.when_away == when_away::limit_locally) {
@@ -158,7 +160,7 @@ public:
 
 private:
     std::vector<std::string> terms() const override {
-        return {in_words(window_), in_words(cost(limit_))};
+        return {as_text(window_), as_text(cost(limit_))};
     }
     // In millionths, so that sums are exact.
     double cost(double weight) const noexcept override {
@@ -192,26 +194,81 @@ detail::shared_line_options checked(std::string_view kind, const Options& option
 
 }  // namespace
 
-limiter::limiter(std::unique_ptr<detail::shared_decision> by,
+limiter::limiter(std::unique_ptr<detail::shared_decision> decision,
                  const detail::shared_line_options& options)
-    : line_(std::make_shared<detail::shared_line>(std::move(by), options)) {}
+    : line_(std::make_shared<detail::shared_line>(std::move(decision), options)) {}
 
-task<clock::duration> limiter::acquired_from(line_pointer line, double weight) {
-    admission<pass> in = co_await detail::shared_line::admit(line, weight, true);
+limiter::~limiter() {
+    line_->stop();
+}
+
+void limiter::check(double weight) const {
+    line_->check(weight);
+}
+
+task<admission<shared_pass>> limiter::try_acquire(double weight) {
+    line_->check(weight);
+    return detail::shared_line::admit(line_, weight, false);
+}
+
+task<admission<shared_pass>> limiter::admit(double weight) {
+    line_->check(weight);
+    return admit_to(line_, weight);
+}
+
+task<admission<shared_pass>> limiter::admit_to(line_pointer line, double weight) {
+    return detail::shared_line::admit(std::move(line), weight, true);
+}
+
+task<clock::duration> limiter::acquire(double weight) {
+    line_->check(weight);
+    return acquire_from(line_, weight);
+}
+
+task<clock::duration> limiter::acquire_from(line_pointer line, double weight) {
+    admission<pass> in = co_await admit_to(line, weight);
     co_return std::move(in).value(line->name()).waited;
+}
+
+task<clock::duration> limiter::retry_after(double weight) {
+    return detail::shared_line::look(line_, weight);
+}
+
+double limiter::capacity() const noexcept {
+    return line_->decision().capacity();
+}
+
+std::string_view limiter::name() const noexcept {
+    return line_->name();
+}
+
+std::string_view limiter::line_owner::name() const noexcept {
+    return line->name();
+}
+
+shared_limiter_stats limiter::stats() const noexcept {
+    return line_->stats();
+}
+
+void limiter::write_metrics(metric_writer& to) const {
+    line_->write_metrics(to);
+}
+
+const std::string& limiter::trouble() const noexcept {
+    return line_->trouble();
 }
 
 task<admission<shared_pass>> limiter::enter(call_context& call) {
     if (!(call.weight() > 0 && call.weight() <= capacity())) {
         co_return refusal{refusal_reason::rate_limited, refusal::never};
     }
-    admission<pass> in = co_await detail::shared_line::admit(line_, call.weight(), true);
+    admission<pass> in = co_await admit_to(line_, call.weight());
     call.time_passed();
     co_return in;
 }
 
-token_bucket::token_bucket(client& at, const token_bucket_options& options)
-    : limiter(std::make_unique<bucket_decision>(at, options),
+token_bucket::token_bucket(client& store, const token_bucket_options& options)
+    : limiter(std::make_unique<bucket_decision>(store, options),
               checked("redis::token_bucket", options)) {}
 
 void token_bucket::set_rate(const limits& changed) {
@@ -219,8 +276,8 @@ void token_bucket::set_rate(const limits& changed) {
     line_->revise();
 }
 
-sliding_window::sliding_window(client& at, const sliding_window_options& options)
-    : limiter(std::make_unique<window_decision>(at, options),
+sliding_window::sliding_window(client& store, const sliding_window_options& options)
+    : limiter(std::make_unique<window_decision>(store, options),
               checked("redis::sliding_window", options)) {}
 
 void sliding_window::set_rate(const limits& changed) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A subscription is a generator that owns a connection and reads from it when its reader asks for
-// more: who is slow lets the messages wait in the sockets, and in the end Redis drops the
-// connection, which the reader is told as for any other loss. In silence it sends a PING: an answer
-// is due, unless the connection is dead.
+// A subscription is a generator that owns a connection and reads from it only when it is resumed:
+// if its reader is slow, messages wait in the sockets, and in the end Redis closes the connection,
+// which is reported like any other loss. After a silence it sends a PING: without an answer the
+// connection counts as lost.
 
-#include "db/redis/client_core.hpp"
+#include "db/redis/subscription.hpp"
+
+#include "db/redis/reply_reader.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/outcome.hpp>
+#include <weir/scope.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
 
@@ -16,9 +19,7 @@
 #include <array>
 #include <deque>
 
-namespace weir::redis {
-
-namespace detail {
+namespace weir::redis::detail {
 
 namespace {
 
@@ -39,24 +40,23 @@ std::string encode_subscriptions(const std::vector<std::string>& channels,
     return text;
 }
 
-// One connection, subscribed.
-class listening {
+// One connection with its subscriptions.
+class subscribed_connection {
 public:
-    listening(const endpoint& at, const client_options& options)
-        : at_(at),
+    subscribed_connection(const endpoint& server, const client_options& options)
+        : server_(server),
           silence_(options.response_timeout),
-          answers_(options.max_reply_bytes, options.max_reply_elements),
+          replies_(options.max_reply_bytes, options.max_reply_elements),
           buffer_(16 << 10) {}
 
-    // Until all subscriptions stand. Throws connection_error, reply_error.
+    // Connects, and waits until all subscriptions are confirmed. Throws connection_error, reply_error.
     task<> begin(const std::string& subscribes, std::size_t count) {
         early_.clear();
-        stream_ = co_await at_.open(answers_);
+        stream_ = co_await server_.open(replies_);
         unconfirmed_ = count;
-        co_await timeout(at_.connect_timeout, confirm(subscribes));
+        co_await timeout(server_.connect_timeout(), confirm(subscribes));
     }
-    // The next message. Throws connection_error, io_error and their like when the connection is
-    // lost.
+    // The next message. Throws connection_error, io_error or similar when the connection is lost.
     task<message> next() {
         if (!early_.empty()) {
             message first = std::move(early_.front());
@@ -64,14 +64,14 @@ public:
             co_return first;
         }
         for (;;) {
-            std::optional<value> came = answers_.next();
-            if (!came.has_value()) {
+            std::optional<value> reply = replies_.next();
+            if (!reply.has_value()) {
                 co_await read();
                 continue;
             }
-            std::optional<message> made = take(std::move(*came));
-            if (made.has_value()) {
-                co_return std::move(*made);
+            std::optional<message> received = take(std::move(*reply));
+            if (received.has_value()) {
+                co_return std::move(*received);
             }
         }
     }
@@ -81,14 +81,14 @@ private:
     task<> confirm(const std::string& subscribes) {
         co_await stream_.write(subscribes);
         while (unconfirmed_ > 0) {
-            std::optional<value> came = answers_.next();
-            if (!came.has_value()) {
+            std::optional<value> reply = replies_.next();
+            if (!reply.has_value()) {
                 co_await read();
                 continue;
             }
-            std::optional<message> made = take(std::move(*came));
-            if (made.has_value()) {
-                early_.push_back(std::move(*made));
+            std::optional<message> received = take(std::move(*reply));
+            if (received.has_value()) {
+                early_.push_back(std::move(*received));
             }
         }
     }
@@ -101,24 +101,23 @@ private:
             count = co_await read_within();
         }
         if (!count.has_value()) {
-            throw connection_error("no answer came within the response_timeout",
-                                   db::retry_advice::yes);
+            throw connection_error("no answer within the response_timeout", db::retry_advice::yes);
         }
         if (*count == 0) {
             throw connection_error("the connection was closed", db::retry_advice::yes);
         }
-        answers_.feed(std::string_view(buffer_.data(), *count));
+        replies_.feed(std::string_view(buffer_.data(), *count));
     }
     task<std::optional<std::size_t>> read_within() {
         cancel_scope limit(silence_);
         std::optional<std::size_t> count = co_await limit.run(stream_.read(buffer_));
         co_return count;
     }
-    std::optional<message> take(value came) {
-        if (came.is_error()) {
-            throw reply_error(came.error());
+    std::optional<message> take(value reply) {
+        if (reply.is_error()) {
+            throw reply_error(reply.error());
         }
-        value::list& parts = came.elements();
+        value::list& parts = reply.elements();
         const std::string& kind = parts.at(0).text();
         if (kind == "message" && parts.size() == 3) {
             return message{std::move(parts[1]).text(), {}, std::move(parts[2]).text(), false};
@@ -130,25 +129,26 @@ private:
         if (kind == "subscribe" || kind == "psubscribe") {
             unconfirmed_ -= unconfirmed_ > 0 ? 1 : 0;
         } else if (kind != "pong") {
-            throw connection_error("what came is no message", db::retry_advice::yes);
+            throw connection_error("Redis sent a reply that is no message", db::retry_advice::yes);
         }
         return std::nullopt;
     }
 
-    const endpoint& at_;
+    const endpoint& server_;
     clock::duration silence_;
-    reply_reader answers_;
+    reply_reader replies_;
     std::vector<char> buffer_;
     io::any_stream stream_;
     std::size_t unconfirmed_ = 0;
-    std::deque<message> early_;  // came before the last subscription stood
+    std::deque<message> early_;  // received before the last confirmation
 };
 
-bool is_lasting(const std::exception_ptr& error) {
+// Whether a retry cannot help.
+bool is_permanent(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
-    } catch (const reply_error& said) {
-        return said.advice() == db::retry_advice::no;
+    } catch (const reply_error& refusal) {
+        return refusal.advice() == db::retry_advice::no;
     } catch (const std::bad_alloc&) {
         return true;
     } catch (...) {
@@ -156,20 +156,22 @@ bool is_lasting(const std::exception_ptr& error) {
     }
 }
 
-generator<message> listen(endpoint at, client_options options, std::vector<std::string> channels,
-                          std::vector<std::string> patterns) {
+}  // namespace
+
+generator<message> subscribe(endpoint server, client_options options,
+                             std::vector<std::string> channels, std::vector<std::string> patterns) {
     const std::string subscribes = encode_subscriptions(channels, patterns);
     const std::size_t count = channels.size() + patterns.size();
-    listening connection(at, options);
+    subscribed_connection connection(server, options);
     co_await connection.begin(subscribes, count);
     for (;;) {
-        outcome<message> came = co_await settle(connection.next());
-        if (came.has_value()) {
-            co_yield moved(came.value());
+        outcome<message> received = co_await settle(connection.next());
+        if (received.has_value()) {
+            co_yield moved(received.value());
             continue;
         }
-        if (is_lasting(came.error())) {
-            std::rethrow_exception(came.error());
+        if (is_permanent(received.error())) {
+            std::rethrow_exception(received.error());
         }
         connection.end();
         for (std::size_t failures = 1;; ++failures) {
@@ -179,7 +181,7 @@ generator<message> listen(endpoint at, client_options options, std::vector<std::
             if (begun.has_value()) {
                 break;
             }
-            if (is_lasting(begun.error())) {
+            if (is_permanent(begun.error())) {
                 std::rethrow_exception(begun.error());
             }
         }
@@ -189,17 +191,4 @@ generator<message> listen(endpoint at, client_options options, std::vector<std::
     }
 }
 
-}  // namespace
-
-}  // namespace detail
-
-generator<message> client::subscribe(std::vector<std::string> channels,
-                                     std::vector<std::string> patterns) {
-    if (channels.empty() && patterns.empty()) {
-        throw invalid_argument("redis: a subscription names at least one channel or pattern");
-    }
-    return detail::listen(core_->where(), core_->options(), std::move(channels),
-                          std::move(patterns));
-}
-
-}  // namespace weir::redis
+}  // namespace weir::redis::detail

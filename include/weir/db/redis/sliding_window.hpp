@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// redis::sliding_window: in any window of time, wherever it begins, at most so many, for all who
-// use the same key.
+// redis::sliding_window: at most `limit` in any window of time, for all limiters with the same key.
 //
 // Exact to the microsecond of the clock of Redis, which keeps some 30 bytes for each grant within a
 // window. weir::sliding_window across processes. See limiter.hpp for what differs, and for what
@@ -17,11 +16,11 @@ namespace weir::redis {
 
 // The texts are copied.
 struct sliding_window_options {
-    std::string_view key{};  // in Redis: who has the same shares the limit
-    double limit = 0;        // at most so many
-    clock::duration window = std::chrono::seconds(1);   // in any such time
-    std::size_t max_waiting = 65536;                    // 0: nobody waits
-    clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
+    std::string_view key{};  // in Redis: limiters with this key share the limit
+    double limit = 0;        // at most this much
+    clock::duration window = std::chrono::seconds(1);   // in any window of this length
+    std::size_t max_waiting = 65536;                    // 0: no task waits
+    clock::duration max_wait = clock::duration::max();  // calls that would wait longer are refused
     redis::when_away when_away = redis::when_away::refuse;
     double share = 0.1;  // limit_locally: of the limit, and at least 1
     clock::duration timeout = std::chrono::milliseconds(250);      // then Redis counts as away
@@ -36,11 +35,11 @@ class sliding_window final : public limiter {
 public:
     using limits = decision::window_limits;
 
-    // The client must outlive it. Throws invalid_argument for options that make no sense.
-    sliding_window(client& at, const sliding_window_options& options);
+    // The client must outlive it. Throws invalid_argument for invalid options.
+    sliding_window(client& store, const sliding_window_options& options);
 
-    // From the next question on; those who wait are asked for anew. The other processes have to be
-    // told by the user. A longer window does not bring back what has left the shorter one.
+    // From the next question on; waiting tasks are considered again. The user has to change the
+    // other processes too. A longer window does not bring back grants that the shorter one dropped.
     void set_rate(const limits& changed);
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// redis::token_bucket: so many each second on average, a burst at once, for all who use the same
-// key.
+// redis::token_bucket: a rate on average and a burst at once, for all limiters with the same key.
 //
 // By the clock of Redis at most burst + rate * t pass in every interval of length t:
 // weir::token_bucket across processes. See limiter.hpp for what differs, and for what happens when
@@ -17,12 +16,12 @@ namespace weir::redis {
 
 // The texts are copied.
 struct token_bucket_options {
-    std::string_view key{};                         // in Redis: who has the same shares the limit
-    double rate = 0;                                // tokens
-    clock::duration per = std::chrono::seconds(1);  // each so often
-    double burst = 1;                               // what it holds when it is full
-    std::size_t max_waiting = 65536;                // 0: nobody waits
-    clock::duration max_wait = clock::duration::max();  // longer ones are refused at once
+    std::string_view key{};                             // in Redis: limiters with this key share it
+    double rate = 0;                                    // tokens
+    clock::duration per = std::chrono::seconds(1);      // the time for `rate` tokens
+    double burst = 1;                                   // tokens in a full bucket
+    std::size_t max_waiting = 65536;                    // 0: no task waits
+    clock::duration max_wait = clock::duration::max();  // calls that would wait longer are refused
     redis::when_away when_away = redis::when_away::refuse;
     double share = 0.1;  // limit_locally: of rate and burst; the burst is at least 1
     clock::duration timeout = std::chrono::milliseconds(250);      // then Redis counts as away
@@ -37,11 +36,11 @@ class token_bucket final : public limiter {
 public:
     using limits = decision::gcra_limits;
 
-    // The client must outlive it. Throws invalid_argument for options that make no sense.
-    token_bucket(client& at, const token_bucket_options& options);
+    // The client must outlive it. Throws invalid_argument for invalid options.
+    token_bucket(client& store, const token_bucket_options& options);
 
-    // From the next question on; those who wait are asked for anew. The other processes have to be
-    // told by the user; until then, each decides by what it was told. What the bucket holds stays.
+    // From the next question on; waiting tasks are considered again. The user has to change the
+    // other processes too; until then each decides by its own rate. The tokens in the bucket stay.
     void set_rate(const limits& changed);
 };
 
