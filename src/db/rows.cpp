@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What does not fit says what was there and what was wanted.
+// The messages name what was found and what was expected.
 
 #include <weir/db/error.hpp>
 #include <weir/db/rows.hpp>
@@ -7,8 +7,8 @@
 namespace weir::db::detail {
 
 void throw_no_column(std::size_t column, std::size_t size) {
-    throw mapping_error("column " + std::to_string(column) + " of a row that has " +
-                        std::to_string(size));
+    throw mapping_error("column " + std::to_string(column) + " does not exist: the row has " +
+                        std::to_string(size) + " columns");
 }
 
 void throw_no_column(std::string_view column, const std::vector<std::string>& known) {
@@ -16,16 +16,17 @@ void throw_no_column(std::string_view column, const std::vector<std::string>& kn
     for (const std::string& each : known) {
         names += (names.empty() ? "" : ", ") + each;
     }
-    throw mapping_error("there is no column '" + std::string(column) + "' among " + names);
+    throw mapping_error("column '" + std::string(column) + "' does not exist; the columns are " +
+                        names);
 }
 
 void throw_bad_size(std::size_t size, std::size_t wanted) {
-    throw mapping_error("a row of " + std::to_string(size) + " columns is read into " +
+    throw mapping_error("a row of " + std::to_string(size) + " columns cannot be read as " +
                         std::to_string(wanted) + (wanted == 1 ? " member" : " members"));
 }
 
 void throw_not_one(std::size_t size) {
-    throw mapping_error("one row was expected, and there are " + std::to_string(size));
+    throw mapping_error("one row was expected, but there are " + std::to_string(size));
 }
 
 }  // namespace weir::db::detail

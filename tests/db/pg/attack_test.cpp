@@ -122,7 +122,7 @@ task<> attack(pg::database& shop, tally& counts, unsigned seed, int tasks, int e
     co_await with_group(all);
 }
 
-WEIR_IO_TEST(pg_attack, nobody_gets_anothers_rows) {
+WEIR_IO_TEST(PgAttack, NobodyGetsAnothersRows) {
     tally counts;
     std::uint64_t cancels = 0;
     unsigned seed = 0;
@@ -148,7 +148,7 @@ WEIR_IO_TEST(pg_attack, nobody_gets_anothers_rows) {
     EXPECT_EQ(counts.answered + counts.stopped + counts.failed, 8 * 13 * 12 * 3);
 }
 
-WEIR_IO_TEST(pg_attack, also_when_connections_are_killed) {
+WEIR_IO_TEST(PgAttack, AlsoWhenConnectionsAreKilled) {
     pg::database shop({.url = pg_url(), .application_name = "attacked"},
                       {.pool = {.max = 4}, .shared = 2});
     pg::connection other = co_await pg::connect({.url = pg_url()});
@@ -182,7 +182,7 @@ WEIR_IO_TEST(pg_attack, also_when_connections_are_killed) {
 }
 
 // All that waits is told, wherever it is: in a line, sent, or waiting for a connection.
-WEIR_IO_TEST(pg_attack, a_database_may_go_while_queries_wait) {
+WEIR_IO_TEST(PgAttack, ADatabaseMayGoWhileQueriesWait) {
     for (int round = 0; round < 20; ++round) {
         std::vector<handle<std::string>> asked;
         {
@@ -203,7 +203,7 @@ WEIR_IO_TEST(pg_attack, a_database_may_go_while_queries_wait) {
 }
 
 // What still runs when the loop ends is ended with it; what owned it may go later.
-TEST(pg_attack, a_loop_may_end_while_queries_run) {
+TEST(PgAttack, ALoopMayEndWhileQueriesRun) {
     pg_server();
     const std::ptrdiff_t before = open_descriptors();
     for (const driver_kind kind : {driver_kind::epoll, driver_kind::automatic}) {
@@ -227,7 +227,7 @@ TEST(pg_attack, a_loop_may_end_while_queries_run) {
 
 // A part that is stopped before its savepoint was sent has none to go back to, nor has one that is
 // stopped when it was released: either way the rest is not spoilt.
-WEIR_IO_TEST(pg_attack, a_part_that_is_stopped_at_its_ends_spoils_nothing) {
+WEIR_IO_TEST(PgAttack, APartThatIsStoppedAtItsEndsSpoilsNothing) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
     co_await own.execute("CREATE TEMP TABLE parts(id int)");
     auto nothing = [](pg::transaction&) -> task<> { co_return; };

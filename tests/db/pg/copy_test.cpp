@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// COPY in and out, LISTEN and NOTIFY, against a real server.
+// COPY in and out, against a real server.
 
 #include <support/io.hpp>
 #include <support/peers/postgres.hpp>
@@ -56,7 +56,7 @@ task<std::int64_t> count_of(pg::database& database) {
     co_return found.one<std::int64_t>();
 }
 
-WEIR_IO_TEST(PgCopy, rows_come_in_as_they_were) {
+WEIR_IO_TEST(Copy, RowsArriveUnchanged) {
     pg::database database({.url = url()});
     co_await make_table(database);
     std::mt19937 random(7);
@@ -103,7 +103,7 @@ WEIR_IO_TEST(PgCopy, rows_come_in_as_they_were) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgCopy, what_goes_wrong_undoes_all_and_keeps_the_connection) {
+WEIR_IO_TEST(Copy, AnErrorUndoesAllAndKeepsTheConnection) {
     pg::database database({.url = url()}, {.pool = {.max = 1}, .shared = 1});
     co_await make_table(database);
     const auto process = [&]() -> task<int> {
@@ -188,7 +188,7 @@ WEIR_IO_TEST(PgCopy, what_goes_wrong_undoes_all_and_keeps_the_connection) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgCopy, a_stop_undoes_all) {
+WEIR_IO_TEST(Copy, AStopUndoesAll) {
     pg::database database({.url = url()}, {.pool = {.max = 2}, .shared = 1});
     co_await make_table(database);
     for (const int rows : {0, 10, 50'000}) {
@@ -212,7 +212,7 @@ WEIR_IO_TEST(PgCopy, a_stop_undoes_all) {
 }
 
 // Who swallows that a row failed does not get the others kept, or half of a row before the next.
-WEIR_IO_TEST(PgCopy, a_row_that_failed_is_not_passed_over) {
+WEIR_IO_TEST(Copy, AFailedRowFailsTheCopy) {
     pg::database database({.url = url()}, {.pool = {.max = 2}, .shared = 1});
     co_await make_table(database);
     auto stops_a_row = [&](pg::copy_writer& out) -> task<> {
@@ -246,7 +246,7 @@ WEIR_IO_TEST(PgCopy, a_row_that_failed_is_not_passed_over) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgCopy, is_part_of_a_transaction) {
+WEIR_IO_TEST(Copy, IsPartOfATransaction) {
     pg::database database({.url = url()});
     co_await make_table(database);
     auto writes = [&](pg::copy_writer& out) -> task<> {
@@ -289,7 +289,7 @@ WEIR_IO_TEST(PgCopy, is_part_of_a_transaction) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgCopy, rows_go_out_in_chunks) {
+WEIR_IO_TEST(Copy, RowsGoOutInChunks) {
     pg::database database({.url = url()}, {.pool = {.max = 2}, .shared = 1});
     auto chunks = database.copy_out(
         "COPY (SELECT n, repeat('z', 40) FROM generate_series(1, 60000) AS n) TO STDOUT");
@@ -334,7 +334,7 @@ WEIR_IO_TEST(PgCopy, rows_go_out_in_chunks) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgCopy, on_one_connection_waits_for_its_turn) {
+WEIR_IO_TEST(Copy, WaitsUntilTheConnectionIsQuiet) {
     pg::connection own = co_await pg::connect({.url = url()});
     co_await own.script("CREATE TEMPORARY TABLE turns (n int)");
     auto writes = [&](pg::copy_writer& out) -> task<> {
@@ -354,111 +354,6 @@ WEIR_IO_TEST(PgCopy, on_one_connection_waits_for_its_turn) {
     EXPECT_EQ(seen % 100, 0);
     const int all = co_await query();
     EXPECT_EQ(all, 300);
-}
-
-// ---- LISTEN
-
-task<> notify(pg::database& database, std::string channel, std::string payload) {
-    co_await database.execute("SELECT pg_notify($1, $2)", channel, payload);
-}
-
-WEIR_IO_TEST(PgListen, hears_what_is_said) {
-    pg::database database({.url = url()});
-    std::vector<std::string> channels = {"orders", "Odd \"name\"; DROP"};
-    auto heard = database.listen(channels);
-    auto next = co_await heard.next();
-    EXPECT_TRUE(next->missed);
-    co_await notify(database, "orders", "17");
-    co_await notify(database, "elsewhere", "x");
-    co_await notify(database, "Odd \"name\"; DROP", "ü'\"\\");
-    next = co_await heard.next();
-    EXPECT_EQ(next->channel, "orders");
-    EXPECT_EQ(next->payload, "17");
-    EXPECT_FALSE(next->missed);
-    EXPECT_GT(next->process, 0);
-    next = co_await heard.next();
-    EXPECT_EQ(next->channel, channels[1]);
-    EXPECT_EQ(next->payload, "ü'\"\\");
-
-    // Only what was committed.
-    auto undone = [&](pg::transaction& inside) -> task<> {
-        co_await inside.query("SELECT pg_notify('orders', 'undone')");
-        throw std::out_of_range("mine");
-    };
-    try {
-        co_await database.transaction(undone);
-    } catch (const std::out_of_range&) {
-    }
-    // Many, while nobody fetches them.
-    co_await database.query(
-        "SELECT pg_notify('orders', n || repeat('.', 1000)) FROM generate_series(1, 3000) AS n");
-    for (int number = 1; number <= 3000; ++number) {
-        next = co_await heard.next();
-        WEIR_ASSERT_EQ(next->payload.substr(0, next->payload.find('.')), std::to_string(number));
-    }
-    co_await heard.close();
-    co_await database.close();
-}
-
-WEIR_IO_TEST(PgListen, comes_back_and_says_so) {
-    pg::database database({.url = url()});
-    auto heard = database.listen("again", {.reconnect_after = 10ms});
-    for (int round = 0; round < 5; ++round) {
-        auto next = co_await heard.next();
-        EXPECT_TRUE(next->missed) << round;
-        co_await notify(database, "again", std::to_string(round));
-        next = co_await heard.next();
-        EXPECT_EQ(next->payload, std::to_string(round));
-        const auto ended = co_await database.query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "
-            "\"again\"%'");
-        EXPECT_EQ(ended.size(), 1U);
-    }
-    // It is asked now and then whether it is there.
-    auto quiet = database.listen("quiet", {.check_every = 5ms});
-    auto next = co_await quiet.next();
-    auto later = spawn([&]() -> task<> {
-        co_await sleep(60ms);
-        co_await notify(database, "quiet", "at last");
-    });
-    next = co_await quiet.next();
-    EXPECT_EQ(next->payload, "at last");
-    co_await std::move(later);
-    // A stop ends it.
-    bool is_late = false;
-    try {
-        co_await timeout(20ms, quiet.next());
-    } catch (const timed_out&) {
-        is_late = true;
-    }
-    EXPECT_TRUE(is_late);
-    co_await database.close();
-}
-
-WEIR_IO_TEST(PgListen, refuses_what_makes_no_sense) {
-    const auto refusal = [](const std::string& channel, pg::listen_options how) -> std::string {
-        try {
-            static_cast<void>(pg::listen({.url = "postgresql://127.0.0.1:1/x"}, channel, how));
-            return "";
-        } catch (const invalid_argument& error) {
-            return error.what();
-        }
-    };
-    EXPECT_EQ(refusal("", {}),
-              "pg: a channel has a name of 0 bytes; it must have 1 to 63, and no NUL");
-    EXPECT_EQ(refusal(std::string(64, 'x'), {}),
-              "pg: a channel has a name of 64 bytes; it must have 1 to 63, and no NUL");
-    EXPECT_EQ(refusal(std::string("a\0b", 3), {}),
-              "pg: a channel has a name of 3 bytes; it must have 1 to 63, and no NUL");
-    EXPECT_EQ(refusal("x", {.check_every = 0s}), "pg: check_every is 0 ns; it must be more than 0");
-    auto nowhere = pg::listen({.url = "postgresql://127.0.0.1:1/x"}, "x");
-    bool is_refused = false;
-    try {
-        const auto next = co_await nowhere.next();
-    } catch (const pg::connection_error&) {
-        is_refused = true;
-    }
-    EXPECT_TRUE(is_refused);
 }
 
 }  // namespace

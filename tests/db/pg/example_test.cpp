@@ -9,7 +9,7 @@
 #include "../../../examples/postgres_at_once.cpp"
 #undef main
 
-TEST(PgExample, fetches_at_once) {
+TEST(PgExample, FetchesAtOnce) {
     std::string url = weir_test::shared_postgres().url();
     char* arguments[] = {url.data(), url.data(), nullptr};
     testing::internal::CaptureStdout();
@@ -20,5 +20,5 @@ TEST(PgExample, fetches_at_once) {
               "  order 11: a desk for 120\n"
               "Bob of Oslo, phone 555-0100\n"
               "  order 12: a pen for 2\n"
-              "Eve has no profile: one row was expected, and there are 0\n");
+              "Eve has no profile: one row was expected, but there are 0\n");
 }

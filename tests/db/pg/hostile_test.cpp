@@ -46,7 +46,7 @@ struct attack {
     const char* state;
 };
 
-WEIR_IO_TEST(PgHostile, neighbours_do_not_notice) {
+WEIR_IO_TEST(PgHostile, NeighboursDoNotNotice) {
     pg::database database({.url = url()}, {.pool = {.max = 2}, .shared = 1});
     const auto first = co_await database.query("SELECT pg_backend_pid()");
     std::vector<attack> attacks;
@@ -100,7 +100,7 @@ WEIR_IO_TEST(PgHostile, neighbours_do_not_notice) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgHostile, what_is_refused_is_not_sent) {
+WEIR_IO_TEST(PgHostile, WhatIsRefusedIsNotSent) {
     pg::database database({.url = url()});
     std::string refused;
     try {
@@ -120,7 +120,7 @@ WEIR_IO_TEST(PgHostile, what_is_refused_is_not_sent) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgHostile, huge_ones_among_small_ones) {
+WEIR_IO_TEST(PgHostile, HugeOnesAmongSmallOnes) {
     pg::database database({.url = url(), .cancel_timeout = 15s}, {.pool = {.max = 1}, .shared = 1});
     std::string text(10'000'000, 'x');
     for (std::size_t at = 0; at < text.size(); at += 1000) {

@@ -23,44 +23,7 @@ namespace redis = weir::redis;
 using redis_test::redis_server;
 using redis_test::shared_server;
 
-WEIR_IO_TEST(Redis, AnswersAreWhatTheyAre) {
-    redis::client store({.port = shared_server().port()});
-    co_await store.command("FLUSHALL");
-    co_await store.set("key", "text");
-    const auto text = co_await store.get("key");
-    EXPECT_EQ(text, "text");
-    const auto none = co_await store.get("none");
-    EXPECT_EQ(none, std::nullopt);
-    // Any bytes; nothing in them is taken for a command.
-    const std::string odd("\r\n$5\r\n*1\0\xff'; FLUSHALL", 22);
-    co_await store.set(odd, odd);
-    const auto same = co_await store.get(odd);
-    EXPECT_EQ(same, odd);
-    const std::string large(3'000'000, 'x');
-    co_await store.set("large", large);
-    const auto large_again = co_await store.get("large");
-    EXPECT_EQ(large_again, large);
-    const std::int64_t count = co_await store.increment("count", 5);
-    EXPECT_EQ(count, 5);
-    co_await store.command("RPUSH", "list", 1, 2.5, "c");
-    const redis::value list = co_await store.command("LRANGE", "list", 0, -1);
-    EXPECT_EQ(list.size(), 3U);
-    EXPECT_EQ(list[0].number(), 1);
-    EXPECT_EQ(list[1].text(), "2.5");
-    EXPECT_THROW(list[3], weir::db::mapping_error);
-    EXPECT_THROW(list.number(), weir::db::mapping_error);
-    const bool removed = co_await store.remove("list");
-    EXPECT_TRUE(removed);
-    const auto wrong = co_await weir::settle(store.command("INCR", "key"));
-    EXPECT_TRUE(wrong.has_error());
-    try {
-        co_await store.command("LPUSH", "key", "x");
-    } catch (const redis::reply_error& error) {
-        EXPECT_EQ(error.kind(), "WRONGTYPE");
-    }
-}
-
-WEIR_IO_TEST(Redis, BatchesAndScripts) {
+WEIR_IO_TEST(Client, BatchesAndScripts) {
     redis::client store({.port = shared_server().port(), .database = 3});
     co_await store.command("FLUSHDB");
     redis::batch moves;
@@ -88,7 +51,7 @@ WEIR_IO_TEST(Redis, BatchesAndScripts) {
 }
 
 // What comes later, or does not come at all, would go to whoever asked next.
-WEIR_IO_TEST(Redis, NothingIsSentThatIsNotAnsweredOnce) {
+WEIR_IO_TEST(Client, NothingIsSentThatIsNotAnsweredOnce) {
     redis::client store({.port = shared_server().port()});
     const auto say = [&](const auto&... words) { static_cast<void>(store.command(words...)); };
     EXPECT_THROW(say("SUBSCRIBE", "news"), weir::invalid_argument);
@@ -107,7 +70,7 @@ WEIR_IO_TEST(Redis, NothingIsSentThatIsNotAnsweredOnce) {
     EXPECT_EQ(answers[0].text(), "PONG");
 }
 
-WEIR_IO_TEST(Redis, ManyTasksShareOneConnection) {
+WEIR_IO_TEST(Client, ManyTasksShareOneConnection) {
     redis::client store({.port = shared_server().port()});
     co_await store.command("FLUSHALL");
     std::mt19937 random(3);
@@ -135,7 +98,7 @@ WEIR_IO_TEST(Redis, ManyTasksShareOneConnection) {
     EXPECT_LT(store.stats().writes, store.stats().commands / 4);
 }
 
-WEIR_IO_TEST(Redis, PasswordsUsersAndDatabases) {
+WEIR_IO_TEST(Client, PasswordsUsersAndDatabases) {
     redis_server guarded({"--requirepass", "secret"});
     redis::client knows({.port = guarded.port(), .password = "secret", .database = 2});
     co_await knows.set("a", "b");
@@ -153,7 +116,7 @@ WEIR_IO_TEST(Redis, PasswordsUsersAndDatabases) {
     }
 }
 
-WEIR_IO_TEST(Redis, ComesBackAfterARestart) {
+WEIR_IO_TEST(Client, ComesBackAfterARestart) {
     redis_server server;
     redis::client store({.port = server.port()});
     co_await store.set("a", "1");
@@ -168,7 +131,7 @@ WEIR_IO_TEST(Redis, ComesBackAfterARestart) {
     EXPECT_EQ(store.stats().connections, 2U);
 }
 
-WEIR_IO_TEST(Redis, AServerThatHangsIsGivenUp) {
+WEIR_IO_TEST(Client, AServerThatHangsIsGivenUp) {
     redis_server server;
     redis::client store({.port = server.port(), .response_timeout = 100ms});
     co_await store.set("a", "1");
@@ -186,7 +149,7 @@ WEIR_IO_TEST(Redis, AServerThatHangsIsGivenUp) {
 }
 
 // What is no Redis, or a Redis that has gone mad.
-WEIR_IO_TEST(Redis, HostileAnswersAreRefused) {
+WEIR_IO_TEST(Client, HostileAnswersAreRefused) {
     const std::vector<std::string> attacks = {
         "HTTP/1.1 400 Bad Request\r\n\r\n",
         "*2000000000\r\n",
@@ -224,7 +187,7 @@ WEIR_IO_TEST(Redis, HostileAnswersAreRefused) {
 }
 
 // Cut at random, through a proxy; nobody gets an answer that is another's.
-WEIR_IO_TEST(Redis, CutsLoseNothingButWhatWasUnderWay) {
+WEIR_IO_TEST(Client, CutsLoseNothingButWhatWasUnderWay) {
     redis::client direct({.port = shared_server().port()});
     co_await direct.command("FLUSHALL");
     std::mt19937 random(11);
@@ -294,7 +257,7 @@ WEIR_IO_TEST(Redis, CutsLoseNothingButWhatWasUnderWay) {
     EXPECT_GT(lost, 0);
 }
 
-WEIR_IO_TEST(Redis, AClientThatGoesTellsWhoWaits) {
+WEIR_IO_TEST(Client, AClientThatGoesTellsWhoWaits) {
     weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
     std::optional<redis::client> store;
     store.emplace(redis::client_options{.port = door.local_address().port()});

@@ -31,7 +31,7 @@ detail_call long_query(pg::database& database) {
     return database.query("SELECT pg_sleep(3600)");
 }
 
-WEIR_IO_TEST(PgFaults, killed_and_restarted) {
+WEIR_IO_TEST(PgFaults, KilledAndRestarted) {
     weir_test::postgres server;
     const std::string url = server.url();
     pg::database database({.url = url}, {.pool = {.max = 6}, .shared = 2});
@@ -67,7 +67,7 @@ WEIR_IO_TEST(PgFaults, killed_and_restarted) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgFaults, shut_down_by_an_administrator) {
+WEIR_IO_TEST(PgFaults, ShutDownByAnAdministrator) {
     weir_test::postgres server;
     const std::string url = server.url();
     pg::database database({.url = url}, {.pool = {.max = 4}, .shared = 1});
@@ -96,7 +96,7 @@ WEIR_IO_TEST(PgFaults, shut_down_by_an_administrator) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgFaults, frozen) {
+WEIR_IO_TEST(PgFaults, Frozen) {
     weir_test::postgres server;
     const std::string url = server.url();
     pg::database database({.url = url, .connect_timeout = 300ms, .cancel_timeout = 200ms},
@@ -134,7 +134,7 @@ WEIR_IO_TEST(PgFaults, frozen) {
     co_await database.close();
 }
 
-WEIR_IO_TEST(PgFaults, cut_in_a_query_and_in_a_pipeline) {
+WEIR_IO_TEST(PgFaults, CutInAQueryAndInAPipeline) {
     weir_test::postgres& server = weir_test::shared_postgres();
     const std::string direct = server.url();
     fault_proxy proxy(io::address::loopback(server.port()));
@@ -200,7 +200,7 @@ WEIR_IO_TEST(PgFaults, cut_in_a_query_and_in_a_pipeline) {
     co_await proxy.stop();
 }
 
-WEIR_IO_TEST(PgFaults, streams_that_are_cut) {
+WEIR_IO_TEST(PgFaults, StreamsThatAreCut) {
     weir_test::postgres& server = weir_test::shared_postgres();
     fault_proxy proxy(io::address::loopback(server.port()));
     const std::string url = server.url("postgres", proxy.address().port());
@@ -265,7 +265,7 @@ WEIR_IO_TEST(PgFaults, streams_that_are_cut) {
     co_await proxy.stop();
 }
 
-WEIR_IO_TEST(PgFaults, more_connections_than_the_server_takes) {
+WEIR_IO_TEST(PgFaults, MoreConnectionsThanTheServerTakes) {
     weir_test::postgres server(
         {.settings = {"max_connections=8", "superuser_reserved_connections=0"}});
     const std::string url = server.url();

@@ -279,11 +279,11 @@ task<> run_storm(bool with_cuts) {
     co_await proxy.stop();
 }
 
-WEIR_IO_TEST(PgStorm, stops_never_mix_up_answers) {
+WEIR_IO_TEST(PgStorm, StopsNeverMixUpAnswers) {
     co_await run_storm(false);
 }
 
-WEIR_IO_TEST(PgStorm, stops_and_cuts_never_mix_up_answers) {
+WEIR_IO_TEST(PgStorm, StopsAndCutsNeverMixUpAnswers) {
     co_await run_storm(true);
 }
 

@@ -109,7 +109,7 @@ void expect_back(plain_connection& server, const char* type, const T& sent) {
     EXPECT_EQ(found.one<T>(), sent) << type;
 }
 
-TEST(PgParameters, every_type_comes_back_as_it_was) {
+TEST(Parameter, EveryTypeComesBackUnchanged) {
     plain_connection server;
     server.query("SET TIME ZONE 'America/St_Johns'");
     random_values random(20'240'229);
@@ -146,7 +146,7 @@ TEST(PgParameters, every_type_comes_back_as_it_was) {
     }
 }
 
-TEST(PgParameters, the_ends_of_the_ranges) {
+TEST(Parameter, TheEndsOfTheRanges) {
     plain_connection server;
     expect_back(server, "bigint", std::numeric_limits<std::int64_t>::min());
     expect_back(server, "bigint", std::numeric_limits<std::int64_t>::max());
@@ -178,7 +178,7 @@ TEST(PgParameters, the_ends_of_the_ranges) {
     static_assert(!std::constructible_from<pg::parameter, char>);
 }
 
-TEST(PgParameters, what_people_attack_with_is_only_text) {
+TEST(Parameter, InjectionAttemptsAreOnlyText) {
     plain_connection server;
     server.query("CREATE TEMPORARY TABLE kept (body text)");
     const std::vector<std::string> attacks = {
@@ -208,7 +208,7 @@ TEST(PgParameters, what_people_attack_with_is_only_text) {
     EXPECT_EQ(server.query("SELECT count(*) FROM kept").one<std::size_t>(), attacks.size() - 1);
 }
 
-TEST(PgParameters, text_that_is_not_utf8_is_the_servers_error) {
+TEST(Parameter, TheServerRefusesInvalidUtf8) {
     plain_connection server;
     for (const char* each :
          {"\xff", "\xc3", "\xe2\x82", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xc0\x80"}) {
@@ -222,7 +222,7 @@ TEST(PgParameters, text_that_is_not_utf8_is_the_servers_error) {
     EXPECT_EQ(server.query("SELECT 1").one<int>(), 1);
 }
 
-TEST(PgParameters, nul_in_text_is_refused_and_named) {
+TEST(Parameter, RefusesTextWithNul) {
     plain_connection server;
     const std::string with_nul("abc\0'; DROP TABLE kept", 22);
     const auto refusal = [&](auto&&... all) -> std::string {
@@ -251,7 +251,7 @@ TEST(PgParameters, nul_in_text_is_refused_and_named) {
     }
 }
 
-TEST(PgParameters, as_many_as_there_may_be) {
+TEST(Parameter, AcceptsTheMostThatPostgresAllows) {
     plain_connection server;
     std::string sql = "SELECT array_length(ARRAY[";
     std::vector<pg::parameter> all;
@@ -263,7 +263,7 @@ TEST(PgParameters, as_many_as_there_may_be) {
     EXPECT_EQ(server.query(sql, std::move(all)).one<int>(), 65'535);
 }
 
-TEST(PgParameters, huge_values) {
+TEST(Parameter, AcceptsHugeValues) {
     plain_connection server;
     std::string text(12'000'000, 'x');
     for (std::size_t at = 0; at < text.size(); at += 1000) {

@@ -7,9 +7,13 @@
 #include <weir/db/pg/parameter.hpp>
 #include <weir/db/pg/rows.hpp>
 
+#include <gtest/gtest.h>
+
 #include <libpq-fe.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -67,5 +71,23 @@ public:
 private:
     PGconn* connection_;
 };
+
+struct user {
+    std::int64_t id;
+    std::string name;
+    std::optional<double> score;
+};
+
+// The message of the mapping_error that the body throws.
+template <class Body>
+std::string refusal_of(Body body) {
+    try {
+        body();
+    } catch (const weir::db::mapping_error& refused) {
+        EXPECT_EQ(refused.advice(), weir::db::retry_advice::no);
+        return refused.what();
+    }
+    return "nothing was refused";
+}
 
 }  // namespace pg_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of a real server become structs; what does not fit says what was there and what was wanted.
+// Columns of a real server, read as C++ types; errors name the column, its type and the wanted type.
 
 #include "support.hpp"
 
@@ -20,85 +20,15 @@ namespace {
 using namespace weir;
 using namespace std::chrono_literals;
 using pg_test::plain_connection;
+using pg_test::refusal_of;
+using pg_test::user;
 using std::chrono::sys_days;
 using std::chrono::sys_seconds;
 using std::chrono::sys_time;
 using std::chrono::system_clock;
 using microsecond_time = sys_time<std::chrono::microseconds>;
 
-struct user {
-    std::int64_t id;
-    std::string name;
-    std::optional<double> score;
-};
-
-template <class Body>
-std::string refusal_of(Body body) {
-    try {
-        body();
-    } catch (const db::mapping_error& refused) {
-        EXPECT_EQ(refused.advice(), db::retry_advice::no);
-        return refused.what();
-    }
-    return "nothing was refused";
-}
-
-TEST(PgMapping, rows_become_structs) {
-    plain_connection server;
-    pg::rows found = server.query(
-        "SELECT * FROM (VALUES (1::bigint, 'Ann', 1.5::float8), (2, 'Bob', NULL)) "
-        "AS v(id, name, score)");
-    ASSERT_EQ(found.size(), 2U);
-    EXPECT_EQ(found.columns(), (std::vector<std::string>{"id", "name", "score"}));
-    const std::vector<user> users = found.as<user>();
-    EXPECT_EQ(users[0].id, 1);
-    EXPECT_EQ(users[0].name, "Ann");
-    EXPECT_EQ(users[0].score, 1.5);
-    EXPECT_EQ(users[1].score, std::nullopt);
-    EXPECT_EQ(found.first<user>()->name, "Ann");
-
-    // A row stays good when its rows are moved, or one copy of them goes.
-    const pg::row second = found[1];
-    std::optional<pg::rows> copy = found;
-    const pg::rows moved = std::move(found);
-    copy.reset();
-    EXPECT_EQ(second.get<std::string_view>("name"), "Bob");
-    EXPECT_TRUE(second["score"].is_null());
-    EXPECT_EQ(second["id"].type(), 20U);
-    std::string names;
-    for (const pg::row each : moved) {
-        names += each.get<std::string>(1);
-    }
-    EXPECT_EQ(names, "AnnBob");
-
-    EXPECT_EQ(server.query("SELECT 7").one<int>(), 7);
-    EXPECT_EQ(server.query("SELECT 7 WHERE false").first<int>(), std::nullopt);
-    EXPECT_EQ(server.query("SELECT NULL::int").first<std::optional<int>>().value(), std::nullopt);
-}
-
-TEST(PgMapping, nothing_is_no_rows) {
-    const pg::rows nothing;
-    EXPECT_TRUE(nothing.empty());
-    EXPECT_TRUE(nothing.columns().empty());
-    EXPECT_EQ(nothing.affected(), 0U);
-    EXPECT_TRUE(nothing.as<user>().empty());
-    EXPECT_EQ(nothing.first<int>(), std::nullopt);
-    EXPECT_EQ(refusal_of([&] { nothing.one<int>(); }), "one row was expected, and there are 0");
-    EXPECT_TRUE(nothing.begin() == nothing.end());
-}
-
-TEST(PgMapping, affected_counts_what_was_changed) {
-    plain_connection server;
-    server.query("CREATE TEMPORARY TABLE counted (n int)");
-    EXPECT_EQ(server.query("INSERT INTO counted SELECT generate_series(1, 70000)").affected(),
-              70'000U);
-    EXPECT_EQ(server.query("UPDATE counted SET n = n + 1 WHERE n <= 3").affected(), 3U);
-    EXPECT_EQ(server.query("DELETE FROM counted WHERE false").affected(), 0U);
-    EXPECT_EQ(server.query("SELECT * FROM counted LIMIT 5").affected(), 5U);
-    EXPECT_EQ(server.query("SET work_mem = '1MB'").affected(), 0U);
-}
-
-TEST(PgMapping, what_does_not_fit_is_named) {
+TEST(Value, NamesWhatDoesNotFit) {
     plain_connection server;
     const pg::rows found = server.query(
         "SELECT 300::int AS big, NULL::text AS nothing, 'x'::text AS letter, 1.5::float8 AS real, "
@@ -134,15 +64,18 @@ TEST(PgMapping, what_does_not_fit_is_named) {
               "column 2 'letter' of type text cannot be read as bytes");
     EXPECT_EQ(refusal_of([&] { row.get<system_clock::time_point>("letter"); }),
               "column 2 'letter' of type text cannot be read as a point in time");
-    EXPECT_EQ(
-        refusal_of([&] { row.get<int>("missing"); }),
-        "there is no column 'missing' among big, nothing, letter, real, numbers, matrix, moment, "
-        "raw");
-    EXPECT_EQ(refusal_of([&] { row.get<int>(8); }), "column 8 of a row that has 8");
-    EXPECT_EQ(refusal_of([&] { row.as<user>(); }), "a row of 8 columns is read into 3 members");
-    EXPECT_EQ(refusal_of([&] { found.as<int>(); }), "a row of 8 columns is read into 1 member");
+    EXPECT_EQ(refusal_of([&] { row.get<int>("missing"); }),
+              "column 'missing' does not exist; the columns are big, nothing, letter, real, "
+              "numbers, matrix, moment, "
+              "raw");
+    EXPECT_EQ(refusal_of([&] { row.get<int>(8); }),
+              "column 8 does not exist: the row has 8 columns");
+    EXPECT_EQ(refusal_of([&] { row.as<user>(); }),
+              "a row of 8 columns cannot be read as 3 members");
+    EXPECT_EQ(refusal_of([&] { found.as<int>(); }),
+              "a row of 8 columns cannot be read as 1 member");
     EXPECT_EQ(refusal_of([&] { server.query("SELECT generate_series(1,3)").one<int>(); }),
-              "one row was expected, and there are 3");
+              "one row was expected, but there are 3");
     EXPECT_EQ(
         refusal_of([&] { server.query("SELECT -1").one<std::uint16_t>(); }),
         "column 0 '?column?' of type integer cannot be read as an integer of 16 bits without a "
@@ -151,7 +84,7 @@ TEST(PgMapping, what_does_not_fit_is_named) {
               "column 0 'array' of type integer is null and is read as an integer");
 }
 
-TEST(PgMapping, types_without_one_of_their_own_are_text) {
+TEST(Value, OtherTypesAreText) {
     plain_connection server;
     const auto text = [&](const std::string& expression) {
         return server.query("SELECT " + expression).one<std::string>();
@@ -175,7 +108,7 @@ TEST(PgMapping, types_without_one_of_their_own_are_text) {
     EXPECT_EQ(server.query("SELECT 5::pg_temp.positive").one<int>(), 5);
 }
 
-TEST(PgMapping, numbers) {
+TEST(Value, ReadsNumbers) {
     plain_connection server;
     EXPECT_EQ(server.query("SELECT 4294967295::oid").one<std::uint32_t>(), 4'294'967'295U);
     EXPECT_EQ(server.query("SELECT 0.1::float4").one<float>(), 0.1F);
@@ -191,7 +124,7 @@ TEST(PgMapping, numbers) {
     EXPECT_EQ(server.query("SELECT '{}'::int[]").one<std::vector<int>>(), std::vector<int>());
 }
 
-TEST(PgMapping, points_in_time) {
+TEST(Value, ReadsPointsInTime) {
     plain_connection server;
     const auto read = [&](const std::string& literal) {
         return server.query("SELECT " + literal).one<system_clock::time_point>();
@@ -238,7 +171,7 @@ TEST(PgMapping, points_in_time) {
               "session must be ISO");
 }
 
-TEST(PgMapping, bytes_in_both_forms) {
+TEST(Value, ReadsBytesInBothForms) {
     plain_connection server;
     pg::blob all;
     for (int each = 0; each < 256; ++each) {
@@ -252,35 +185,6 @@ TEST(PgMapping, bytes_in_both_forms) {
         EXPECT_EQ(server.query("SELECT $1::bytea[]", two).one<std::vector<pg::blob>>(), two)
             << form;
     }
-}
-
-TEST(PgErrors, fields_and_advice) {
-    const auto advice = [](const char* state) {
-        return pg::error(pg::error_fields{.sqlstate = state}).advice();
-    };
-    for (const char* state : {"40001", "40P01", "55P03", "53300", "53100", "57P01", "57P03"}) {
-        EXPECT_EQ(advice(state), db::retry_advice::yes) << state;
-    }
-    for (const char* state : {"08006", "08003", "40003"}) {
-        EXPECT_EQ(advice(state), db::retry_advice::if_harmless) << state;
-    }
-    for (const char* state : {"23505", "42601", "57014", "22021", "08P01", "", "P0001"}) {
-        EXPECT_EQ(advice(state), db::retry_advice::no) << state;
-    }
-    const pg::error error({.sqlstate = "22P02",
-                           .severity = "ERROR",
-                           .message = "invalid input syntax for type integer: \"my \"secret\"\""},
-                          "SELECT  $1::int,\n\t 'x'");
-    EXPECT_STREQ(
-        error.what(),
-        "invalid input syntax for type integer: \"...\" (SQLSTATE 22P02) in: SELECT $1::int, "
-        "'x'");
-    EXPECT_EQ(error.message(), "invalid input syntax for type integer: \"my \"secret\"\"");
-    EXPECT_EQ(error.sqlstate(), "22P02");
-    const pg::error copy = error;
-    EXPECT_EQ(copy.severity(), "ERROR");
-    const std::string long_query = "SELECT " + std::string(1000, 'x');
-    EXPECT_LT(std::string(pg::error({.sqlstate = "42601"}, long_query).what()).size(), 200U);
 }
 
 }  // namespace

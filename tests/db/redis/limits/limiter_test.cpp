@@ -5,8 +5,6 @@
 #include "support.hpp"
 
 #include <weir/flow/keyed.hpp>
-#include <weir/flow/pipeline.hpp>
-#include <weir/flow/prometheus.hpp>
 #include <weir/testing/io/fault_proxy.hpp>
 
 #include <csignal>
@@ -23,51 +21,8 @@ static_assert(weir::waiting_gate<redis::sliding_window>);
 static_assert(std::is_trivially_destructible_v<redis::token_bucket_options>);
 static_assert(std::is_trivially_destructible_v<redis::sliding_window_options>);
 
-WEIR_IO_TEST(SharedLimit, IsOneForAllWhoUseTheKey) {
-    redis::client one({.port = shared_server().port()});
-    redis::client other({.port = shared_server().port()});
-    co_await one.command("DEL", "both", "alone", "window");
-    redis::token_bucket here(one, {.key = "both", .rate = 0.001, .burst = 3, .timeout = 5s});
-    redis::token_bucket there(other, {.key = "both", .rate = 0.001, .burst = 3, .timeout = 5s});
-    redis::token_bucket apart(other, {.key = "alone", .rate = 0.001, .burst = 3, .timeout = 5s});
-    const auto first = co_await here.try_acquire(2);
-    WEIR_ASSERT_TRUE(first);
-    const auto second = co_await there.try_acquire(2);
-    WEIR_ASSERT_FALSE(second);
-    EXPECT_EQ(second.refusal().reason, refusal_reason::rate_limited);
-    EXPECT_GT(second.refusal().retry_after, 900s);
-    EXPECT_LE(second.refusal().retry_after, 1000s);
-    const auto third = co_await there.try_acquire(1);
-    EXPECT_TRUE(third);
-    const auto elsewhere = co_await apart.try_acquire(3);
-    EXPECT_TRUE(elsewhere);
-    const auto wait = co_await there.retry_after();
-    EXPECT_GT(wait, 900s);
-
-    redis::sliding_window in_time(
-        one, {.key = "window", .limit = 2, .window = 100ms, .timeout = 5s, .name = "calls"});
-    const auto begin = weir::now();
-    for (int i = 0; i < 6; ++i) {
-        co_await in_time.acquire();
-    }
-    EXPECT_GE(weir::now() - begin, 200ms);
-    EXPECT_LE(in_time.stats().questions, 14u);
-    weir::prometheus_writer page;
-    in_time.write_metrics(page);
-    EXPECT_NE(page.text().find("weir_limiter_granted_total{kind=\"redis::sliding_window\","
-                               "name=\"calls\"} 6"),
-              std::string::npos)
-        << page.text();
-    const int ran = co_await in_time.run([] { return 7; });
-    EXPECT_EQ(ran, 7);
-    auto calls = weir::pipeline("calls", in_time);
-    const int through = co_await calls.run([] { return 8; });
-    EXPECT_EQ(through, 8);
-    EXPECT_EQ(in_time.stats().granted, 8u);
-}
-
 // One for each user: what is forgotten here is still known there.
-WEIR_IO_TEST(SharedLimit, OneForEachKey) {
+WEIR_IO_TEST(Limiter, CanBeOnePerKey) {
     redis::client store({.port = shared_server().port()});
     co_await store.command("DEL", "user:a", "user:b", "user:c");
     auto make = [&](const std::string& user) {
@@ -88,7 +43,7 @@ WEIR_IO_TEST(SharedLimit, OneForEachKey) {
     EXPECT_GT(users.stats().evicted, 3u);
 }
 
-WEIR_IO_TEST(SharedLimit, OptionsAreChecked) {
+WEIR_IO_TEST(Limiter, RefusesInvalidOptions) {
     redis::client store({.port = shared_server().port()});
     EXPECT_THROW(redis::token_bucket(store, {.key = "", .rate = 1}), weir::invalid_argument);
     EXPECT_THROW(redis::token_bucket(store, {.key = "a", .rate = 0}), weir::invalid_argument);
@@ -110,22 +65,8 @@ WEIR_IO_TEST(SharedLimit, OptionsAreChecked) {
     co_await store.command("DEL", "taken");
 }
 
-WEIR_IO_TEST(SharedLimit, ScriptsMayBeForgotten) {
-    redis::client store({.port = shared_server().port()});
-    co_await store.command("DEL", "forgets");
-    redis::token_bucket limit(store, {.key = "forgets", .rate = 0.001, .burst = 10, .timeout = 5s});
-    for (int i = 0; i < 10; ++i) {
-        co_await store.command("SCRIPT", "FLUSH");
-        const auto in = co_await limit.try_acquire();
-        EXPECT_TRUE(in);
-    }
-    const auto no_more = co_await limit.try_acquire();
-    EXPECT_FALSE(no_more);
-    EXPECT_EQ(limit.stats().unanswered, 0u);
-}
-
 // Stopped, frozen: nobody hangs, and the way back is found.
-WEIR_IO_TEST(SharedLimit, NobodyHangsWhenRedisIsAway) {
+WEIR_IO_TEST(Limiter, NoTaskHangsWhenRedisIsAway) {
     redis_server server;
     redis::client store({.port = server.port(), .response_timeout = 500ms});
     redis::token_bucket limit(
@@ -152,7 +93,7 @@ WEIR_IO_TEST(SharedLimit, NobodyHangsWhenRedisIsAway) {
 }
 
 // Cut in the middle of questions: the bound holds by the clock of Redis, and everybody is served.
-WEIR_IO_TEST(SharedLimit, CutsKeepTheBound) {
+WEIR_IO_TEST(Limiter, CutsKeepTheBound) {
     weir::testing::fault_proxy proxy(weir::io::address::loopback(shared_server().port()),
                                      {.latency = 2ms});  // there is always a question under way
     redis::client direct({.port = shared_server().port()});
