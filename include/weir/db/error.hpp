@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with databases, whichever it is.
+// The errors that all databases share.
 #pragma once
 
 #include <stdexcept>
@@ -7,14 +7,14 @@
 
 namespace weir::db {
 
-// Is it worth another try, by somebody who knows that the work may be done twice?
+// Whether a retry may help.
 enum class retry_advice : unsigned char {
-    no,           // it will fail again: bad SQL, a constraint
-    yes,          // it was not done, and may be done now: busy, a deadlock, a serialization failure
-    if_harmless,  // nobody knows whether it was done: the connection was lost meanwhile
+    no,           // it would fail again: invalid SQL, a constraint
+    yes,          // it was not done, and may succeed now: busy, deadlock, serialization failure
+    if_harmless,  // it may have been done or not: the connection was lost before the answer
 };
 
-// Base of all errors of this layer. Messages never contain parameters, which may be secret.
+// Base of all errors of databases. Messages never contain parameters, which may be secret.
 class error : public std::runtime_error {
 public:
     error(const std::string& what, retry_advice advice)
@@ -25,7 +25,7 @@ private:
     retry_advice advice_;
 };
 
-// A row does not fit what it was to be read as: another number of columns, another type, a null.
+// A row cannot be read as requested: another number of columns, another type, a null.
 class mapping_error : public error {
 public:
     explicit mapping_error(const std::string& what) : error(what, retry_advice::no) {}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the rows of every database can do: be read one by one, by column, or as structs of the
-// user's.
+// Reading rows, of any database: column by column, or as structs of the user.
 //
 //     struct user { std::int64_t id; std::string name; std::optional<double> score; };
 //     for (const user& each : found.as<user>()) { ... }           // by position
@@ -28,11 +27,11 @@ namespace detail {
 }  // namespace detail
 
 // A Row has size(), and values at [position] and [name], which throw mapping_error for a column
-// that is not there; a value has as<T>().
+// that does not exist; a value has as<T>().
 template <class Row>
 class readable_row {
 public:
-    // Throws mapping_error for a column that is not there, or of another type.
+    // Throws mapping_error for a column that does not exist or has another type.
     template <class T>
     T get(std::size_t column) const {
         return self()[column].template as<T>();
@@ -41,8 +40,8 @@ public:
     T get(std::string_view column) const {
         return self()[column].template as<T>();
     }
-    // A struct whose members take the columns in their order, as many as there are. A row of one
-    // column is also read as that column. Throws mapping_error if their numbers or types differ.
+    // A struct whose members take the columns in their order; a row of one column can also be read
+    // as that column's type. Throws mapping_error if their numbers or types differ.
     template <class T>
     T as() const {
         if constexpr (detail::row_struct<T>) {
@@ -64,7 +63,7 @@ public:
 
 private:
     friend Row;
-    readable_row() = default;  // by a Row only
+    readable_row() = default;  // only Row derives from it
     const Row& self() const noexcept { return static_cast<const Row&>(*this); }
     void check_size(std::size_t wanted) const {
         if (self().size() != wanted) {
@@ -84,7 +83,7 @@ public:
         using iterator_category = std::input_iterator_tag;
         using reference = Row;
         using pointer = void;
-        Row operator*() const noexcept { return (*of_)[index_]; }
+        Row operator*() const noexcept { return (*rows_)[index_]; }
         iterator& operator++() noexcept {
             ++index_;
             return *this;
@@ -96,15 +95,15 @@ public:
 
     private:
         friend class readable_rows;
-        iterator(const Rows& of, std::size_t index) noexcept : of_(&of), index_(index) {}
-        const Rows* of_;
+        iterator(const Rows& rows, std::size_t index) noexcept : rows_(&rows), index_(index) {}
+        const Rows* rows_;
         std::size_t index_;
     };
     iterator begin() const noexcept { return {self(), 0}; }
     iterator end() const noexcept { return {self(), self().size()}; }
     bool empty() const noexcept { return self().size() == 0; }
 
-    // All of them, as a row's as<T>() does it.
+    // Each row as T.
     template <class T>
     std::vector<T> as() const {
         std::vector<T> all;
@@ -114,7 +113,7 @@ public:
         }
         return all;
     }
-    // The only one. Throws mapping_error if there is none, or more.
+    // The only row. Throws mapping_error unless there is exactly one.
     template <class T>
     T one() const {
         if (self().size() != 1) {
@@ -122,7 +121,7 @@ public:
         }
         return self()[0].template as<T>();
     }
-    // The first, if there is one.
+    // The first row, if there is one.
     template <class T>
     std::optional<T> first() const {
         return empty() ? std::optional<T>() : std::optional<T>(self()[0].template as<T>());
@@ -130,7 +129,7 @@ public:
 
 private:
     friend Rows;
-    readable_rows() = default;  // by Rows only
+    readable_rows() = default;  // only Rows derives from it
     const Rows& self() const noexcept { return static_cast<const Rows&>(*this); }
 };
 

@@ -114,7 +114,8 @@ task<> transaction::begin(transaction_options options) {
 task<> transaction::commit() {
     if (level_ > 1) {
         command_call command(session_, "RELEASE SAVEPOINT " + savepoint());
-        // Once it is sent, a stop is too late, as with COMMIT: the savepoint does not exist any more.
+        // Once it is sent, a stop is too late, as with COMMIT: the savepoint does not exist any
+        // more.
         struct close_once_sent {
             transaction& ended;
             const command_call& command;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The scripts. Times are whole microseconds, which Lua's numbers hold exactly for the next 200
-// years.
+// Times are whole microseconds, which Lua's numbers hold exactly for the next 200 years.
 //
-// A clock that was set back: what lies in the future then is taken to be of now. So nobody waits
-// for the old time to come again, and nothing is let through that the time which has really passed
-// does not allow. Refusals write nothing. A wait is exact: a microsecond earlier it would be
-// refused again.
+// If the server's clock was set back, times in the future count as now: no task waits for the old
+// time to come again, and nothing passes that the time which has really passed does not allow.
+// Refusals write nothing. A wait is exact: a microsecond earlier the answer would be no.
 
 #include "db/redis/limit_scripts.hpp"
 
@@ -47,8 +45,8 @@ end
 
 local answer = {now}
 for i = place, #ARGV do
-    local asked = tonumber(ARGV[i])
-    local weight = math.abs(asked)
+    local signed = tonumber(ARGV[i])
+    local weight = math.abs(signed)
     if weight > burst then
         answer[#answer + 1] = -1
     elseif level_at(now) >= weight then
@@ -63,7 +61,7 @@ for i = place, #ARGV do
             wait = wait - 1
         end
         answer[#answer + 1] = wait
-        if asked > 0 then
+        if signed > 0 then
             break
         end
     end
@@ -153,8 +151,8 @@ end
 local answer = {now}
 local added = 0
 for i = place, #ARGV do
-    local asked = tonumber(ARGV[i])
-    local weight = math.abs(asked)
+    local signed = tonumber(ARGV[i])
+    local weight = math.abs(signed)
     if weight > limit then
         answer[#answer + 1] = -1
     elseif used + weight <= limit then
@@ -168,7 +166,7 @@ for i = place, #ARGV do
                 return time + window - now
             end
         end) or window
-        if asked > 0 then
+        if signed > 0 then
             break
         end
     end

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two kinds of shared limits: what each sends to its script, and the local limiter that replaces
-// it while Redis is away.
+// The two kinds of shared limits: what each sends to its script, and the local limiter that
+// replaces it while Redis is away.
 
 #include "base/option_checks.hpp"
 #include "db/redis/limit_scripts.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The reader asks us to make each object, and tells the list that it belongs to: it is put there at
-// once. A list does not grow while one of its elements is being filled, so what the reader
-// remembers stays valid. The size that a list announces is not believed: memory grows with what
-// arrives.
+// The parser calls us to create each object, and names the list that it belongs to: the object is
+// put there at once. A list does not grow while one of its elements is being filled, so the
+// parser's pointers stay valid. Memory is not reserved for the size that a list announces: it grows
+// with what arrives.
 
 #include "db/redis/reply_reader.hpp"
 
@@ -25,7 +25,7 @@ struct reply_reader::state {
     }
     ~state() { redisReaderFree(reader); }
 
-    // Where the object belongs; null if there is no room for it.
+    // The object in its place; null if there are too many.
     static value* place_for(const redisReadTask* task, value made) noexcept {
         auto& own = *static_cast<state*>(task->privdata);
         if (++own.elements > own.max_elements) {
@@ -65,8 +65,9 @@ struct reply_reader::state {
         }
         try {
             value::list elements;
-            constexpr int believed = 1 << 10;
-            elements.reserve(static_cast<std::size_t>(size < believed ? size : believed));
+            constexpr int reserved_at_most = 1 << 10;
+            elements.reserve(
+                static_cast<std::size_t>(size < reserved_at_most ? size : reserved_at_most));
             return place_for(task, value(std::move(elements)));
         } catch (...) {
             return nullptr;
@@ -83,7 +84,7 @@ struct reply_reader::state {
     redisReader* reader = nullptr;
     std::size_t max_bytes;
     std::size_t max_elements;
-    // Of the answer that is being read: what was made, and what has come since the last one.
+    // Of the reply that is being parsed.
     std::size_t elements = 0;
     std::size_t bytes = 0;
     std::size_t fed = 0;
@@ -112,12 +113,12 @@ std::optional<value> reply_reader::next() {
     void* whole = nullptr;
     if (redisReaderGetReply(state_->reader, &whole) != REDIS_OK) {
         throw connection_error(
-            std::string("redis: what came is no answer, or too large: ") + state_->reader->errstr,
+            std::string("redis: the reply is invalid or too large: ") + state_->reader->errstr,
             db::retry_advice::if_harmless);
     }
     if (whole == nullptr) {
         if (state_->fed > state_->max_bytes) {
-            throw connection_error("redis: an answer is larger than max_reply_bytes, " +
+            throw connection_error("redis: the reply is larger than max_reply_bytes, " +
                                        std::to_string(state_->max_bytes),
                                    db::retry_advice::if_harmless);
         }

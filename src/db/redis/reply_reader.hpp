@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hiredis's reader, which makes our values.
+// hiredis's parser of replies, with values of our own.
 #pragma once
 
 #include <weir/db/redis/value.hpp>
@@ -13,16 +13,16 @@ namespace weir::redis::detail {
 
 class reply_reader {
 public:
-    // More bytes or elements than these, in one answer, end the reading.
+    // A reply with more bytes or elements is an error.
     reply_reader(std::size_t max_bytes, std::size_t max_elements);
     reply_reader(const reply_reader&) = delete;
     reply_reader& operator=(const reply_reader&) = delete;
     ~reply_reader();
 
-    // Forgets what was fed.
+    // Discards all input.
     void reset();
     void feed(std::string_view received);
-    // The next answer that is whole. Throws connection_error for what is no answer, or too large.
+    // The next complete reply. Throws connection_error for invalid or too large replies.
     std::optional<value> next();
 
 private:

@@ -407,7 +407,7 @@ void shared_line::take_answer(const shared_answer& answered, const shared_questi
     bool first_waits = false;
     for (std::size_t i = 0; i < answered.waits.size(); ++i) {
         const clock::duration wait = answered.waits[i];
-        shared_waiter* const waiter = waiters_.asked(i);
+        shared_waiter* const waiter = waiters_.at(i);
         if (waiter == nullptr) {
             if (wait == clock::duration::zero()) {
                 refund_later(std::abs(question.weights[i]), answered.at);

@@ -49,7 +49,8 @@ public:
           replies_(options.max_reply_bytes, options.max_reply_elements),
           buffer_(16 << 10) {}
 
-    // Connects, and waits until all subscriptions are confirmed. Throws connection_error, reply_error.
+    // Connects, and waits until all subscriptions are confirmed. Throws connection_error,
+    // reply_error.
     task<> begin(const std::string& subscribes, std::size_t count) {
         early_.clear();
         stream_ = co_await server_.open(replies_);

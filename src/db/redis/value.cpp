@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What does not fit says what was there.
+// The messages name the type that was found and the one that was expected.
 
 #include <weir/db/redis/value.hpp>
 
@@ -9,9 +9,9 @@ namespace weir::redis {
 
 void value::throw_unfit(const char* wanted) const {
     constexpr const char* kinds[] = {"nil", "a number", "a text", "a list", "an error"};
-    throw db::mapping_error(std::string("redis: the answer is ") + kinds[held_.index()] +
+    throw db::mapping_error(std::string("redis: the reply is ") + kinds[held_.index()] +
                             (is_error() ? " (" + std::get<complaint>(held_).words + ")" : "") +
-                            " and is read as " + wanted);
+                            " and cannot be read as " + wanted);
 }
 
 std::int64_t value::number() const {
@@ -67,8 +67,8 @@ const std::string& value::error() const {
 const value& value::operator[](std::size_t index) const {
     const list& all = elements();
     if (index >= all.size()) {
-        throw db::mapping_error("redis: element " + std::to_string(index) + " of a list of " +
-                                std::to_string(all.size()));
+        throw db::mapping_error("redis: element " + std::to_string(index) +
+                                " does not exist: the list has " + std::to_string(all.size()));
     }
     return all[index];
 }

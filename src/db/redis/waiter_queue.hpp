@@ -55,39 +55,39 @@ public:
         // Fractions may not add up to zero again.
         weight_ = --size_ == 0 ? 0 : weight_ - gone.weight;
         if (gone.place != shared_waiter::none) {
-            asked_[gone.place] = nullptr;
+            in_question_[gone.place] = nullptr;
             gone.place = shared_waiter::none;
         }
     }
 
     // Gives the first waiters, up to the limit, a place in the question.
     void fill(shared_question& question, std::size_t limit) {
-        asked_.clear();
+        in_question_.clear();
         for (shared_waiter& each : waiters_) {
-            if (asked_.size() == limit) {
+            if (in_question_.size() == limit) {
                 break;
             }
-            each.place = asked_.size();
-            asked_.push_back(&each);
+            each.place = in_question_.size();
+            in_question_.push_back(&each);
             question.weights.push_back(each.may_wait ? each.weight : -each.weight);
         }
     }
     // The waiter at this place; null: it has left.
-    shared_waiter* asked(std::size_t place) const noexcept { return asked_[place]; }
+    shared_waiter* at(std::size_t place) const noexcept { return in_question_[place]; }
     void end_question() noexcept {
-        for (shared_waiter* const each : asked_) {
+        for (shared_waiter* const each : in_question_) {
             if (each != nullptr) {
                 each->place = shared_waiter::none;
             }
         }
-        asked_.clear();
+        in_question_.clear();
     }
 
 private:
     weir::detail::intrusive_list<shared_waiter> waiters_;
     std::size_t size_ = 0;
     double weight_ = 0;
-    std::vector<shared_waiter*> asked_;
+    std::vector<shared_waiter*> in_question_;
 };
 
 }  // namespace weir::redis::detail

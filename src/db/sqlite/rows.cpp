@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What does not fit says what was there and what was wanted.
+// The messages name what was found and what was expected.
 
 #include <weir/db/sqlite/rows.hpp>
 
@@ -13,11 +13,11 @@ void value::throw_unfit(const std::string& wanted) const {
     if (const std::int64_t* const number = integer()) {
         what += ", " + std::to_string(*number) + ",";
     }
-    throw db::mapping_error(what + " and is read as " + wanted);
+    throw db::mapping_error(what + " and cannot be read as " + wanted);
 }
 
 std::size_t row::index_of(std::string_view column) const {
-    const std::vector<std::string>& names = of_->columns();
+    const std::vector<std::string>& names = rows_->columns();
     const auto found = std::find(names.begin(), names.end(), column);
     if (found == names.end()) {
         db::detail::throw_no_column(column, names);

@@ -11,17 +11,17 @@ namespace weir::db::detail {
 
 inline constexpr std::size_t most_members = 24;
 
-struct anything {
+struct any_value {
     template <class T>
     operator T() const;  // never called
 };
 
 template <class T, std::size_t... Index>
 constexpr bool takes(std::index_sequence<Index...>) noexcept {
-    return requires { T{(static_cast<void>(Index), anything{})...}; };
+    return requires { T{(static_cast<void>(Index), any_value{})...}; };
 }
 
-// How many members an aggregate has: the most with which it can be initialised.
+// The number of an aggregate's members: the most with which it can be initialised.
 template <class T, std::size_t Count = most_members + 1>
 constexpr std::size_t member_count() noexcept {
     if constexpr (Count == 0) {

@@ -55,7 +55,8 @@ public:
         return make_room();
     }
 
-    // For the library. Throws pg::error if the server refuses, or the SQL is no COPY ... FROM STDIN.
+    // For the library. Throws pg::error if the server refuses, or the SQL is no COPY ... FROM
+    // STDIN.
     static task<copy_writer> begin(std::shared_ptr<detail::session> session, std::string sql);
     // The number of rows that were copied; without is_commit, all are undone. Throws pg::error.
     task<std::uint64_t> end(bool is_commit);

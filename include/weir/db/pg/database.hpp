@@ -84,9 +84,9 @@ public:
     generator<notification> listen(std::string channel, listen_options options = {});
     generator<notification> listen(std::vector<std::string> channels, listen_options options = {});
 
-    // co_await acquire(): exclusive use of a connection until the lease ends. It returns to the pool
-    // when nothing is in flight on it and no transaction is open, else it is closed. Session state
-    // (SET, LISTEN, advisory locks, temporary tables) is kept.
+    // co_await acquire(): exclusive use of a connection until the lease ends. It returns to the
+    // pool when nothing is in flight on it and no transaction is open, else it is closed. Session
+    // state (SET, LISTEN, advisory locks, temporary tables) is kept.
     task<lease<connection>> acquire();
 
     // Waits until all queries are answered and all leases have ended, up to the limit: then queries

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with PostgreSQL.
+// Errors of PostgreSQL.
 #pragma once
 
 #include <weir/db/error.hpp>
@@ -10,29 +10,29 @@
 
 namespace weir::pg {
 
-// What the server tells about an error; what it does not tell is empty. Its message and detail may
-// hold values that were sent: 'Key (id)=(5) already exists.'
+// The fields of an error as the server sends them; a field that it does not send is empty. Message
+// and detail may contain values of the query: 'Key (id)=(5) already exists.'
 struct error_fields {
     std::string sqlstate = {};  // "23505", as listed in appendix A of PostgreSQL's manual
     std::string severity = {};  // "ERROR", "FATAL", "PANIC"
     std::string message = {};
     std::string detail = {};
-    std::string hint = {};    // what to do about it
-    std::string schema = {};  // where the thing is that it is about, if it is one
+    std::string hint = {};    // a suggestion
+    std::string schema = {};  // of the object that the error is about
     std::string table = {};
     std::string column = {};
     std::string constraint = {};  // "users_email_key"
 };
 
-// The server has refused a query, or there is none. what() is its message with the SQLSTATE; values
-// in the message are left out there, so that it may go to a log.
+// The server refused a query, or there is no server. what() is its message with the SQLSTATE,
+// without the values in the message, so that it may be logged.
 //
-// advice(): yes for what was undone and may go well now (serialization failure, deadlock, lock not
-// available, resources exhausted, the server going down or coming up), if_harmless where nobody
-// knows whether it was done, no for all others.
+// advice(): yes if the query was rolled back and may succeed now (serialization failure, deadlock,
+// lock not available, resources exhausted, the server shutting down or starting), if_harmless if it
+// may have been performed or not, else no.
 class error : public db::error {
 public:
-    // The query, if given, is named in what(): its beginning.
+    // what() contains the beginning of the query, if it is given.
     explicit error(error_fields fields, std::string_view query = {});
     error(const std::string& what, db::retry_advice advice);
 
@@ -50,8 +50,8 @@ private:
     std::shared_ptr<const error_fields> fields_;  // an exception is copied without throwing
 };
 
-// There is no connection, or it was lost. A query that was sent already may have been done:
-// advice() is if_harmless then.
+// There is no connection, or it was lost. advice() is if_harmless for a query that was sent, since
+// the server may have performed it.
 class connection_error : public error {
 public:
     using error::error;

@@ -36,8 +36,8 @@ struct listen_options {
     // maximum.
     clock::duration reconnect_after = std::chrono::milliseconds(100);
     clock::duration reconnect_at_most = std::chrono::seconds(10);
-    // After this time without notifications, an empty query checks the connection; without an answer
-    // within the timeout the connection counts as lost.
+    // After this time without notifications, an empty query checks the connection; without an
+    // answer within the timeout the connection counts as lost.
     clock::duration check_every = std::chrono::seconds(30);
     clock::duration check_timeout = std::chrono::seconds(10);
 };

@@ -21,28 +21,28 @@ namespace weir::pg {
 
 class rows;
 
-// One of them; refers to what the rows own, so they may be moved, not destroyed.
+// One row; refers to data of the rows, which may be moved but not destroyed.
 class row : public db::readable_row<row> {
 public:
     std::size_t size() const noexcept;
-    // Throws mapping_error for a column that is not there.
+    // Throws mapping_error for a column that does not exist.
     value operator[](std::size_t column) const;
     value operator[](std::string_view column) const { return (*this)[index_of(column)]; }
 
 private:
     friend class rows;
-    row(const pg_result* of, int index) noexcept : of_(of), index_(index) {}
+    row(const pg_result* result, int index) noexcept : result_(result), index_(index) {}
     std::size_t index_of(std::string_view column) const;
 
-    const pg_result* of_;
+    const pg_result* result_;
     int index_;
 };
 
-// Copies share what the server sent.
+// Copies share the data.
 class rows : public db::readable_rows<rows, row> {
 public:
     rows() = default;
-    // For who runs queries: takes libpq's result, which is cleared with the last copy.
+    // For the library: takes libpq's result, which is cleared with the last copy.
     explicit rows(std::shared_ptr<const pg_result> result) noexcept;
 
     std::vector<std::string> columns() const;
@@ -50,7 +50,8 @@ public:
     row operator[](std::size_t index) const noexcept {
         return {result_.get(), static_cast<int>(index)};
     }
-    // Of INSERT, UPDATE, DELETE, MERGE, COPY: how many rows; of SELECT as many as there are.
+    // The number of rows that INSERT, UPDATE, DELETE, MERGE or COPY changed, or that SELECT
+    // returned.
     std::uint64_t affected() const noexcept;
 
 private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a column of a row holds, and what it is read as.
+// The value in a column of a row.
 #pragma once
 
+#include <weir/db/detail/value_types.hpp>
 #include <weir/db/error.hpp>
 
 #include <chrono>
@@ -20,14 +21,11 @@ struct pg_result;
 
 namespace weir::pg {
 
-using blob = std::vector<std::byte>;
+using blob = db::detail::blob;
 class row;
 
 namespace detail {
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
+using db::detail::is_optional;
 template <class T>
 inline constexpr bool is_array = false;
 template <class T>
@@ -39,20 +37,21 @@ template <class Duration>
 inline constexpr bool is_time<std::chrono::sys_time<Duration>> = true;
 }  // namespace detail
 
-// It refers to the rows that it comes from.
+// A value refers to the rows that it comes from. It is read as
 //
-// Read as            from the column types bool               boolean integers           smallint,
-// integer, bigint, oid: what does not fit is an error double, float      real, double precision,
-// numeric, and the integers std::string        text, varchar, char, json, uuid, enums, numeric and
-// all others that have no type of
-//                    their own here, in the server's text form; string_view likewise, while the rows live
-// blob               bytea sys_time<...>      timestamptz, timestamp and date (both taken as UTC),
-// rounded down to the unit; infinity
-//                    is max(), -infinity is min(). system_clock::time_point is one of them
-// std::vector<T>     an array of one dimension
-// std::optional<T>   null, or as T
+//     bool              from boolean
+//     integers          from smallint, integer, bigint, oid; an error if it is out of range
+//     double, float     from real, double precision, numeric, and the integers
+//     std::string       from text, varchar, char, json, uuid, enums, numeric and all types without
+//                       a C++ type here, in the server's text form; so is string_view, valid while
+//                       the rows exist
+//     blob              from bytea
+//     sys_time<...>     from timestamptz, timestamp and date (both taken as UTC), rounded down to
+//                       the unit; infinity is max(), -infinity is min()
+//     std::vector<T>    from an array of one dimension
+//     std::optional<T>  from null, or as T
 //
-// Nothing else is converted. Throws mapping_error, which says column, type, and what was wanted.
+// Nothing else is converted. Throws mapping_error with the column, its type and the requested type.
 class value {
 public:
     bool is_null() const noexcept { return null_; }
@@ -92,9 +91,9 @@ public:
 
 private:
     friend class row;
-    value(const pg_result* of, int column, std::uint32_t type, std::string_view text,
+    value(const pg_result* result, int column, std::uint32_t type, std::string_view text,
           bool null) noexcept
-        : of_(of), text_(text), column_(column), type_(type), null_(null) {}
+        : result_(result), text_(text), column_(column), type_(type), null_(null) {}
 
     struct array_reader {
         std::string_view rest;
@@ -131,7 +130,7 @@ private:
         if (count == std::numeric_limits<std::int64_t>::min()) {
             return sys_time<Duration>::min();
         }
-        // Compared in seconds, which neither side overflows; a second less at both ends is no loss.
+        // Compared in seconds, in which neither side overflows; one second at both ends is lost.
         const auto whole = floor<seconds>(microseconds(count));
         if constexpr (std::ratio_less_v<typename Duration::period, std::micro>) {
             if (whole <= duration_cast<seconds>(Duration::min()) ||
@@ -153,7 +152,7 @@ private:
     }
     [[noreturn]] void throw_unfit(const std::string& wanted) const;
 
-    const pg_result* of_;
+    const pg_result* result_;
     std::string_view text_;
     int column_;
     std::uint32_t type_;

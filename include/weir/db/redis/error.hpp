@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes wrong with Redis.
+// Errors of Redis.
 #pragma once
 
 #include <weir/db/error.hpp>
@@ -9,11 +9,10 @@
 
 namespace weir::redis {
 
-// Redis refused the command. what() is what it said: 'WRONGTYPE Operation against a key holding
-// ...'.
+// Redis refused the command. what() is its message: 'WRONGTYPE Operation against a key ...'.
 class reply_error : public db::error {
 public:
-    explicit reply_error(const std::string& words);
+    explicit reply_error(const std::string& message);
     // The first word: 'WRONGTYPE'.
     std::string_view kind() const noexcept { return kind_; }
 
@@ -21,8 +20,8 @@ private:
     std::string kind_;
 };
 
-// There is no connection, or it was lost. A command that was sent already may have been done:
-// advice() is if_harmless then, and yes if it was not sent.
+// There is no connection, or it was lost. advice() is if_harmless for a command that was sent,
+// since Redis may have performed it, and yes for one that was not.
 class connection_error : public db::error {
 public:
     using db::error::error;

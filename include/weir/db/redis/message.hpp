@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a subscription brings.
+// A message of a subscription.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace weir::redis {
 
 struct message {
     std::string channel;
-    std::string pattern;  // that the channel fits, if the subscription is to a pattern
+    std::string pattern;  // that the channel matches, if the subscription is to a pattern
     std::string payload;
-    // The connection was lost and is there again: what was published meanwhile is not known. Such a
-    // message has nothing else in it.
+    // The connection was lost and opened again: messages of the time between may have been missed.
+    // All other members are empty then.
     bool missed = false;
 
     friend bool operator==(const message&, const message&) = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What Redis answers: nothing, a number, a text, a list, or an error.
+// A reply of Redis: nil, a number, a text, a list, or an error.
 #pragma once
 
 #include <weir/db/error.hpp>
@@ -17,7 +17,7 @@ namespace weir::redis {
 class value {
 public:
     using list = std::vector<value>;
-    struct complaint {  // an error in a list: of one command of a transaction
+    struct complaint {  // an error; in a list, that of one command of a transaction
         std::string words;
         friend bool operator==(const complaint&, const complaint&) = default;
     };
@@ -32,8 +32,8 @@ public:
     bool is_error() const noexcept { return std::holds_alternative<complaint>(held_); }
     bool is_list() const noexcept { return std::holds_alternative<list>(held_); }
 
-    // Throw mapping_error, which says what it is instead. A text of digits is a number, too, since
-    // Redis keeps numbers as texts.
+    // Throw mapping_error, which names the type, if it has another one. A text of digits is a
+    // number, too, since Redis stores numbers as text.
     std::int64_t number() const;
     const std::string& text() const&;
     std::string text() &&;

@@ -14,9 +14,9 @@
 // disk: 16 tasks that insert are many times as fast as with one commit for each. A write that fails
 // is rolled back alone.
 //
-// Stopping: a call that has not begun is withdrawn. A call that runs, or waits for another process's
-// lock, is interrupted and rolled back, unless it is just being committed: then it stays. May be
-// used from several loops.
+// Stopping: a call that has not begun is withdrawn. A call that runs, or waits for another
+// process's lock, is interrupted and rolled back, unless it is just being committed: then it stays.
+// May be used from several loops.
 #pragma once
 
 #include <weir/base/to_task.hpp>
@@ -131,9 +131,9 @@ public:
                                   all = detail::to_values(std::forward<Parameters>(parameters)...)](
                                      session& on) { return on.fetch(sql, all); });
     }
-    // co_await write(fn): the result of fn(session&) on the writer's thread, in a transaction of its
-    // own, once that is durable. Rolled back if fn throws. fn must do nothing but use the session:
-    // it is called again if another call fails the commit that they share.
+    // co_await write(fn): the result of fn(session&) on the writer's thread, in a transaction of
+    // its own, once that is durable. Rolled back if fn throws. fn must do nothing but use the
+    // session: it is called again if another call fails the commit that they share.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>
     auto write(Function&& function) {
@@ -150,8 +150,8 @@ public:
         return detail::call<std::decay_t<Function>>(writer(), std::forward<Function>(function),
                                                     detail::transaction_id(), false);
     }
-    // co_await read(fn): the result of fn(session&) on a reader's thread. All of its queries see the
-    // same state of the database.
+    // co_await read(fn): the result of fn(session&) on a reader's thread. All of its queries see
+    // the same state of the database.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>
     auto read(Function&& function) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What SQLite complains of.
+// Errors of SQLite.
 #pragma once
 
 #include <weir/db/error.hpp>
@@ -8,8 +8,8 @@
 
 namespace weir::sqlite {
 
-// code() is SQLite's extended result code: 2067 is SQLITE_CONSTRAINT_UNIQUE. The message has
-// SQLite's own words and the SQL, without its parameters.
+// code() is SQLite's extended result code: 2067 is SQLITE_CONSTRAINT_UNIQUE. The message is
+// SQLite's own and the SQL, without parameters.
 class error : public db::error {
 public:
     error(int code, const std::string& what);
@@ -18,7 +18,7 @@ public:
     bool is_constraint() const noexcept { return primary_code() == 19; }
     bool is_busy() const noexcept { return primary_code() == 5 || primary_code() == 6; }
     bool is_full() const noexcept { return primary_code() == 13; }
-    // Stopped on request.
+    // The task was stopped.
     bool is_interrupted() const noexcept { return primary_code() == 9; }
 
 private:

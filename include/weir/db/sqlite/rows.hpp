@@ -21,11 +21,11 @@ namespace weir::sqlite {
 
 class rows;
 
-// One of them; refers to the rows.
+// One row; refers to the rows.
 class row : public db::readable_row<row> {
 public:
     std::size_t size() const noexcept { return values_.size(); }
-    // Throws mapping_error for a column that is not there.
+    // Throws mapping_error for a column that does not exist.
     const value& operator[](std::size_t column) const {
         if (column >= values_.size()) {
             db::detail::throw_no_column(column, values_.size());
@@ -36,10 +36,10 @@ public:
 
 private:
     friend class rows;
-    row(const rows& of, std::span<const value> values) noexcept : of_(&of), values_(values) {}
+    row(const rows& all, std::span<const value> values) noexcept : rows_(&all), values_(values) {}
     std::size_t index_of(std::string_view column) const;
 
-    const rows* of_;
+    const rows* rows_;
     std::span<const value> values_;
 };
 
@@ -56,7 +56,7 @@ public:
         return {*this, std::span(values_).subspan(index * columns_.size(), columns_.size())};
     }
 
-    // For who fills it: the next row, value by value.
+    // For the library: appends the next value, row by row.
     void add(value next) { values_.push_back(std::move(next)); }
 
 private:

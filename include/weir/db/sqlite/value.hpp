@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a column holds and a parameter gives: null, an integer, a number, text or bytes.
+// A value in a column or for a parameter: null, an integer, a number, text or bytes.
 #pragma once
 
+#include <weir/db/detail/value_types.hpp>
 #include <weir/db/error.hpp>
 #include <weir/io/buffer.hpp>
 
@@ -19,13 +20,10 @@
 
 namespace weir::sqlite {
 
-using blob = std::vector<std::byte>;
+using blob = db::detail::blob;
 
 namespace detail {
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
+using db::detail::is_optional;
 }  // namespace detail
 
 class value {
@@ -34,7 +32,7 @@ public:
     value(std::nullptr_t) noexcept {}
     value(std::nullopt_t) noexcept {}
     value(bool truth) noexcept : held_(std::int64_t{truth}) {}
-    // Those that do not fit into 64 bits with a sign are a mapping_error.
+    // Throws mapping_error for an integer above 2^63 - 1.
     template <std::integral Number>
         requires(!std::same_as<Number, bool> && !std::same_as<Number, char>)
     value(Number number) : held_(checked(number)) {}
@@ -58,9 +56,9 @@ public:
 
     friend bool operator==(const value&, const value&) = default;
 
-    // What it is read as: bool, integers, double, std::string, std::string_view (as long as the row
-    // lives), blob, std::optional of those. An integer is also a double; nothing else is converted.
-    // Throws mapping_error, which says what was there.
+    // T is bool, an integer, double, std::string, std::string_view (valid while the row exists),
+    // blob or std::optional of those. An integer can be read as double; nothing else is converted.
+    // Throws mapping_error, which names the value's type.
     template <class T>
     T as() const {
         if constexpr (std::same_as<T, value>) {
@@ -95,7 +93,8 @@ private:
     template <class Number>
     static std::int64_t checked(Number number) {
         if (!std::in_range<std::int64_t>(number)) {
-            throw db::mapping_error("a parameter of SQLite is larger than 2^63 - 1");
+            throw db::mapping_error(
+                "a parameter is larger than 2^63 - 1, the largest integer of SQLite");
         }
         return static_cast<std::int64_t>(number);
     }

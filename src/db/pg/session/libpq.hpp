@@ -27,7 +27,7 @@ inline bool is_copy(ExecStatusType status) noexcept {
     return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
 }
 
-// For connections whose notices nobody wants; libpq would print them.
+// Drops notices, which libpq would print.
 inline void ignore_notice(void*, const PGresult*) noexcept {}
 
 }  // namespace weir::pg::detail

@@ -92,7 +92,7 @@ public:
 private:
     enum class state : unsigned char {
         pipelining,  // sends and receives queries
-        lent,        // somebody uses the connection exclusively
+        lent,        // an exclusive_use has the connection
         lost,        // failed or closed; the task ends at its next turn
         closed,      // the task has ended, and all queries have been completed
     };

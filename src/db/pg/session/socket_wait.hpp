@@ -16,7 +16,8 @@ public:
     socket_wait(const socket_wait&) = delete;
     socket_wait& operator=(const socket_wait&) = delete;
 
-    // Before all else. Throws loop_error if the driver of the running loop cannot watch descriptors.
+    // Before all else. Throws loop_error if the driver of the running loop cannot watch
+    // descriptors.
     void open(int descriptor);
     void wake() noexcept;
     // A wake that came before this is forgotten.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Days and dates of the Gregorian calendar, over all years that PostgreSQL has (std::chrono::year
-// ends at 32767).
+// Days and dates of the Gregorian calendar, for all years of PostgreSQL (std::chrono::year ends at
+// 32767).
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ struct civil_date {
     std::int64_t day = 1;
 };
 
-// A year is taken from March on, so that the leap day is its last, and eras of 400 years, which all
-// have the same days.
+// Years begin in March here, so that the leap day is the last one, and an era has 400 years, which
+// all have the same number of days.
 inline constexpr std::int64_t days_per_era = 146'097;
 inline constexpr std::int64_t days_to_1970 = 719'468;  // from 0000-03-01
 
-constexpr std::int64_t floor_division(std::int64_t number, std::int64_t by) noexcept {
-    return number / by - (number % by < 0 ? 1 : 0);
+constexpr std::int64_t floor_division(std::int64_t number, std::int64_t divisor) noexcept {
+    return number / divisor - (number % divisor < 0 ? 1 : 0);
 }
 
 constexpr std::int64_t days_from_civil(const civil_date& date) noexcept {

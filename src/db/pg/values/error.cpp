@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Errors of the server, from its fields. Messages of class 22 (bad data) quote the value that was
-// bad, which may be secret: what() has "..." in its place.
+// Errors of the server, from its fields. Messages of class 22 (invalid data) quote the invalid
+// value, which may be secret: what() has "..." in its place.
 
 #include "db/pg/values/server_error.hpp"
 
@@ -42,7 +42,7 @@ std::string without_values(const error_fields& fields) {
     return fields.message.substr(0, from) + "\"...\"" + fields.message.substr(to + 1);
 }
 
-// One line of it, and not all of a long one.
+// The query as one line, cut if it is long.
 std::string beginning_of(std::string_view query) {
     constexpr std::size_t longest = 120;
     std::string made;
@@ -64,21 +64,21 @@ std::string beginning_of(std::string_view query) {
     return made;
 }
 
-std::string words_for(const error_fields& fields, std::string_view query) {
-    std::string words = without_values(fields);
+std::string message_for(const error_fields& fields, std::string_view query) {
+    std::string message = without_values(fields);
     if (!fields.sqlstate.empty()) {
-        words += " (SQLSTATE " + fields.sqlstate + ")";
+        message += " (SQLSTATE " + fields.sqlstate + ")";
     }
     if (!query.empty()) {
-        words += " in: " + beginning_of(query);
+        message += " in: " + beginning_of(query);
     }
-    return words;
+    return message;
 }
 
 }  // namespace
 
 error::error(error_fields fields, std::string_view query)
-    : db::error(words_for(fields, query), advice_for(fields.sqlstate)),
+    : db::error(message_for(fields, query), advice_for(fields.sqlstate)),
       fields_(std::make_shared<const error_fields>(std::move(fields))) {}
 
 error::error(const std::string& what, db::retry_advice advice)
@@ -132,12 +132,12 @@ std::exception_ptr error_of(const pg_result* result, std::string_view query) {
 
 connection_error connection_failure(const pg_conn* connection, std::string_view what,
                                     db::retry_advice advice) {
-    const std::string said = trimmed(PQerrorMessage(connection));
-    std::string words(what);
-    if (!said.empty()) {
-        words += (words.empty() ? "" : ": ") + said;
+    const std::string reason = trimmed(PQerrorMessage(connection));
+    std::string message(what);
+    if (!reason.empty()) {
+        message += (message.empty() ? "" : ": ") + reason;
     }
-    return connection_error(words, advice);
+    return connection_error(message, advice);
 }
 
 }  // namespace detail

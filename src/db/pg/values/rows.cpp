@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows are libpq's result, asked column by column.
+// Rows are libpq's result, read column by column.
 
 #include <weir/db/pg/rows.hpp>
 
@@ -21,7 +21,7 @@ std::vector<std::string> names_of(const pg_result* result) {
 }  // namespace
 
 std::size_t row::size() const noexcept {
-    return static_cast<std::size_t>(PQnfields(of_));
+    return static_cast<std::size_t>(PQnfields(result_));
 }
 
 value row::operator[](std::size_t column) const {
@@ -29,18 +29,19 @@ value row::operator[](std::size_t column) const {
         db::detail::throw_no_column(column, size());
     }
     const int index = static_cast<int>(column);
-    const std::string_view text(PQgetvalue(of_, index_, index),
-                                static_cast<std::size_t>(PQgetlength(of_, index_, index)));
-    return {of_, index, PQftype(of_, index), text, PQgetisnull(of_, index_, index) != 0};
+    const std::string_view text(PQgetvalue(result_, index_, index),
+                                static_cast<std::size_t>(PQgetlength(result_, index_, index)));
+    return {result_, index, PQftype(result_, index), text,
+            PQgetisnull(result_, index_, index) != 0};
 }
 
 std::size_t row::index_of(std::string_view column) const {
-    for (int index = 0; index < PQnfields(of_); ++index) {
-        if (PQfname(of_, index) == column) {
+    for (int index = 0; index < PQnfields(result_); ++index) {
+        if (PQfname(result_, index) == column) {
             return static_cast<std::size_t>(index);
         }
     }
-    db::detail::throw_no_column(column, names_of(of_));
+    db::detail::throw_no_column(column, names_of(result_));
 }
 
 rows::rows(std::shared_ptr<const pg_result> result) noexcept
@@ -51,7 +52,7 @@ std::vector<std::string> rows::columns() const {
 }
 
 std::uint64_t rows::affected() const noexcept {
-    // libpq takes a result that it may change, and does not.
+    // libpq takes a result that it could change, and does not change it.
     const std::string_view text = result_ ? PQcmdTuples(const_cast<pg_result*>(result_.get())) : "";
     std::uint64_t count = 0;
     std::from_chars(text.data(), text.data() + text.size(), count);

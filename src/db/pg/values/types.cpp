@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A table of the types that results have most often.
+// A table of the most common types.
 
 #include "db/pg/values/types.hpp"
 

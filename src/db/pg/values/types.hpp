@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The types of PostgreSQL that have a type of their own here, by the number that never changes.
+// The types of PostgreSQL that are read as C++ types, by their OIDs, which never change.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ enum class type : std::uint32_t {
     numeric = 1700,
 };
 
-// "integer", "text[]"; "the type with OID 16401" for one that is not known here.
+// "integer", "text[]"; "the type with OID 16401" for an unknown one.
 std::string type_name(std::uint32_t type);
 
-// Of the elements, for an array type; 0 if it is none that is known.
+// The type of an array's elements; 0 for unknown array types.
 std::uint32_t element_type(std::uint32_t array) noexcept;
 
-// The types of users, enums for example, have numbers from here on.
+// OIDs of the user's types, such as enums, begin here.
 inline constexpr std::uint32_t first_user_type = 16'384;
 
 }  // namespace weir::pg::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The server's text forms, read back. Each reader first checks the type of the column, then that
-// the text is all of what it should be: what is odd is an error, never a guess.
+// Parses the server's text forms. Each reader first checks the type of the column, then that the
+// whole text is valid: anything unexpected is an error, never a guess.
 
 #include "db/pg/values/civil_time.hpp"
 #include "db/pg/values/types.hpp"
@@ -89,7 +89,7 @@ bool read_escaped(std::string_view text, blob& bytes) {
     return true;
 }
 
-// Takes digits, as many as there are, and what follows them.
+// Reads numbers and the text between them.
 class time_reader {
 public:
     explicit time_reader(std::string_view text) noexcept : rest_(text) {}
@@ -172,7 +172,7 @@ bool read_iso(std::string_view text, std::optional<std::int64_t>& microseconds) 
 }  // namespace
 
 void value::throw_unfit(const std::string& wanted) const {
-    const char* const name = PQfname(of_, column_);
+    const char* const name = PQfname(result_, column_);
     std::string what = "column " + std::to_string(column_);
     if (name != nullptr) {
         what += " '" + std::string(name) + "'";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Columns of a real server, read as C++ types; errors name the column, its type and the wanted type.
+// Columns of a real server, read as C++ types; errors name the column, its type and the wanted
+// type.
 
 #include "support.hpp"
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "db/redis/limit_scripts.hpp"
+#include "db/redis/shared_line.hpp"
 #include <support/limiter_properties.hpp>
 #include <support/peers/redis.hpp>
 

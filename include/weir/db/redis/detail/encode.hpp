@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Commands as Redis reads them: a list of texts, each with its length before it, so that nothing in
-// them can be mistaken for something else.
+// Commands in the form of the protocol: a list of words, each behind its length, so that no byte in
+// a word has a meaning.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,8 @@
 
 namespace weir::redis::detail {
 
-// Throws invalid_argument for commands that are not answered exactly once each, in RESP2: their
-// answers would be taken for those of others.
+// Throws invalid_argument for commands that are not answered exactly once, in RESP2: their replies
+// would be taken for those of other commands.
 void check_command(std::string_view name, std::string_view second = {});
 
 void append_count(std::string& to, char kind, std::size_t count);
