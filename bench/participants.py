@@ -149,7 +149,7 @@ class GoProgram:
             raise Missing("no go (Debian: golang-go)")
         if self.package and not os.path.isdir(f"{DEBIAN_GO}/src/{self.package}"):
             raise Missing(f"no {self.package} (Debian: {self.debian})")
-        # A copy, with the harness that the Go programs share; Debian's libraries have no module files.
+        # A copy with the harness that the Go programs share; Debian's libraries have no modules.
         copy = build.peers / self.binary
         shutil.copytree(PEERS / self.folder, copy, dirs_exist_ok=True)
         if self.harness:

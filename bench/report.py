@@ -122,7 +122,7 @@ def notes(suite, made, missing, failures, took):
         shares = [f"{who} {r['busy']:.0%}/{r['load_busy']:.0%}" for who, r in row.cells.items() if "busy" in r]
         if shares:
             lines.append(f"{row.workload}: busy, what is measured/its counterpart: {', '.join(shares)}")
-            # own_ns: where the rates count all the same, for the counterpart is often what is waited for.
+            # own_ns: the rates count all the same, since the counterpart is often the bottleneck.
             spent = {who: r.get("cpu_ns", r.get("own_ns")) for who, r in row.cells.items()}
             times = [f"{who} {ns / 1000:.2f}" for who, ns in spent.items() if ns is not None]
             lines.append(f"{row.workload}: CPU time of what is measured, µs each: {', '.join(times)}")

@@ -36,7 +36,7 @@ class Suite:
     title: str
     workloads: list
     participants: dict = field(default_factory=dict)  # who -> program; ours first, then the floor
-    # Where noise adds and takes away, as between two processes: the median of many short rounds, and
+    # Where noise goes both ways, as between two processes: the median of many short rounds, and
     # not the best of a few.
     by_median: bool = False
     rounds: tuple = ()  # of a quick and of a full run, where the usual numbers do not fit

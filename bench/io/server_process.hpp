@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The server under test as a child process: started on a processor of its own, queried for its port,
-// looked at through /proc, and killed in the end.
+// The server under test as a child process: started on a processor of its own, queried for its
+// port, looked at through /proc, and killed in the end.
 #pragma once
 
 #include "../harness.hpp"

@@ -3,7 +3,7 @@
 // What the SQLite store of the task service can do by itself, without HTTP, handlers or an engine:
 // the floor under suite service. One line of JSON per figure; cpu_us is the process's, of one task.
 //
-//   program FOLDER [PENDING [COUNT]]   PENDING tasks wait all the while, half of them in a queue that is paused;
+//   program FOLDER [PENDING [COUNT]]   PENDING tasks wait, half of them in a paused queue;
 //                                      COUNT are submitted and run, of each kind
 #include <weir/group.hpp>
 #include <weir/io/tcp.hpp>  // brings io_uring along

@@ -137,7 +137,7 @@ func timeout(o options) reading {
 }
 
 // All goroutines sleep before the first is cancelled. Gives the cancelling alone, and with the
-// spawning. Each has a channel to be closed, which is what a context is made of, for half the price.
+// spawning. Each has a channel to close, which is what a context consists of, at half the cost.
 func cancelled(o options) (alone, withSpawn reading) {
 	tasks := o.count(100_000)
 	cancels := make([]chan struct{}, tasks)

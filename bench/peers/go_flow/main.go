@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The workloads of suite flow that Go has a peer for: golang.org/x/time/rate. The time is passed in,
+// The workloads of suite flow with a peer in Go: golang.org/x/time/rate. The time is passed in,
 // as it is to Weir's decision, so that nobody's clock is measured.
 
 package main

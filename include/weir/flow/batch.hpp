@@ -101,8 +101,8 @@ private:
         }
     }
     task<result> call_one(kept_item<Stream> item) {
-        return with_item_timeout(options_.item_timeout, call_with_item<Stream, Function>(
-                                                            function_, std::move(item)));
+        return with_item_timeout(options_.item_timeout,
+                                 call_with_item<Stream, Function>(function_, std::move(item)));
     }
 
     Stream& source_;

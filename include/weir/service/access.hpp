@@ -5,10 +5,10 @@
 // headers of a WebSocket handshake, so there the token may be an offered subprotocol:
 // 'weir.token.<base64url of the token>'.
 //
-// Without tokens, only clients on this machine have access. Pages of other sites run on this machine
-// too, in its browser; so Host must be localhost, 127.0.0.1 or [::1] (another name that resolves to
-// 127.0.0.1 is refused). With and without tokens, Origin and Sec-Fetch-Site must not name another
-// site.
+// Without tokens, only clients on this machine have access. Pages of other sites run on this
+// machine too, in its browser; so Host must be localhost, 127.0.0.1 or [::1] (another name that
+// resolves to 127.0.0.1 is refused). With and without tokens, Origin and Sec-Fetch-Site must not
+// name another site.
 //
 // All responses have Content-Security-Policy, nosniff, no framing and no referrer.
 #pragma once
@@ -43,8 +43,8 @@ void check_exposure(const io::address& at, const access_options& options);
 // The middleware. `is_open` tells whether the route with that pattern needs no token.
 class access_control {
 public:
-    // Copies the options. Throws invalid_argument, without showing it, for a token that is too short
-    // or cannot be sent in a header.
+    // Copies the options. Throws invalid_argument, without showing it, for a token that is too
+    // short or cannot be sent in a header.
     explicit access_control(const access_options& options,
                             std::function<bool(std::string_view route)> is_open = {});
 

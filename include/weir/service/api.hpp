@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The HTTP API of the service: tasks, queues, schedules, a live feed over WebSocket, metrics, health
-// and the dashboard.
+// The HTTP API of the service: tasks, queues, schedules, a live feed over WebSocket, metrics,
+// health and the dashboard.
 //
 //     service::service tasks(*store);
 //     http::router app = service::make_api(tasks, {.access = {.tokens = tokens}});
@@ -57,9 +57,9 @@ struct api_options {
     std::string_view version = "0.1.0";         // in /openapi.json
 };
 
-// The service must outlive the router, which observes it from now on. Call it on the service's loop.
-// Texts and lists of the options are copied; what hooks refer to must live as long as the router.
-// Throws invalid_argument for invalid options.
+// The service must outlive the router, which observes it from now on. Call it on the service's
+// loop. Texts and lists of the options are copied; what hooks refer to must live as long as the
+// router. Throws invalid_argument for invalid options.
 http::router make_api(service& tasks, const api_options& options = {});
 
 }  // namespace weir::service

@@ -6,12 +6,13 @@
 //
 // A field is '*', a number, a range '1-5', a list '1,15', each with an optional step '*/15'. Months
 // and weekdays have names, too (jan, mon). Sunday is 0 and 7, and may end a range: sat-sun. If both
-// day and weekday are given, either is enough. Aliases: @yearly, @monthly, @weekly, @daily, @hourly.
+// day and weekday are given, either is enough. Aliases: @yearly, @monthly, @weekly, @daily,
+// @hourly.
 //
-// When clocks are set forward or back: a time of day ('30 2 * * *') that does not exist comes at the
-// moment of the change, and one that exists twice comes the first time only, so each day has its
-// slot. Times that repeat within hours ('*/15 * * * *', a star for minute or hour) follow elapsed
-// time.
+// When clocks are set forward or back: a time of day ('30 2 * * *') that does not exist comes at
+// the moment of the change, and one that exists twice comes the first time only, so each day has
+// its slot. Times that repeat within hours ('*/15 * * * *', a star for minute or hour) follow
+// elapsed time.
 #pragma once
 
 #include <weir/service/task.hpp>

@@ -5,7 +5,8 @@
 //
 //     service::memory_store store;
 //     store.on_call([](service::store_call which) {
-//         return which == service::store_call::settle ? service::store_fault::fails : service::store_fault::none;
+//         return which == service::store_call::settle ? service::store_fault::fails
+//                                                     : service::store_fault::none;
 //     });
 #pragma once
 

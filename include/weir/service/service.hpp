@@ -3,16 +3,16 @@
 //
 //     auto store = co_await service::open_sqlite_store("tasks.db");
 //     service::service tasks(*store);
-//     tasks.handle("greet", [](service::job& job) -> task<boost::json::value> { co_return "hello"; });
+//     tasks.handle("greet", [](service::job&) -> task<boost::json::value> { co_return "hello"; });
 //     co_await tasks.run();                                   // until stopped: then it drains
 //
 // Meanwhile, from other fibers of the loop: co_await tasks.submit(service::new_task("greet")). The
 // HTTP API is in api.hpp.
 //
-// The life of a task: submitted (durable when submit() returns) -> claimed in a batch with others ->
-// run by its handler -> settled in a batch. The store decides which task is next and what the limits
-// allow; the service runs the tasks it has claimed, keeps its lease, and stops them if it loses the
-// lease.
+// The life of a task: submitted (durable when submit() returns) -> claimed in a batch with others
+// -> run by its handler -> settled in a batch. The store decides which task is next and what the
+// limits allow; the service runs the tasks it has claimed, keeps its lease, and stops them if it
+// loses the lease.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -83,9 +83,10 @@ public:
     // Throws as submit() does for an invalid task, without calling the store.
     void check(const new_task& task) const;
 
-    // Runs tasks until it is stopped. Then it claims no more, waits up to drain_limit for the running
-    // tasks, stops the rest and returns them to the store. Throws invalid_state if it runs already,
-    // and what a broken store throws at the start; it retries while a store is unavailable.
+    // Runs tasks until it is stopped. Then it claims no more, waits up to drain_limit for the
+    // running tasks, stops the rest and returns them to the store. Throws invalid_state if it runs
+    // already, and what a broken store throws at the start; it retries while a store is
+    // unavailable.
     task<> run();
 
     // The operations of the store, with arguments checked; tasks that become claimable start at

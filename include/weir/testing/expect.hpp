@@ -7,7 +7,7 @@
 //     WEIR_EXPECT_NO_THROW(fetch("here"));
 //     WEIR_EXPECT_TIMEOUT(weir::timeout(1s, slow()));
 //     WEIR_EXPECT_CANCELLED(handle);                                  // somebody cancelled it
-//     WEIR_EXPECT_ERROR_GROUP(weir::with_group(body), network_error); // an error_group with one inside
+//     WEIR_EXPECT_ERROR_GROUP(weir::with_group(body), network_error); // one is in the error_group
 #pragma once
 
 #include <weir/error.hpp>

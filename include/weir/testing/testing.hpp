@@ -5,7 +5,7 @@
 //     WEIR_TEST(Cache, Expires) {
 //         cache c(10min);
 //         co_await weir::sleep(1h);            // takes no time
-//         WEIR_ASSERT_EQ(c.size(), 0u);        // EXPECT_* work too; ASSERT_* cannot, in a coroutine
+//         WEIR_ASSERT_EQ(c.size(), 0u);        // EXPECT_* work too; ASSERT_* cannot here
 //     }
 //
 // WEIR_SCHEDULES=1000 runs each test under so many orders of ready tasks; a failure prints its

@@ -7,8 +7,9 @@
 // the number of further tasks. The more subscribers a topic has, the longer its interval, so that
 // the traffic stays bounded and subscribers do not slow down submits.
 //
-// Changes are collected only for topics that exist. A topic without subscribers lingers for a while,
-// for clients that reconnect with their position; then it ends, and its positions become unknown.
+// Changes are collected only for topics that exist. A topic without subscribers lingers for a
+// while, for clients that reconnect with their position; then it ends, and its positions become
+// unknown.
 #pragma once
 
 #include "service/api/json/json_writer.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Looks at the nodes in the store at every heartbeat interval. Tasks of a node whose lease has
-// expired, or whose process ran on this machine and has ended, are rescued: they run again. The node
-// must not rescue its own tasks: not while its lease may have expired, nor while an old lease has
-// runs to settle.
+// expired, or whose process ran on this machine and has ended, are rescued: they run again. The
+// node must not rescue its own tasks: not while its lease may have expired, nor while an old lease
+// has runs to settle.
 
 #include "service/engine/rescuer.hpp"
 

@@ -193,8 +193,8 @@ void runner::release(run& ended) noexcept {
     claims_.worker_freed();
 }
 
-// One more crash of the process, and the task has failed. Such tasks run one at a time, so that none
-// fails for a crash that another one caused.
+// One more crash of the process, and the task has failed. Such tasks run one at a time, so that
+// none fails for a crash that another one caused.
 bool runner::has_last_chance(const task_record& task) const noexcept {
     return task.crashes > 0 && task.crashes + 1 >= options_.max_crashes;
 }

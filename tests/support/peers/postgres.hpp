@@ -4,7 +4,7 @@
 //
 //     weir_test::postgres server;                            // takes a second: one for many tests
 //     server.url();                                          // postgresql://weir@127.0.0.1:PORT/postgres
-//     server.kill(), server.start();                         // as a crash, and back on the same port
+//     server.kill(), server.start();                         // a crash; back on the same port
 //
 // It refuses to run as root, so root's tests run it as another user. Everybody on the machine may
 // log in as the superuser `weir`, without a password.

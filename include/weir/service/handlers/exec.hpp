@@ -35,7 +35,8 @@ struct allowed_command {
 // Must outlive the service.
 class exec_commands {
 public:
-    // Throws invalid_argument if the name is empty or already allowed, or the command has no program.
+    // Throws invalid_argument if the name is empty or already allowed, or the command has no
+    // program.
     exec_commands& allow(std::string name, allowed_command command);
     bool empty() const noexcept { return allowed_.empty(); }
 

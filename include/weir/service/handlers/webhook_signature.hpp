@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Signatures of the Standard Webhooks specification, for senders and receivers.
 //
-//     const service::webhook_key key = service::webhook_key::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+//     const auto key = service::webhook_key::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
 //     key.sign(id, seconds, body);      // 'v1,<base64>', of HMAC-SHA256 over 'id.seconds.body'
 #pragma once
 
@@ -15,7 +15,8 @@ namespace weir::service {
 
 class webhook_key {
 public:
-    // 'whsec_' and the base64 of 24 to 64 bytes. Throws invalid_argument that does not show the key.
+    // 'whsec_' and the base64 of 24 to 64 bytes. Throws invalid_argument that does not show the
+    // key.
     static webhook_key parse(std::string_view text);
 
     std::string sign(std::string_view id, std::int64_t unix_seconds, std::string_view body) const;

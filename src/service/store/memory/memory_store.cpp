@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each operation is one function on the tables. perform() waits for the latency, applies the fault
-// that a test has chosen, runs the function in one go, tells the observer, and answers a turn of the
-// loop later, so that a stop may come before the change, or between the change and its answer.
+// that a test has chosen, runs the function in one go, tells the observer, and answers a turn of
+// the loop later, so that a stop may come before the change, or between the change and its answer.
 
 #include "service/store/memory/memory_queues.hpp"
 #include "service/store/memory/memory_tasks.hpp"
