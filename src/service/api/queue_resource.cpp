@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A queue is looked up in the list of all: there are few, and the store keeps their counts.
+// Limits and pauses are changes of the store; redriving goes in steps.
 
 #include "service/api/queue_resource.hpp"
 
@@ -7,6 +7,7 @@
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
+#include "service/api/named_records.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -25,20 +26,7 @@ using http::problem;
 using http::response;
 using http::status;
 
-std::string name_in(const http::request& request) {
-    return read_name("queue", request.param("name"));
-}
-
-response shown(const queue_record& queue) {
-    std::string text;
-    json_writer json(text);
-    write_queue(json, queue);
-    return response::json_text(std::move(text));
-}
-
-[[noreturn]] void throw_unknown(const std::string& name) {
-    throw problem(status::not_found, "there is no queue '" + name + "'");
-}
+constexpr named_records<queue_record> records("queue", &write_queue);
 
 }  // namespace
 
@@ -55,35 +43,22 @@ route_list queue_resource::routes() {
 }
 
 task<std::optional<queue_record>> queue_resource::queue_named(std::string name) {
-    std::vector<queue_record> all = co_await tasks_.queues();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const queue_record& each) { return each.name == name; });
-    co_return found != all.end() ? std::optional(std::move(*found)) : std::nullopt;
+    co_return records.find(co_await tasks_.queues(), name);
 }
 
 answer queue_resource::list(http::request&) {
-    const std::vector<queue_record> all = co_await tasks_.queues();
-    co_return json_object([&](json_writer& json) {
-        json.key("queues").begin_array();
-        for (const queue_record& each : all) {
-            write_queue(json, each);
-        }
-        json.end_array();
-    });
+    co_return records.list("queues", co_await tasks_.queues());
 }
 
 answer queue_resource::find(http::request& request) {
-    const std::string name = name_in(request);
+    const std::string name = records.name_in(request);
     const std::optional<queue_record> found = co_await queue_named(name);
-    if (!found) {
-        throw_unknown(name);
-    }
-    co_return shown(*found);
+    co_return records.show(found, name);
 }
 
 // One request at a time: limits that the body does not name stay unchanged.
 answer queue_resource::limit(http::request& request) {
-    const std::string name = name_in(request);
+    const std::string name = records.name_in(request);
     const std::string body = co_await read_json_body(request, max_body_);
     const bj::value value = http::parse_json(body);
     const auto lock = co_await limits_change_.lock();
@@ -95,17 +70,14 @@ answer queue_resource::limit(http::request& request) {
     queue.limits = read_limits(value, queue.limits);
     check(queue.limits);
     co_await tasks_.limit(name, queue.limits);
-    co_return shown(queue);
+    co_return records.show(queue, name);
 }
 
 answer queue_resource::set_paused(http::request& request, bool is_paused) {
-    const std::string name = name_in(request);
+    const std::string name = records.name_in(request);
     co_await tasks_.pause(name, is_paused);
     const std::optional<queue_record> found = co_await queue_named(name);
-    if (!found) {
-        throw_unknown(name);
-    }
-    co_return shown(*found);
+    co_return records.show(found, name);
 }
 
 answer queue_resource::pause(http::request& request) {
@@ -126,7 +98,7 @@ answer queue_resource::redrive(http::request& request) {
                       "failed tasks of this queue are redriven: state, status, queue and cursor "
                       "cannot be chosen");
     }
-    filter.queue = name_in(request);
+    filter.queue = records.name_in(request);
     const bool is_limited = request.query("limit").has_value();
     const std::size_t wanted = is_limited ? filter.limit : most;
     std::size_t count = 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A schedule is looked up in the list of all, as a queue is.
+// A schedule is replaced as a whole.
 
 #include "service/api/schedule_resource.hpp"
 
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
+#include "service/api/named_records.hpp"
 
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace weir::service::detail {
@@ -23,20 +23,7 @@ using http::problem;
 using http::response;
 using http::status;
 
-std::string name_in(const http::request& request) {
-    return read_name("schedule", request.param("name"));
-}
-
-response shown(const schedule_record& schedule) {
-    std::string text;
-    json_writer json(text);
-    write_schedule(json, schedule);
-    return response::json_text(std::move(text));
-}
-
-[[noreturn]] void throw_unknown(const std::string& name) {
-    throw problem(status::not_found, "there is no schedule '" + name + "'");
-}
+constexpr named_records<schedule_record> records("schedule", &write_schedule);
 
 }  // namespace
 
@@ -51,50 +38,34 @@ route_list schedule_resource::routes() {
 }
 
 task<std::optional<schedule_record>> schedule_resource::schedule_named(std::string name) {
-    std::vector<schedule_record> all = co_await tasks_.schedules();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const schedule_record& each) { return each.name == name; });
-    co_return found != all.end() ? std::optional(std::move(*found)) : std::nullopt;
+    co_return records.find(co_await tasks_.schedules(), name);
 }
 
 answer schedule_resource::list(http::request&) {
-    const std::vector<schedule_record> all = co_await tasks_.schedules();
-    co_return json_object([&](json_writer& json) {
-        json.key("schedules").begin_array();
-        for (const schedule_record& each : all) {
-            write_schedule(json, each);
-        }
-        json.end_array();
-    });
+    co_return records.list("schedules", co_await tasks_.schedules());
 }
 
 answer schedule_resource::find(http::request& request) {
-    const std::string name = name_in(request);
+    const std::string name = records.name_in(request);
     const std::optional<schedule_record> found = co_await schedule_named(name);
-    if (!found) {
-        throw_unknown(name);
-    }
-    co_return shown(*found);
+    co_return records.show(found, name);
 }
 
 answer schedule_resource::put(http::request& request) {
-    const std::string name = name_in(request);
+    const std::string name = records.name_in(request);
     const std::string body = co_await read_json_body(request, max_body_);
     const bj::value value = http::parse_json(body, {.max_depth = max_body_depth});
     schedule parsed = read_schedule(name, value, body, tasks_.now());
     co_await tasks_.put_schedule(std::move(parsed));
     const std::optional<schedule_record> found = co_await schedule_named(name);
-    if (!found) {
-        throw_unknown(name);
-    }
-    co_return shown(*found);
+    co_return records.show(found, name);
 }
 
 answer schedule_resource::remove(http::request& request) {
-    const std::string name = name_in(request);
+    const std::string name = records.name_in(request);
     const bool was_there = co_await tasks_.remove_schedule(name);
     if (!was_there) {
-        throw_unknown(name);
+        records.throw_unknown(name);
     }
     co_return response(status::no_content);
 }
