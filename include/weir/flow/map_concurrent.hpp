@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
-// map_concurrent: a function over the items of a stream, several at a time.
+// map_concurrent: applies a function to the items of a stream, several at a time.
 //
 //     auto pages = weir::map_concurrent(std::move(urls), 8, fetch);      // generator<page>
 //     while (auto page = co_await pages.next()) { store(*page); }
 //
-// The source is a stream, a queue or a range (flow/stream_source.hpp), the function gives a task,
+// The source is a stream, a queue or a range (flow/stream_source.hpp). The function returns a task,
 // another awaitable, or a value.
 //
-//   map_concurrent             the results in the order of the items
-//   map_as_completed           the results in the order in which they are ready
+//   map_concurrent             results in the order of the items
+//   map_as_completed           results in the order in which they are ready
 //   map_concurrent_settled     outcomes in the order of the items
 //   map_as_completed_settled   pairs of an item's number and its outcome, as they are ready
 //
-// Bounded, both ways: an item counts from before it is asked for until its result is taken, and at
-// most `limit` count at any time. So no more than `limit` calls run, and the source is never read
-// further ahead than that, however slow the consumer is. Nothing runs before the first next().
+// Both the calls and the read-ahead are bounded: an item is in flight from before it is read until
+// its result is taken, and at most `limit` items are in flight at any time. So at most `limit`
+// calls run, and the source is never read further ahead, however slow the consumer is. Nothing runs
+// before the first next().
 //
-// The first two end at the first failure: results before it are still given, then next() throws the
-// error itself. From the failure on nothing more is read, and the calls whose results will not be
-// asked for any more are stopped. In the settled forms a failure is the outcome of one item. An
-// error of the source comes after all results of the items before it, in all forms.
+// The first two functions end at the first failure: next() still returns the results before it,
+// then throws the error itself. After the failure nothing more is read, and the calls whose results
+// can no longer be taken are stopped. In the settled forms a failure is the outcome of one item. In
+// all forms, an error of the source comes after all results of the items before it.
 //
-// When the stream ends early, by an error, a stop, close() or by being dropped, all calls are
-// stopped and awaited and the source is closed, before next() or close() returns; behind the
-// scenes, if it was dropped. Items that were in flight are gone. Errors of calls that nobody has
-// seen by then are reported.
+// When the stream ends early (an error, a stop, close(), or its destruction), all calls are stopped
+// and awaited and the source is closed before next() or close() returns; after a destruction this
+// happens in the background. Items in flight are lost. Errors of calls that no consumer has seen by
+// then are reported to the loop.
 #pragma once
 
 #include <weir/base/crew.hpp>
@@ -42,7 +43,7 @@ namespace detail {
 
 enum class map_form : unsigned char { ordered, as_completed };
 
-// GCC warns where these are given local lambdas: see spawn.hpp.
+// GCC warns if these get local lambdas: see spawn.hpp.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
@@ -57,10 +58,10 @@ class mapping final : public crew {
 public:
     using value_type = std::conditional_t<Settled, settled_type, value_or_unit<result>>;
 
-    template <class Given>
-    mapping(Stream&& source, std::size_t limit, Given&& function)
+    template <class F>
+    mapping(Stream&& source, std::size_t limit, F&& function)
         : source_(std::move(source)),
-          function_(std::forward<Given>(function)),
+          function_(std::forward<F>(function)),
           places_(static_cast<std::ptrdiff_t>(limit)) {}
 
     void begin() { reader_ = start(read(), "map_concurrent"); }
@@ -139,15 +140,15 @@ private:
         }
         if constexpr (!Settled) {
             if (one.has(is_failed) || one.has(is_cancelled)) {
-                give_up(Form == map_form::ordered ? position_of(one) + 1 : calls_.begin());
+                stop_calls_from(Form == map_form::ordered ? position_of(one) + 1 : calls_.begin());
             }
         }
     }
-    // Nobody will ask for these any more.
-    void give_up(typename std::deque<call>::iterator first) noexcept {
+    // Stops the reader and the calls whose results can no longer be taken.
+    void stop_calls_from(typename std::deque<call>::iterator first) noexcept {
         reader_.cancel();
         for (; first != calls_.end(); ++first) {
-            if (!first->running.done()) {  // else it would count as asked for
+            if (!first->running.done()) {  // cancelling an ended call would mark its error as seen
                 first->running.cancel();
             }
         }
@@ -158,7 +159,7 @@ private:
     semaphore places_;
     handle<void> reader_;
     std::deque<call> calls_;    // in the order of their items
-    std::deque<fiber*> ended_;  // those of them that have ended, in the order of their ends
+    std::deque<fiber*> ended_;  // the calls that have ended, in the order of their ends
 };
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -166,11 +167,11 @@ private:
 #endif
 
 template <map_form Form, bool Settled, class Source, class Function>
-auto start_mapping(Source&& given, std::size_t limit, Function&& function) {
+auto start_mapping(Source&& source, std::size_t limit, Function&& function) {
     check_limit(limit, "map_concurrent", "limit");
     using state = mapping<stream_of<Source>, std::decay_t<Function>, Form, Settled>;
     return deliver(stream_owner<state>(std::make_unique<state>(
-        to_stream(std::forward<Source>(given)), limit, std::forward<Function>(function))));
+        to_stream(std::forward<Source>(source)), limit, std::forward<Function>(function))));
 }
 
 }  // namespace detail

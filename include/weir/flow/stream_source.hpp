@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Sources: what map_concurrent, batch, consume and the functions over streams read from.
+// stream_source: the sources that map_concurrent, batch, consume and the stream functions accept.
 //
-//   a stream    given as an rvalue: taken over, and closed at the end
-//   a queue     given as an lvalue: read until it is closed and empty; an item is finished
-//               (task_done) when its processing has ended, so that join() works
-//   a range     given as an rvalue: its elements are moved; as an lvalue: they are copied
+//   a stream    as an rvalue: the function takes it over, and closes it at the end
+//   a queue     as an lvalue: read until it is closed and empty; an item is finished (task_done)
+//               when its processing has ended, so that join() works
+//   a range     as an rvalue: its elements are moved; as an lvalue: they are copied
 #pragma once
 
 #include <weir/base/to_task.hpp>
@@ -24,11 +24,11 @@ inline constexpr bool is_queue = false;
 template <class T, class Storage>
 inline constexpr bool is_queue<basic_queue<T, Storage>> = true;
 
-// A queue of somebody else, as a stream.
+// A queue, which it does not own, as a stream.
 template <class Queue>
 class queue_reader {
 public:
-    explicit queue_reader(Queue& from) noexcept : queue_(&from) {}
+    explicit queue_reader(Queue& queue) noexcept : queue_(&queue) {}
     auto next() noexcept { return queue_->take(); }
 
 private:
@@ -41,26 +41,26 @@ inline constexpr bool is_source =
     std::ranges::input_range<Source>;
 
 template <class Source>
-auto to_stream(Source&& given) {
+auto to_stream(Source&& source) {
     using plain = std::remove_cvref_t<Source>;
     if constexpr (is_queue<plain>) {
         static_assert(std::is_lvalue_reference_v<Source>,
-                      "the queue is somebody's: give an lvalue");
-        return queue_reader<plain>(given);
+                      "a queue is not taken over: pass an lvalue");
+        return queue_reader<plain>(source);
     } else if constexpr (stream<plain>) {
         static_assert(!std::is_lvalue_reference_v<Source>,
                       "the stream is taken over: write std::move(stream)");
-        return plain(std::move(given));
+        return plain(std::move(source));
     } else {
-        return from(std::forward<Source>(given));
+        return from(std::forward<Source>(source));
     }
 }
 
 template <class Source>
 using stream_of = decltype(to_stream(std::declval<Source>()));
 
-// An item as it can be kept: a copy of what a generator<T&> refers to, or the item itself, which
-// for a queue knows that it has to be finished.
+// An item that can be stored: a copy of the object that a generator<T&> refers to, else the item
+// itself. An item of a queue calls task_done when it is destroyed.
 template <class Stream>
 using kept_item = std::conditional_t<std::is_pointer_v<stream_item<Stream>>,
                                      std::optional<stream_value<Stream>>, stream_item<Stream>>;
@@ -73,20 +73,20 @@ kept_item<Stream> keep(stream_item<Stream>& item) {
     }
 }
 
-// What is in it, as the functions of the user get it.
+// The item's value, as the user's function gets it.
 template <class Stream>
 using kept_value = decltype(std::move(*std::declval<kept_item<Stream>&>()));
 
-// What a function of the user's gives in the end.
+// The result of the user's function, awaited if it is an awaitable.
 template <class Function, class... Args>
 using called_t = typename call_value<std::invoke_result_t<Function&, Args...>>::type;
 
 template <class Stream>
-task<void> close_stream(Stream& closed) {
+task<void> close_stream(Stream& source) {
     if constexpr (closes<Stream>) {
-        co_await closed.close();
+        co_await source.close();
     } else {
-        (void)closed;
+        (void)source;
         co_return;
     }
 }
@@ -111,12 +111,12 @@ task<T> with_item_timeout(clock::duration limit, task<T> work) {
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
 #endif
 
-// Calls the function with the item, which it keeps until the result is there.
+// Calls the function with the item, and keeps the item until the result is ready.
 template <class Stream, class Function>
 task<called_t<Function, kept_value<Stream>>> call_with_item(Function& function,
                                                             kept_item<Stream> item) {
-    using given = std::invoke_result_t<Function&, kept_value<Stream>>;
-    if constexpr (awaitable<given>) {
+    using returned = std::invoke_result_t<Function&, kept_value<Stream>>;
+    if constexpr (awaitable<returned>) {
         co_return co_await std::invoke(function, std::move(*item));
     } else {
         co_return std::invoke(function, std::move(*item));
