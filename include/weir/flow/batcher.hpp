@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
-// batcher: single calls, collected and sent together.
+// batcher: collects single calls and sends them together.
 //
 //     weir::batcher<user_id, user> users({.size = 100, .linger = 5ms}, load_users);
 //     user found = co_await users.call(id);     // one of many in SELECT ... WHERE id IN (...)
 //
-// load_users gets a vector of items and gives a task of as many results in the same order, or of
-// outcomes, for results of their own. Each caller gets its own. If the function throws, all callers
-// of that batch get the error; a wrong number of results is an error (invalid_state) for all of
-// them. For a batcher<Item, void> the function gives task<void>.
+// load_users takes a vector of items and returns a task of as many results in the same order, or of
+// as many outcomes if single items can fail. Each caller gets the result of its item. If the
+// function throws, all callers of that batch get the error; a wrong number of results is an error
+// (invalid_state) for all of them. For a batcher<Item, void> the function returns task<void>.
 //
 // A batch is sent when `size` items wait, or when the first of them has waited for `linger`,
-// whichever is earlier, as long as fewer than `concurrency` batches are on their way. Items go in
-// the order of asking. At most `capacity` wait: more are refused at once (queue_full).
+// whichever is earlier, as long as fewer than `concurrency` batches are in flight. Items are sent
+// in the order of the calls. At most `capacity` items wait: further calls are refused at once
+// (queue_full).
 //
-// A caller that is stopped takes its item back if that has not been sent; if it has, the result is
-// dropped and the batch goes on, for the others. close() refuses newcomers, sends what waits, and
-// returns when all is answered. Destroying the batcher stops the batches; who still waits throws
-// invalid_state.
+// Stopping a caller withdraws its item if it has not been sent; otherwise the result is dropped and
+// the batch continues for the other callers. close() refuses new calls, sends the waiting items,
+// and returns when all calls have their results. Destroying the batcher stops the batches; calls
+// that still wait throw invalid_state.
 #pragma once
 
 #include <weir/base/unique_function.hpp>
@@ -37,7 +38,7 @@ class batcher {
     class settle_operation;
 
 public:
-    // The function is owned. Bad options throw invalid_argument.
+    // The batcher owns the function. Invalid options throw invalid_argument.
     template <class Function>
         requires std::is_invocable_v<Function&, std::vector<Item>>
     batcher(const batcher_options& options, Function function)
@@ -46,7 +47,7 @@ public:
     batcher& operator=(const batcher&) = delete;
     ~batcher() { state_->abandon(); }
 
-    // co_await call(item): this item's result. Throws what it failed with, or refused.
+    // co_await call(item): this item's result. Throws the item's error, or refused.
     [[nodiscard]] call_operation call(Item item) {
         return call_operation(*state_, std::move(item));
     }
@@ -55,21 +56,22 @@ public:
         return settle_operation(*state_, std::move(item));
     }
 
-    // What waits now is sent without lingering.
+    // Sends the items that wait now without further lingering.
     void flush() { state_->flush(); }
-    // co_await close(). May be called again.
+    // co_await close(): refuses new calls and waits for the results of all others. May be called
+    // again.
     task<void> close() { return close_shared(state_); }
 
     batcher_stats stats() const noexcept { return state_->stats(); }
-    void write_metrics(metric_writer& to) const { state_->write_metrics(to); }
+    void write_metrics(metric_writer& writer) const { state_->write_metrics(writer); }
 
 private:
     using answer = outcome<Result>;
 
     class operation_base : public detail::batch_operation {
     protected:
-        operation_base(detail::batcher_core& at, Item&& item)
-            : detail::batch_operation(at), item_(std::move(item)) {}
+        operation_base(detail::batcher_core& core, Item&& item)
+            : detail::batch_operation(core), item_(std::move(item)) {}
         operation_base(operation_base&& other)
             : detail::batch_operation(std::move(other)), item_(std::move(other.item_)) {}
         ~operation_base() = default;
@@ -77,7 +79,7 @@ private:
         answer take() {
             switch (this->checked_state()) {
                 case detail::batch_wait::refused:
-                    return answer::from_refusal(this->why());
+                    return answer::from_refusal(this->stored_refusal());
                 case detail::batch_wait::cancelled:
                     return answer::from_cancellation("the batch was cancelled");
                 default:
@@ -92,25 +94,25 @@ private:
     };
     class [[nodiscard]] call_operation final : public operation_base {
     public:
-        call_operation(detail::batcher_core& at, Item&& item)
-            : operation_base(at, std::move(item)) {}
+        call_operation(detail::batcher_core& core, Item&& item)
+            : operation_base(core, std::move(item)) {}
         Result resume() { return this->take().value(); }
     };
     class [[nodiscard]] settle_operation final : public operation_base {
     public:
-        settle_operation(detail::batcher_core& at, Item&& item)
-            : operation_base(at, std::move(item)) {}
+        settle_operation(detail::batcher_core& core, Item&& item)
+            : operation_base(core, std::move(item)) {}
         answer resume() { return this->take(); }
     };
 
-    // Outlives the batcher until the last batch has ended.
+    // Outlives the batcher until its last batch has ended.
     class state final : public detail::batcher_core, public std::enable_shared_from_this<state> {
     public:
         template <class Function>
         state(const batcher_options& options, Function&& function)
             : detail::batcher_core(options),
-              function_([own = std::move(function)](std::vector<Item> items) mutable {
-                  return run(own, std::move(items));
+              function_([owned = std::move(function)](std::vector<Item> items) mutable {
+                  return run(owned, std::move(items));
               }) {}
 
     private:
@@ -142,7 +144,7 @@ private:
                 if (caller != nullptr) {
                     caller->answer_.emplace(ended ? std::move(ended.value()[index])
                                                   : same_failure(ended));
-                    batch.answered(index);
+                    batch.mark_answered(index);
                 }
             }
         }
@@ -153,11 +155,11 @@ private:
             return failed.is_cancelled() ? answer::from_cancellation(failed.reason())
                                          : answer::from_error(failed.stored_error());
         }
-        // The function's results, as outcomes.
+        // Calls the function; its results as outcomes.
         template <class Function>
         static task<answers> run(Function& function, std::vector<Item> items) {
-            using given = std::invoke_result_t<Function&, std::vector<Item>>;
-            static_assert(detail::awaitable<given>, "the function of a batcher gives a task");
+            using returned = std::invoke_result_t<Function&, std::vector<Item>>;
+            static_assert(detail::awaitable<returned>, "the function of a batcher returns a task");
             answers made;
             const std::size_t count = items.size();
             made.reserve(count);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// debouncer and throttler: many calls, few runs.
+// debouncer and throttler: many calls, few runs of a function.
 //
 //     weir::debouncer search({.delay = 300ms}, [](std::string text) -> weir::task<hits> {...});
 //     hits found = co_await search.call("wei");       // or without waiting: search.call("weir");
 //
-// A debouncer runs its body when the calls have paused for the delay; a throttler at most once in
-// an interval. The arguments of the last call win. call() counts at once, awaited or not; awaiting
-// it gives the result of the run that covers it, value or error, the same to all callers of one
-// burst. A caller that is cancelled leaves alone; the run goes on for the others.
+// A debouncer runs its function when no call has come for `delay`; a throttler at most once per
+// `interval`. A run uses the arguments of the last call. call() counts at once, awaited or not;
+// awaiting it gives the result (value or error) of the run that covers the call, the same for all
+// callers of one burst. Cancelling one caller does not affect the run or the other callers.
 //
-// A run is never cancelled by a later call, and runs never overlap: what falls due while the body
-// runs is run when it has ended. So the last call is always covered by a run that began after it,
-// unless cancel() or the destructor drops it, or trailing is off: then the leading run of its burst
-// covers it.
+// A later call never cancels a run, and runs never overlap: a run that falls due while another is
+// in progress starts when that has ended. So the last call is always covered by a run that starts
+// after it, unless cancel() or the destructor drops it, or trailing is off: then the leading run of
+// its burst covers it.
 #pragma once
 
 #include <weir/flow/decision/coalesce.hpp>
@@ -22,18 +22,18 @@
 namespace weir {
 
 struct debounce_options {
-    clock::duration delay = std::chrono::milliseconds(100);  // a pause of so long ends a burst
+    clock::duration delay = std::chrono::milliseconds(100);  // a pause of this length ends a burst
     clock::duration max_wait = clock::duration::max();       // no call waits longer than this
     bool leading = false;  // the first call of a burst runs at once
-    bool trailing = true;  // calls that no run has covered run when the burst has ended
+    bool trailing = true;  // a run at the end of the burst covers the remaining calls
     std::string_view name = "debouncer";
 };
 
 struct throttle_options {
-    clock::duration interval = std::chrono::milliseconds(100);  // from start to start of two runs
-    bool leading = true;  // a call that comes after a pause runs at once, not an interval later
-    bool trailing =
-        true;  // calls within an interval run at its end; off: the run before covers them
+    clock::duration interval =
+        std::chrono::milliseconds(100);  // from the start of a run to the next
+    bool leading = true;                 // a call after a pause runs at once, not an interval later
+    bool trailing = true;  // calls within an interval run at its end; off: the last run covers them
     std::string_view name = "throttler";
 };
 
@@ -42,7 +42,7 @@ decision::debounce::rules checked(const debounce_options& options);
 decision::throttle::rules checked(const throttle_options& options);
 }  // namespace detail
 
-// What debouncer and throttler have in common.
+// The common interface of debouncer and throttler.
 template <class Decision, class Signature>
 class basic_coalescer;
 template <class Decision, class Result, class... Args>
@@ -54,18 +54,19 @@ public:
     // Counts as a call now; the result may be awaited or dropped. Throws loop_error without a loop.
     call_result<Result> call(Args... args) { return state_->call(std::move(args)...); }
 
-    // Drops the pending calls: who awaits one gets weir::cancelled. A run that has begun goes on.
-    // False if there is nothing to drop.
+    // Drops the pending calls: awaiting one of them throws weir::cancelled. A run in progress goes
+    // on. False if no calls are pending.
     bool cancel() { return state_->cancel_pending("the debounced call was cancelled"); }
-    // co_await flush(): runs what is pending without further delay, and waits until that run has
-    // ended, or the present one, if nothing is pending. Its error is for those who called.
+    // co_await flush(): runs the pending calls without further delay and waits for the end of that
+    // run; if no calls are pending, for the end of the run in progress. flush() does not throw the
+    // run's error: the callers get it.
     task<void> flush() { return detail::coalescer<Decision, Result, Args...>::flush(state_); }
 
-    bool pending() const noexcept { return state_->is_pending(); }  // called, and not begun
+    bool pending() const noexcept { return state_->is_pending(); }  // calls wait for a run
     bool running() const noexcept { return state_->is_running(); }
 
     coalescer_stats stats() const noexcept { return state_->stats(); }
-    void write_metrics(metric_writer& to) const { state_->write_metrics(to); }
+    void write_metrics(metric_writer& writer) const { state_->write_metrics(writer); }
     const std::string& name() const noexcept { return state_->name(); }
 
 protected:
@@ -81,8 +82,8 @@ private:
     std::shared_ptr<detail::coalescer<Decision, Result, Args...>> state_;
 };
 
-// debouncer<Result(Args...)>; the signature is found by itself if the body is no generic lambda.
-// The body gives a task, another awaitable, or a plain value.
+// debouncer<Result(Args...)>; the signature is deduced unless the body is a generic lambda. The
+// body returns a task, another awaitable, or a plain value.
 template <class Signature>
 class debouncer : public basic_coalescer<decision::debounce, Signature> {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a task manager and its store know about a task, and how one asks for it.
+// managed_task: the record that a task manager and its store keep of a task, and queries for it.
 #pragma once
 
 #include <any>
@@ -27,23 +27,23 @@ struct managed_task {
     managed_task() = default;  // not an aggregate: safe to pass around in co_await expressions
 
     std::string id;
-    std::string name;     // what kind of task; which handler, if it has one by name
-    std::string payload;  // what such a handler is given
+    std::string name;     // the kind of task; for a named handler, its name
+    std::string payload;  // the input of a named handler
     task_state state = task_state::pending;
-    std::uint64_t revision = 0;  // transitions so far: fences each write
-    std::uint64_t token = 0;     // of this submission: tells it from another with the same id
+    std::uint64_t revision = 0;  // transitions so far; fences each write
+    std::uint64_t token = 0;     // distinguishes this submission from others with the same id
 
     wall_time created_at{};
     std::optional<wall_time> started_at;
     std::optional<wall_time> finished_at;
 
     double progress = 0;  // 0 to 1
-    std::string message;  // what was said with it
+    std::string message;  // reported with the progress
 
-    std::string result;  // as text, where the type has one: see task_text
-    std::string error;   // of a failed task; of a cancelled one the reason
+    std::string result;  // as text, if the type has a task_text
+    std::string error;   // failed: the error; cancelled: the reason
 
-    // Only in the process that ran it; a store that outlives it does not keep these.
+    // Only in the process that ran the task: a persistent store does not keep these.
     std::any value;
     std::exception_ptr exception;
 };
@@ -55,8 +55,8 @@ struct task_query {
     std::size_t limit = 100;
 };
 
-// How a result is written as text, for stores that keep text: strings as they are, numbers and bool
-// as JSON has them. Specialise it with a static write() for types of your own; others have no text.
+// Writes a result as text, for stores that keep text: strings unchanged, numbers and bool as in
+// JSON. Specialise it with a static write() for your own types; other types have no text.
 template <class T>
 struct task_text {};
 template <class T>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The events of a task manager, as a stream for each who asks.
+// task_events: the events of a task manager, as a stream for each subscriber.
 //
 //     weir::task_events events = manager.subscribe();
 //     while (auto event = co_await events.next()) { show(*event); }
 //
-// The manager keeps the latest events, so many, for all subscribers together; a subscription is a
-// place in them. So a slow subscriber holds up nobody and costs nothing: it finds a `lagged` event
-// that says how many it missed. One that comes back tells the last number it saw, and gets what
-// came since.
+// The manager keeps a limited number of the latest events, once for all subscribers; a subscription
+// is a position in them. So a slow subscriber delays no other part and costs no memory: it gets a
+// `lagged` event with the number of events it missed. A subscriber that returns passes the last
+// number it saw, and gets the events since then.
 #pragma once
 
 #include <weir/flow/managed_task.hpp>
@@ -30,36 +30,35 @@ enum class task_event_kind : unsigned char {
     completed,
     failed,
     cancelled,
-    lagged,  // not about a task: `missed` events are gone
+    lagged,  // not about a task: the subscriber missed `missed` events
 };
 std::string_view to_string(task_event_kind kind) noexcept;
 
 struct task_event {
     task_event() = default;
 
-    std::uint64_t number = 0;  // counts up by one; of a lagged event: that of the last one missed
+    std::uint64_t number = 0;  // counts up by one; lagged: the number of the last event missed
     task_event_kind kind = task_event_kind::submitted;
     std::string id;
     std::string name;
     wall_time at{};
     double progress = 0;
-    std::string
-        message;  // with progress; the error of a failed task; the reason of a cancelled one
+    std::string message;       // of the progress; failed: the error; cancelled: the reason
     std::uint64_t missed = 0;  // lagged only
 };
 
 namespace detail {
 
-// The latest events, and who wants to know of new ones.
+// The latest events and the readers to wake for new ones.
 class event_feed {
 public:
     struct reader {
-        std::uint64_t next = 0;  // the number that it has not seen yet
-        event fresh;             // set when there may be something to see
+        std::uint64_t next = 0;  // number of the next event to read
+        event fresh;             // set when there may be a new event
     };
 
-    explicit event_feed(std::size_t most) : most_(most) {}
-    void publish(task_event what);
+    explicit event_feed(std::size_t capacity) : capacity_(capacity) {}
+    void publish(task_event published);
     void close();
 
     std::uint64_t first() const noexcept { return last_ - kept_.size() + 1; }
@@ -68,13 +67,13 @@ public:
     const task_event& at(std::uint64_t number) const {
         return kept_[static_cast<std::size_t>(number - first())];
     }
-    void add(reader& to) { readers_.push_back(&to); }
-    void remove(reader& gone) noexcept { std::erase(readers_, &gone); }
+    void add(reader& added) { readers_.push_back(&added); }
+    void remove(reader& removed) noexcept { std::erase(readers_, &removed); }
 
 private:
     void wake();
 
-    std::size_t most_;
+    std::size_t capacity_;
     std::deque<task_event> kept_;
     std::uint64_t last_ = 0;
     std::vector<reader*> readers_;
@@ -83,7 +82,7 @@ private:
 
 }  // namespace detail
 
-// A subscription; it ends when it goes. Move-only, and not while next() waits.
+// A subscription; its destructor ends it. Move-only; must not be moved while next() waits.
 class task_events {
 public:
     task_events(std::shared_ptr<detail::event_feed> feed, std::uint64_t seen);
@@ -91,8 +90,8 @@ public:
     task_events& operator=(task_events&&) = delete;
     ~task_events();
 
-    // The next event; empty when the manager was shut down and everything was seen. A stop loses
-    // nothing.
+    // The next event; empty when the manager was shut down and all events were read. A stopped
+    // next() loses no event.
     task<std::optional<task_event>> next();
 
 private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// task_store: where a task manager keeps its records. In memory, or, behind the same interface, in
-// something that outlives the process.
+// task_store: the interface of the storage for a task manager's records. memory_task_store keeps
+// them in memory; other implementations may outlive the process.
 //
-// Calls may take time and may fail. One that throws may have taken effect or not: the manager asks
-// and tries again, and what it writes is fenced, so that a repetition does no harm. What is passed
-// by reference is valid until the task that was returned has ended.
+// Calls may take time and may fail. A call that throws may or may not have taken effect: the
+// manager reads the record and retries; its writes are fenced, so a repetition does no harm.
+// Arguments passed by reference are valid until the returned task has ended.
 #pragma once
 
 #include <weir/flow/managed_task.hpp>
@@ -23,10 +23,11 @@ class task_store {
 public:
     virtual ~task_store() = default;
 
-    // False: there is a record with this id, and nothing was changed.
+    // False: a record with this id exists, and nothing was changed.
     virtual task<bool> insert(const managed_task& fresh) = 0;
-    // Compare and set: replaces the record if the one stored has this id and token, the expected
-    // state, and the revision before that of `next`. False, changing nothing, if not.
+    // Compare and set: replaces the stored record if it has the id and token of `next`, the
+    // expected state, and the revision before that of `next`. Otherwise returns false and changes
+    // nothing.
     virtual task<bool> transition(const managed_task& next, task_state expected) = 0;
     // Progress and message of a running task; no transition. May do nothing, and may be lost.
     virtual task<void> save_progress(const managed_task& running);
@@ -34,12 +35,12 @@ public:
     virtual task<std::optional<managed_task>> get(std::string_view id) = 0;
     // In the order of submission.
     virtual task<std::vector<managed_task>> list(const task_query& query) = 0;
-    // Removes it if id, token and revision are those of the record given. True: it is gone, now or
-    // before.
+    // Removes the record if id, token and revision match. True: the record no longer exists,
+    // whether this call or an earlier one removed it.
     virtual task<bool> remove(const managed_task& finished) = 0;
 };
 
-// Never waits, never fails; keeps values and exceptions too.
+// Keeps records in memory, with their values and exceptions. Never waits, never fails.
 class memory_task_store final : public task_store {
 public:
     task<bool> insert(const managed_task& fresh) override;

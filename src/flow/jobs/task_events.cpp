@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Publishing wakes readers through an event of each, which a reader clears when it has seen
-// everything: a level, not a pulse, so that nothing is missed between looking and waiting.
+// The feed wakes readers through one weir::event per reader. A reader clears its event only when it
+// has read all that was published, so it cannot miss an event between its check and its wait.
 
 #include <weir/flow/task_events.hpp>
 
@@ -28,10 +28,10 @@ std::string_view to_string(task_event_kind kind) noexcept {
 
 namespace detail {
 
-void event_feed::publish(task_event what) {
-    what.number = ++last_;
-    kept_.push_back(std::move(what));
-    if (kept_.size() > most_) {
+void event_feed::publish(task_event published) {
+    published.number = ++last_;
+    kept_.push_back(std::move(published));
+    if (kept_.size() > capacity_) {
         kept_.pop_front();
     }
     wake();

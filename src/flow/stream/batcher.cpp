@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Callers wait in one line, in the order of asking, each inside its own frame. One timer, for the
-// first of them, is armed while something waits and may be sent. Whenever something changes (an
-// item comes, the timer fires, a batch ends, a flush), what is due is sent. A batch knows its
-// callers; one that is stopped takes itself out of the line, or out of its batch.
+// Calls wait in one line, in the order of their arrival; each is part of its caller's frame. One
+// timer is armed for the first call while a batch may be sent. After every change (a new call, the
+// timer, the end of a batch, a flush) all batches that are due are sent. A batch has pointers to
+// its calls; a call that is stopped removes itself from the line or from its batch.
 
 #include <weir/error.hpp>
 #include <weir/flow/batcher.hpp>
@@ -11,7 +11,7 @@
 
 namespace weir::detail {
 
-// ---- a caller
+// ---- batch_operation
 
 bool batch_operation::start() noexcept {
     state_ = core_->add(*this);
@@ -19,14 +19,14 @@ bool batch_operation::start() noexcept {
         return false;
     }
     if (core_->waiting_count_ >= core_->options_.size) {
-        core_->send_what_is_due();
+        core_->send_due_batches();
     }
     return true;
 }
 
 void batch_operation::leave() noexcept {
     if (state_ == batch_wait::waiting) {
-        ++core_->counted_.withdrawn;
+        ++core_->stats_.withdrawn;
         core_->remove(*this);
     } else if (state_ == batch_wait::sent) {
         batch_->callers_[index_] = nullptr;
@@ -34,8 +34,8 @@ void batch_operation::leave() noexcept {
     state_ = batch_wait::fresh;
 }
 
-void batch_operation::go_on(batch_wait how) noexcept {
-    state_ = how;
+void batch_operation::finish(batch_wait state) noexcept {
+    state_ = state;
     batch_ = nullptr;
     complete_on(waiter().home());
 }
@@ -44,17 +44,17 @@ batch_wait batch_operation::checked_state() const {
     if (state_ == batch_wait::orphaned) {
         throw invalid_state("the batcher was destroyed while a call waited for its result");
     }
-    if (state_ == batch_wait::elsewhere) {
+    if (state_ == batch_wait::wrong_loop) {
         throw invalid_state("the batcher belongs to another loop");
     }
     return state_;
 }
 
-// ---- a batch
+// ---- sent_batch
 
-sent_batch::sent_batch(std::shared_ptr<batcher_core> of) noexcept : core_(std::move(of)) {
+sent_batch::sent_batch(std::shared_ptr<batcher_core> core) noexcept : core_(std::move(core)) {
     ++core_->running_count_;
-    ++core_->counted_.batches;
+    ++core_->stats_.batches;
 }
 
 sent_batch::sent_batch(sent_batch&& other) noexcept
@@ -72,7 +72,7 @@ sent_batch::~sent_batch() {
     }
     for (batch_operation* each : callers_) {
         if (each != nullptr) {
-            each->go_on(core_->is_abandoned_ ? batch_wait::orphaned : batch_wait::cancelled);
+            each->finish(core_->is_abandoned_ ? batch_wait::orphaned : batch_wait::cancelled);
         }
     }
     core_->batch_ended();
@@ -85,15 +85,15 @@ batch_operation& sent_batch::take() {
     first.state_ = batch_wait::sent;
     first.batch_ = this;
     first.index_ = callers_.size() - 1;
-    ++core_->counted_.items;
+    ++core_->stats_.items;
     return first;
 }
 
-void sent_batch::answered(std::size_t index) noexcept {
-    std::exchange(callers_[index], nullptr)->go_on(batch_wait::answered);
+void sent_batch::mark_answered(std::size_t index) noexcept {
+    std::exchange(callers_[index], nullptr)->finish(batch_wait::answered);
 }
 
-// ---- the batcher
+// ---- batcher_core
 
 batcher_core::batcher_core(const batcher_options& options)
     : options_(options), name_(options.name) {
@@ -108,34 +108,34 @@ batch_operation& batcher_core::first() const noexcept {
     return static_cast<batch_operation&>(waiting_.first_waiting());
 }
 
-batch_wait batcher_core::add(batch_operation& last) noexcept {
+batch_wait batcher_core::add(batch_operation& call) noexcept {
     if (is_closed_ || waiting_count_ >= options_.capacity) {
-        ++counted_.refused;
-        last.why_ = is_closed_ ? refusal{refusal_reason::shut_down, refusal::never}
-                               : refusal{refusal_reason::queue_full, {}};
+        ++stats_.refused;
+        call.refusal_ = is_closed_ ? refusal{refusal_reason::shut_down, refusal::never}
+                                   : refusal{refusal_reason::queue_full, {}};
         return batch_wait::refused;
     }
     loop& here = static_cast<loop&>(*this_thread.loop);
     if (home_ != &here) {
         if (waiting_count_ != 0 || running_count_ != 0) {
-            return batch_wait::elsewhere;
+            return batch_wait::wrong_loop;
         }
         home_ = &here;
     }
-    last.number_ = ++last_number_;
-    last.due_ = after(here.now(), options_.linger);
-    waiting_.append(last);
+    call.number_ = ++last_number_;
+    call.due_ = after(here.now(), options_.linger);
+    waiting_.append(call);
     ++waiting_count_;
     set_timer();
     return batch_wait::waiting;
 }
 
-void batcher_core::remove(batch_operation& gone) noexcept {
-    waiting_.remove(gone);
+void batcher_core::remove(batch_operation& call) noexcept {
+    waiting_.remove(call);
     --waiting_count_;
     if (waiting_count_ == 0) {
         set_timer();
-        look_if_idle();
+        notify_if_idle();
     }
 }
 
@@ -144,7 +144,7 @@ bool batcher_core::is_due() const noexcept {
            first().due_ <= home_->now();
 }
 
-void batcher_core::send_what_is_due() noexcept {
+void batcher_core::send_due_batches() noexcept {
     if (std::exchange(is_sending_, true)) {
         return;
     }
@@ -153,31 +153,31 @@ void batcher_core::send_what_is_due() noexcept {
             std::erase_if(running_, [](const any_handle& each) { return each.done(); });
             running_.push_back(send(std::min(waiting_count_, options_.size)));
         } catch (...) {
-            // The loop is closing, or memory has ended: the callers were told as the batch went.
+            // The loop is closing, or memory is exhausted: the batch's destructor ended the calls.
         }
     }
     is_sending_ = false;
     set_timer();
 }
 
-// Armed when the first is to be sent later and not earlier. May fire too early, after the first has
-// gone: then it is set anew.
+// The timer never fires later than the first call is due. It may fire earlier, if the call it was
+// armed for has left; then it is armed again.
 void batcher_core::set_timer() noexcept {
-    const bool is_wanted = waiting_count_ != 0 && running_count_ < options_.concurrency;
-    if (is_wanted && !is_armed()) {
+    const bool is_needed = waiting_count_ != 0 && running_count_ < options_.concurrency;
+    if (is_needed && !is_armed()) {
         home_->arm(*this, first().due_);
-    } else if (!is_wanted && is_armed()) {
+    } else if (!is_needed && is_armed()) {
         home_->disarm(*this);
     }
 }
 
 void batcher_core::batch_ended() noexcept {
     --running_count_;
-    send_what_is_due();
-    look_if_idle();
+    send_due_batches();
+    notify_if_idle();
 }
 
-void batcher_core::look_if_idle() noexcept {
+void batcher_core::notify_if_idle() noexcept {
     if (is_closed_ && waiting_count_ == 0 && running_count_ == 0) {
         idle_.set();
     }
@@ -185,7 +185,7 @@ void batcher_core::look_if_idle() noexcept {
 
 void batcher_core::flush() {
     flushed_number_ = last_number_;
-    send_what_is_due();
+    send_due_batches();
 }
 
 task<void> batcher_core::close() {
@@ -200,9 +200,9 @@ task<void> batcher_core::close() {
 void batcher_core::abandon() noexcept {
     is_closed_ = is_abandoned_ = true;
     while (waiting_count_ != 0) {
-        batch_operation& gone = first();
-        remove(gone);
-        gone.go_on(batch_wait::orphaned);
+        batch_operation& call = first();
+        remove(call);
+        call.finish(batch_wait::orphaned);
     }
     for (const any_handle& each : running_) {
         each.cancel();
@@ -210,35 +210,36 @@ void batcher_core::abandon() noexcept {
 }
 
 batcher_stats batcher_core::stats() const noexcept {
-    batcher_stats now = counted_;
+    batcher_stats now = stats_;
     now.waiting = waiting_count_;
     now.running = running_count_;
     return now;
 }
 
-void batcher_core::write_metrics(metric_writer& to) const {
+void batcher_core::write_metrics(metric_writer& writer) const {
     const batcher_stats now = stats();
     const metric_label name{"name", name_};
-    to.gauge("weir_batcher_waiting", "Items that have not been sent", {name},
-             static_cast<double>(now.waiting));
-    to.gauge("weir_batcher_running", "Batches on their way", {name},
-             static_cast<double>(now.running));
-    to.counter("weir_batcher_items_total", "Items sent", {name}, static_cast<double>(now.items));
-    to.counter("weir_batcher_batches_total", "Batches sent", {name},
-               static_cast<double>(now.batches));
-    to.counter("weir_batcher_failed_batches_total", "Batches whose function failed", {name},
-               static_cast<double>(now.failed_batches));
-    to.counter("weir_batcher_withdrawn_total",
-               "Items whose caller was stopped before they were sent", {name},
-               static_cast<double>(now.withdrawn));
-    to.counter("weir_batcher_refused_total", "Items refused", {name},
-               static_cast<double>(now.refused));
+    writer.gauge("weir_batcher_waiting", "Items that have not been sent", {name},
+                 static_cast<double>(now.waiting));
+    writer.gauge("weir_batcher_running", "Batches in flight", {name},
+                 static_cast<double>(now.running));
+    writer.counter("weir_batcher_items_total", "Items sent", {name},
+                   static_cast<double>(now.items));
+    writer.counter("weir_batcher_batches_total", "Batches sent", {name},
+                   static_cast<double>(now.batches));
+    writer.counter("weir_batcher_failed_batches_total", "Batches whose function failed", {name},
+                   static_cast<double>(now.failed_batches));
+    writer.counter("weir_batcher_withdrawn_total",
+                   "Items whose caller was stopped before they were sent", {name},
+                   static_cast<double>(now.withdrawn));
+    writer.counter("weir_batcher_refused_total", "Items refused", {name},
+                   static_cast<double>(now.refused));
 }
 
-std::exception_ptr batcher_core::wrong_count(std::size_t given, std::size_t wanted) {
-    return std::make_exception_ptr(invalid_state("the function of the batcher gave " +
-                                                 std::to_string(given) + " results for " +
-                                                 std::to_string(wanted) + " items"));
+std::exception_ptr batcher_core::wrong_count(std::size_t results, std::size_t items) {
+    return std::make_exception_ptr(invalid_state("the function of the batcher returned " +
+                                                 std::to_string(results) + " results for " +
+                                                 std::to_string(items) + " items"));
 }
 
 }  // namespace weir::detail

@@ -32,17 +32,17 @@ decision::throttle::rules checked(const throttle_options& options) {
     return {options.interval, options.leading, options.trailing};
 }
 
-void coalescer_base::write_metrics(metric_writer& to) const {
+void coalescer_base::write_metrics(metric_writer& writer) const {
     const metric_label kind{"kind", kind_};
     const metric_label name{"name", name_};
-    to.counter("weir_coalescer_calls_total", "Calls of a debouncer or throttler.", {kind, name},
-               static_cast<double>(counts_.calls));
-    to.counter("weir_coalescer_runs_total", "Runs that cover the calls.", {kind, name},
-               static_cast<double>(counts_.runs));
-    to.counter("weir_coalescer_failed_total", "Runs that ended with an error.", {kind, name},
-               static_cast<double>(counts_.failed));
-    to.counter("weir_coalescer_dropped_total", "Times that pending calls were cancelled.",
-               {kind, name}, static_cast<double>(counts_.dropped));
+    writer.counter("weir_coalescer_calls_total", "Calls of a debouncer or throttler.", {kind, name},
+                   static_cast<double>(counts_.calls));
+    writer.counter("weir_coalescer_runs_total", "Runs that cover the calls.", {kind, name},
+                   static_cast<double>(counts_.runs));
+    writer.counter("weir_coalescer_failed_total", "Runs that ended with an error.", {kind, name},
+                   static_cast<double>(counts_.failed));
+    writer.counter("weir_coalescer_dropped_total", "Times that pending calls were cancelled.",
+                   {kind, name}, static_cast<double>(counts_.dropped));
 }
 
 }  // namespace weir::detail

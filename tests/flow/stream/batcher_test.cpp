@@ -191,7 +191,7 @@ WEIR_TEST(Batcher, MoreThanTheCapacityIsRefused) {
     doubling twice({.size = 2, .linger = 1s, .capacity = 2}, store.function());
     const auto sent1 = weir::spawn(ask(twice, 1));
     const auto sent2 = weir::spawn(ask(twice, 2));
-    co_await settle_all();  // these two are on their way
+    co_await settle_all();  // these two are in flight
     const auto waiting1 = weir::spawn(ask(twice, 3));
     const auto waiting2 = weir::spawn(ask(twice, 4));
     co_await settle_all();

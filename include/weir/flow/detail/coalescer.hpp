@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shell around the decisions of debouncer and throttler: one timer, one run at a time.
+// The state of a debouncer or throttler: one timer, one run at a time. The decision object says
+// when a run is due.
 #pragma once
 
 #include <weir/cancel.hpp>
@@ -18,32 +19,32 @@
 
 namespace weir {
 
-// The result of a call: that of the run which covers it, shared with other callers. Awaiting it
-// gives a reference to the value, or throws the run's error; weir::cancelled if the call was
-// dropped. Cancelling the waiter leaves the run alone.
+// The result of a call: that of the run that covers it, shared with other callers. Awaiting it
+// gives a reference to the value, or throws the run's error, or weir::cancelled if the call was
+// dropped. Cancelling the waiter does not affect the run.
 template <class T>
 class call_result : public detail::awaited_here {
 public:
     using value_type = T;
     call_result() noexcept = default;
-    explicit call_result(future<T> of) noexcept : of_(std::move(of)) {}
+    explicit call_result(future<T> result) noexcept : future_(std::move(result)) {}
 
-    auto make_operation() const { return of_.make_operation(); }
-    // Until the run has ended, whatever came of it.
-    detail::ended_wait wait() const { return detail::ended_wait(of_.make_operation().on); }
-    bool done() const { return of_.done(); }
-    bool valid() const noexcept { return of_.valid(); }
-    // Do both have the same run?
-    bool operator==(const call_result& other) const noexcept { return of_ == other.of_; }
+    auto make_operation() const { return future_.make_operation(); }
+    // co_await wait(): until the run has ended; does not throw its error.
+    detail::ended_wait wait() const { return detail::ended_wait(future_.make_operation().on); }
+    bool done() const { return future_.done(); }
+    bool valid() const noexcept { return future_.valid(); }
+    // True if the same run covers both calls.
+    bool operator==(const call_result& other) const noexcept { return future_ == other.future_; }
 
 private:
-    future<T> of_;
+    future<T> future_;
 };
 
 struct coalescer_stats {
     std::uint64_t calls = 0;
-    std::uint64_t runs = 0;     // begun
-    std::uint64_t failed = 0;   // of those: ended with an error
+    std::uint64_t runs = 0;     // started
+    std::uint64_t failed = 0;   // runs that ended with an error
     std::uint64_t dropped = 0;  // times that pending calls were cancelled
 };
 
@@ -57,7 +58,7 @@ public:
 
     bool is_running() const noexcept { return is_running_; }
     coalescer_stats stats() const noexcept { return counts_; }
-    void write_metrics(metric_writer& to) const;
+    void write_metrics(metric_writer& writer) const;
     const std::string& name() const noexcept { return name_; }
 
 protected:
@@ -66,8 +67,8 @@ protected:
     std::string name_;
     const char* kind_;
     callback_handle timer_;
-    clock::time_point armed_for_ = clock::time_point::max();  // none
-    std::uint32_t armed_on_ = 0;                              // the loop
+    clock::time_point armed_for_ = clock::time_point::max();  // max: not armed
+    std::uint32_t armed_on_ = 0;                              // id of the loop
     bool is_running_ = false;
     coalescer_stats counts_;
 };
@@ -75,9 +76,9 @@ protected:
 template <class Decision, class Result, class... Args>
 class coalescer : public coalescer_base,
                   public std::enable_shared_from_this<coalescer<Decision, Result, Args...>> {
-    // Calls that one run covers.
+    // The calls that one run covers.
     struct batch {
-        explicit batch(std::tuple<Args...>&& given) : args(std::move(given)) {}
+        explicit batch(std::tuple<Args...>&& arguments) : args(std::move(arguments)) {}
         std::tuple<Args...> args;  // of the last call
         promise<Result> result;
     };
@@ -94,26 +95,26 @@ public:
         if (!decide_.call(time)) {
             return latest_;
         }
-        std::tuple<Args...> given(std::move(args)...);
+        std::tuple<Args...> arguments(std::move(args)...);
         if (next_ == nullptr) {
-            next_ = std::make_unique<batch>(std::move(given));
+            next_ = std::make_unique<batch>(std::move(arguments));
         } else {
-            std::swap(next_->args,
-                      given);  // what it replaces goes last, since that may come back here
+            // The old arguments are destroyed last, since their destructors may call this object.
+            std::swap(next_->args, arguments);
         }
-        const call_result<Result> mine(next_->result.get_future());
-        go_on(time);
-        return mine;
+        const call_result<Result> result(next_->result.get_future());
+        start_or_arm(time);
+        return result;
     }
 
-    bool cancel_pending(std::string_view why) {
+    bool cancel_pending(std::string_view reason) {
         decide_.cancel();
         if (next_ == nullptr) {
             return false;
         }
         ++counts_.dropped;
         const std::unique_ptr<batch> dropped = std::move(next_);
-        dropped->result.get_future().cancel(why);
+        dropped->result.get_future().cancel(reason);
         return true;
     }
     bool is_pending() const noexcept { return next_ != nullptr; }
@@ -122,37 +123,39 @@ public:
         if (self->next_ != nullptr) {
             const call_result<Result> flushed(self->next_->result.get_future());
             self->decide_.flush();
-            self->go_on(now());
+            self->start_or_arm(now());
             co_await flushed.wait();
         } else if (self->is_running_) {
-            const call_result<Result> present = self->latest_;
-            co_await present.wait();
+            const call_result<Result> current = self->latest_;
+            co_await current.wait();
         }
     }
 
 private:
-    // In the frame of the run, from before it starts: however that ends, the run does.
+    // Part of the run's frame from before its start. Its destructor ends the run, however the frame
+    // is left.
     class running {
     public:
-        running(std::shared_ptr<coalescer> of, std::unique_ptr<batch> calls) noexcept
-            : of_(std::move(of)), calls_(std::move(calls)) {}
+        running(std::shared_ptr<coalescer> owner, std::unique_ptr<batch> calls) noexcept
+            : owner_(std::move(owner)), calls_(std::move(calls)) {}
         running(running&&) noexcept = default;
         running& operator=(running&&) = delete;
         ~running() {
-            if (of_ != nullptr) {
-                of_->ended(*calls_);
+            if (owner_ != nullptr) {
+                owner_->ended(*calls_);
             }
         }
-        coalescer& of() const noexcept { return *of_; }
+        coalescer& owner() const noexcept { return *owner_; }
         batch& calls() const noexcept { return *calls_; }
 
     private:
-        std::shared_ptr<coalescer> of_;
+        std::shared_ptr<coalescer> owner_;
         std::unique_ptr<batch> calls_;
     };
 
-    // Starts the next run, or arms the timer for it, or leaves it to the end of the present one.
-    void go_on(clock::time_point time) {
+    // Starts the next run if it is due, else arms the timer for it. During a run it does nothing:
+    // the end of that run calls it again.
+    void start_or_arm(clock::time_point time) {
         if (is_running_ || next_ == nullptr) {
             return;
         }
@@ -160,14 +163,14 @@ private:
         if (due <= time) {
             start(time);
         } else if (loop& here = loop::current(); due < armed_for_ || armed_on_ != here.id()) {
-            // A timer that fires early looks again; one of a loop that is gone never does.
+            // A timer that fires early is armed again; the timer of a destroyed loop never fires.
             timer_.cancel();
             armed_for_ = due;
             armed_on_ = here.id();
-            timer_ = here.call_at(due, [of = this->weak_from_this()] {
-                if (const std::shared_ptr<coalescer> self = of.lock()) {
+            timer_ = here.call_at(due, [weak = this->weak_from_this()] {
+                if (const std::shared_ptr<coalescer> self = weak.lock()) {
                     self->armed_for_ = clock::time_point::max();
-                    self->go_on(now());
+                    self->start_or_arm(now());
                 }
             });
         }
@@ -178,23 +181,24 @@ private:
         ++counts_.runs;
         is_running_ = true;
         latest_ = call_result<Result>(next_->result.get_future());
-        const context fresh;  // the run is nobody's in particular
-        spawn_options how;
-        how.name = name_;
-        how.context = &fresh;
+        const context empty_context;  // the run belongs to no single caller
+        spawn_options options;
+        options.name = name_;
+        options.context = &empty_context;
         try {
-            spawn(run(running(this->shared_from_this(), std::move(next_))), how);
+            spawn(run(running(this->shared_from_this(), std::move(next_))), options);
         } catch (const misuse&) {
-            // The loop takes no more tasks: the calls were cancelled by the end of `running`.
+            // The loop accepts no more tasks: the destructor of `running` cancelled the calls.
         }
     }
 
     static task<void> run(running self) {
         batch& calls = self.calls();
-        // Made in here, so that a body which throws before it makes a task fails like any other.
+        // Called inside a coroutine, so that a body that throws instead of returning a task fails
+        // like any other.
         auto call = [&self, &calls]() -> task<Result> {
             co_return co_await std::apply(
-                [&](Args&... args) { return self.of().body_(std::move(args)...); }, calls.args);
+                [&](Args&... args) { return self.owner().body_(std::move(args)...); }, calls.args);
         };
         outcome<Result> ended = co_await settle(call());
         if (ended.has_value()) {
@@ -204,25 +208,25 @@ private:
                 calls.result.set_value(std::move(ended).value());
             }
         } else {
-            self.of().counts_.failed += ended.is_cancelled() ? 0u : 1u;
+            self.owner().counts_.failed += ended.is_cancelled() ? 0u : 1u;
             calls.result.set_error(ended.error());
         }
     }
 
     void ended(batch& calls) noexcept {
-        if (!calls.result.done()) {  // stopped
+        if (!calls.result.done()) {  // the run was stopped
             calls.result.get_future().cancel("the run was cancelled");
         }
         is_running_ = false;
         if (next_ != nullptr && loop::current_or_null() != nullptr) {
-            go_on(now());
+            start_or_arm(now());
         }
     }
 
     Decision decide_;
     body_type body_;
     std::unique_ptr<batch> next_;  // the pending calls
-    call_result<Result> latest_;   // of the run that was begun last
+    call_result<Result> latest_;   // of the run that was started last
 };
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting for the end of something that has a future inside, without asking how it ended.
+// ended_wait: waits until a future is done, and ignores its value or error.
 #pragma once
 
 #include <weir/future.hpp>

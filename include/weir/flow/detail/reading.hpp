@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Streams that are read by tasks of their own, into one line of items.
+// reading: reads several streams, each in a task of its own, into one queue of items.
 #pragma once
 
 #include <weir/base/crew.hpp>
@@ -16,9 +16,9 @@ class reading final : public crew {
 public:
     using value_type = stream_value<Stream>;
 
-    // At most so many of its items are in the line.
-    void add(Stream&& source, std::size_t places) {
-        lanes_.emplace_back(std::move(source), static_cast<std::ptrdiff_t>(places));
+    // Adds a source of which at most `max` items are read ahead.
+    void add(Stream&& source, std::size_t max) {
+        lanes_.emplace_back(std::move(source), static_cast<std::ptrdiff_t>(max));
     }
 
     void begin() {
@@ -50,7 +50,7 @@ public:
 
 private:
     struct lane {
-        lane(Stream&& given, std::ptrdiff_t count) : source(std::move(given)), places(count) {}
+        lane(Stream&& stream, std::ptrdiff_t max) : source(std::move(stream)), places(max) {}
         Stream source;
         semaphore places;
         handle<void> reader;
@@ -72,7 +72,7 @@ private:
             changed.set();
         }
     }
-    // The first failure ends the others.
+    // The first failure cancels the other readers.
     void member_ended(fiber& one) noexcept override {
         ++ended_;
         if (failed_ != nullptr || !(one.has(is_failed) || one.has(is_cancelled))) {
