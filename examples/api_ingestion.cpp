@@ -28,8 +28,8 @@ struct product {
 
 // ---- the way of a page: fetched, queued, parsed, stored
 
-// From page to page, as each one says. When the workers are behind, the queue is full, and this
-// waits.
+// Follows the link of each page to the next. When the workers are behind, the queue is full, and
+// this task waits.
 weir::task<> fetch_all(http::polite_client& api, std::string url, weir::queue<std::string>& pages) {
     while (!url.empty()) {
         http::fetched page = co_await api.fetch(url);
@@ -53,8 +53,8 @@ std::vector<product> parse(std::string_view page) {
     return all;
 }
 
-// A page is stored as a whole or not at all; pages that wait at the same time share a commit. What
-// comes twice is there once, so that all of it can simply be done again.
+// A page is stored as a whole or not at all; pages that wait at the same time share a commit. A
+// product that arrives twice is stored once, so that a repeated run is harmless.
 weir::task<> work(weir::queue<std::string>& pages, sqlite::database& store) {
     for (;;) {
         const std::optional<std::string> page = co_await pages.next();
@@ -85,7 +85,7 @@ weir::task<> ingest(http::polite_client& api, std::string url, sqlite::database&
     co_await weir::with_group(all);
 }
 
-// ---- somebody's API: 250 products, 10 on a page, and now and then it is busy
+// ---- an API of another company: 250 products, 10 on a page, sometimes busy
 
 http::router products_api(int& requests) {
     http::router api;

@@ -35,6 +35,6 @@ weir::task<> run() {
 int main() {
     weir::loop_options options;
     options.driver = weir::driver_kind::simulated;
-    weir::run(run(), std::move(options));  // cancels what is left, and waits for its clean-up
+    weir::run(run(), std::move(options));  // cancels the remaining tasks, awaits their clean-up
     std::cout << "all is closed\n";
 }

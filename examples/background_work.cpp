@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R3: tasks are started, main goes on, results are collected later; an unhandled failure is
-// told
+// R3: main starts tasks, continues, and collects their results later; an unhandled failure is
+// reported
 #include <weir/weir.hpp>
 
 #include <iostream>

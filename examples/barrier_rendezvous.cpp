@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// S5: a barrier: three workers go on when all have arrived, also when one of them is replaced
+// S5: a barrier: three workers continue when all have arrived, also when one of them is replaced
 #include <weir/weir.hpp>
 
 #include <iostream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// R9: a task is cancelled, cleans up asynchronously, and the cancellation goes on to whoever awaits
-// it
+// R9: a task is cancelled, cleans up asynchronously, and the cancellation reaches the task that
+// awaits it
 
 #include <weir/weir.hpp>
 
@@ -29,7 +29,7 @@ weir::task<> cancellable_task() {
     std::puts("never printed: the stop goes on after the clean-up");
 }
 
-// Code that must see an exception asks for one. A handler for std::exception does not catch it.
+// Code that must see an exception requests one. A handler for std::exception does not catch it.
 weir::task<> sees_an_exception() {
     try {
         co_await weir::catchable(weir::sleep(1h));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R9, R11: a part of a task that can be stopped by itself, and deadlines that move
+// R9, R11: a part of a task that can be stopped separately, and deadlines that move
 
 #include <weir/weir.hpp>
 
@@ -24,7 +24,7 @@ weir::task<> show() {
     std::printf("download %s after %lld s\n", blocks ? "complete" : "stalled",
                 static_cast<long long>(weir::now().time_since_epoch() / 1s));
 
-    // Another task stops the search; what comes after it in this task goes on.
+    // Another task stops the search; this task continues after it.
     weir::cancel_scope search;
     auto user = [&]() -> weir::task<> {
         co_await weir::sleep(2s);

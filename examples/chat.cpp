@@ -29,7 +29,7 @@ using boost::json::object;
 struct guest {
     std::string name;
     std::string room;
-    std::string since;  // the token of the last message that the page has; empty: it has none
+    std::string since;  // the token of the last message that the page has; empty if it has none
 };
 
 class chat {
@@ -50,7 +50,8 @@ private:
             return http::response::problem(http::status::bad_request,
                                            "a name and a room of 1 to 100 bytes are needed");
         }
-        // Who does not keep up is closed, comes back, and gets what it missed.
+        // A client that does not keep up is disconnected, reconnects, and gets the messages that it
+        // missed.
         ws::accept_options options;
         options.connection.when_full = ws::overflow::close;
         options.connection.max_message = 8 << 10;
@@ -185,7 +186,7 @@ weir::task<> scene() {
 
     auto with_ada = [&](ws::connection& adas) -> weir::task<> {
         co_await ada.hear(adas);  // welcome
-        co_await ada.hear(adas);  // who is here
+        co_await ada.hear(adas);  // the members of the room
         auto first_visit = [&](ws::connection& bobs) -> weir::task<> {
             co_await bob.hear(bobs);
             co_await bob.hear(bobs);

@@ -39,7 +39,7 @@ weir::task<> fetch_all(weir::clock::duration time_of_each) {
               << seen.most << " at a time, " << pages.size() * 1s / took << " per second\n";
 }
 
-// Few may wait, and not for long: what is too much is refused, at once where possible.
+// Few calls may wait, and not for long: excess calls are refused, at once where possible.
 weir::task<> refuse_what_is_too_much() {
     weir::bulkhead database({.max_concurrent = 2, .max_waiting = 3, .max_wait = 1500ms});
     std::vector<weir::handle<weir::outcome<int>>> queries;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// P11: a connection pool: lent to one query at a time, checked, given back whatever happens
+// P11: a connection pool: each connection is lent to one query at a time, checked, and always
+// returned
 
 #include <weir/flow/pool.hpp>
 #include <weir/weir.hpp>

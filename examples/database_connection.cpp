@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R16: an asynchronous context manager: opened, used, and closed whatever happens
+// R16: an asynchronous context manager: opened, used, and always closed
 
 #include <weir/weir.hpp>
 
@@ -18,7 +18,7 @@ public:
         co_await weir::sleep(100ms);
         is_connected_ = true;
     }
-    // Told how the use of it ended. Shielded: it is never left half done.
+    // Receives how the use of the connection ended. Shielded: it always runs to its end.
     weir::task<> close(weir::ending how) {
         std::printf("Closing connection after %s\n", how == weir::ending::value   ? "success"
                                                      : how == weir::ending::error ? "an error"

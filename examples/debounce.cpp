@@ -43,7 +43,7 @@ weir::task<> run() {
     const std::string two = co_await second;
     std::cout << one << "; " << two << "\n";
 
-    // The error reaches everybody who called.
+    // The error reaches every caller.
     auto also = searches.call("x");
     auto last = searches.call("");
     for (const auto& each : {also, last}) {

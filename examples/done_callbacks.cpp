@@ -17,7 +17,7 @@ weir::task<int> some_work(bool works) {
     co_return 42;
 }
 
-// Asks first whether it was cancelled: error() of a cancelled task would throw.
+// Checks first whether the task was cancelled: error() of a cancelled task would throw.
 void on_complete(const weir::handle<int>& task) {
     if (task.cancelled()) {
         std::cout << task.name() << " was cancelled\n";

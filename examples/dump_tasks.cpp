@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tree of tasks, each with its stack of awaits: what everybody waits for, at any time
+// The tree of tasks, each with its stack of awaits: shows what each task waits for, at any time
 #include <weir/weir.hpp>
 
 #include <iostream>

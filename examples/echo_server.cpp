@@ -39,7 +39,7 @@ weir::task<> scene() {
     const auto [first, second] = co_await weir::gather(shout(here, "hello"), shout(here, "world"));
     std::cout << first << ' ' << second << '\n';
 
-    server.cancel();  // closes the door, lets connections finish
+    server.cancel();  // closes the listener, lets connections finish
     co_await server.wait();
     std::cout << "the server has ended\n";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// S2: an event: one signal starts many workers, and a set-up that fails leaves nobody waiting
+// S2: an event: one signal starts many workers, and a set-up that fails leaves no worker waiting
 #include <weir/weir.hpp>
 
 #include <iostream>

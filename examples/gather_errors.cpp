@@ -26,7 +26,7 @@ std::vector<weir::task<std::string>> all_operations() {
 }
 
 weir::task<> run() {
-    // gather_settled waits for all; partition tells successes, failures and cancellations apart.
+    // gather_settled waits for all; partition separates successes, failures and cancellations.
     const auto sorted = weir::partition(co_await weir::gather_settled(all_operations()));
     std::cout << "Success: " << sorted.values.size() << ", Failed: " << sorted.errors.size()
               << '\n';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R14: a server that finishes its work when it is told to end
+// R14: a server that finishes its work when it receives SIGTERM
 //
 // graceful_server             a client asks, the server gets SIGTERM, and the answer still comes
 // graceful_server ADDRESS     serves there: each line is answered after a second

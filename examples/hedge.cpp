@@ -34,8 +34,8 @@ weir::task<> run() {
     auto plain = [&calls] { return lookup(calls); };
     co_await measure("plain ", plain);
 
-    // After what nine calls in ten take, ask once more; for a tenth of the calls at most. Retry
-    // policies can share the budget.
+    // After the time within which nine calls in ten end, call once more; for a tenth of the calls
+    // at most. Retry policies can share the budget.
     weir::retry_budget budget({.ratio = 0.1, .reserve_per_second = 1});
     weir::hedge_policy twice({.delay = 100ms, .percentile = 0.9, .budget = &budget});
     calls = 0;

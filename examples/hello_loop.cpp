@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R1: run, the one entry point; and debug mode, which names whoever blocks the loop
+// R1: run, the one entry point; and debug mode, which names a task that blocks the loop
 #include <weir/weir.hpp>
 
 #include <iostream>

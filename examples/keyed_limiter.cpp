@@ -11,15 +11,15 @@ using namespace std::chrono_literals;
 
 struct request {
     std::string peer;           // the address at the other end of the connection
-    std::string forwarded_for;  // what that end says about where the request came from
+    std::string forwarded_for;  // the origin of the request, as claimed by the peer
 };
 struct response {
     int status = 200;
     long retry_after = 0;  // seconds
 };
 
-// Whom to count a request for. Anybody can write a Forwarded header, so it is believed only if our
-// own proxy wrote it: otherwise each request could come as a new client.
+// The client that a request counts for. Every client can write a Forwarded header, so it is trusted
+// only from our own proxy: otherwise each request could pose as a new client.
 const std::string& client_of(const request& from) {
     const bool is_our_proxy = from.peer == "10.0.0.1";
     return is_our_proxy && !from.forwarded_for.empty() ? from.forwarded_for : from.peer;
@@ -59,8 +59,8 @@ weir::task<> run() {
     };
     const request greedy{"192.0.2.7", ""};
     const request modest{"192.0.2.8", ""};
-    const request pretender{"192.0.2.7", "203.0.113.1"};  // says it is somebody else
-    const request proxied{"10.0.0.1", "203.0.113.1"};     // is, says our proxy
+    const request pretender{"192.0.2.7", "203.0.113.1"};  // claims to be another client
+    const request proxied{"10.0.0.1", "203.0.113.1"};     // the client, according to our proxy
     co_await burst(greedy, 30);
     co_await burst(modest, 5);
     co_await weir::sleep(1s);
@@ -69,7 +69,7 @@ weir::task<> run() {
     co_await burst(pretender, 5);
     co_await burst(proxied, 5);
 
-    // Hundreds of thousands of addresses that each come once leave nothing behind.
+    // Hundreds of thousands of addresses with one request each leave no entries behind.
     for (int i = 0; i < 300'000; ++i) {
         const request once{"2001:db8::" + std::to_string(i), ""};
         (void)co_await server.handle(once);

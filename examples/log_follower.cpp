@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-// Stands for a service that logs for ever, and prints a last line when it is stopped.
+// Simulates a service that logs for ever, and prints a last line when it is stopped.
 const std::vector<std::string> service{
     "/bin/sh", "-c",
     "trap 'echo shutting down; exit 0' TERM;"
@@ -32,7 +32,7 @@ weir::task<> follow(weir::process& program, int most) {
 weir::task<> main_task(std::vector<std::string> command) {
     weir::process program(command, {.out = weir::stdio::pipe});
     co_await weir::timeout(10s, follow(program, 3));
-    // Whatever ends this function, a cancellation too, ends the program; here it may clean up.
+    // Every end of this function, also a cancellation, ends the program; here it may clean up.
     const weir::exit_status ended = co_await program.terminate();
     std::printf("the service %s\n", ended.text().c_str());
 }

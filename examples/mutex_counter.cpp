@@ -33,8 +33,8 @@ weir::task<> worker(counter& shared, int id) {
     std::cout << "Worker " << id << " has incremented 10 times\n";
 }
 
-// The limit is on getting the lock; what happens under it is not concerned, and its own timeouts
-// are not mistaken for a lock that could not be had.
+// The limit applies to acquiring the lock only; the code under the lock is not limited, and its own
+// timeouts are not mistaken for a failure to acquire the lock.
 weir::task<> with_limit(weir::mutex& mutex, weir::clock::duration limit) {
     weir::mutex::guard lock;
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An awaitable of one's own: a door that tasks wait at until somebody opens it.
+// A user-defined awaitable: a door that tasks wait at until another task opens it.
 
 #include <weir/weir.hpp>
 
@@ -19,9 +19,9 @@ public:
         }
         bool cancel() noexcept override {
             door_.waiting_ = nullptr;
-            return true;  // nothing is lent out: it has let go
+            return true;  // no buffer is lent out: the operation has ended
         }
-        void resume() const noexcept {}  // what co_await gives
+        void resume() const noexcept {}  // the result of co_await
 
     private:
         friend door;

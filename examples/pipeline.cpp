@@ -32,7 +32,7 @@ struct weather_service {
     }
 };
 
-// Is told of what changes.
+// Observes changes of the breaker's state.
 struct journal : weir::observer {
     weir::clock::time_point began = weir::now();
     void on_event(const weir::flow_event& event) noexcept override {

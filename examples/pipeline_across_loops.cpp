@@ -29,7 +29,7 @@ weir::task<> parse(weir::channel<order>& orders) {
         order parsed{line->substr(0, space), std::stoi(line->substr(space + 1))};
         co_await orders.send(std::move(parsed));
     }
-    orders.close();  // the second stage gets what is left, and then the end
+    orders.close();  // the second stage gets the remaining items, and then the end
 }
 
 // The second stage, on another loop.

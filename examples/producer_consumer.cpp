@@ -35,7 +35,8 @@ weir::task<> run() {
     producers.push_back(producer(queue, "Producer-0"));
     producers.push_back(producer(queue, "Producer-1"));
 
-    // The queue is closed when the last producer has ended; the consumers finish what is left.
+    // The queue is closed when the last producer has ended; the consumers finish the remaining
+    // items.
     const auto report = co_await weir::produce_and_consume(queue, std::move(producers),
                                                            {.consumers = 3}, process, note_failure);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// HTTP: an API for those with a token, a few requests a second each
+// HTTP: an API for clients with a token, a few requests a second each
 //
-// rate_limited_api             plays a small scene with clients of its own rate_limited_api ADDRESS
-// serves there: curl -i -H 'Authorization: Bearer alices-token' ADDRESS/quote
+// rate_limited_api             plays a small scene with clients of its own
+// rate_limited_api ADDRESS     serves there:
+//                              curl -i -H 'Authorization: Bearer alices-token' ADDRESS/quote
 #include <weir/http/bearer_auth.hpp>
 #include <weir/http/client.hpp>
 #include <weir/http/client_limit.hpp>
@@ -21,7 +22,7 @@ http::router quotes() {
     http::bearer_auth auth;
     auth.token("alices-token", "alice").token("bobs-token", "bob").realm("quotes");
 
-    // Addresses first: strangers who guess tokens are slowed down, too.
+    // Addresses first: clients that guess tokens are slowed down, too.
     http::client_limit by_address({.rate = 100, .burst = 200, .name = "address"});
     http::client_limit by_name(
         {.rate = 1, .burst = 2, .name = "user"},

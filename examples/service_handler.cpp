@@ -15,7 +15,7 @@
 using namespace std::chrono_literals;
 namespace service = weir::service;
 
-// Thumbnails: the payload says of what. The first attempt finds the disk busy.
+// Makes thumbnails of the picture that the payload names. The first attempt finds the disk busy.
 weir::task<boost::json::value> make_thumbnail(service::job& job) {
     const auto picture = weir::http::member<std::string>(job.payload(), "picture");
     if (picture.empty()) {
@@ -65,7 +65,7 @@ weir::task<> demo() {
     const service::task_detail refused = co_await wait_for(tasks, second.id);
     print(refused);
 
-    running.cancel();  // it drains: what runs is waited for
+    running.cancel();  // it drains: it waits for running tasks
     co_await running.wait();
     std::printf("%llu completed, %llu failed for good\n",
                 static_cast<unsigned long long>(tasks.stats().completed),

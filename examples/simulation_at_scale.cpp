@@ -4,8 +4,8 @@
 //
 //     simulation_at_scale [--full] [plot.svg]
 //
-// Clients send requests at random; a few of them far too many. What the limiter lets through goes
-// to workers, who call one of ten dependencies behind retry, breaker, bulkhead and timeout. One
+// Clients send requests at random; a few of them far too many. Requests that the limiter admits go
+// to workers, which call one of ten dependencies behind retry, breaker, bulkhead and timeout. One
 // dependency fails for a while, another hangs, and there is a rush. All of it happens in simulated
 // time, and rules that must hold are checked at every step against the plainest possible model.
 // Without --full: a hundredth of everything.
@@ -205,7 +205,7 @@ private:
     weir::keyed<int, calls> registry_{{.max_size = dependencies}, [this](const int& which) {
                                           return make_calls(which, size_, budget_);
                                       }};
-    std::array<tally, minutes + 1> tallies_{};  // the last: what ends after the hour
+    std::array<tally, minutes + 1> tallies_{};  // the last: requests that end after the hour
     unsigned busy_ = 0;
     std::uint64_t admitted_ = 0;
     std::uint64_t checks_ = 0;
@@ -249,7 +249,7 @@ void simulation::report() {
               << " checks\n";
 }
 
-// What became of the requests, as layers over time; below, whose breaker was open.
+// The outcomes of the requests, as layers over time; below, the breakers that were open.
 void simulation::plot(const std::string& file) const {
     constexpr int left = 60, top = 40, width = 720, height = 240, rows = top + height + 40;
     std::uint64_t most = 1;

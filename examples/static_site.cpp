@@ -62,7 +62,7 @@ weir::task<> read_site(std::string here) {
     co_await ask(client, here + "/%2e%2e%2f%2e%2e%2fetc/passwd", "Accept", "text/plain");
 }
 
-// Gone at the end, with what is in it.
+// Removed at the end, with its contents.
 struct temporary_folder {
     temporary_folder() : name((std::filesystem::temp_directory_path() / "site-XXXXXX").string()) {
         if (::mkdtemp(name.data()) == nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// std::stop_token in both directions: a std::jthread stops a task, and a cancelled task tells a
+// std::stop_token in both directions: a std::jthread stops a task, and a cancelled task stops a
 // library.
 
 #include <weir/weir.hpp>

@@ -36,7 +36,7 @@ weir::task<> run() {
         std::cout << '\n';
     }
 
-    // Enough after three: what runs is stopped, and the sensor closed, before take() ends.
+    // take() ends after three: it stops the running calls and closes the sensor first.
     auto first = weir::map_as_completed(sensor("c", 10ms, 1'000'000), 5, enrich);
     const auto three = co_await weir::collect(weir::take(std::move(first), 3));
     std::cout << "the first of many: " << three.front() << '\n';

@@ -19,7 +19,7 @@
 using namespace std::chrono_literals;
 namespace http = weir::http;
 
-// What the tasks do.
+// The work of the tasks.
 weir::task<std::string> process(weir::task_context& context, std::string data) {
     for (int step = 1; step <= 4; ++step) {
         co_await weir::sleep(10ms);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// R6: a task group: batches side by side, joined whatever happens
+// R6: a task group: batches side by side, always joined
 #include <weir/weir.hpp>
 
 #include <iostream>
@@ -25,7 +25,8 @@ weir::task<std::vector<int>> process_batch(std::vector<int> batch) {
 }
 
 weir::task<> run() {
-    // What children refer to is declared outside of the group: it outlives them there.
+    // Variables that children refer to are declared outside of the group, so they outlive the
+    // children.
     std::vector<weir::handle<std::vector<int>>> batches;
     co_await weir::with_group([&](weir::task_group& group) -> weir::task<> {
         for (int first : {1, 4, 7}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// P13: a background task manager: submit, watch, cancel, and ask for results by id
+// P13: a background task manager: submit, watch, cancel, and get results by id
 #include <weir/flow/task_manager.hpp>
 #include <weir/weir.hpp>
 
@@ -10,7 +10,7 @@
 
 using namespace std::chrono_literals;
 
-// A coroutine that tells how far it is.
+// A coroutine that reports its progress.
 weir::task<std::string> process(weir::task_context& context, std::string data) {
     for (int step = 1; step <= 4; ++step) {
         co_await weir::sleep(500ms);
@@ -94,7 +94,7 @@ weir::task<> run() {
     const std::string result = co_await manager.result<std::string>("upload");
     std::cout << result << "\n";
 
-    co_await manager.shutdown();  // what was accepted is done first; more is refused
+    co_await manager.shutdown();  // accepted tasks are done first; new ones are refused
     co_await printing;
     const std::vector<weir::managed_task> all = co_await manager.list();
     for (const weir::managed_task& each : all) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// WebSocket: a price ticker; who is slow loses old ticks, who comes back gets the missed ones
+// WebSocket: a price ticker; slow clients lose old ticks, reconnecting clients get the missed ones
 //
 // ticker             plays a subscriber against a market of its own
 // ticker ADDRESS     ten prices a second at ws://ADDRESS/ticks, or /ticks?since=TOKEN to go on

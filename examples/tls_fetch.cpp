@@ -24,7 +24,7 @@ weir::task<> answer(io::socket socket, tls::context site) {
 weir::task<> serve(io::listener& listener, tls::context site) {
     for (;;) {
         io::socket socket = co_await listener.accept();
-        // A visitor who does not like us, or just leaves, does not end the server.
+        // A client that rejects the certificate, or just disconnects, does not end the server.
         (void)co_await weir::settle(answer(std::move(socket), site));
     }
 }
@@ -56,7 +56,7 @@ weir::task<> run() {
     } catch (const weir::tls_error& refused) {
         std::cout << "client: " << refused.what() << '\n';
     }
-    try {  // who trusts only the system's authorities does not know this one
+    try {  // a client that trusts only the system's authorities rejects this one
         co_await fetch(listener.local_address(), tls::context::client(), "localhost");
     } catch (const weir::tls_error& refused) {
         std::cout << "client: " << refused.what() << '\n';

@@ -26,7 +26,7 @@ weir::task<> run() {
     const std::vector<std::string> answers = co_await weir::gather(std::move(calls));
     std::cout << answers.size() << " requests in " << (weir::now() - begin) / 1ms << " ms\n";
 
-    // Without waiting: a refusal says when to come again.
+    // Without waiting: a refusal names the time of the next chance.
     const auto now = bucket.try_acquire(5);
     std::cout << "five at once: " << (now ? "yes" : "no") << ", come again in "
               << now.refusal().retry_after / 1ms << " ms\n";

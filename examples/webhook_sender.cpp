@@ -38,12 +38,12 @@ weir::task<> scene() {
     auto customer = weir::spawn(http::serve(std::move(door), answer));
 
     auto filter = http::address_filter::public_only();
-    filter.allow("127.0.0.2");  // stands for an address out there
+    filter.allow("127.0.0.2");  // simulates a public address
     http::client client({.redirects = http::redirects::none}, filter);
     http::polite_client sender(client, {.rate = 100,
                                         .max_attempts = 5,
                                         .backoff = {.initial = 10ms},
-                                        .retry_all_methods = true});  // the id tells repeats apart
+                                        .retry_all_methods = true});  // the id identifies repeats
     for (const std::string host : {"127.0.0.2", "127.0.0.1", "0x7f.1", "[::ffff:10.0.0.1]",
                                    "169.254.169.254", "localhost", "[64:ff9b::7f00:1]"}) {
         co_await deliver(sender, "http://" + host + port);

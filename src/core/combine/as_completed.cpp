@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Ends are queued as they happen and handed to takers first come, first served. What a taker was
-// granted but did not live to take goes back to the front. Takers that are more than there are
-// tasks wait until all have really been taken: one may yet be given back.
+// Ends are queued as they happen and handed to takers first come, first served. A result that was
+// granted to a taker which is stopped before it resumes goes back to the front. Takers in excess of
+// the tasks wait until all results have been taken: one may still be returned.
 
 #include <weir/as_completed.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The waiting fiber is parked in the boundary and woken when enough of the others have ended. Until
-// something has been decided, a stop may reach it there: the walk arrives, finds nothing below, and
-// is held here while the fibers are cancelled. Passing it on happens in the waiter's own turn, not
+// the outcome is decided, a stop may reach it there: the walk arrives, finds no frame below, and is
+// held here while the fibers are cancelled. Passing it on happens in the waiter's own turn, not
 // inside the call that requests the stop, so that nested combinators use no stack and cycles do no
 // harm.
 
@@ -109,8 +109,7 @@ void fan_out::give_up(std::exception_ptr error) noexcept {
 
 void fan_out::child_ended(fiber& ended) noexcept {
     const bool failed = ended.has(is_failed);
-    const bool is_cleanup =
-        group_->is_aborting;  // it was told to stop; what it says now is secondary
+    const bool is_cleanup = group_->is_aborting;  // its stop was requested; its result is secondary
     ended.raise(is_retrieved);
     if (goal_ == goal::values) {
         if (failure_ == nullptr && (failed || (ended.has(is_cancelled) && !is_cleanup))) {

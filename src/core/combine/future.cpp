@@ -83,7 +83,7 @@ void future_base::set_error(std::exception_ptr error) {
 void future_base::abandon() noexcept {
     if (!is_done()) {
         error_ = std::make_exception_ptr(broken_promise());
-        is_retrieved_ = true;  // waiters are told, and a promise may be dropped
+        is_retrieved_ = true;  // waiters are notified, and a promise may be dropped
         finish(state::error);
     }
 }

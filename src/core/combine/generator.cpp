@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A generator's body is a coroutine like a task's, except that it is put on the stack of whichever
-// fiber awaits next(), and taken off again at each co_yield. While it is off the stack it belongs
-// to the generator object; while it is on, to the stack, so that a stop walk may destroy it.
+// A generator's body is a coroutine like a task's, except that it is put on the stack of the fiber
+// that awaits next(), and taken off again at each co_yield. While it is off the stack it belongs to
+// the generator object; while it is on, to the stack, so that a stop walk may destroy it.
 //
 // Clean-up of a body that was dropped is run by a fiber of its own. A stop must not keep that from
 // happening, not even one that comes before the first step, so the clean-up is attached to the
-// fiber's outermost frame the way defer() would have done: it runs, shielded, however that frame
-// ends.
+// fiber's outermost frame the way defer() would have done: it runs, shielded, in whichever way that
+// frame ends.
 
 #include "core/loop/loop_state.hpp"
 
@@ -21,7 +21,7 @@ task<void> do_nothing() {
     co_return;
 }
 
-// A task that does nothing, and has the clean-up as if it had deferred it.
+// An empty task that owns the clean-up as if it had deferred it.
 task<void> carry(deferred* cleanup) {
     using carrier = task_promise<void>;
     carrier& made =
@@ -139,7 +139,7 @@ void generator_promise_base::end_in_background() noexcept {
         if (at != nullptr) {
             run_in_background(rest, *at);
         } else {
-            delete_all(rest);  // its loop was closed past the deadline: nothing can run it
+            delete_all(rest);  // its loop was closed past the deadline and cannot run it
         }
     }
 }
@@ -206,7 +206,7 @@ next_step next_boundary::advance(fiber& on) noexcept {
 next_step next_boundary::stopped(fiber& on, walk& stop) noexcept {
     generator_promise_base* const body = std::exchange(promise_, nullptr);
     if (stage_ == stage::queued) {
-        body->now = before_;  // its turn had not come: nothing has happened to it
+        body->now = before_;  // its turn had not come: it is unchanged
         if (body->owner == nullptr) {
             body->end_in_background();
         }

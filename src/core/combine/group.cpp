@@ -47,7 +47,7 @@ next_step group_boundary::advance(fiber& on) noexcept {
 }
 
 next_step group_boundary::stopped(fiber& on, walk& stop) noexcept {
-    // One that comes while the children are awaited after a failure has nothing to do with the
+    // A stop that arrives while the children are awaited after a failure is independent of the
     // failure.
     const bool had_failed =
         body_has_ended_ && (group_->errors != nullptr || add_body_error_ != nullptr);

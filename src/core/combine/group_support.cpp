@@ -24,8 +24,8 @@ void destroy_group(group_state* group) noexcept {
 
 namespace {
 
-// On a later turn: what was ready in the turn of the failure still runs, so that children which
-// fail together are all heard.
+// On a later turn: fibers that were ready in the turn of the failure still run, so that the errors
+// of children that fail together are all collected.
 void abort_soon(group_state& group) noexcept {
     struct release {
         void operator()(group_state* kept) const noexcept { release_group(kept); }

@@ -56,7 +56,7 @@ unsigned explorer::budget() noexcept {
     return operations_per_step;
 }
 
-// Fibers are told apart by a flag of their own, since an address may come again.
+// A flag in each fiber identifies it, since addresses are reused.
 explorer::known_fiber& explorer::know(fiber& seen) {
     known_fiber& known = known_[&seen];
     if (!seen.has(is_numbered)) {

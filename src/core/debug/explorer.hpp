@@ -29,7 +29,7 @@ public:
     // How many operations may complete at once in the step that begins.
     unsigned budget() noexcept;
     bool shuffles() const noexcept { return style_ != style::ordinary; }
-    // What all choices are drawn from.
+    // The generator of all choices.
     random_source& random() noexcept { return random_; }
     // From here on the ordinary order.
     void become_ordinary() noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names are generated on first use and then kept. Components that name their fibers on demand stand
-// in a list of the thread.
+// Names are generated on first use and then kept. Components that name their fibers on demand are
+// registered in a list of the thread.
 
 #include "core/debug/fiber_names.hpp"
 

@@ -9,7 +9,7 @@
 
 namespace weir::detail {
 
-// Asks all fiber_namers of this thread for the names of their fibers.
+// Has all fiber_namers of this thread name their fibers.
 void call_fiber_namers();
 // The present name: the fiber's own, or a generated one. Does not call the fiber_namers.
 std::string known_fiber_name(fiber& named);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reports reach the handler with the task-local values of the task that they are about. A handler
-// that throws loses nothing: its report is printed, and so is its error.
+// Reports reach the handler with the task-local values of the task that they are about. If a
+// handler throws, the report and the handler's error are printed.
 
 #include "core/debug/reporter.hpp"
 
@@ -49,7 +49,7 @@ void print_report(const report& about) noexcept {
                  about.created.c_str());
 }
 
-// The handler sees the task-local values of the task it is told about.
+// The handler sees the task-local values of the reported task.
 class context_of_source {
 public:
     explicit context_of_source(const report& about) noexcept

@@ -75,7 +75,7 @@ std::string describe_frame(const frame& at) {
 }
 
 void print_fiber(fiber& each, std::size_t depth, std::string& into) {
-    constexpr std::size_t deepest = 32;  // what is nested deeper is not indented further
+    constexpr std::size_t deepest = 32;  // deeper levels are not indented further
     std::string indent;
     for (std::size_t level = 0; level < std::min(depth, deepest); ++level) {
         indent += "  + ";

@@ -3,8 +3,8 @@
 // once: loop::post sees to that. Timers need no descriptor: they are the timeout of the wait.
 //
 // A watch is level-triggered and armed anew for each wait, a source edge-triggered and registered
-// once. Sources may be detached, and destroyed, while a batch of events is handed out: what the
-// batch still holds for them is crossed out.
+// once. Sources may be detached, and destroyed, while a batch of events is handed out: their
+// remaining entries in the batch are cleared.
 
 #include "base/brief_spin.hpp"
 #include "base/wait_pacing.hpp"
@@ -135,8 +135,7 @@ private:
     }
 
     static void tell(fd_source& source, std::uint32_t events) noexcept {
-        // Urgent data (EPOLLPRI) counts as an end: reading stops in front of it, and goes on
-        // behind.
+        // Urgent data (EPOLLPRI) counts as an end: reading stops before it, and continues after it.
         constexpr std::uint32_t ends = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
         source.fd_changed((events & (EPOLLIN | ends)) != 0,
                           (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0, (events & ends) != 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Virtual time: waiting until a deadline is to be there at once. The clock moves in wait() alone,
-// so a program that does nothing but compute and sleep is deterministic to the nanosecond. Work on
-// other threads is waited for really: the loop says so by waiting for ever.
+// Virtual time: a wait for a deadline sets the clock to it and returns at once. The clock moves in
+// wait() alone, so a program that does nothing but compute and sleep is deterministic to the
+// nanosecond. Work on other threads takes real time: the loop requests this by a wait without a
+// limit.
 
 #include <weir/driver.hpp>
 

@@ -39,7 +39,7 @@ public:
     }
     // Delivers all mail to the loop, oldest first.
     void deliver(loop& home) noexcept;
-    // Accepts no more, and tells the senders of what has not been delivered.
+    // Accepts no more posts, and notifies the senders of undelivered ones.
     void close() noexcept;
 
     bool has_signals() const noexcept { return signals_.load(std::memory_order_relaxed) != 0; }

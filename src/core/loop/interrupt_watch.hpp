@@ -13,7 +13,7 @@ namespace weir::detail {
 
 // Watches from the beginning of a run to the end of its shutdown, with those signals that the
 // loop's options name and that nothing else in the process handles. A second signal ends the
-// process from its handler, since the loop may be the very thing that hangs.
+// process from its handler, since the loop itself may hang.
 class interrupt_watch final : timer {
 public:
     interrupt_watch(loop& home, fiber& main);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The loop is a facade over its components (loop_state.hpp): the scheduler runs its turns, the
-// inbox takes what other threads send, the signal table what the kernel sends, the shutdown
-// sequence ends its tasks. What is here: how a run begins and ends, and the order in which a loop
+// inbox takes the posts of other threads, the signal table handles signals, the shutdown sequence
+// ends its tasks. This file contains the beginning and end of a run, and the order in which a loop
 // closes.
 
 #include "core/debug/task_tree.hpp"

@@ -3,7 +3,7 @@
 //
 // A step resumes the innermost coroutine and then keeps going as long as there is something to do
 // without waiting: a coroutine noted in this_thread.next, a boundary whose child has completed, a
-// stop walk. A suspended fiber has a coroutine on top, or a boundary that waits by itself.
+// stop walk. A suspended fiber has a coroutine on top, or a boundary that waits without a child.
 
 #include <weir/awaitable.hpp>
 #include <weir/detail/cleanup.hpp>

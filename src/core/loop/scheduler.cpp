@@ -88,7 +88,7 @@ bool scheduler::poll() {
     driver_.wait(0);
     work();
     if (ready_.empty() && driver_.has_sources()) {
-        driver_.wait(0);  // what was begun now goes to the kernel before the host sleeps
+        driver_.wait(0);  // operations begun now reach the kernel before the host sleeps
     }
     if (!ready_.empty()) {
         return true;
@@ -258,8 +258,8 @@ void scheduler::close() noexcept {
         }
     }
     mail_.close();
-    // Last, since what was dropped above may have queued something, such as the callbacks of a
-    // future. Callbacks are dropped; fibers that never ended are leaked.
+    // Last, since the destructors above may have queued more, such as the callbacks of a future.
+    // Callbacks are dropped; fibers that never ended are leaked.
     while (!ready_.empty()) {
         ready_item& item = ready_.pop();
         if ((item.flags & is_callback) != 0 && &item != &stop_marker_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs the turns of a loop.
 //
-// One turn: up to 64 entries of the ready queue, then what other threads posted, then timers that
+// One turn: up to 64 entries of the ready queue, then the posts of other threads, then timers that
 // are due, then the driver, which waits if nothing is ready.
 #pragma once
 
@@ -25,7 +25,7 @@ public:
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
-    // The first part of a turn: whatever is ready, was posted or is due.
+    // The first part of a turn: ready fibers, posts and due timers.
     void work();
     // The second part: the driver. Throws deadlock.
     void wait();
@@ -33,7 +33,7 @@ public:
     bool poll();
     // When poll() has something to do; the earliest time if that is now.
     std::optional<clock::time_point> next_deadline() noexcept;
-    // Takes in what has happened outside, without running anything.
+    // Takes in posts, timers and events, without running any fiber.
     void take_events();
 
     // The run ends when all that is ready now has run. Before a run: it makes one turn.
@@ -72,7 +72,7 @@ private:
     timer_wheel timers_;
     wait_list idle_waiters_;
     std::unique_ptr<explorer> explorer_;  // null: first in, first out
-    clock::duration slow_step_;           // debug mode: what is reported as held too long
+    clock::duration slow_step_;           // debug mode: longer steps are reported
 
     ready_item stop_marker_;  // queued by request_stop(): the run ends where it is met
     bool stop_is_queued_ = false;

@@ -12,7 +12,7 @@ namespace weir::detail {
 
 class service_registry {
 public:
-    // Null if there is none of this key.
+    // Null if no service has this key.
     loop_service* find(const void* key) const noexcept {
         for (const auto& [known, service] : services_) {
             if (known == key) {

@@ -140,7 +140,7 @@ void shutdown_sequence::run() {
     end_all_tasks(true);
 }
 
-// Leaked tasks are kept where leak checkers can see them; their handles say cancelled.
+// Leaked tasks are kept where leak checkers can see them; their handles report cancelled.
 void shutdown_sequence::abandon() noexcept {
     static std::mutex mutex;
     static auto& abandoned = *new std::vector<any_handle>;

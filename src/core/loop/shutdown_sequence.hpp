@@ -25,7 +25,7 @@ public:
     // Tasks were stopped at the deadline, or abandoned.
     bool was_late() const noexcept { return was_late_; }
 
-    // What is to be closed between the tasks and the loop.
+    // Objects to close after the tasks and before the loop.
     void add(closable& open) noexcept { closables_.push_front(open); }
     bool has_closables() const noexcept { return !closables_.empty(); }
 

@@ -29,7 +29,7 @@ public:
     // Throws invalid_argument for a number that is no signal or cannot be handled, invalid_state if
     // another loop has the signal or the driver cannot be woken by signals.
     void set(int number, function callback, std::source_location where);
-    // False if there was no registration. Restores what the signal did before.
+    // False if there was no registration. Restores the signal's previous action.
     bool remove(int number) noexcept;
     void close() noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Deferred clean-up runs on the fiber that ends the frame, under a boundary of its own that shields
-// it. The frame is either still there (its body has ended, its result waits to be fetched) or was
+// it. The frame either still exists (its body has ended, its result waits to be fetched) or was
 // destroyed by a walk; an error goes into its result, or is thrown at the caller in its place.
 
 #include "core/loop/loop_state.hpp"
@@ -12,7 +12,7 @@ namespace weir::detail {
 
 namespace {
 
-// Owns registrations: what is not run, because the loop is past its deadline, is destroyed.
+// Owns registrations: those that do not run, because the loop is past its deadline, are destroyed.
 class deferred_list {
 public:
     explicit deferred_list(deferred* first) noexcept : first_(first) {}

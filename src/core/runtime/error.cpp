@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts of errors. A group's message lists what it holds, so that an uncaught one tells the story.
+// Texts of errors. A group's message lists its errors, so that the report of an uncaught group is
+// complete.
 
 #include <weir/error.hpp>
 

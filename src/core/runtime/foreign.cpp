@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A foreign awaitable is awaited by a coroutine of our own that knows nothing of fibers. When that
-// has come to its end, the fiber is told: at once if it happened within start(), directly on the
-// loop's thread, through the mailbox from any other.
+// A foreign awaitable is awaited by a coroutine of our own that is independent of fibers. When that
+// coroutine has ended, it notifies the fiber: at once within start(), directly on the loop's
+// thread, through the mailbox from any other thread.
 
 #include <weir/foreign.hpp>
 
@@ -37,7 +37,7 @@ void foreign_base::completed() noexcept {
         }
         return;
     }
-    // Nothing of this may be touched once the loop has the message: it may be gone.
+    // No member may be touched once the loop has the message: this object may be destroyed.
     post_to(mail_, [this] {
         static_cast<loop&>(*home_).expected_post_came();
         complete();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Waiting for the end of fibers: each watch stands in the ring of its target, and finish() tells
-// them all in order.
+// Waiting for the end of fibers: each watch is linked into the ring of its target, and finish()
+// notifies all of them in order.
 
 #include <weir/detail/join.hpp>
 #include <weir/error.hpp>
@@ -43,7 +43,7 @@ void end_watch::target_ended() noexcept {
 }
 
 void member_watch::link_once(owner& watcher) noexcept {
-    // An owner links all of its watches in one go: nothing can have come between.
+    // An owner links all of its watches without suspending, so no other watch is between them.
     const end_watch* last = last_of(*target_);
     if (last == nullptr || last->kind() != role::member ||
         static_cast<const member_watch*>(last)->owner_ != &watcher) {

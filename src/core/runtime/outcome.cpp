@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An intercepted stop remembers the scope it was aimed at; asking for it again must not hit another
-// scope that has come to live at the same address, so the serial number is compared too. An error
-// that says 'refused' becomes a refusal, so that the caller need not care whether it was thrown.
+// An intercepted stop remembers the scope it was aimed at; a repeated request must not hit another
+// scope at the same address, so the serial number is compared too. An error of type 'refused'
+// becomes a refusal, so that callers handle thrown and returned refusals alike.
 
 #include <weir/detail/cleanup.hpp>
 #include <weir/outcome.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A timed scope arms its timer when what runs inside it suspends for the first time (what never
-// does needs no timer) and disarms it when it is left, either way. Expiry is an ordinary stop
-// request aimed at the scope; whether a stop that reaches the scope is its own, the walk's target
-// says, so nothing has to be counted or undone.
+// A timed scope arms its timer when the code inside it suspends for the first time (code that never
+// suspends needs no timer) and disarms it when the scope is left, in any way. Expiry is an ordinary
+// stop request aimed at the scope; the walk's target shows whether a stop that reaches the scope is
+// its own, so the scope has no counts to keep or to undo.
 
 #include "core/runtime/fiber_extras.hpp"
 

@@ -5,9 +5,9 @@
 // is a matter of the scopes between: the outermost requested scope that no shield separates from
 // the innermost frame is the target. If the fiber waits for an operation, that is cancelled; if it
 // is ready or running, the loop finds the flag when the fiber would next be resumed or suspended.
-// Delivery is a walk: the loop destroys coroutine frames from the innermost outwards, and asks each
-// boundary it meets what to do. The walk is a loop and runs only from loop_core::step, so neither
-// depth nor re-entrance is a concern.
+// Delivery is a walk: the loop destroys coroutine frames from the innermost outwards, and lets each
+// boundary that it meets decide how to continue. The walk is a loop and runs only from
+// loop_core::step, so neither depth nor re-entrance is a concern.
 
 #include "core/runtime/fiber_extras.hpp"
 
@@ -78,8 +78,7 @@ void wake_to_stop(fiber& target) noexcept {
 }
 
 // Makes a suspended fiber notice its request. A cancel passes along a chain of awaited handles in a
-// loop: such chains may be long. In a cycle, which can never end by itself, the last one stops
-// waiting.
+// loop: such chains may be long. In a cycle, which would never end, the last one stops waiting.
 void interrupt(fiber& first) noexcept {
     fiber* each = &first;
     if (first.has(is_forwarding)) {

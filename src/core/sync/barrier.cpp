@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How a barrier turns rounds.
+// The rounds of a barrier.
 //
-// A round is complete when as many wait, the one that comes included, as there are parties. Places
-// are given at that moment, in the order of the list, so they are distinct whoever left before.
-// Until the last released fiber has gone on, or was stopped on the way, newcomers only queue up;
-// then as many of them as make a round are released in turn.
+// A round is complete when the number of waiters, including the arriving one, equals the number of
+// parties. Places are assigned at that moment, in the order of the list, so they are distinct even
+// if waiters left before. Until the last released fiber has resumed, or was stopped before,
+// newcomers only queue up; then enough of them for a round are released in turn.
 
 #include <weir/error.hpp>
 #include <weir/sync/barrier.hpp>

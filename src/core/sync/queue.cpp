@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The rare paths of queues: claims that are given back, closing, and what is thrown.
+// The rare paths of queues: returned claims, closing, and errors.
 //
 // After close() the count of free places is far below zero, so that the test whether a put may go
 // ahead is one comparison. Getters may still wait after close(), while others have claims on all
-// that is left: if one of those is stopped, its item is theirs; when the last item is taken, they
-// are told the end.
+// remaining items: if one of those is stopped, a waiting getter takes over its item; when the last
+// item is taken, the waiting getters are woken with the end of the queue.
 
 #include <weir/detail/queue_core.hpp>
 #include <weir/error.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// c-ares reports which of its sockets it wants to read or write (on_socket_state), and is told
-// which are ready (ares_process_fd). A watch that fires only marks its socket and makes the timer
-// due: c-ares is called from the timer alone, never in the middle of the driver's work. The same
-// timer serves the timeouts of c-ares and of the owner.
+// c-ares reports which of its sockets it wants to read or write (on_socket_state), and
+// ares_process_fd() passes the ready ones to it. A watch that fires only marks its socket and makes
+// the timer due: c-ares is called from the timer alone, never in the middle of the driver's work.
+// The same timer serves the timeouts of c-ares and of the owner.
 //
 // Features of c-ares 1.18 that are not used: EDNS (with an old server only the first of two
 // questions in flight is repeated without it), search domains, and questions for both families at

@@ -51,7 +51,7 @@ protected:
     const ares_configuration& configuration() const noexcept { return configuration_; }
 
 private:
-    // The clients of a loop, which it tells when it closes.
+    // The clients of a loop. The loop notifies them when it closes.
     class registry;
 
     struct direction final : fd_watch {

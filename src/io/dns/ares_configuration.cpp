@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // With several servers c-ares passes over one that fails, and drops the error that the server sent.
-// With one server there is none to pass on to, and its error says more: such a channel is opened
-// with ARES_FLAG_NOCHECKRESP. How many servers resolv.conf has is known only after opening.
+// A single server has no alternative, and its error is informative: such a channel is opened with
+// ARES_FLAG_NOCHECKRESP. How many servers resolv.conf has is known only after opening.
 
 #include "io/dns/ares_configuration.hpp"
 

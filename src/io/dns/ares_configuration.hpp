@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which name servers c-ares asks and how: resolv.conf and the resolver's options.
+// The name servers and settings of c-ares: resolv.conf and the resolver's options.
 #pragma once
 
 #include "io/dns/hosts_file.hpp"
@@ -15,7 +15,7 @@
 namespace weir::dns::detail {
 
 // c-ares reads resolv.conf only when a channel is opened, and does not notice changes: the owner
-// asks has_changed() and opens another channel.
+// checks has_changed() and opens another channel.
 class ares_configuration {
 public:
     explicit ares_configuration(const resolver_options& options);
@@ -27,7 +27,7 @@ public:
     // file_look_interval.
     bool has_changed(clock::time_point now) noexcept;
 
-    // The names to ask for, one after the other: the name alone and in each search domain.
+    // The names to query, one after the other: the name alone and in each search domain.
     std::vector<std::string> candidates_for(const std::string& name) const;
     // An error of c-ares in words.
     std::string explain(int status) const;

@@ -14,7 +14,7 @@
 
 namespace weir::dns::detail {
 
-// How a name was answered: with addresses, or with the reason why there are none.
+// The result of a lookup: addresses, or the reason of its failure.
 struct answer {
     std::vector<io::address> addresses{};
     std::string failure{};

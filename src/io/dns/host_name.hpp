@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host names as text: checked before a server is asked.
+// Host names as text: checked before a server is queried.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ std::string shown(std::string_view text);
 
 // 'localhost' and names that end in '.localhost' are this machine (RFC 6761).
 bool is_localhost(std::string_view checked) noexcept;
-// '.invalid' (RFC 6761) and '.onion' (RFC 7686) are never asked for.
+// '.invalid' (RFC 6761) and '.onion' (RFC 7686) are never queried.
 bool is_never_found(std::string_view checked) noexcept;
 
 // The port of '443' or 'https'. Names are from a built-in list. Throws invalid_argument.

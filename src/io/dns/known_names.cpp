@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sources in the order of their precedence: a literal address, names that are never asked for,
+// Sources in the order of their precedence: a literal address, names that are never queried,
 // localhost, the hosts file, the cache.
 
 #include "io/dns/known_names.hpp"

@@ -16,7 +16,7 @@
 
 namespace weir::dns::detail {
 
-// Why a name that no server has, or may be asked for, was not resolved.
+// Why a name was not resolved that no server has, or that must not be sent to a server.
 constexpr const char* no_such_host = "no such host (NXDOMAIN)";
 
 // The message of a resolve_error.
@@ -29,8 +29,8 @@ public:
           hosts_(std::string(options.hosts_file)),
           cache_(options.cache_size) {}
 
-    // The answer for a host, with addresses or a failure; nothing if a server must be asked. A host
-    // name is put into its canonical form. Throws resolve_error if it is no valid name.
+    // The answer for a host, with addresses or a failure; nothing if a server must be queried. A
+    // host name is put into its canonical form. Throws resolve_error if it is no valid name.
     std::optional<answer> find(std::string& host);
 
     // Is this family of addresses wanted?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A lookup asks for IPv4 and IPv6 at once, as two questions, for one candidate name after the
-// other, and concludes when both are answered: with addresses if either question has some. A failed
+// A lookup queries IPv4 and IPv6 at once, as two questions, for one candidate name after the other,
+// and concludes when both are answered: with addresses if either question has some. A failed
 // question is never cached as 'no such host'. Callbacks of c-ares put the lookup on a list;
 // settle() processes the list when c-ares has returned, and is the only function that wakes
 // waiters, starts the next question or destroys a lookup.

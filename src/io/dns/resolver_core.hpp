@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The resolver behind dns::resolver: names that servers are being asked for, and the fibers that
-// wait for them.
+// The resolver behind dns::resolver: lookups in flight, and the fibers that wait for them.
 #pragma once
 
 #include "io/dns/ares_client.hpp"
@@ -32,11 +31,11 @@ struct question {
     bool is_negative() const noexcept;  // no such name, or no addresses of this family
 };
 
-// A name that servers are asked for. It may outlive its waiters: c-ares cannot cancel one question.
+// A lookup in flight. It may outlive its waiters: c-ares cannot cancel a single query.
 struct lookup {
     resolver_core* core = nullptr;
     std::string name{};
-    std::vector<std::string> candidates{};  // names to ask for, one after the other
+    std::vector<std::string> candidates{};  // names to query, one after the other
     std::size_t next_candidate = 0;
     std::array<question, 2> questions{};  // IPv4, IPv6
     std::vector<resolve_operation*> waiters{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each loop has one engine, made on first use and chosen by what the loop's driver can do.
+// Each loop has one engine, created on first use and chosen by the capabilities of the loop's
+// driver.
 
 #include "io/engine/engine.hpp"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A descriptor is registered once, edge-triggered, and what is known of its readiness is kept in
-// it. So a wait costs no system call: an operation that would block is put into the descriptor's
-// list and tried again when the driver reports a change (descriptor::fd_changed). A read that got
-// less than it had room for has emptied the socket, and the next one waits without trying. Unix
-// sockets are an exception: the system ends a read behind each message that carried descriptors.
+// A descriptor is registered once, edge-triggered, and the descriptor object keeps the readiness
+// that is known. So a wait costs no system call: an operation that would block is put into the
+// descriptor's list and tried again when the driver reports a change (descriptor::fd_changed). A
+// read that got less than it had room for has emptied the socket, and the next one waits without
+// trying. Unix sockets are an exception: the system ends a read behind each message that carried
+// descriptors.
 
 #include "io/engine/epoll_engine.hpp"
 

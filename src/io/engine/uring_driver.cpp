@@ -5,7 +5,7 @@
 // (deferred task running); that is where its speed comes from. A kernel that lacks either feature
 // counts as having no io_uring.
 //
-// The low bits of user_data say what a completion is for: an operation (see uring_engine.cpp), a
+// The low bits of user_data are the kind of a completion: an operation (see uring_engine.cpp), a
 // watch of a foreign descriptor, the eventfd that wakes the loop, or nothing (the answer to a
 // cancellation, whose effect shows in the operation's own completion).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An operation is submitted as one entry and stays in its descriptor's list until its completion
 // arrives. A cancel is another entry; the operation still ends with its own completion, so the
-// kernel has no buffer any more when the fiber goes on.
+// kernel has no buffer any more when the fiber resumes.
 
 #if WEIR_HAVE_IO_URING
 

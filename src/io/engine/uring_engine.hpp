@@ -11,7 +11,7 @@
 
 namespace weir::io::detail {
 
-// What io_uring is to poll for in a direction.
+// The poll events of a direction.
 constexpr unsigned poll_mask(readiness direction) noexcept {
     return direction == readiness::readable ? POLLIN | POLLRDHUP : POLLOUT;
 }

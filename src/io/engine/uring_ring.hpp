@@ -13,7 +13,7 @@
 
 namespace weir::io::detail {
 
-// What a completion is for: the low bits of its user_data, under the pointer.
+// The kind of a completion: the low bits of its user_data, under the pointer.
 enum class completion : std::uint64_t { operation, watch, wake, nothing };
 
 class uring_ring {
@@ -31,7 +31,7 @@ public:
     void signal_completions(int event);
 
     // Makes the calling thread the owner of the ring. True if another thread owned it before, or
-    // none: the ring is a new one, and what was registered with the old one is lost. Throws
+    // none: the ring is then a new one, and registrations with the old one are lost. Throws
     // loop_error if the kernel has operations in flight, which cannot move to another ring.
     bool moves_to_this_thread();
 

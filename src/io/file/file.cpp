@@ -159,8 +159,8 @@ task<> write_on(shared_state state, const_bytes data) {
     const in_sequence alone(*state, "write");
     for (;;) {
         try {
-            // Counted in the state itself: a stop in the middle leaves the position behind what
-            // was written.
+            // Counted in the state itself: a stop in the middle leaves the position after the last
+            // byte written.
             const std::uint64_t start = offset_of(*state);
             const bool is_placed = start != file_request::no_offset;
             std::uint64_t written = 0;
@@ -248,8 +248,8 @@ task<file> file::open(std::string path, open_options options) {
     check(options);
     detail::check_path(path, "open");
     // O_NONBLOCK: a named pipe would otherwise block a thread until its other end is opened;
-    // io_uring opens without blocking by itself. The flag does not matter for regular files, unless
-    // a process has a lease of the file: then the second call waits for it.
+    // io_uring never blocks the thread in an open. The flag does not matter for regular files,
+    // unless a process has a lease of the file: then the second call waits for it.
     file_request request{file_call::open, flags_of(options) | O_NONBLOCK, options.permissions};
     request.path = path.c_str();
     int fd = co_await carry_out(request);

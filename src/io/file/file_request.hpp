@@ -24,8 +24,8 @@ enum class file_call : unsigned char {
     make_directory
 };
 
-// The arguments of a system call; `call` says which of them are used. The requesting task owns what
-// they point to.
+// The arguments of a system call; `call` says which of them are used. The requesting task owns the
+// memory that they point to.
 struct file_request {
     file_call call;
     int flags = 0;               // O_..., AT_...
@@ -67,7 +67,7 @@ private:
 };
 
 // Carries a request out through the loop's io_uring, or else on a thread of blocking_pool(). A stop
-// takes effect when the kernel or the thread no longer uses what the request points to. The caller
+// takes effect when the kernel or the thread no longer uses the memory of the request. The caller
 // keeps the descriptor, which belongs to no loop; without one, paths are relative to the working
 // directory.
 task<int> carry_out(file_request request, int fd);

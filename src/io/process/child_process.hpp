@@ -44,7 +44,7 @@ public:
     static task<exit_status> terminate(std::shared_ptr<child_process> self);
     bool kill(int signal) noexcept;
 
-    // It has ended, and the system does not say options.
+    // The child has ended, and the system does not report how.
     void lose() noexcept { has_ended_ = is_lost_ = true; }
 
     const std::string& program() const noexcept { return program_; }
@@ -66,7 +66,7 @@ private:
     bool is_watched_ = false;  // a task waits for the pidfd itself
 };
 
-// What a child is started with: checked, and independent of the caller's arguments.
+// The parameters of a child's start: checked, and independent of the caller's arguments.
 struct child_streams {
     io::pipe_writer in;
     io::pipe_reader out;

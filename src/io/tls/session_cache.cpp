@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A list in order of use with an index by key, under a lock that is held for a few instructions.
 // Sessions are stored and handed out as exclusive copies: OpenSSL changes the session of a
-// connection that fails, on whatever thread that is.
+// connection that fails, on any thread.
 
 #include "io/tls/session_cache.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A BIO of our own whose two ends are vectors: a read takes what received() has brought, or says
-// 'try again'; a write appends to the output and is never refused.
+// A BIO of our own whose two ends are vectors: a read takes the bytes that received() has added, or
+// reports 'try again'; a write appends to the output and is never refused.
 
 #include "io/tls/tls_openssl.hpp"
 

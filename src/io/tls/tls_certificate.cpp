@@ -114,7 +114,7 @@ std::string pem_of(EVP_PKEY& key) {
     return detail::text_of(memory.get());
 }
 
-// Without an issuer: signed by itself.
+// Without an issuer: self-signed.
 certificate make_leaf(const certificate_options& options, X509* issuer, EVP_PKEY* issuer_key) {
     const std::string hosts = alternative_names(options.names);
     if (options.lasts.count() <= 0) {

@@ -17,7 +17,7 @@
 // tries again, or reads the transport itself if no reader does. Decrypted data stays in OpenSSL
 // for the next read.
 // - The reader never waits for `sending`: it tries the lock, and a task that holds it sends all
-// output. No task asks for `sending` while it holds `receiving`, so there is no deadlock.
+//   output. No task acquires `sending` while it holds `receiving`, so no deadlock is possible.
 // - Reading may cause output: the answer to a key update, the alert that refuses a renegotiation.
 // It is sent when the reader has used up its input, and unsent output is limited. A stop waits
 // for it, for a second at most: a stopped read must not break the other direction.

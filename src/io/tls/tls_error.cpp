@@ -151,7 +151,7 @@ described_error describe_library_error(bool is_established, const std::string& r
     if (reason <= SSL_AD_REASON_OFFSET) {
         return {otherwise, words};
     }
-    // An alert: the peer says why it ends the connection.
+    // An alert: the peer's reason for ending the connection.
     const int alert = reason - SSL_AD_REASON_OFFSET;
     const std::string said = std::string(SSL_alert_desc_string_long(alert)) + " (" + words + ")";
     switch (alert) {

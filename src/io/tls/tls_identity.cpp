@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Certificates, keys and authorities are read completely and parsed from memory, whether they come
-// from a file or a text, so that errors can name the file and what is wrong with it.
+// from a file or a text, so that errors can name the file and the defect.
 
 #include "io/tls/tls_state.hpp"
 

@@ -38,7 +38,7 @@ private:
     ssl_context_pointer ssl_;
     std::string alpn_;
     context::host_chooser choose_;
-    mutable session_cache sessions_;  // locks by itself
+    mutable session_cache sessions_;  // has its own lock
     bool is_server_;
 };
 
@@ -74,7 +74,7 @@ struct described_error {
     std::string text;
 };
 described_error describe_library_error(bool is_established, const std::string& refusal);
-// What the peer seems to speak instead of TLS; empty if it could be TLS.
+// The protocol that the peer seems to speak instead of TLS; empty if it could be TLS.
 std::string describe_foreign_input(std::string_view first);
 
 }  // namespace weir::tls::detail

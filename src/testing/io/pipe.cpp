@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bytes stay in one string from the moment they are sent until they are read. Segments say how far
-// the end of the arrived bytes moves, and when; so that faults change times only, never the bytes
-// or their order.
+// Bytes stay in one string from the moment they are sent until they are read. Segments define how
+// far the end of the arrived bytes moves, and when; faults change times only, never the bytes or
+// their order.
 
 #include "testing/io/connection.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A crash ends the process before anybody can print which schedule led to it. So the seed is kept
-// where a signal handler, or the sanitizers' last callback, finds it.
+// A crash ends the process before the session can print the schedule that led to it. So the seed is
+// kept where a signal handler, or the sanitizers' last callback, finds it.
 
 #include "testing/kit/session.hpp"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs a body on a simulated loop whose order of ready tasks comes from a seed, and turns what goes
-// wrong outside of the body's own expectations into failures: an exception, a deadlock, tasks left
-// running, a report that nobody expected, one that was expected and did not come, steps without
-// end.
+// Runs a body on a simulated loop whose order of ready tasks comes from a seed, and turns problems
+// outside of the body's own expectations into failures: an exception, a deadlock, tasks left
+// running, an unexpected report, an expected report that is missing, steps without end.
 
 #include "testing/kit/session.hpp"
 
@@ -34,7 +33,7 @@ std::string file_name(const char* path) {
     return whole.substr(whole.rfind('/') + 1);
 }
 
-// What nobody's expectation says is said at the place of the whole test.
+// Failures without an expectation of their own are reported at the location of the test.
 const char* test_file() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     return test != nullptr ? test->file() : __FILE__;
@@ -44,7 +43,7 @@ int test_line() {
     return test != nullptr ? test->line() : __LINE__;
 }
 
-// What the step that begins goes on with.
+// One line of the trace: the task that the step resumes, and where.
 std::string describe_step(std::uint64_t step, std::uint32_t number,
                           const weir::detail::ready_item& item) {
     const std::string prefix = "step " + std::to_string(step) + ": ";
@@ -143,7 +142,8 @@ void session::watch_steps(loop& running, weir::detail::explorer& explores) {
         note("no end after " + std::to_string(options_.most_steps) + " steps:\n" +
              running.dump_tasks());
         running.stop();
-        // If it goes on regardless, behind a shield, nothing but the end of the process is left.
+        // If it continues nevertheless, behind a shield, ending the process is the only option
+        // left.
         explores.most_steps = 2 * options_.most_steps;
         explores.on_too_many_steps = [&running] {
             std::fprintf(stderr, "weir: the test does not end, and cannot be stopped:\n%s",

@@ -29,7 +29,7 @@ public:
     // The session that runs on this thread; null if none does.
     static session* current() noexcept;
 
-    // Runs the body to its end. What goes wrong becomes failures of the running GoogleTest test.
+    // Runs the body to its end. Problems become failures of the running GoogleTest test.
     void run(const test_body& body);
 
     void expect(report_kind kind, std::string_view text, std::size_t least, std::size_t most);
