@@ -30,9 +30,8 @@ struct debounce_options {
 };
 
 struct throttle_options {
-    clock::duration interval =
-        std::chrono::milliseconds(100);  // from the start of a run to the next
-    bool leading = true;                 // a call after a pause runs at once, not an interval later
+    clock::duration interval = std::chrono::milliseconds(100);  // between the starts of two runs
+    bool leading = true;   // a call after a pause runs at once, not an interval later
     bool trailing = true;  // calls within an interval run at its end; off: the last run covers them
     std::string_view name = "throttler";
 };

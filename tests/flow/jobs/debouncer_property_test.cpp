@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The decisions against a plain model on random traces; the shells under random traffic; what
-// others got wrong.
+// Compares the decisions with a plain model on random traces, runs debouncers and throttlers under
+// random traffic, and checks known bugs of other libraries.
 
 #include "naive_debouncer.hpp"
 #include "support.hpp"
@@ -19,9 +19,9 @@ constexpr clock::time_point at(int millisecond) {
 // ---- the decisions
 
 struct history {
-    std::vector<int> calls;          // when
-    std::vector<int> runs;           // when begun
-    std::vector<int> covered_until;  // for each run: how many calls there had been
+    std::vector<int> calls;          // times of the calls
+    std::vector<int> runs;           // start times
+    std::vector<int> covered_until;  // for each run: the number of calls before it
     std::size_t covered() const {
         return covered_until.empty() ? 0 : static_cast<std::size_t>(covered_until.back());
     }
@@ -31,7 +31,7 @@ struct history {
     }
 };
 
-// Looks at the whole history each millisecond; nothing is remembered.
+// The model: examines the complete history each millisecond and keeps no other state.
 struct debounce_model {
     int delay, max_wait;
     bool leading, trailing;
@@ -163,16 +163,16 @@ TEST(ThrottleProperty, TheDecisionEqualsThePlainModel) {
     }
 }
 
-// ---- the shells
+// ---- debouncers and throttlers
 
-// Calls numbered upwards; each is to be answered by a run with its own number or a later one.
+// Numbered calls: the run that covers a call must have its number or a later one.
 template <class Coalescer>
 task<> random_calls(Coalescer& tested, dice& random, bool trailing, const int& inside) {
-    struct made {
+    struct numbered_call {
         int number;
         weir::call_result<int> result;
     };
-    std::vector<made> calls;
+    std::vector<numbered_call> calls;
     std::vector<weir::handle<void>> waiting;
     int droppings = 0;
     auto wait = [](weir::call_result<int> result) -> task<> {
@@ -202,7 +202,7 @@ task<> random_calls(Coalescer& tested, dice& random, bool trailing, const int& i
         co_await tested.flush();
     }
     int dropped = 0;
-    for (const made& each : calls) {
+    for (const numbered_call& each : calls) {
         EXPECT_TRUE(each.result.done());
         const weir::outcome<int> ended = co_await weir::settle(each.result);
         if (ended.has_value() && trailing) {
@@ -250,24 +250,24 @@ void random_shells(Make make) {
 
 TEST(DebouncerProperty, RandomCalls) {
     random_shells([](dice& random, bool leading, bool trailing, auto& body) {
-        weir::debounce_options how;
-        how.delay = 1ms + random.milliseconds_below(4);
-        how.leading = leading;
-        how.trailing = trailing;
+        weir::debounce_options options;
+        options.delay = 1ms + random.milliseconds_below(4);
+        options.leading = leading;
+        options.trailing = trailing;
         if (random.one_in(2)) {
-            how.max_wait = 1ms + random.milliseconds_below(10);
+            options.max_wait = 1ms + random.milliseconds_below(10);
         }
-        return std::make_unique<weir::debouncer<int(int)>>(how, body);
+        return std::make_unique<weir::debouncer<int(int)>>(options, body);
     });
 }
 
 TEST(ThrottleProperty, RandomCalls) {
     random_shells([](dice& random, bool leading, bool trailing, auto& body) {
-        weir::throttle_options how;
-        how.interval = 1ms + random.milliseconds_below(8);
-        how.leading = leading;
-        how.trailing = trailing;
-        return std::make_unique<weir::throttler<int(int)>>(how, body);
+        weir::throttle_options options;
+        options.interval = 1ms + random.milliseconds_below(8);
+        options.leading = leading;
+        options.trailing = trailing;
+        return std::make_unique<weir::throttler<int(int)>>(options, body);
     });
 }
 
@@ -296,7 +296,7 @@ task<violation> a_running_body_is_left_alone() {
     };
     Debouncer tested(10ms, body);
     co_await tested.call(1);
-    co_await weir::sleep(50ms);  // it runs
+    co_await weir::sleep(50ms);  // the body runs
     co_await tested.call(2);
     co_await weir::sleep(1s);
     if (finished != 2) {
@@ -316,8 +316,8 @@ WEIR_TEST(DebouncerHowNotTo, ARunningBodyIsLeftAlone) {
 
 // ---- known bugs
 
-// leading, trailing and a maximum wait together: the keystroke after the one that max_wait let
-// through was never reported.
+// With leading, trailing and max_wait together, the keystroke after a run forced by max_wait was
+// never reported.
 WEIR_TEST(KnownBugs, lodash_1934_the_last_event_is_not_lost) {
     std::vector<int> seen;
     weir::debouncer input({.delay = 100ms, .max_wait = 200ms, .leading = true},

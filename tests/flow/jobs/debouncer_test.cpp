@@ -12,7 +12,7 @@ namespace {
 
 using namespace flow_tests;
 
-// Remembers when it was run, and with what.
+// Records the time and the argument of each run.
 struct recorder {
     std::chrono::milliseconds takes = 0ms;
     weir::clock::time_point begin = weir::now();
@@ -143,7 +143,7 @@ WEIR_TEST(Debouncer, ARunningBodyIsNeverCancelledAndNeverOverlaps) {
     seen.takes = 300ms;
     weir::debouncer save({.delay = 100ms}, seen.body());
     auto first = save.call("a");
-    co_await weir::sleep(150ms);  // it runs since 100
+    co_await weir::sleep(150ms);  // it started at 100
     EXPECT_TRUE(save.running());
     auto second = save.call("b");
     co_await weir::sleep(20ms);
@@ -187,7 +187,7 @@ WEIR_TEST(Debouncer, CancelDropsWhatIsPending) {
     EXPECT_TRUE(save.cancel());
     EXPECT_FALSE(save.pending());
     WEIR_EXPECT_CANCELLED(second);
-    const std::string one = co_await first;  // what runs goes on
+    const std::string one = co_await first;  // the run in progress goes on
     EXPECT_EQ(one, "<a>");
     co_await weir::sleep(1s);
     EXPECT_EQ(seen.runs.size(), 1u);
@@ -239,7 +239,7 @@ WEIR_TEST(Debouncer, DestroyedWithCallsPendingAndRunning) {
     auto second = save->call("b");
     save.reset();
     WEIR_EXPECT_CANCELLED(second);
-    const std::string one = co_await first;  // it had begun
+    const std::string one = co_await first;  // it had started
     EXPECT_EQ(one, "<a>");
     co_await weir::sleep(1s);
     EXPECT_EQ(seen.runs.size(), 1u);
@@ -253,8 +253,8 @@ TEST(Debouncer, TheLoopEndsFirst) {
             ++runs;
             co_await weir::sleep(1h);
         };
-        const weir::debounce_options how{.delay = 100ms};
-        save = std::make_unique<weir::debouncer<void(int)>>(how, body);
+        const weir::debounce_options options{.delay = 100ms};
+        save = std::make_unique<weir::debouncer<void(int)>>(options, body);
         save->call(1);
         co_await weir::sleep(150ms);
         save->call(2);
@@ -273,7 +273,7 @@ WEIR_TEST(Debouncer, PlainBodiesVoidResultsAndMoveOnlyValues) {
     co_await add.call(1, 2);
     EXPECT_EQ(sum, 3);
     weir::debouncer<std::unique_ptr<int>(std::unique_ptr<int>)> box(
-        {.delay = 1ms}, [](std::unique_ptr<int> given) { return given; });
+        {.delay = 1ms}, [](std::unique_ptr<int> value) { return value; });
     auto one = box.call(std::make_unique<int>(1));
     auto two = box.call(std::make_unique<int>(2));
     const std::unique_ptr<int>& shared = co_await one;
@@ -338,8 +338,12 @@ WEIR_TEST(Throttle, ASlowBodyDelaysTheNextRun) {
 
 TEST(Debouncer, BadOptionsAreRefused) {
     const auto body = [](int) {};
-    const auto debounce = [&](weir::debounce_options how) { weir::debouncer made(how, body); };
-    const auto throttle = [&](weir::throttle_options how) { weir::throttler made(how, body); };
+    const auto debounce = [&](weir::debounce_options options) {
+        weir::debouncer created(options, body);
+    };
+    const auto throttle = [&](weir::throttle_options options) {
+        weir::throttler created(options, body);
+    };
     EXPECT_THROW(debounce({.delay = 0s}), weir::invalid_argument);
     EXPECT_THROW(debounce({.delay = -1s}), weir::invalid_argument);
     EXPECT_THROW(debounce({.max_wait = 0s}), weir::invalid_argument);
@@ -347,6 +351,18 @@ TEST(Debouncer, BadOptionsAreRefused) {
     EXPECT_THROW(throttle({.interval = 0s}), weir::invalid_argument);
     EXPECT_THROW(throttle({.leading = false, .trailing = false}), weir::invalid_argument);
     EXPECT_NO_THROW(debounce({.delay = weir::clock::duration::max()}));
+    const auto message = [](const auto& create) -> std::string {
+        try {
+            create();
+        } catch (const weir::invalid_argument& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    EXPECT_EQ(message([&] { debounce({.delay = -1s, .name = "save"}); }),
+              "save: delay is -1 s; it must be more than zero");
+    EXPECT_EQ(message([&] { throttle({.leading = false, .trailing = false}); }),
+              "throttler: trailing is false; it must be true if leading is false");
 }
 
 WEIR_TEST(Debouncer, Metrics) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How not to write a debouncer: each call cancels the task of the one before, running or not, and
-// nobody hears what became of it.
+// How not to write a debouncer: each call cancels the task of the previous one, running or not, and
+// its caller does not learn about it.
 #pragma once
 
 #include "support.hpp"

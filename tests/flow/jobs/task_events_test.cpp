@@ -49,7 +49,7 @@ WEIR_TEST(TaskEvents, ASlowSubscriberIsToldWhatItMissed) {
     for (int i = 0; i < 10; ++i) {
         (void)co_await manager.submit(idle, 0ms);
     }
-    co_await manager.drain();  // 30 events, and nobody was held up
+    co_await manager.drain();  // 30 events, and no task was delayed
     const auto lagged = co_await slow.next();
     WEIR_ASSERT_TRUE(lagged.has_value());
     EXPECT_EQ(lagged->kind, task_event_kind::lagged);
@@ -59,7 +59,7 @@ WEIR_TEST(TaskEvents, ASlowSubscriberIsToldWhatItMissed) {
         const auto event = co_await slow.next();
         EXPECT_EQ(event->number, ++seen);
     }
-    weir::task_events back = manager.subscribe_after(seen);  // a client that comes back
+    weir::task_events back = manager.subscribe_after(seen);  // a client that returns
     const auto next = co_await back.next();
     EXPECT_EQ(next->number, seen + 1);
     co_await manager.shutdown();

@@ -13,10 +13,10 @@ using weir::memory_task_store;
 using weir::task_state;
 
 managed_task named(std::string id, std::uint64_t token) {
-    managed_task made;
-    made.id = std::move(id);
-    made.token = token;
-    return made;
+    managed_task record;
+    record.id = std::move(id);
+    record.token = token;
+    return record;
 }
 
 WEIR_TEST(TaskStore, InsertsAnIdOnce) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores for the tests: slow ones, failing ones, and one that checks what is asked of it. And
-// executors.
+// Task stores for the tests (slow, failing, checking) and executors.
 #pragma once
 
 #include "support.hpp"
@@ -17,8 +16,8 @@ namespace flow_tests {
 using weir::managed_task;
 using weir::task_state;
 
-// Takes its time, fails now and then, before or after having done what was asked; and keeps watch:
-// each task goes through its states in order, and never leaves a final one.
+// Waits and fails at random, before or after the operation. Checks that each task goes through its
+// states in order and never leaves a final one.
 class trying_store final : public weir::task_store {
 public:
     explicit trying_store(dice& random, int fails_one_in = 0, bool is_slow = true)
@@ -75,7 +74,7 @@ private:
         fail_perhaps();
     }
     task<> after() {
-        fail_perhaps();  // it was done, and the caller does not hear of it
+        fail_perhaps();  // after the operation: the caller cannot know that it succeeded
         if (is_slow_) {
             co_await pause(random_);
         }
@@ -92,14 +91,14 @@ private:
     bool is_slow_;
 };
 
-// Pretends: the function runs on the loop, after some simulated time.
+// A simulated executor: the function runs on the loop, after some simulated time.
 class simulated_executor final : public weir::executor {
 public:
     explicit simulated_executor(std::chrono::milliseconds takes) : takes_(takes) {}
-    task<void> run(work what) override {
+    task<void> run(work function) override {
         ++count;
         co_await weir::sleep(takes_);
-        what();
+        function();
     }
     int count = 0;
 
@@ -115,12 +114,12 @@ public:
             each.join();
         }
     }
-    task<void> run(work what) override {
+    task<void> run(work function) override {
         weir::promise<void> done;
         weir::loop& home = weir::loop::current();
         home.expect_post();
-        threads_.emplace_back([&home, &done, what = std::move(what)]() mutable {
-            what();
+        threads_.emplace_back([&home, &done, function = std::move(function)]() mutable {
+            function();
             home.post([&home, &done] {
                 home.expected_post_came();
                 done.set_value();

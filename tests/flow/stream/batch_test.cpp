@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// batch: the limit counts items, the pause is between batches, results are in order, errors are all
-// collected or end it, and a stop leaves nothing.
+// batch: the limit counts items, the delay is between batches, results are in order, an error ends
+// the run or is collected, and a stop leaves no task behind.
 
 #include "support.hpp"
 
@@ -59,7 +59,7 @@ WEIR_TEST(Batch, OneBatchIsReadAtATime) {
     probe watched;
     watched.items = 100;
     auto call = [&](int number) -> task<int> {
-        EXPECT_LE(watched.asked, (number / 5 + 1) * 5);
+        EXPECT_LE(watched.reads, (number / 5 + 1) * 5);
         co_return co_await watched.call(number);
     };
     const auto all = co_await weir::batch(watched.source(), {.size = 5, .concurrency = 3}, call);

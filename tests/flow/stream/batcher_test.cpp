@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// batcher: when batches are sent, who gets which answer, what a stop takes back, what closing and
-// destroying do; and against random callers, that every call is answered once and with its own.
+// batcher: the time of sending, the result of each caller, withdrawal by a stop, close and
+// destruction; and with random callers, every call gets its own result exactly once.
 
 #include "support.hpp"
 
@@ -34,13 +34,13 @@ struct backend {
     }
 };
 
-task<int> ask(doubling& from, int number) {
+task<int> call_once(doubling& from, int number) {
     co_return co_await from.call(number);
 }
 std::vector<task<int>> asks(doubling& from, int count) {
     std::vector<task<int>> made;
     for (int number = 0; number < count; ++number) {
-        made.push_back(ask(from, number));
+        made.push_back(call_once(from, number));
     }
     return made;
 }
@@ -59,9 +59,9 @@ WEIR_TEST(Batcher, AFullBatchIsSentAtOnce) {
 WEIR_TEST(Batcher, AnIncompleteOneIsSentWhenTheFirstHasLingered) {
     backend store;
     doubling twice({.size = 10, .linger = 5ms}, store.function());
-    const auto first = weir::spawn(ask(twice, 1));
+    const auto first = weir::spawn(call_once(twice, 1));
     co_await weir::sleep(3ms);
-    const auto second = weir::spawn(ask(twice, 2));
+    const auto second = weir::spawn(call_once(twice, 2));
     co_await weir::sleep(1ms);
     EXPECT_TRUE(store.batches.empty());
     co_await weir::sleep(1ms);
@@ -155,8 +155,8 @@ WEIR_TEST(Batcher, WithoutResults) {
 WEIR_TEST(Batcher, AStoppedCallerTakesItsItemBack) {
     backend store;
     doubling twice({.size = 10, .linger = 10ms}, store.function());
-    const auto gone = weir::spawn(ask(twice, 1));
-    const auto kept = weir::spawn(ask(twice, 2));
+    const auto gone = weir::spawn(call_once(twice, 1));
+    const auto kept = weir::spawn(call_once(twice, 2));
     co_await weir::sleep(5ms);
     gone.cancel();
     co_await gone.wait();
@@ -166,8 +166,8 @@ WEIR_TEST(Batcher, AStoppedCallerTakesItsItemBack) {
     EXPECT_EQ(store.batches, (std::vector<std::vector<int>>{{2}}));
     EXPECT_EQ(twice.stats().withdrawn, 1u);
 
-    // All gone: nothing is sent.
-    WEIR_EXPECT_TIMEOUT(weir::timeout(1ms, ask(twice, 3)));
+    // All callers have left: nothing is sent.
+    WEIR_EXPECT_TIMEOUT(weir::timeout(1ms, call_once(twice, 3)));
     co_await weir::sleep(1s);
     EXPECT_EQ(store.batches.size(), 1u);
 }
@@ -175,8 +175,8 @@ WEIR_TEST(Batcher, AStoppedCallerTakesItsItemBack) {
 WEIR_TEST(Batcher, OneThatWasSentIsNotTakenBack) {
     backend store;
     doubling twice({.size = 2}, store.function());
-    const auto gone = weir::spawn(ask(twice, 1));
-    const auto kept = weir::spawn(ask(twice, 2));
+    const auto gone = weir::spawn(call_once(twice, 1));
+    const auto kept = weir::spawn(call_once(twice, 2));
     co_await weir::sleep(500ms);
     gone.cancel();
     co_await gone.wait();
@@ -189,11 +189,11 @@ WEIR_TEST(Batcher, OneThatWasSentIsNotTakenBack) {
 WEIR_TEST(Batcher, MoreThanTheCapacityIsRefused) {
     backend store;
     doubling twice({.size = 2, .linger = 1s, .capacity = 2}, store.function());
-    const auto sent1 = weir::spawn(ask(twice, 1));
-    const auto sent2 = weir::spawn(ask(twice, 2));
+    const auto sent1 = weir::spawn(call_once(twice, 1));
+    const auto sent2 = weir::spawn(call_once(twice, 2));
     co_await settle_all();  // these two are in flight
-    const auto waiting1 = weir::spawn(ask(twice, 3));
-    const auto waiting2 = weir::spawn(ask(twice, 4));
+    const auto waiting1 = weir::spawn(call_once(twice, 3));
+    const auto waiting2 = weir::spawn(call_once(twice, 4));
     co_await settle_all();
     const weir::outcome<int> refused = co_await twice.settle(5);
     WEIR_ASSERT_TRUE(refused.is_refused());
@@ -207,10 +207,10 @@ WEIR_TEST(Batcher, FlushDoesNotLinger) {
     backend store;
     doubling twice({.size = 10, .linger = 1h}, store.function());
     const auto begin = weir::now();
-    const auto one = weir::spawn(ask(twice, 1));
+    const auto one = weir::spawn(call_once(twice, 1));
     co_await settle_all();
     twice.flush();
-    const auto later = weir::spawn(ask(twice, 2));
+    const auto later = weir::spawn(call_once(twice, 2));
     const int answer = co_await one;
     EXPECT_EQ(answer, 2);
     EXPECT_EQ(weir::now() - begin, 1s);
@@ -223,7 +223,7 @@ WEIR_TEST(Batcher, FlushDoesNotLinger) {
 WEIR_TEST(Batcher, CloseAnswersAllAndRefusesNewcomers) {
     backend store;
     doubling twice({.size = 4, .linger = 1h}, store.function());
-    const auto one = weir::spawn(ask(twice, 1));
+    const auto one = weir::spawn(call_once(twice, 1));
     co_await settle_all();
     const auto closing = weir::spawn(twice.close());
     co_await settle_all();
@@ -242,9 +242,9 @@ WEIR_TEST(Batcher, DestroyedWhileWaitedOn) {
     store.takes = 1h;
     auto twice = std::make_unique<doubling>(weir::batcher_options{.size = 2, .linger = 1h},
                                             store.function());
-    const auto sent1 = weir::spawn(ask(*twice, 1));
-    const auto sent2 = weir::spawn(ask(*twice, 2));
-    const auto waiting = weir::spawn(ask(*twice, 3));
+    const auto sent1 = weir::spawn(call_once(*twice, 1));
+    const auto sent2 = weir::spawn(call_once(*twice, 2));
+    const auto waiting = weir::spawn(call_once(*twice, 3));
     co_await settle_all();
     twice.reset();
     WEIR_EXPECT_THROW(sent1, weir::invalid_state);
@@ -273,8 +273,8 @@ WEIR_TEST(Batcher, BadOptionsAreNamed) {
     co_return;
 }
 
-// Random callers, some of whom are stopped: each that is not gets its own answer; no item is in two
-// batches; no batch is too large; what was withdrawn is in none.
+// Random callers, some of which are stopped: every other caller gets its own result, no item is in
+// two batches, no batch is too large, and withdrawn items are in none.
 WEIR_TEST(Batcher, AnswersEveryCallOnceOnRandomTraces) {
     for (std::uint64_t trace = 0; trace < 300; ++trace) {
         dice random(trace);

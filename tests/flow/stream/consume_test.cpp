@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// consume, produce, produce_and_consume: consumers survive bad items, nothing is lost, the queue is
-// closed when the producers are gone, and a stop at any point adds up.
+// consume, produce, produce_and_consume: consumers survive failing items, no item is lost, the
+// queue is closed when the producers have ended, and after a stop at any point the counts are
+// consistent.
 
 #include "support.hpp"
 
@@ -45,7 +46,7 @@ WEIR_TEST(Consume, SurvivesBadItemsAndReports) {
     std::uint64_t sum = 0;
     for (const auto& each : report.consumers) {
         sum += each.processed + each.failed;
-        EXPECT_EQ(each.processed + each.failed, 2u);  // nobody died early
+        EXPECT_EQ(each.processed + each.failed, 2u);  // no consumer ended early
     }
     EXPECT_EQ(sum, 10u);
     EXPECT_EQ(numbers.unfinished(), 0u);
@@ -242,9 +243,10 @@ WEIR_TEST(ProduceAndConsume, EveryItemOnce) {
                 throw bad_item(number);
             }
         };
-        const weir::consume_options how{.consumers = 1 + static_cast<std::size_t>(random.below(4))};
+        const weir::consume_options options{.consumers =
+                                                1 + static_cast<std::size_t>(random.below(4))};
         const auto report =
-            co_await weir::produce_and_consume(numbers, std::move(producers), how, process);
+            co_await weir::produce_and_consume(numbers, std::move(producers), options, process);
         WEIR_ASSERT_EQ(report.processed + report.failed, static_cast<std::uint64_t>(count) * 10);
         WEIR_ASSERT_EQ(seen.size(), static_cast<std::size_t>(count) * 10);
         WEIR_ASSERT_EQ(std::set<int>(seen.begin(), seen.end()).size(), seen.size());
@@ -269,7 +271,7 @@ WEIR_TEST(ProduceAndConsume, AFailedProducerEndsItAfterTheRest) {
                                                     {.consumers = 2, .report = &report}, process),
                           bad_source);
         WEIR_ASSERT_TRUE(numbers.is_closed());
-        WEIR_ASSERT_EQ(numbers.unfinished(), 0u);  // what was queued has been processed
+        WEIR_ASSERT_EQ(numbers.unfinished(), 0u);  // all queued items have been processed
         WEIR_ASSERT_EQ(report.processed, seen.size());
         WEIR_ASSERT_EQ(std::count_if(seen.begin(), seen.end(), [](int each) { return each < 100; }),
                        5);
@@ -290,8 +292,7 @@ WEIR_TEST(ProduceAndConsume, WhatEndsTheConsumersStopsTheProducers) {
     EXPECT_TRUE(numbers.is_closed());
 }
 
-// Stopped anywhere: each item that was put is processed, failed, interrupted, or still in the
-// queue.
+// After a stop at any point, each item is processed, failed, interrupted, or still in the queue.
 WEIR_TEST(ProduceAndConsume, AStopAddsUp) {
     for (std::uint64_t trace = 0; trace < 300; ++trace) {
         dice random(trace);
@@ -311,7 +312,7 @@ WEIR_TEST(ProduceAndConsume, AStopAddsUp) {
                 throw bad_item(number);
             }
         };
-        const weir::consume_options how{
+        const weir::consume_options options{
             .consumers = 2, .finish_items = random.one_in(2), .report = &report};
         bool has_begun = false;
         auto run = [&]() -> task<> {
@@ -319,7 +320,7 @@ WEIR_TEST(ProduceAndConsume, AStopAddsUp) {
             std::vector<task<>> producers;
             producers.push_back(producer(20));
             producers.push_back(producer(20));
-            co_await weir::produce_and_consume(numbers, std::move(producers), how, process);
+            co_await weir::produce_and_consume(numbers, std::move(producers), options, process);
         };
         const auto running = weir::spawn(run());
         co_await weir::sleep(std::chrono::milliseconds(random.below(25)));
@@ -329,7 +330,7 @@ WEIR_TEST(ProduceAndConsume, AStopAddsUp) {
             << "trace " << trace;
         WEIR_ASSERT_EQ(numbers.unfinished(), numbers.size()) << "trace " << trace;
         WEIR_ASSERT_EQ(numbers.is_closed(), has_begun);
-        if (how.finish_items) {
+        if (options.finish_items) {
             WEIR_ASSERT_EQ(report.interrupted, 0u);
         }
     }

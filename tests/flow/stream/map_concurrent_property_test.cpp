@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Properties of map_concurrent on random sources, calls, limits and consumers: every item once, in
-// order, never more than the limit in flight, never further read ahead; and however it ends,
-// nothing is left. The naive versions have none of these.
+// Properties of map_concurrent with random sources, calls, limits and consumers: every item once,
+// in order, never more than the limit in flight, never read further ahead; and however the run
+// ends, no task is left. The naive versions have none of these properties.
 
 #include "naive_map.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 using namespace stream_tests;
 using violation = std::optional<std::string>;
 
-// What is wrong with a run that went through to its end, if anything.
+// The first rule that a run to the end violates, if any.
 violation violation_in(const probe& seen, int limit, std::vector<int> results, bool ordered) {
     std::string found;
     if (seen.max_running > limit) {
@@ -62,7 +62,7 @@ task<std::vector<int>> weir_map(probe& watched, int limit) {
     co_return all;
 }
 
-// The first, or the first that says this.
+// The first violation in these traces, or the first with this text.
 task<violation> first_violation(mapping run, bool ordered, std::uint64_t traces,
                                 std::string_view says = {}) {
     for (std::uint64_t trace = 0; trace < traces; ++trace) {
@@ -96,10 +96,10 @@ WEIR_TEST(MapConcurrentProperties, NaiveVersionsFail) {
     EXPECT_TRUE(found);
 }
 
-// Runs a consumer that leaves in some way, somewhere; then nothing may be left.
+// The ways in which a consumer leaves the stream. No task may be left afterwards.
 enum class leaving { drop, close, stop, timeout, count };
 
-task<> consume_some(probe& watched, int limit, int wanted, leaving how, bool ordered) {
+task<> consume_some(probe& watched, int limit, int wanted, leaving way, bool ordered) {
     auto call = [&watched](int number) { return watched.call(number); };
     const auto bound = static_cast<std::size_t>(limit);
     auto results = ordered ? weir::map_concurrent(watched.source(), bound, call)
@@ -115,7 +115,7 @@ task<> consume_some(probe& watched, int limit, int wanted, leaving how, bool ord
         }
         co_await pause(watched.random);
     }
-    if (how == leaving::close) {
+    if (way == leaving::close) {
         co_await results.close();
         EXPECT_EQ(watched.running, 0);
         EXPECT_EQ(watched.sources_open, 0);
@@ -130,21 +130,21 @@ WEIR_TEST(MapConcurrentProperties, LeavesNothingBehindHoweverItEnds) {
         watched.source_fails_at = random.one_in(3) ? random.below(12) : -1;
         watched.item_fails_at = random.one_in(3) ? random.below(12) : -1;
         const int limit = 1 + random.below(4);
-        const auto how = static_cast<leaving>(random.below(static_cast<int>(leaving::count)));
+        const auto way = static_cast<leaving>(random.below(static_cast<int>(leaving::count)));
         weir::testing::allow_report(weir::report_kind::unretrieved_error, "item");
         weir::testing::allow_report(weir::report_kind::unretrieved_error, "the source failed");
         auto run = [&]() -> task<> {
-            return consume_some(watched, limit, random.below(10), how, random.one_in(2));
+            return consume_some(watched, limit, random.below(10), way, random.one_in(2));
         };
         handle<void> consumer;
-        if (how == leaving::timeout) {
+        if (way == leaving::timeout) {
             consumer = weir::spawn([&]() -> task<> {
                 co_await weir::timeout(std::chrono::milliseconds(random.below(15)), run());
             });
         } else {
             consumer = weir::spawn(run());
         }
-        if (how == leaving::stop) {
+        if (way == leaving::stop) {
             co_await weir::sleep(std::chrono::milliseconds(random.below(15)));
             consumer.cancel();
         }
@@ -153,7 +153,7 @@ WEIR_TEST(MapConcurrentProperties, LeavesNothingBehindHoweverItEnds) {
             (void)consumer.error();
         }
         co_await settle_all();
-        // A dropped stream is taken down behind the scenes, pauses of its clean-up included.
+        // A destroyed stream is closed in the background, including the pauses of its clean-up.
         co_await weir::sleep(1ms);
         WEIR_ASSERT_EQ(watched.running, 0) << "trace " << trace;
         WEIR_ASSERT_EQ(watched.sources_open, 0) << "trace " << trace;
@@ -162,8 +162,8 @@ WEIR_TEST(MapConcurrentProperties, LeavesNothingBehindHoweverItEnds) {
     }
 }
 
-// The first failure in the order of items ends it; all before it were given, and nothing is started
-// behind it that was not already on its way.
+// The first failure in the order of items ends the run: all results before it were delivered, and
+// no call starts after it.
 WEIR_TEST(MapConcurrentProperties, ErrorsComeInTheirPlace) {
     for (std::uint64_t trace = 0; trace < 200; ++trace) {
         probe watched(trace);

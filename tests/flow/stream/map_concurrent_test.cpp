@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// map_concurrent: what it accepts, how long it takes, what it refuses.
+// map_concurrent: accepted sources and functions, timing, stops, and invalid limits.
 
 #include "support.hpp"
 
@@ -44,11 +44,11 @@ WEIR_TEST(MapConcurrent, AsCompletedGivesTheQuickOnesFirst) {
         co_await weir::sleep(std::chrono::seconds(seconds));
         co_return seconds;
     };
-    const std::vector<int> given{5, 1, 2};
-    auto all = co_await weir::collect(weir::map_as_completed(given, 3, call));
+    const std::vector<int> items{5, 1, 2};
+    auto all = co_await weir::collect(weir::map_as_completed(items, 3, call));
     EXPECT_EQ(all, (std::vector{1, 2, 5}));
-    auto one = co_await weir::collect(weir::map_as_completed(given, 1, call));
-    EXPECT_EQ(one, given);
+    auto one = co_await weir::collect(weir::map_as_completed(items, 1, call));
+    EXPECT_EQ(one, items);
 }
 
 WEIR_TEST(MapConcurrent, TakesPlainFunctionsMembersAndMoveOnlyItems) {
@@ -122,7 +122,7 @@ WEIR_TEST(MapConcurrent, WhatWaitsInAQueueStaysThere) {
     EXPECT_EQ(*first, 0);
     co_await results.close();
     EXPECT_GE(numbers.size(), 2u);
-    EXPECT_EQ(numbers.unfinished(), numbers.size());  // those in flight are gone, and finished
+    EXPECT_EQ(numbers.unfinished(), numbers.size());  // the items in flight are finished
 }
 
 WEIR_TEST(MapConcurrent, NothingRunsBeforeItIsAskedFor) {
@@ -132,7 +132,7 @@ WEIR_TEST(MapConcurrent, NothingRunsBeforeItIsAskedFor) {
     {
         auto results = weir::map_concurrent(watched.source(), 2, call);
         co_await settle_all();
-        EXPECT_EQ(watched.asked, 0);
+        EXPECT_EQ(watched.reads, 0);
     }
     co_await settle_all();
     EXPECT_EQ(watched.sources_open, 0);
@@ -147,7 +147,7 @@ WEIR_TEST(MapConcurrent, StandsStillWhileNobodyTakes) {
     EXPECT_TRUE(first);
     ++watched.taken;
     co_await weir::sleep(1h);
-    EXPECT_EQ(watched.asked, 4);
+    EXPECT_EQ(watched.reads, 4);
     EXPECT_EQ(watched.processed.size(), 4u);
     co_await results.close();
 }
@@ -228,7 +228,7 @@ WEIR_TEST(MapConcurrent, RefusesALimitOfZero) {
     co_return;
 }
 
-// A function that owns something lives as long as the calls that use it.
+// The mapping keeps the function alive as long as calls use it.
 WEIR_TEST(MapConcurrent, OwnsTheFunction) {
     std::weak_ptr<int> seen;
     auto start = [&seen] {

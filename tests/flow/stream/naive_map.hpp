@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How not to process a stream: the versions that are written first, each with its defect.
+// How not to process a stream: obvious implementations, each with its defect.
 #pragma once
 
 #include "support.hpp"
@@ -9,8 +9,8 @@
 
 namespace stream_tests {
 
-// A task for every item, at once. The semaphore bounds the calls, and nothing bounds the tasks: the
-// source is read to its end before the first result is there.
+// A task for every item, at once. The semaphore bounds the calls, but nothing bounds the tasks: the
+// source is read to its end before the first result is ready.
 inline task<std::vector<int>> unbounded_map(probe& watched, int limit) {
     weir::semaphore places(limit);
     std::vector<task<int>> tasks;
@@ -27,7 +27,7 @@ inline task<std::vector<int>> unbounded_map(probe& watched, int limit) {
     co_return results;
 }
 
-// The limit counts batches: so many batches at a time, each with all of its items at once.
+// The limit counts batches instead of items: each batch processes all of its items at once.
 inline task<std::vector<int>> batch_counting_map(probe& watched, int limit) {
     weir::semaphore places(limit);
     auto process = [&](std::vector<int> numbers) -> task<std::vector<int>> {
@@ -53,7 +53,7 @@ inline task<std::vector<int>> batch_counting_map(probe& watched, int limit) {
     co_return results;
 }
 
-// The next chunk only when the one before is done, and the results in the order of their ends.
+// Starts a chunk only when the previous one is done, and returns results in completion order.
 inline task<std::vector<int>> disordered_map(probe& watched, int limit) {
     auto chunks = weir::chunk(watched.source(), static_cast<std::size_t>(limit));
     std::vector<int> results;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bugs that other libraries had, where this part of the layer could have them too.
+// Bugs of other libraries that this part of the layer could have too.
 
 #include "support.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace stream_tests;
 
-// An item that has been granted to a consumer is not lost with it: it goes to the next.
+// An item granted to a consumer that is stopped is not lost: the next consumer gets it.
 WEIR_TEST(KnownBugs, asyncio_201_a_stop_racing_a_dequeue_leaves_the_item_in_the_queue) {
     for (int turns = 0; turns < 6; ++turns) {
         weir::queue<int> numbers(1);
@@ -33,7 +33,7 @@ WEIR_TEST(KnownBugs, asyncio_201_a_stop_racing_a_dequeue_leaves_the_item_in_the_
     }
 }
 
-// Callers that were stopped make room for others at once.
+// Stopped callers release their capacity at once.
 WEIR_TEST(KnownBugs, tower_71_withdrawn_items_hold_no_capacity) {
     auto same = [](std::vector<int> numbers) -> task<std::vector<int>> { co_return numbers; };
     weir::batcher<int, int> echo({.size = 10, .linger = 1s, .capacity = 2}, same);

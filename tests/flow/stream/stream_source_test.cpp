@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sources of the functions over streams: streams, queues and ranges.
+// Sources of the stream functions: streams, queues and ranges.
 
 #include "support.hpp"
 

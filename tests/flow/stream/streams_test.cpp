@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// buffer, merge, chunk_within, throttle and zip: what they give and when, how far they read ahead,
-// and that they leave nothing behind.
+// buffer, merge, chunk_within, throttle and zip: their items and timing, the read-ahead, and that
+// no task is left behind.
 
 #include "support.hpp"
 
@@ -31,7 +31,7 @@ WEIR_TEST(Streams, BufferReadsAheadSoFar) {
     EXPECT_EQ(*first, 0);
     ++watched.taken;
     co_await weir::sleep(1h);
-    EXPECT_EQ(watched.asked, 5);
+    EXPECT_EQ(watched.reads, 5);
     int expected = 1;
     while (auto each = co_await ahead.next()) {
         ++watched.taken;
@@ -94,7 +94,7 @@ WEIR_TEST(Streams, MergeOfNothingEndsAtOnce) {
 }
 
 WEIR_TEST(Streams, MergeIsFair) {
-    // Two sources that always have something: neither is ahead by more than one.
+    // Two sources that are always ready: neither is ahead by more than one.
     auto endless = [](int sign) -> generator<int> {
         for (;;) {
             co_await weir::yield();
@@ -135,8 +135,8 @@ WEIR_TEST(Streams, MergeEndsWithTheFirstFailureAndStopsTheOthers) {
     EXPECT_EQ(watched.sources_open, 0);
 }
 
-// Every item of every source exactly once, in the order of its source, however it is scheduled; and
-// whoever leaves half-way leaves nothing.
+// Every item of every source exactly once, in the order of its source, in any schedule; and a
+// consumer that leaves half-way leaves no task behind.
 WEIR_TEST(Streams, MergeLosesNothingOnRandomTraces) {
     for (std::uint64_t trace = 0; trace < 200; ++trace) {
         dice random(trace);
@@ -171,8 +171,8 @@ WEIR_TEST(Streams, MergeLosesNothingOnRandomTraces) {
         co_await weir::sleep(1ms);
         for (std::size_t number = 0; number < probes.size(); ++number) {
             WEIR_ASSERT_EQ(probes[number]->sources_open, 0) << "trace " << trace;
-            // One waits in the line, and the one behind it is not asked for. (The map in between
-            // holds none.)
+            // One item is read ahead, and the next one is not read. (The map in between holds
+            // none.)
             WEIR_ASSERT_LE(probes[number]->max_ahead, 2) << "trace " << trace;
             if (wanted == 1000) {
                 WEIR_ASSERT_EQ(next[number], probes[number]->items) << "trace " << trace;
@@ -191,7 +191,7 @@ WEIR_TEST(Streams, ChunksAreGivenWhenFullOrWhenTheirTimeIsUp) {
         co_yield 4;
         co_await weir::sleep(60ms);
         co_yield 5;
-        co_await weir::sleep(60ms);  // 100 ms after 4: given without 6
+        co_await weir::sleep(60ms);  // 100 ms after 4: the chunk is sent without 6
         co_yield 6;
     };
     const auto begin = weir::now();
@@ -297,23 +297,23 @@ WEIR_TEST(Streams, ThrottleSpacesItems) {
 
 WEIR_TEST(Streams, ThrottleAsksALimiterForEachItem) {
     struct limiter {
-        int asked = 0;
+        int acquired = 0;
         task<int> acquire() {
             co_await weir::sleep(1s);
-            co_return ++asked;
+            co_return ++acquired;
         }
     } one_a_second;
     const auto begin = weir::now();
     auto all = co_await weir::collect(weir::throttle(weir::range(3), one_a_second));
     EXPECT_EQ(all, (std::vector{0, 1, 2}));
-    EXPECT_EQ(one_a_second.asked, 3);  // none for the end
+    EXPECT_EQ(one_a_second.acquired, 3);  // not for the end of the stream
     EXPECT_EQ(weir::now() - begin, 3s);
 
     weir::semaphore one(1);
     auto held = weir::throttle(weir::range(2), one);
     auto first = co_await held.next();
     EXPECT_TRUE(first);
-    EXPECT_TRUE(one.locked());  // until the next is asked for
+    EXPECT_TRUE(one.locked());  // until the next item is requested
     auto second = co_await held.next();
     auto over = co_await held.next();
     EXPECT_TRUE(second);
@@ -330,7 +330,7 @@ WEIR_TEST(Streams, ZipEndsWithTheShortest) {
     auto rows = co_await weir::collect(weir::zip(names, watched.source(), weir::range(5)));
     WEIR_ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[1], (std::tuple<std::string, int, int>("b", 1, 1)));
-    EXPECT_EQ(watched.asked, 2);  // left to right: not asked once the first had ended
+    EXPECT_EQ(watched.reads, 2);  // left to right: not read after the first had ended
     EXPECT_EQ(watched.sources_open, 0);
 }
 

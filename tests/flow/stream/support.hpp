@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of streams share: random traffic, and a probe that watches what a mapping does to
-// its source and its calls.
+// Shared by the tests of streams: random traffic, and a probe that records how a mapping reads its
+// source and runs its calls.
 #pragma once
 
 #include "support/schedules.hpp"
@@ -25,7 +25,7 @@ using weir::testing::settle_all;
 
 using schedules::dice;
 
-// A little time: none, a turn of the loop, or some milliseconds.
+// Waits for a random time: none, a turn of the loop, or a few milliseconds.
 inline task<> pause(dice& random) {
     return schedules::pause(random, 4);
 }
@@ -39,17 +39,17 @@ struct bad_source : std::runtime_error {
     bad_source() : std::runtime_error("the source failed") {}
 };
 
-// Watches one run.
+// Records one run.
 struct probe {
     explicit probe(std::uint64_t trace = 0) : random(trace) {}
 
     dice random;
-    int items = 0;             // that the source has
-    int source_fails_at = -1;  // instead of giving this one
+    int items = 0;             // number of items of the source
+    int source_fails_at = -1;  // instead of yielding this item
     int item_fails_at = -1;
 
-    int asked = 0;  // how often the source was asked, the end included
-    int taken = 0;  // results that the consumer has
+    int reads = 0;  // of the source, including the one that finds the end
+    int taken = 0;  // results taken by the consumer
     int running = 0;
     int started = 0;
     int max_running = 0;
@@ -57,39 +57,39 @@ struct probe {
     int sources_open = 0;
     std::vector<int> processed;  // in the order of their ends
 
-    void ask() {
-        ++asked;
-        max_ahead = std::max(max_ahead, asked - taken);
+    void note_read() {
+        ++reads;
+        max_ahead = std::max(max_ahead, reads - taken);
     }
 
     generator<int> source() {
         co_await weir::defer(
-            [](probe& of) -> task<> {
+            [](probe& self) -> task<> {
                 co_await weir::yield();
-                --of.sources_open;
+                --self.sources_open;
             },
             std::ref(*this));
         ++sources_open;
         for (int number = 0; number < items; ++number) {
-            ask();
+            note_read();
             co_await pause(random);
             if (number == source_fails_at) {
                 throw bad_source();
             }
             co_yield number;
         }
-        ask();
+        note_read();
     }
 
     struct inside {
-        explicit inside(probe& of) : of_(of) {
-            ++of_.started;
-            of_.max_running = std::max(of_.max_running, ++of_.running);
+        explicit inside(probe& observer) : observer_(observer) {
+            ++observer_.started;
+            observer_.max_running = std::max(observer_.max_running, ++observer_.running);
         }
         inside(const inside&) = delete;
         inside& operator=(const inside&) = delete;
-        ~inside() { --of_.running; }
-        probe& of_;
+        ~inside() { --observer_.running; }
+        probe& observer_;
     };
 
     task<int> call(int number) {
