@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The tasks that work for a stream in the background: those that read its source,
-// and those that process items.
+// crew: the background tasks of a stream, which read its source and process items.
 //
-// They cannot be in a with_group, whose body would have to yield values out of the middle. So the
-// state of such a stream lives on the heap, has a crew, and is given to weir::closing in the
-// stream's body: however that ends, by its end, an error, a stop, close(), or by being dropped, the
+// They cannot run in a with_group, whose body would have to yield values out of the middle. So the
+// state of such a stream is on the heap, derives from crew, and is passed to weir::closing in the
+// stream's body: however that body ends (its end, an error, a stop, close(), or destruction), the
 // crew is stopped and awaited, and then the source is closed.
 #pragma once
 
@@ -24,7 +23,7 @@ public:
     crew& operator=(const crew&) = delete;
     virtual ~crew();
 
-    // An empty handle once the crew is being stopped.
+    // Returns an empty handle if the crew is being stopped.
     template <class T>
     handle<T> start(task<T>&& work, std::string_view name = {}) {
         if (group_ == nullptr) {
@@ -38,11 +37,11 @@ public:
         options.name = name;
         return handle<T>(start_fiber(*group_, std::move(work), options));
     }
-    // Stops all of them and waits for their ends.
+    // Stops all members and waits for their ends.
     task<void> stop();
     bool is_stopping() const noexcept { return is_stopping_; }
 
-    // Set when a member has ended, or the owner has news for the consumer of the stream.
+    // Set when a member has ended, and by the owner when the consumer of the stream has to look.
     event changed;
 
 protected:
@@ -56,7 +55,7 @@ private:
     bool is_stopping_ = false;
 };
 
-// The state of a stream, as weir::closing takes it. State has a crew `workers` and close_sources().
+// The owner of a stream's state, for weir::closing. State is a crew with close_sources().
 template <class State>
 class stream_owner {
 public:
@@ -73,12 +72,12 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// Gives what the state has until it is at its end. State is a crew with
+// Yields the values of the state until its end. State is a crew with
 //     begin()           starts its work
-//     bool ready()      take() has something to give, or to throw
-//     bool at_end()     there will be nothing more
+//     bool ready()      take() can return a value or throw
+//     bool at_end()     no more values will come
 //     take()            the next value
-//     check_end()       throws what the sources have ended with
+//     check_end()       throws the error of a source, if any
 template <class State>
 generator<typename State::value_type> deliver(stream_owner<State> owner) {
     stream_owner<State>& owned = co_await closing(std::move(owner));

@@ -72,7 +72,7 @@ WEIR_TEST(Debouncer, SharesTheErrorToo) {
     EXPECT_EQ(save.stats().failed, 1u);
 }
 
-WEIR_TEST(Debouncer, AnErrorThatNobodyHearsIsReported) {
+WEIR_TEST(Debouncer, AnErrorWithoutAWaiterIsReported) {
     weir::testing::expect_report(weir::report_kind::unretrieved_error, "bad input");
     {
         recorder seen;
@@ -115,7 +115,7 @@ WEIR_TEST(Debouncer, LeadingOnlyCoversItsBurst) {
     co_await first;
 }
 
-WEIR_TEST(Debouncer, NobodyWaitsLongerThanMaxWait) {
+WEIR_TEST(Debouncer, NoCallWaitsLongerThanMaxWait) {
     recorder seen;
     weir::debouncer save({.delay = 100ms, .max_wait = 250ms}, seen.body());
     for (int i = 0; i < 10; ++i) {
@@ -176,7 +176,7 @@ WEIR_TEST(Debouncer, ACancelledCallerLeavesAlone) {
     EXPECT_EQ(seen.runs.back().second, "c");
 }
 
-WEIR_TEST(Debouncer, CancelDropsWhatIsPending) {
+WEIR_TEST(Debouncer, CancelDropsPendingCalls) {
     recorder seen;
     seen.takes = 50ms;
     weir::debouncer save({.delay = 100ms}, seen.body());
@@ -194,7 +194,7 @@ WEIR_TEST(Debouncer, CancelDropsWhatIsPending) {
     EXPECT_EQ(save.stats().dropped, 1u);
 }
 
-WEIR_TEST(Debouncer, FlushRunsWhatIsPendingNow) {
+WEIR_TEST(Debouncer, FlushRunsPendingCallsNow) {
     recorder seen;
     seen.takes = 50ms;
     weir::debouncer save({.delay = 100ms}, seen.body());

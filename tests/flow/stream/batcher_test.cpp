@@ -72,7 +72,7 @@ WEIR_TEST(Batcher, AnIncompleteOneIsSentWhenTheFirstHasLingered) {
     co_await first;
 }
 
-WEIR_TEST(Batcher, WithoutLingerWhatComesInOneTurnGoesTogether) {
+WEIR_TEST(Batcher, WithoutLingerTheCallsOfOneTurnGoTogether) {
     backend store;
     doubling twice({.size = 100}, store.function());
     const auto answers = co_await weir::gather(asks(twice, 20));
@@ -80,7 +80,7 @@ WEIR_TEST(Batcher, WithoutLingerWhatComesInOneTurnGoesTogether) {
     EXPECT_LE(store.batches.size(), 2u);
 }
 
-WEIR_TEST(Batcher, SoManyBatchesAtATime) {
+WEIR_TEST(Batcher, RunsAtMostConcurrencyBatchesAtATime) {
     backend store;
     doubling twice({.size = 2, .concurrency = 3}, store.function());
     const auto begin = weir::now();

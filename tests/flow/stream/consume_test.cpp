@@ -137,7 +137,7 @@ WEIR_TEST(Consume, AnErrorOfTheSourceComesAfterWhatWasTaken) {
     EXPECT_EQ(watched.sources_open, 0);
 }
 
-WEIR_TEST(Consume, EachItemHasItsTime) {
+WEIR_TEST(Consume, EachItemHasATimeout) {
     auto process = [](int seconds) -> task<> {
         co_await weir::sleep(std::chrono::seconds(seconds));
     };
@@ -151,7 +151,7 @@ WEIR_TEST(Consume, EachItemHasItsTime) {
     EXPECT_EQ(late, 2);
 }
 
-WEIR_TEST(Consume, AStopLeavesWhatWaits) {
+WEIR_TEST(Consume, AStopLeavesWaitingItems) {
     weir::queue<int> numbers(20);
     fill(numbers, 10);
     weir::consume_report report;
@@ -171,7 +171,7 @@ WEIR_TEST(Consume, AStopLeavesWhatWaits) {
     EXPECT_EQ(numbers.unfinished(), 4u);
 }
 
-WEIR_TEST(Consume, AStopCanWaitForItemsInHand) {
+WEIR_TEST(Consume, AStopCanWaitForItemsInProgress) {
     weir::queue<int> numbers(20);
     fill(numbers, 10);
     weir::consume_report report;
@@ -278,7 +278,7 @@ WEIR_TEST(ProduceAndConsume, AFailedProducerEndsItAfterTheRest) {
     }
 }
 
-WEIR_TEST(ProduceAndConsume, WhatEndsTheConsumersStopsTheProducers) {
+WEIR_TEST(ProduceAndConsume, AnErrorOfTheSinkStopsTheProducers) {
     weir::queue<int> numbers(2);
     dice random;
     std::vector<task<>> producers;
@@ -293,7 +293,7 @@ WEIR_TEST(ProduceAndConsume, WhatEndsTheConsumersStopsTheProducers) {
 }
 
 // After a stop at any point, each item is processed, failed, interrupted, or still in the queue.
-WEIR_TEST(ProduceAndConsume, AStopAddsUp) {
+WEIR_TEST(ProduceAndConsume, CountsAreConsistentAfterAStop) {
     for (std::uint64_t trace = 0; trace < 300; ++trace) {
         dice random(trace);
         weir::queue<int> numbers(3);

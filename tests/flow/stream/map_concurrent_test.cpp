@@ -17,7 +17,7 @@ task<int> slow_square(int number) {
     co_return number* number;
 }
 
-WEIR_TEST(MapConcurrent, RunsSoManyAtATime) {
+WEIR_TEST(MapConcurrent, RunsAtMostTheLimitAtATime) {
     const auto begin = weir::now();
     auto all = co_await weir::collect(weir::map_concurrent(weir::range(10), 4, slow_square));
     EXPECT_EQ(all, (std::vector{0, 1, 4, 9, 16, 25, 36, 49, 64, 81}));
@@ -112,7 +112,7 @@ WEIR_TEST(MapConcurrent, FinishesTheItemsOfAQueue) {
     co_await numbers.join();
 }
 
-WEIR_TEST(MapConcurrent, WhatWaitsInAQueueStaysThere) {
+WEIR_TEST(MapConcurrent, ItemsThatWaitInAQueueStayThere) {
     weir::queue<int> numbers(10);
     for (int number = 0; number < 5; ++number) {
         numbers.put_now(number);
@@ -125,7 +125,7 @@ WEIR_TEST(MapConcurrent, WhatWaitsInAQueueStaysThere) {
     EXPECT_EQ(numbers.unfinished(), numbers.size());  // the items in flight are finished
 }
 
-WEIR_TEST(MapConcurrent, NothingRunsBeforeItIsAskedFor) {
+WEIR_TEST(MapConcurrent, NothingRunsBeforeTheFirstNext) {
     probe watched;
     watched.items = 3;
     auto call = [&watched](int number) { return watched.call(number); };
@@ -138,7 +138,7 @@ WEIR_TEST(MapConcurrent, NothingRunsBeforeItIsAskedFor) {
     EXPECT_EQ(watched.sources_open, 0);
 }
 
-WEIR_TEST(MapConcurrent, StandsStillWhileNobodyTakes) {
+WEIR_TEST(MapConcurrent, ReadsNoFurtherThanTheLimitForASlowConsumer) {
     probe watched;
     watched.items = 100;
     auto call = [&watched](int number) { return watched.call(number); };
