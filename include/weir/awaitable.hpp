@@ -7,7 +7,7 @@
 //     bool ready() noexcept;    // optional: complete now, without waiting? true: it has
 //     bool start() noexcept;    // begin to wait. true: complete() will come; false: done already
 //     bool cancel() noexcept;   // stop waiting. true: it has let go; false: complete() will come
-//     T    resume();            // the result, or a throw; called once, when the fiber goes on
+//     T    resume();            // the result, or a throw; called once, when the fiber continues
 //
 // and co_await it in any weir coroutine. The rules:
 //
@@ -17,7 +17,7 @@
 // 3. cancel() may be called again while it has answered false.
 // 4. If a stop arrives after complete() but before the fiber runs, resume() is never called: the
 //    destructor gives back what was granted. An operation whose late result must not be dropped
-//    calls complete_and_keep() instead: the fiber goes on with the result, and stops at its next
+//    calls complete_and_keep() instead: the fiber continues with the result, and stops at its next
 //    suspension.
 // 5. Operations may be moved before they are awaited, and never after.
 // 6. The destructor runs in a stop walk: it must not throw.
@@ -74,8 +74,8 @@ public:
 protected:
     ~operation() = default;
 
-    // The fiber goes on, through the loop's queue.
-    // Debug mode: throws wrong_thread when this is not the loop's thread.
+    // The fiber continues, through the loop's queue. Debug mode: throws wrong_thread when this is
+    // not the loop's thread.
     void complete() {
         detail::fiber& waiter = *waiter_;
         detail::loop_core& home = waiter.home();

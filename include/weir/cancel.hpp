@@ -139,8 +139,8 @@ auto settle(Work&& work) {
         detail::to_task(std::forward<Work>(work)));
 }
 
-// The outcome as a value, this fiber's own stop included: the fiber goes on normally. Awaiting the
-// outcome (co_await std::move(result)) resumes the stop.
+// The outcome as a value, this fiber's own stop included: the fiber continues normally. Awaiting
+// the outcome (co_await std::move(result)) resumes the stop.
 template <detail::task_like Work>
 auto intercept(Work&& work) {
     WEIR_CHECK_CALLABLE(Work);

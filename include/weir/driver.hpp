@@ -34,7 +34,7 @@ public:
 };
 
 // Readiness of a file descriptor, for drivers that can watch one. One shot: it is disarmed when it
-// fires. io_uring and epoll both have it, whatever else they can do.
+// fires. Both io_uring and epoll support it.
 class fd_watch {
 public:
     fd_watch() noexcept = default;
@@ -46,8 +46,8 @@ protected:
     ~fd_watch() = default;
 };
 
-// Told about every change of a descriptor, in both directions and until it is detached: what
-// sockets are made of, since nothing is to be armed for each wait.
+// The driver reports every change of a descriptor to its source, in both directions, until the
+// source is detached. Sockets use it, since a wait then needs no arming.
 class fd_source {
 public:
     fd_source() noexcept = default;

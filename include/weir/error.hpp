@@ -43,7 +43,7 @@ class invalid_state : public misuse {
 public:
     using misuse::misuse;
 };
-// A value that makes no sense: a capacity of zero, a delay that is not a number.
+// An invalid value: a capacity of zero, a delay that is not a number.
 class invalid_argument : public misuse {
 public:
     using misuse::misuse;

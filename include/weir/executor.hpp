@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // executor: where functions that block are run, so that the loop is not held up. A thread pool, a
-// single thread, or, in a test, whatever the test wants.
+// single thread, or, in a test, any stand-in.
 #pragma once
 
 #include <weir/base/unique_function.hpp>

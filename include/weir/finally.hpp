@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// How work ended, as its clean-up is told. A weir::cancelled that leaves the work counts as
+// How the work ended: an argument of its clean-up. A weir::cancelled that leaves the work counts as
 // stopped.
 enum class ending : unsigned char { value, error, stopped };
 
@@ -24,8 +24,8 @@ task<void> start_cleanup(Cleanup& cleanup, ending end) {
     }
 }
 
-// Runs the work, then the clean-up behind a shield, then lets the ending go on: the clean-up's own
-// error if it throws, else the stop, else the work's value or error.
+// Runs the work, then the clean-up behind a shield, then continues with the ending: the clean-up's
+// own error if it throws, else the stop, else the work's value or error.
 template <class T, class Cleanup>
 class finally_call final : public bounded<finally_call<T, Cleanup>, scope> {
 public:
@@ -202,8 +202,8 @@ auto finally(Work&& work, Cleanup&& cleanup) {
 }
 
 // co_await with(resource, body): opens it (if it has open()), runs body(resource), and closes it
-// with close() or close(ending), whatever happens. The resource is an object, or a task that makes
-// one. Pass an lvalue to keep ownership.
+// with close() or close(ending), however the body ends. The resource is an object, or a task that
+// makes one. Pass an lvalue to keep ownership.
 template <class Resource, class Body>
 auto with(Resource&& resource, Body&& body) {
     WEIR_CHECK_CALLABLE(Body);

@@ -3,9 +3,9 @@
 //
 //     int value = co_await weir::foreign(other::read(file));
 //
-// They may resume on any thread: the task goes on through its loop. Simulated time stands still
-// meanwhile, since what they wait for happens in real time. They know nothing of stops, so a
-// stop waits until they have completed, and their result is then dropped. If the library takes a
+// They may resume on any thread: the task continues through its loop. Simulated time stands still
+// meanwhile, since what they wait for happens in real time. They know nothing of stops, so a stop
+// waits until they have completed, and their result is then dropped. If the library takes a
 // std::stop_token, hand it one, and the stop is passed on:
 //
 //     auto read = [&](std::stop_token token) { return other::read(file, token); };

@@ -44,7 +44,7 @@ public:
     }
 
     // co_await f: a reference to the value, any number of times, without a turn of the loop if it
-    // is there. Throws the error, or weir::cancelled. Tasks that wait go on in the order they came.
+    // is set. Throws the error, or weir::cancelled. Waiting tasks resume in the order of arrival.
     // Cancelling a task that waits leaves the future as it is.
     auto make_operation() const& {
         return detail::future_recipe<detail::shared_future_wait<T>>{checked("co_await")};

@@ -7,12 +7,12 @@
 // Gather owns what it is given: tasks, operations, callables that make a task. On the first failure
 // it stops and awaits the rest, and then throws that first error itself; what the others fail with
 // while they are being stopped is reported as suppressed. A stop of the gathering task stops and
-// awaits all of them before it goes on. So nothing that was given runs on afterwards, however it
-// ends.
+// awaits all of them before it takes effect. So nothing that was given runs on afterwards, however
+// it ends.
 //
 // Given nothing but handles, gather owns nothing: the tasks run anyway, and it follows asyncio. The
 // first error is thrown at once, the others run on, and what they fail with later counts as seen. A
-// stop of the gathering task cancels every unfinished one, and goes on with the first that has
+// stop of the gathering task cancels every unfinished one, and takes effect with the first that has
 // stopped. Values are copied, or moved where they cannot be copied. The same handle may be given
 // twice.
 //
@@ -203,7 +203,8 @@ auto gather(std::vector<handle<T>> handles) {
 }
 
 // Waits until all have ended, and gives each outcome at its place: value, error or cancellation. A
-// stop of the waiting task stops (handles: cancels) all of them and goes on when they have ended.
+// stop of the waiting task stops (handles: cancels) all of them and takes effect when they have
+// ended.
 template <class... Works>
     requires(sizeof...(Works) > 0 && detail::to_be_run<Works...>)
 auto gather_settled(Works&&... works) {

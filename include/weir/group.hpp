@@ -59,8 +59,8 @@ private:
 
 namespace detail {
 
-// The boundary around a group's body: runs it, then waits for the children, then lets the ending go
-// on.
+// The boundary around a group's body: runs it, then waits for the children, then continues with the
+// ending.
 class group_boundary : public scope {
 public:
     static constexpr const char* boundary_name = "group";
@@ -74,7 +74,7 @@ public:
 
 protected:
     void begin(fiber& on) noexcept;
-    // The body ended by itself: with this error, or null.
+    // The body ended without a stop: with this error, or null.
     virtual std::exception_ptr body_error() noexcept = 0;
 
     bool body_is_gone_ = false;  // a walk destroyed it
@@ -87,7 +87,7 @@ private:
 
     group_state* group_;
     std::exception_ptr add_body_error_;  // the last of the group's errors
-    frame* stop_target_ = nullptr;       // a stop that goes on when the children have ended
+    frame* stop_target_ = nullptr;       // a stop that resumes when the children have ended
     frame* late_target_ =
         nullptr;  // one that came after the failure: requested again, behind the error
     bool body_has_ended_ = false;

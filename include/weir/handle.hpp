@@ -157,7 +157,7 @@ public:
         return static_cast<const detail::fiber_table&>(ended.table()).error(ended);
     }
 
-    // Waits for the end, whatever it is. Cancelling the waiter leaves the task alone.
+    // Waits for the end: a value, an error or a stop. Cancelling the waiter leaves the task alone.
     detail::silent_join wait() const { return detail::silent_join(checked()); }
 
     std::string name() const { return detail::fiber_name(checked()); }

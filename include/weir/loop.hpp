@@ -155,8 +155,8 @@ public:
 
     // Guest mode: Weir inside the event loop of another library. Poll when the descriptor is
     // readable or the deadline has come; poll() never waits and returns whether it wants to be
-    // called again at once. Ask for the deadline after each poll() and after whatever else starts
-    // something on the loop.
+    // called again at once. Ask for the deadline after each poll() and after each call that starts
+    // work on the loop.
     int fd() const noexcept;
     std::optional<clock::time_point> next_deadline() noexcept;
     bool poll();

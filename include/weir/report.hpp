@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reports: everything that goes wrong where no caller is there to be told comes through one hook.
+// Reports: one hook receives every error that has no caller to throw to.
 #pragma once
 
 #include <weir/base/unique_function.hpp>

@@ -10,9 +10,9 @@
 
 namespace weir {
 
-// Makes a loop, runs the task to its end, then cancels and awaits whatever else was started, closes
-// the loop, and returns the task's value or throws its error. SIGINT and SIGTERM cancel the task,
-// and run throws interrupted when all has ended (loop_options::signals); a task that answers the
+// Makes a loop, runs the task to its end, then cancels and awaits all other tasks, closes the loop,
+// and returns the task's value or throws its error. SIGINT and SIGTERM cancel the task, and run
+// throws interrupted when all has ended (loop_options::signals); a task that answers the
 // cancellation with a value is believed. Inside a running loop it throws loop_error: await the task
 // there instead.
 template <class T>

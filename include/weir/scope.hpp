@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cancel_scope: a part of a task that can be stopped by itself, at a time or on request.
+// cancel_scope: a part of a task that can be stopped alone, at a time or on request.
 #pragma once
 
 #include <weir/base/to_task.hpp>

@@ -44,8 +44,8 @@ auto run_with_token(std::stop_token token, task<T> work)
 
 // co_await with_stop_token(token, work): the work, stopped when the token is requested, on any
 // thread. Gives an optional with the work's value, empty if it was stopped for that; for work
-// without a value, whether it ended by itself. A token that was requested before stops the work at
-// its first suspension.
+// without a value, whether it ended without being stopped. A token that was requested before stops
+// the work at its first suspension.
 template <detail::task_like Work>
 auto with_stop_token(std::stop_token token, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);

@@ -50,8 +50,8 @@ using result_of = typename awaited_result<std::invoke_result_t<Function&, Args..
 template <class Function, class... Args>
 inline constexpr bool gives_task = is_task<std::invoke_result_t<Function&, Args...>>::value;
 
-// What is in an item, to be passed on: moved out of it, or, where the item only points at somebody
-// else's object (a generator<T&>), that object itself, which is then copied.
+// What is in an item, to be passed on: moved out of it, or, where the item only points at an object
+// of another owner (a generator<T&>), that object, which is then copied.
 template <class Item>
 decltype(auto) value_in(Item& item) {
     if constexpr (std::is_pointer_v<Item>) {

@@ -153,8 +153,8 @@ private:
 
 }  // namespace detail
 
-// Work that was submitted. May be used on any thread, by one thread at a time. The work goes on
-// when it is dropped.
+// Work that was submitted. May be used on any thread, by one thread at a time. The work continues
+// when the submission is dropped.
 template <class T>
 class submission {
 public:

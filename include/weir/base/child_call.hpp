@@ -72,7 +72,7 @@ private:
     std::exception_ptr error_;
 };
 
-// Goes on with the frame that awaits the boundary: control leaves the boundary for good.
+// Continues with the frame that awaits the boundary: control leaves the boundary for good.
 inline next_step return_to_parent(boundary& from, fiber& on) noexcept {
     on.top = from.parent;
     return from.parent->turn();
@@ -90,7 +90,7 @@ inline next_step let_pass(boundary& from, fiber& on) noexcept {
     return next_step::walk_on();
 }
 
-// Goes on with the result of the work, unless a stop that was held off meanwhile beats it.
+// Continues with the result of the work, unless a stop that was held off meanwhile beats it.
 template <class T>
 next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
     if (on.has(stop_pending) && work.yields_to_stop()) {
@@ -104,8 +104,8 @@ next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
 //
 // Derived::enter notes what comes first, most often a child. As with awaiting a task, that is run
 // on the machine stack up to a small depth: a child that completes without suspending costs no
-// detour through the trampoline. If it suspends, Derived::child_suspended is told, where there is
-// one. A boundary may have another one as its child; then it passes both on.
+// detour through the trampoline. If it suspends, Derived::child_suspended is called, if it exists.
+// A boundary may have another one as its child; then it passes both on.
 template <class Derived, class Boundary>
 class bounded : public Boundary, public boundary_awaitable {
 public:

@@ -7,9 +7,9 @@
 //     waiters.push_back(one);
 //     one.unlink();
 //
-// An element that can be in several lists at once derives from one list_link per list, told apart
-// by a tag: list_link<struct idle_tag>, intrusive_list<entry, struct idle_tag>. Lists do not own
-// their elements, and elements do not unlink themselves when they are destroyed.
+// An element that can be in several lists at once derives from one list_link per list,
+// distinguished by a tag: list_link<struct idle_tag>, intrusive_list<entry, struct idle_tag>. Lists
+// do not own their elements, and elements do not unlink themselves when they are destroyed.
 #pragma once
 
 #include <cstddef>
@@ -122,7 +122,7 @@ public:
     }
 
     // Removing an element invalidates the iterators at that element alone: a loop that removes
-    // elements goes on to the next one first, `T& each = *at++;`.
+    // elements advances first, `T& each = *at++;`.
     iterator begin() const noexcept { return iterator(end_.next()); }
     iterator end() const noexcept { return iterator(const_cast<link*>(&end_)); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whatever can be awaited, as a task: what combinators accept.
+// Any awaitable as a task, which combinators accept.
 #pragma once
 
 #include <weir/base/child_call.hpp>

@@ -3,7 +3,7 @@
 //
 // The list has two parts. In front are the operations that have been granted what they wait for and
 // whose fibers have not run yet; behind them those that still wait. A granted operation leaves the
-// list when its fiber goes on, or when it is destroyed because a stop came first: then it passes
+// list when its fiber resumes, or when it is destroyed because a stop came first: then it passes
 // the grant on. So a primitive knows every operation that will come back to it, and can tell them
 // when it is destroyed. Nothing allocates; everything is O(1) per operation concerned.
 #pragma once
@@ -115,7 +115,7 @@ public:
         }
         return true;
     }
-    // For an operation that waits for something else already, and goes on waiting here.
+    // For an operation that waits for something else already, and continues waiting here.
     void enter_unchecked(listed_operation& last) noexcept {
         bind(last.waiter().home());
         last.state_ = wait_state::waiting;

@@ -21,7 +21,7 @@ struct deferred {
     virtual ~deferred() = default;
 };
 
-// The frame was destroyed by a walk: run its clean-up, then go on with the walk.
+// The frame was destroyed by a walk: run its clean-up, then continue with the walk.
 next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk& stop) noexcept;
 // Throws the error into the frame as if its callee had thrown it.
 next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept;

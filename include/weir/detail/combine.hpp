@@ -24,7 +24,7 @@ enum class goal : unsigned char {
 
 // A local object of a coroutine that starts or names the fibers and then awaits it, once, with
 // nothing in between that could suspend. A stop that arrives meanwhile is passed on to the fibers,
-// and goes on when they have answered it; an error beats it.
+// and resumes when they have answered it; an error beats it.
 class combined : public boundary, public boundary_awaitable {
 public:
     combined(const combined&) = delete;
@@ -53,14 +53,14 @@ protected:
     virtual bool is_complete() const noexcept = 0;
     virtual void cancel_rest(std::string_view reason) noexcept = 0;
     bool is_stopping() const noexcept { return stop_target_ != nullptr; }
-    // Goes on if enough has happened.
+    // Resumes the waiting fiber if enough has happened.
     void look() noexcept;
 
     std::exception_ptr failure_;  // what is thrown at the end
 
 private:
     fiber* waiter_ = nullptr;
-    frame* stop_target_ = nullptr;  // a stop that goes on at the end
+    frame* stop_target_ = nullptr;  // a stop that resumes at the end
     frame* late_target_ =
         nullptr;  // one that came after the failure: delivered after it was thrown
 };
@@ -107,7 +107,7 @@ private:
 };
 
 // Waits for fibers that belong to others. Lets go as soon as the goal is reached or missed; the
-// others run on, and what they fail with counts as seen. A stop cancels all of them, and goes on
+// others run on, and what they fail with counts as seen. A stop cancels all of them, and resumes
 // with the first that reports its cancellation (goal::values) or with the last one
 // (goal::outcomes).
 class fan_in final : public combined, private member_watch::owner {

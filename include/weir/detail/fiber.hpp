@@ -19,7 +19,7 @@ class fiber;
 class end_watch;
 struct sibling_tag;
 
-// Is told of each child of a group that ends, instead of the group's own rule about errors.
+// Receives each child of a group that ends, in place of the group's own rule about errors.
 class child_observer {
 public:
     virtual void child_ended(fiber& ended) noexcept = 0;
@@ -144,8 +144,8 @@ inline void leave_scope(scope& left) noexcept {
     }
 }
 
-// Repeats the request for the stop that a boundary has held up, and has the trampoline go on with
-// it, or with one that was aimed further out meanwhile.
+// Repeats the request for the stop that a boundary has held up, and has the trampoline continue
+// with it, or with one that was aimed further out meanwhile.
 next_step continue_stop(fiber& on, frame* target) noexcept;
 
 // ---- the end of a fiber -------------------------------------------------------------------------

@@ -18,8 +18,8 @@ struct group_state;
 struct scope;
 struct walk;
 
-// What the trampoline does after a boundary has decided: resume a coroutine, start (or go on with)
-// a stop walk, or nothing, because the fiber is suspended or has ended.
+// What the trampoline does after a boundary has decided: resume a coroutine, start (or continue
+// with) a stop walk, or nothing, because the fiber is suspended or has ended.
 //
 // One word: null, a coroutine's address, or with the lowest bit set, a boundary's turn or a walk.
 class next_step {

@@ -68,7 +68,7 @@ struct generator_promise_base : promise_base, closable {
 };
 
 // On the stack between the body and the coroutine that awaits next(): stops end here, so that the
-// generator is told.
+// generator can handle them.
 class next_boundary : public boundary {
 public:
     static constexpr const char* boundary_name = "generator";

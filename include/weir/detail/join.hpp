@@ -11,7 +11,7 @@ enum class join_mistake : unsigned char { none, awaits_itself, other_loop };
 join_mistake check_join(const fiber& target) noexcept;
 [[noreturn]] void throw_join_mistake(join_mistake made);
 
-// A place in the ring of watches that are told when a fiber ends. A ring, and not a list with an
+// A place in the ring of watches that a fiber notifies when it ends. A ring, and not a list with an
 // end of its own, because a fiber has room for one pointer to it.
 class end_watch : private list_link<> {
 public:
@@ -23,7 +23,7 @@ public:
     fiber& target() const noexcept { return *target_; }
     role kind() const noexcept { return role_; }
     using list_link::is_linked;
-    void link() noexcept;  // they are told in the order in which they were linked
+    void link() noexcept;  // notified in the order of linking
     void unlink() noexcept;
     // The watch that was linked last to this target; null if there is none.
     static end_watch* last_of(const fiber& target) noexcept;
@@ -41,7 +41,7 @@ private:
     role role_;
 };
 
-// co_await of a handle. A forwarding join passes cancellation on to the target and goes on when
+// co_await of a handle. A forwarding join passes cancellation on to the target and continues when
 // that has ended, as asyncio does; a plain one just leaves.
 class join_operation : public operation, public end_watch {
 public:

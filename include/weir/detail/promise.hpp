@@ -220,7 +220,7 @@ public:
 
     bool await_ready() const noexcept { return false; }
     // Runs the child on the machine stack, up to a small depth: most children complete without
-    // suspending, and then the caller goes on at once. Otherwise all return to the trampoline.
+    // suspending, and then the caller continues at once. Otherwise all return to the trampoline.
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
         thread_state& thread = this_thread;

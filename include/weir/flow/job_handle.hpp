@@ -29,11 +29,11 @@ public:
     job_status status() const { return checked().status; }
     bool done() const { return is_final(checked().status); }
 
-    // A queued job ends at once as cancelled and never runs. A running one is asked to stop, and
+    // A queued job ends at once as cancelled and never runs. A running one gets a stop request, and
     // ends as its work decides. False if the job has ended.
     bool cancel(std::string_view reason = {}) const;
 
-    // Waits for the end, whatever the result. Cancelling the waiter leaves the job alone.
+    // Waits for the end, and ignores the result. Cancelling the waiter leaves the job alone.
     detail::ended_wait wait() const { return detail::ended_wait(checked().shared()); }
 
     clock::time_point submitted_at() const { return checked().submitted_at; }

@@ -13,7 +13,7 @@
 //
 // Requests are served in order. Each object is lent to one lease at a time, and there are never
 // more objects than max, including those being connected or closed. A task that is stopped while it
-// waits just leaves the line: the connect that was started for it goes on and serves the next
+// waits just leaves the line: the connect that was started for it continues and serves the next
 // request. An object that fails its check is closed, and the pool tries the next one, or makes one.
 // A connect that fails frees its place; its error is thrown to the task that has waited longest,
 // unless other connects in flight are enough for all waiting tasks.

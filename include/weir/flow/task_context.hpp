@@ -49,7 +49,8 @@ public:
     const std::string& id() const noexcept { return id_; }
     // Reaches the record in a later step of the loop.
     void progress(double fraction, std::string_view message = {}) const;
-    // The task was cancelled: return soon. It counts as cancelled whatever the function returns.
+    // The task was cancelled: return soon. It counts as cancelled even if the function returns a
+    // value.
     bool stop_requested() const noexcept { return stop_->is_set.load(std::memory_order_relaxed); }
 
 private:

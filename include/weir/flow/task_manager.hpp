@@ -99,7 +99,7 @@ public:
     // ---- submitting -----------------------------------------------------------------------------
 
     // co_await submit(fn, args...), or submit(task): the id. Throws weir::refused, or what the
-    // store threw. A submission that has begun goes on even if the submitter is cancelled.
+    // store threw. A submission that has begun continues even if the submitter is cancelled.
     template <class Callable, class... Args>
         requires detail::runs_as_task<std::decay_t<Callable>, std::decay_t<Args>...>
     task<std::string> submit(const task_options& options, Callable&& callable, Args&&... args) {

@@ -39,7 +39,7 @@ enum class when_queue_full : unsigned char {
     wait,             // waits for room; submitters are served in order
     refuse,           // is refused: queue_full
     displace_oldest,  // the oldest queued job is dropped, with the refusal `displaced`
-    run_here,         // the submitter runs the job itself before it goes on
+    run_here,         // the submitter runs the job itself before it continues
 };
 
 struct worker_pool_options {

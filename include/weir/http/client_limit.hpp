@@ -55,7 +55,7 @@ public:
     // Gives the client of a request; empty: no limit.
     using key_function = weir::detail::unique_function<std::string(const request&)>;
 
-    // Clients are told apart by client_address(). Throws invalid_argument for invalid options.
+    // Clients are distinguished by client_address(). Throws invalid_argument for invalid options.
     explicit client_limit(const client_limit_options& options);
     client_limit(const client_limit_options& options, key_function key);
 

@@ -10,7 +10,7 @@
 
 namespace weir::http {
 
-// 'Sun, 06 Nov 1994 08:49:37 GMT', whatever the locale; fractions of a second are cut off.
+// 'Sun, 06 Nov 1994 08:49:37 GMT', in every locale; fractions of a second are cut off.
 std::string format_date(std::chrono::system_clock::time_point when);
 // The same without an allocation.
 std::array<char, 29> date_characters(std::chrono::system_clock::time_point when) noexcept;

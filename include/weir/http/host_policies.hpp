@@ -43,7 +43,7 @@ class metric_writer;
 
 namespace weir::http {
 
-// The key by which hosts are told apart.
+// The key by which hosts are distinguished.
 enum class host_key : std::uint8_t {
     host,    // 'example.com', with any scheme and port
     origin,  // 'https://example.com:8443'

@@ -53,9 +53,8 @@ public:
     router& operator=(router&&) noexcept;
     ~router();
 
-    // A pattern that makes no sense, one that is there already with this method (whatever its
-    // parameters are called), and a handler that is empty throw invalid_argument naming the
-    // pattern.
+    // An invalid pattern, one that exists already with this method (the names of parameters do not
+    // matter), and an empty handler throw invalid_argument naming the pattern.
     router& get(std::string_view pattern, handler answer);
     router& head(std::string_view pattern, handler answer);
     router& post(std::string_view pattern, handler answer);

@@ -14,7 +14,7 @@ struct sockaddr;
 
 namespace weir::io {
 
-// A value that fits in 128 bytes and owns nothing, whatever its kind.
+// A value that fits in 128 bytes and owns nothing, for every kind.
 class address {
 public:
     enum class family : unsigned char { none, ipv4, ipv6, local };

@@ -9,7 +9,7 @@
 //     auto found = co_await names.resolve("example.com", 443);
 //
 // Sources, in this order: a literal address; 'localhost', which is this machine; the hosts file;
-// the cache; the name servers, which are asked for IPv4 and IPv6 at once.
+// the cache; the name servers, with queries for IPv4 and IPv6 at once.
 #pragma once
 
 #include <weir/awaitable.hpp>

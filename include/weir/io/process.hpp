@@ -93,7 +93,7 @@ public:
 
     bool success() const noexcept { return code_ == 0; }
     int code() const noexcept { return code_; }      // -1 if a signal ended it
-    int signal() const noexcept { return signal_; }  // 0 if it ended by itself
+    int signal() const noexcept { return signal_; }  // 0 if it exited
     std::string text() const;  // 'exited with code 2', 'was ended by signal 15 (Terminated)'
 
     friend bool operator==(const exit_status&, const exit_status&) = default;

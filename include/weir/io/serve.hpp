@@ -131,9 +131,9 @@ handler_function to_handler(Handler&& handler) {
 
 // Runs handler(socket) or handler(socket, session) as a task for each connection. A handler that
 // throws ends its own connection, and is reported unless the peer just went away. While descriptors
-// or memory are short, accepting pauses. The server never ends by itself: when it is stopped it
-// closes its listener, lets the connections end within the drain deadline, and then stops the rest.
-// Throws io_error if it cannot listen or the listener fails.
+// or memory are short, accepting pauses. The server runs until it is stopped: then it closes its
+// listener, lets the connections end within the drain deadline, and then stops the rest. Throws
+// io_error if it cannot listen or the listener fails.
 template <class Handler>
     requires(detail::takes_session<std::remove_reference_t<Handler>> ||
              detail::takes_socket<std::remove_reference_t<Handler>>)

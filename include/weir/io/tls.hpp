@@ -12,7 +12,7 @@
 // - read returns 0 after the peer's close_notify. A transport that ends without it was cut off, by
 //   a failure or by an attacker: tls_error with tls_failure::truncated.
 // - A stopped or failed write may leave half a record with the transport. Later writes throw
-// io_error (EPIPE) instead of sending what the peer cannot decrypt; reading goes on.
+// io_error (EPIPE) instead of sending what the peer cannot decrypt; reading continues.
 // - close_write sends close_notify; the transport stays open. close and the destructor send
 //   nothing, which the peer sees as a truncation: await close_write before, if the end matters.
 // - Other errors: tls_error says what is wrong with TLS; errors of the transport pass through.

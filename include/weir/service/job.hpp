@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a handler is given, and how it says that it could not.
+// The argument of a handler, and the errors with which a handler reports a failure.
 //
 //     service.handle("resize", [](service::job& job) -> task<boost::json::value> {
 //         const std::string path = http::member<std::string>(job.payload(), "path");
@@ -7,13 +7,13 @@
 //         co_return boost::json::object{{"path", path}};
 //     });
 //
-// What it returns is the task's result. An exception is a failure, and the task is run again as its
-// retry_settings say; so is a result of more than max_result_bytes. The handler is stopped, as any
-// task of Weir, when the task is cancelled, when its timeout has passed, and when the service ends:
-// then it is run again later, without having spent an attempt. It has ended when its coroutine has:
-// one that completes all the same is believed; what it throws once it was told to end is no
-// failure, except permanent_failure; and one that does not let itself be stopped keeps its place,
-// which is said in the log.
+// The handler's return value is the task's result. An exception is a failure, and the task is run
+// again as its retry_settings say; so is a result of more than max_result_bytes. The handler is
+// stopped, as any task of Weir, when the task is cancelled, when its timeout has passed, and when
+// the service ends: then it is run again later, without having spent an attempt. The run ends with
+// its coroutine: a handler that completes after the stop has succeeded; an exception after the stop
+// is not a failure, except permanent_failure; and a handler that ignores the stop keeps its place,
+// with a warning in the log.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -60,7 +60,7 @@ private:
     std::chrono::milliseconds by_;
 };
 
-// Who hears of a job's progress. The fraction is a number from 0 to 1.
+// Receives a job's progress. The fraction is a number from 0 to 1.
 class progress_listener {
 public:
     virtual void progressed(double fraction, std::string_view message) = 0;
@@ -81,7 +81,7 @@ public:
     task_id id() const noexcept { return task_.id; }
     const std::string& kind() const noexcept { return task_.kind; }
     const task_record& task() const noexcept { return task_; }
-    // Parsed when first asked for.
+    // Parsed at the first call.
     const boost::json::value& payload() const;
     // From 1: how many attempts this one makes, crashed runs not counted.
     std::uint32_t attempt() const noexcept { return task_.failures + 1; }

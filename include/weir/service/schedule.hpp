@@ -23,7 +23,7 @@ struct schedule {
     std::string cron;  // 'minute hour day month weekday', '@daily'...: see cron.hpp
     std::string zone = "UTC";
     missed_slots missed = missed_slots::run_latest;
-    bool is_paused = false;  // once resumed, it goes on with the next slot from then
+    bool is_paused = false;  // once resumed, it continues with the next slot
     new_task task;           // what is made; its run_at is the slot
 };
 // Throws invalid_argument that names the member, its value, and what would be right.

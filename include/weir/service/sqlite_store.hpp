@@ -4,9 +4,9 @@
 //     auto store = co_await service::open_sqlite_store("tasks.db");
 //
 // Calls that wait at the same time share a commit, and each returns when it is on disk. The file
-// may be shared by several processes of one machine. What is asked for the first time costs no more
-// when a million tasks wait. A disk that is full, a file that is locked, an I/O error:
-// store_unavailable, until it is mended.
+// may be shared by several processes of one machine. A claim costs the same for ten pending tasks
+// and for a million. A disk that is full, a file that is locked, an I/O error: store_unavailable,
+// until it is mended.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -29,7 +29,7 @@ struct sqlite_store_options {
     // How long another process may hold the file before a call fails.
     clock::duration busy_timeout = std::chrono::seconds(5);
     std::size_t cache_megabytes = 64;
-    std::size_t max_queues = default_max_queues;  // more are refused; those that are there stay
+    std::size_t max_queues = default_max_queues;  // more are refused; existing ones stay
     bool is_durable =
         true;  // false, for tests: the last tasks may be lost when the machine goes down
 };

@@ -5,8 +5,8 @@
 // that is not one of these).
 //
 // Rules that every store keeps, and that tests/service_store checks:
-// - Fences. Who runs a task names it by id, run and node; a write for a run that is over changes
-//   nothing and says so. So whoever was taken for dead and comes back does no harm.
+// - Fences. A writer names a run by task id, run number and node; a write for a run that is over
+//   changes nothing and says so. So a node presumed dead does no harm when it returns.
 // - Leases belong to nodes, not to tasks: one heartbeat keeps all that a node runs. A node whose
 //   lease is over has lost its tasks for good; it learns that from its next heartbeat.
 // - Counts of queues and what runs per flow key are part of the same transactions: no crash leaks a
@@ -36,8 +36,8 @@
 namespace weir::service {
 
 // The store cannot be used now: its disk is full, its file locked or read-only, its server away.
-// what() says which. The service answers 503 and tries again by itself. Stores throw something else
-// where what was asked can never be done, such as to keep what is too large for them.
+// what() says which. The service answers 503 and retries. Stores throw another error for a call
+// that can never succeed, such as one with a value that is too large.
 class store_unavailable : public db::error {
 public:
     explicit store_unavailable(const std::string& what,
@@ -71,7 +71,7 @@ struct node_record {
     node_record() = default;
 
     std::string id;    // new for every start of a process
-    std::string host;  // machine and boot: processes there can be asked whether they live
+    std::string host;  // machine and boot: its processes can be probed
     std::int64_t pid = 0;
     timestamp started_at{};
     timestamp expires_at{};
@@ -104,7 +104,7 @@ struct settlement {
 
     run_key key;
     // completed, failed, cancelled; or pending: to be run again at due_at. Pending becomes
-    // cancelled if somebody has asked for that meanwhile.
+    // cancelled if a cancellation was requested meanwhile.
     task_state state = task_state::completed;
     timestamp due_at{};
     std::uint32_t failures = 0;          // as it is now
@@ -125,8 +125,8 @@ struct progress_note {
 struct heartbeat_answer {
     heartbeat_answer() = default;
 
-    bool is_alive = true;             // false: the lease was over, and its tasks are others' now
-    std::vector<run_key> cancelling;  // of this node, those that are to end
+    bool is_alive = true;             // false: the lease was over, and other nodes own its tasks
+    std::vector<run_key> cancelling;  // runs of this node that are to end
 };
 
 struct rescue_result {
@@ -172,7 +172,7 @@ struct hold {
         queue_rate,    // until
         key_full,      // key_max_running
         key_rate,      // until
-        no_handler,    // nobody knows its kind
+        no_handler,    // no handler for its kind
         workers_busy,  // all
         draining,      // the service ends
         its_turn,      // nothing: it is next, or behind others
@@ -238,7 +238,7 @@ public:
     virtual task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) = 0;
 
     // Tasks for free workers, fair between flow keys, within all limits; they are running then.
-    // None for a node without a lease: nothing runs that nobody answers for.
+    // None for a node without a lease: each run needs a responsible node.
     virtual task<claimed> claim(claim_request asked) = 0;
     // What it takes this node to run: where the answer of a claim was lost, its tasks are found
     // here.
@@ -296,7 +296,7 @@ public:
     virtual task<> probe() = 0;
     virtual task<> close() = 0;
 
-    // Nobody, or one. Referred to.
+    // At most one observer, or null. The store keeps the pointer.
     virtual void observe(store_observer* by) noexcept = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the service knows about a task: what was asked for, and what became of it.
+// The service's data about a task: the request, the state and the result.
 //
 // The state is one of five; finer views say more: a pending task is 'scheduled' while its first run
-// lies ahead and 'retrying' after a failure, a running one is 'cancelling' once somebody asked for
-// its end.
+// lies ahead and 'retrying' after a failure, a running one is 'cancelling' once its cancellation
+// was requested.
 #pragma once
 
 #include <weir/flow/managed_task.hpp>
@@ -37,7 +37,7 @@ struct retry_settings {
     friend bool operator==(const retry_settings&, const retry_settings&) = default;
 };
 
-// What is asked for.
+// A task to be submitted.
 struct new_task {
     new_task() = default;  // not an aggregate: safe to pass around in co_await expressions
     explicit new_task(std::string of_kind, std::string json = "null")
@@ -66,8 +66,8 @@ enum class attempt_end : unsigned char {
     failed,     // the handler threw
     timed_out,  // it took longer than its timeout
     crashed,    // the process that ran it is gone; not counted as an attempt
-    postponed,  // the handler asked for a later time; not counted
-    cancelled,  // somebody asked for its end
+    postponed,  // postponed by the handler; not counted
+    cancelled,  // cancellation requested
 };
 std::string_view to_string(attempt_end how) noexcept;
 
@@ -87,8 +87,8 @@ struct task_record : new_task {
 
     task_id id;
     task_state state = task_state::pending;
-    bool is_cancelling = false;  // running, and somebody asked for its end
-    // How often it was begun. Fences every write: who writes names the run that he is.
+    bool is_cancelling = false;  // running, and cancellation requested
+    // How often it was started. Fences every write: a writer names its run.
     std::uint32_t run = 0;
     std::uint32_t failures = 0;  // attempts that count against max_attempts
     std::uint32_t crashes = 0;   // runs that ended with their process
@@ -111,7 +111,7 @@ enum class task_view : unsigned char {
     pending,
     retrying,  // pending, after a failure
     running,
-    cancelling,  // running, and asked to end
+    cancelling,  // running, and cancellation requested
     completed,
     failed,
     cancelled,

@@ -8,7 +8,7 @@
 // when all of them have gone on; a fiber that comes before that counts for the next round. A fiber
 // that is stopped while it waits leaves: the barrier is not broken, and another must come in its
 // place. Belongs to one loop; made before there is one if need be. If it is destroyed while fibers
-// wait, they throw invalid_state; those that were released have passed.
+// wait, they throw invalid_state; released fibers have passed.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -71,7 +71,7 @@ public:
     void abort();
 
     std::size_t parties() const noexcept { return parties_; }
-    // How many have come and wait for the rest; 0 while those of a complete round go on.
+    // Fibers that wait for the rest of the round; 0 while the fibers of a complete round resume.
     std::size_t waiting() const noexcept { return leaving_ > 0 ? 0 : arrived_; }
     bool broken() const noexcept { return is_broken_; }
 
@@ -83,8 +83,8 @@ private:
 
     detail::wait_list waiters_;  // in front those of a complete round that have not gone on yet
     std::size_t parties_;
-    std::size_t arrived_ = 0;  // those that wait
-    std::size_t leaving_ = 0;  // those that were released
+    std::size_t arrived_ = 0;  // waiting fibers
+    std::size_t leaving_ = 0;  // released fibers
     bool is_broken_ = false;
 };
 

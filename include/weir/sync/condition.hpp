@@ -5,8 +5,8 @@
 //     co_await state_changed.wait([&] { return ready; });   // the lock is held again
 //
 // wait() gives the lock back while it waits and holds it again when it ends, however it ends: a
-// stop or a timeout goes on only after the lock was regained, so the guard in the caller's frame
-// stays true. A fiber that was notified and then stopped passes the notification on. Notified
+// stop or a timeout takes effect only after the lock was regained, so the guard in the caller's
+// frame stays true. A fiber that was notified and then stopped passes the notification on. Notified
 // fibers compete for the lock behind those that wait for it already. wait() may, rarely, return
 // unnotified (a stop that was taken back): check what you wait for, or give the predicate. If it is
 // destroyed while fibers wait, they regain the lock and throw invalid_state.
@@ -101,7 +101,7 @@ public:
     }
 
     // Wakes so many of the fibers that have waited longest; nothing is remembered if no fiber
-    // waits. They go on when they get the lock. Throws invalid_state if the mutex is not locked.
+    // waits. They resume when they get the lock. Throws invalid_state if the mutex is not locked.
     void notify(std::size_t count = 1);
     void notify_all();
 

@@ -7,7 +7,7 @@
 
 namespace weir::testing {
 
-// co_await settle_all(): goes on when everything else that could run has run: each other task has
+// co_await settle_all(): continues when everything else that could run has run: each other task has
 // ended or waits for time, for another task or for the outside world. Time does not move. Better
 // than any number of yields, since it does not depend on the schedule. Never completes while some
 // task yields for ever. A cancellation point.

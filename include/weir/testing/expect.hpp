@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What awaiting something must lead to. Statements for coroutines; EXPECT forms go on, ASSERT forms
-// leave the coroutine. For plain expressions, GoogleTest's own EXPECT_THROW works as it is.
+// Expectations about the result of an await. Statements for coroutines; EXPECT forms continue,
+// ASSERT forms leave the coroutine. For plain expressions, GoogleTest's own EXPECT_THROW works as
+// it is.
 //
 //     WEIR_EXPECT_THROW(fetch("nowhere"), network_error);
 //     WEIR_EXPECT_THROW_WITH(fetch("nowhere"), network_error, "no such host");
 //     WEIR_EXPECT_NO_THROW(fetch("here"));
 //     WEIR_EXPECT_TIMEOUT(weir::timeout(1s, slow()));
-//     WEIR_EXPECT_CANCELLED(handle);                                  // somebody cancelled it
+//     WEIR_EXPECT_CANCELLED(handle);                                  // it was cancelled
 //     WEIR_EXPECT_ERROR_GROUP(weir::with_group(body), network_error); // one is in the error_group
 #pragma once
 

@@ -54,8 +54,7 @@ exploration replay(const test_body& body, std::uint64_t seed, const explore_opti
 // Adds a line to the trace of the running schedule; nothing outside one, or where none is kept.
 void note(std::string_view line);
 
-// For a test whose point is the order of tasks: from here on first in, first out, whatever the
-// seed.
+// For a test whose point is the order of tasks: from here on first in, first out, for every seed.
 void in_ordinary_order();
 
 // For a long test that no order of tasks can change: it is not repeated under other schedules.

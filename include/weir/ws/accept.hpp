@@ -25,7 +25,7 @@ namespace weir::ws {
 struct accept_options {
     // Origins whose pages may connect, such as 'https://example.com'; "*": all. Empty: pages of the
     // same host. Clients that send no Origin, which are no browsers, may always connect. A browser
-    // sends cookies whatever page it connects from, so be careful with "*".
+    // sends cookies from every page, so be careful with "*".
     std::span<const std::string_view> origins{};
     // Subprotocols by preference: the first that the client offers is used, if any.
     std::span<const std::string_view> protocols{};

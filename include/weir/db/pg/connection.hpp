@@ -8,8 +8,8 @@
 // answer (libpq's pipeline mode). A query that fails does not affect the others.
 //
 // Stopping: a query that was not sent is withdrawn. The task does not wait for a query that was
-// sent; if the query does not end soon, the server is asked to cancel it, and the connection is
-// usable again when it has ended. Queries that were sent behind it are not affected: if the
+// sent; if the query does not end soon, the connection sends a cancel request, and the connection
+// is usable again when it has ended. Queries that were sent behind it are not affected: if the
 // cancellation hits one of them, it is sent again.
 //
 // Belongs to one loop.

@@ -52,10 +52,10 @@ generator<notification> listen(std::shared_ptr<const connector> server,
 }  // namespace detail
 
 // The notifications on these channels, over a connection of its own, from the first next() on; the
-// generator never ends by itself. The names are used unchanged, as pg_notify does, while NOTIFY
-// without quotes makes them lower case. A lost connection is opened again, with retries without
-// end, and the next notification is then marked `missed`; so is the first one. A slow reader slows
-// no sender down: the server keeps the notifications.
+// generator never ends without an error or a stop. The names are used unchanged, as pg_notify does,
+// while NOTIFY without quotes makes them lower case. A lost connection is opened again, with
+// retries without end, and the next notification is then marked `missed`; so is the first one. A
+// slow reader slows no sender down: the server keeps the notifications.
 //
 // next() throws connection_error if the first connection fails, pg::error if the server refuses.
 generator<notification> listen(const connect_options& options, std::string channel,

@@ -24,8 +24,8 @@ struct connect_options {
     // Prepared statements that a connection keeps; the least recently used one is evicted. 0: none,
     // for poolers such as PgBouncer that use another server connection for each query.
     std::size_t kept_statements = 256;
-    // The time that a query whose task was stopped has to end by itself, before the server is asked
-    // to cancel it, which takes another connection.
+    // The time that a query whose task was stopped has to end, before a cancel request is sent to
+    // the server, which takes another connection.
     clock::duration cancel_after = std::chrono::milliseconds(5);
     // If the server has not cancelled the query by then, the connection is closed.
     clock::duration cancel_timeout = std::chrono::seconds(5);

@@ -10,9 +10,9 @@
 //         co_await inside.execute("UPDATE accounts SET balance = ? WHERE id = ?", ..., 1);
 //     });                                 // committed; rolled back after an error or a stop
 //
-// Writes that wait at the same time share a commit, and each task goes on only when its write is on
-// disk: 16 tasks that insert are many times as fast as with one commit for each. A write that fails
-// is rolled back alone.
+// Writes that wait at the same time share a commit, and each task continues only when its write is
+// on disk: 16 tasks that insert are many times as fast as with one commit for each. A write that
+// fails is rolled back alone.
 //
 // Stopping: a call that has not begun is withdrawn. A call that runs, or waits for another
 // process's lock, is interrupted and rolled back, unless it is just being committed: then it stays.

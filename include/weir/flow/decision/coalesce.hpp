@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which calls of a burst lead to a run, and when: the decisions behind debouncer and throttler.
 //
-// Both are told of each call and of each run that starts, and answer whether the call is covered by
-// the latest run already, and when the calls that are not are due. Values; time is passed in; no
+// Both receive each call and each run that starts, and answer whether the call is covered by the
+// latest run already, and when the calls that are not are due. Values; time is passed in; no
 // waiting.
 #pragma once
 

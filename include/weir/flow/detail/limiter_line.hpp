@@ -4,7 +4,7 @@
 //
 // Oldest first or newest first, with one timer for the waiter that is next. The line is a
 // split_list (base/wait_list.hpp): in front the admitted waiters whose fibers have not run yet,
-// behind them those that wait.
+// behind them the waiters that are not admitted.
 #pragma once
 
 #include <weir/awaitable.hpp>

@@ -60,8 +60,8 @@ task<Returned> await_call(Callable callable, Args... args) {
     }
 }
 
-// A task that calls fn(args...), which it owns, whatever fn gives: a task, another awaitable, or a
-// plain value. Nothing is called before the task runs.
+// A task that calls fn(args...), which it owns. fn gives a task, another awaitable, or a plain
+// value. Nothing is called before the task runs.
 template <class Callable, class... Args>
 auto task_of_call(Callable&& callable, Args&&... args) {
     using plain = std::decay_t<Callable>;

@@ -3,7 +3,7 @@
 // listeners and pipes each own a descriptor; what their functions return is an io_operation.
 //
 // An awaited operation goes io_operation::start() -> engine::start() (src/io/engine/engine.hpp) ->
-// attempt() or the ring; the engine calls finish() when it has the result, and the fiber goes on
+// attempt() or the ring; the engine calls finish() when it has the result, and the fiber continues
 // with resume() of the derived class.
 #pragma once
 
