@@ -130,8 +130,8 @@ inline void measure(const workload& w, const options& o) {
     reading best{0, 0};
     bool reliable = false;
     int good = 0;
-    // Bad repetitions are made up for, up to twice the number asked for. The budget keeps a slow
-    // peer from holding up everybody else.
+    // Bad repetitions are repeated, up to twice the requested number. The budget keeps a slow peer
+    // from delaying all others.
     for (int attempt = 0; attempt < 2 * wanted && good < wanted; ++attempt) {
         if (attempt > 0 && clock_ns(CLOCK_MONOTONIC) - begin > budget_ns) break;
         if (attempt >= w.most_reps) break;

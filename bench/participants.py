@@ -107,7 +107,7 @@ class CargoProgram:
     def prepare(self, build):
         if not glob.glob(f"{DEBIAN_CRATES}/{self.crate}-[0-9]*"):
             raise Missing(f"no {self.crate} in {DEBIAN_CRATES} (Debian: librust-{self.crate}-dev)")
-        # Whatever cargo comes first; Debian's where that one is broken (a rustup shim without a
+        # The first cargo of PATH; Debian's where that one is broken (a rustup shim without a
         # toolchain, say).
         candidates = [path for path in dict.fromkeys([shutil.which("cargo"), "/usr/bin/cargo"]) if path]
         problem = Missing("no cargo (Debian: cargo)")

@@ -32,7 +32,7 @@ PGBENCH = {
 def result(value, operations, measured, server):
     reading = {"value": value, "unit": "1/s", "busy": round(measured[0], 3), "load_busy": round(server[0], 3)}
     reading["own_ns"] = round(measured[2] / operations * 1e9)
-    # Backends of one server stand in line for one processor by themselves: theirs says nothing.
+    # Backends of one server stand in line for one processor on their own: theirs says nothing.
     if measured[1] > 0.05:
         reading["unreliable"] = True
     return reading

@@ -45,7 +45,7 @@ struct line {
         expected_ids.push_back(id);
     }
 
-    // The answers that are there; each is followed by the next question.
+    // The answers that have arrived; each is followed by the next question.
     void take() {
         while (PQisBusy(on) == 0) {
             PGresult* const result = PQgetResult(on);

@@ -88,7 +88,8 @@ int main(int argc, char** argv) {
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(concurrency));
     std::size_t bytes = 0;
-    // What everybody sends. As options libcurl would format both twice for every request.
+    // The request that every participant sends. As options libcurl would format both twice for
+    // every request.
     curl_slist* headers = curl_slist_append(nullptr, "User-Agent: floor");
     headers = curl_slist_append(headers, "Accept-Encoding: gzip");
     for (int i = 0; i < concurrency; ++i) {

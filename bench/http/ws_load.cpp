@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The audience of suite http's broadcasts, the same for everybody: a bare epoll client with many
-// WebSocket connections. The first of them sends N messages of 100 bytes at once, which the server
-// has to give to all; the time runs until every connection has all of them, each checked. Then the
-// next N.
+// The audience of suite http's broadcasts, the same for every participant: a bare epoll client with
+// many WebSocket connections. The first of them sends N messages of 100 bytes at once, which the
+// server has to give to all; the time runs until every connection has all of them, each checked.
+// Then the next N.
 //
 //   bench_ws_load PORT CLIENTS MESSAGES WARM_UP_SECONDS SECONDS
 #include "../io/connecting.hpp"

@@ -25,7 +25,7 @@ inline int connect_to(std::uint16_t port) {
         throw std::system_error(errno, std::system_category(), "connect");
     const int on = 1;
     setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    // Whatever the machine's default is: BBR, say, would pace a stream through a timer, and measure
+    // Overrides the machine's default: BBR, say, would pace a stream through a timer, and measure
     // that.
     setsockopt(client, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     return client;

@@ -16,7 +16,7 @@ struct connection {
     char buffer[bare::echo_buffer];
 };
 
-// A peer that sends and does not read holds up everybody: the bare server knows no better.
+// A peer that sends and does not read blocks all others: the bare server does not handle that.
 bool send_all(int socket, const char* data, std::size_t size) {
     while (size > 0) {
         const ssize_t sent = send(socket, data, size, MSG_NOSIGNAL);

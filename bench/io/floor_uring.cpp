@@ -39,8 +39,8 @@ void start_accept(int listener) {
     io_uring_sqe_set_data(&sqe, nullptr);
 }
 
-// Not IORING_RECVSEND_POLL_FIRST: when a batch of sends has gone out, the first answers are there
-// before the receives are submitted, and trying first is 4 % faster with 100 connections.
+// Not IORING_RECVSEND_POLL_FIRST: when a batch of sends has gone out, the first answers have
+// arrived before the receives are submitted, and trying first is 4 % faster with 100 connections.
 void start_receive(connection* c) {
     io_uring_sqe& sqe = next_sqe();
     io_uring_prep_recv(&sqe, c->socket, c->buffer(), buffer_size, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The load generator of suite io, the same for everybody:
+// The load generator of suite io, the same for every participant:
 //
 //   bench_io_load SERVER [ARGUMENT...] -- [--workload NAME|all] [--reps N] [--quick]
 //

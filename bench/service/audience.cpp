@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Dashboards: COUNT WebSocket clients that hear of everything, of which FROZEN never read. Says
-// 'ready' when all are there, and how many messages came each second.
+// 'ready' when all are connected, and how many messages came each second.
 //
 //   program PORT COUNT FROZEN
 #include <weir/run.hpp>

@@ -71,7 +71,7 @@ void send_some(connection& on, const std::string& what) {
     }
 }
 
-// True when the answer is there, which is then taken away.
+// True when the answer has arrived; removes it from the buffer.
 bool receive(connection& on) {
     char space[65536];
     for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the SQLite store of the task service can do by itself, without HTTP, handlers or an engine:
+// What the SQLite store of the task service can do on its own, without HTTP, handlers or an engine:
 // the floor under suite service. One line of JSON per figure; cpu_us is the process's, of one task.
 //
 //   program FOLDER [PENDING [COUNT]]   PENDING tasks wait, half of them in a paused queue;

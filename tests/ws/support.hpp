@@ -52,7 +52,7 @@ inline task<> echo(ws::connection& peer) {
     }
 }
 
-// A frame as anybody might send it.
+// A frame with any header, valid or not.
 struct raw {
     raw(unsigned which, std::string data = {}, bool is_final = true)  // NOLINT: a kind is a frame
         : kind(which), content(std::move(data)), fin(is_final) {}

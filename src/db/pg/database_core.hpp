@@ -31,7 +31,7 @@ public:
     weir::pool<connection>& pool() noexcept { return pool_; }
     const std::shared_ptr<const connector>& server() const noexcept { return server_; }
 
-    // Refuses more queries, and waits until those that it has are answered.
+    // Refuses more queries, and waits until the accepted ones are answered.
     static task<> drain(std::shared_ptr<database_core> self);
     // Queries that wait fail.
     void close() noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The time during which Redis does not answer: why, when it is asked next, and the tasks that wait
-// for this process's own limiter meanwhile.
+// The time during which Redis does not answer: the cause, the time of the next probe, and the tasks
+// that wait for this process's own limiter meanwhile.
 #pragma once
 
 #include <weir/base/intrusive_list.hpp>

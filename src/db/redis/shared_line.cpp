@@ -6,7 +6,7 @@
 // it sleeps as long as the answer said, or until the front of the line changes. What the answer
 // grants to tasks that have left meanwhile goes back with the next question.
 //
-// A question without an answer is asked once more; then Redis counts as away: all tasks in the line
+// A question without an answer is sent once more; then Redis counts as away: all tasks in the line
 // are answered by the user's choice (when_away), and so are later ones, at once, while the line's
 // task probes whether Redis is back. What a question took whose answer was lost stays taken: the
 // limit is kept, and a task waits longer. Refunds are sent once for the same reason.

@@ -4,7 +4,7 @@
 // Tasks whose calls were committed often come back at once with the next one. If the writer
 // committed without them, the two halves would take turns, and share no commit. So the writer
 // performs the calls that it has and waits for the others, no longer than a commit takes, and not
-// where that was in vain lately.
+// if such a wait brought no calls lately.
 #pragma once
 
 #include <algorithm>
@@ -41,9 +41,9 @@ public:
     std::size_t expected() const noexcept { return expected_; }
     // When the wait for the missing calls ends.
     time_point deadline() const noexcept { return deadline_; }
-    // The wait was in vain: the next batches do not try it.
+    // The wait brought no calls: the next batches do not wait.
     void waited_in_vain() noexcept { rest_ = 50; }
-    // A synced commit of so many calls, counting those that waited meanwhile.
+    // A synced commit of so many calls, including the calls that waited meanwhile.
     void committed(time_point began, time_point ended, std::size_t calls) noexcept {
         committed_at_ = ended;
         commit_time_ = ended - began;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A stop reaches SQLite through its progress handler, which reads a flag every few thousand steps,
-// and through the wait for a lock: so it ends only the statement that it is meant for, whatever the
-// connection does next.
+// and through the wait for a lock: so it ends only the intended statement, and none that the
+// connection runs next.
 
 #include "db/sqlite/connection.hpp"
 
@@ -144,7 +144,7 @@ std::exception_ptr connection::rolled_back_error() {
         SQLITE_ABORT, "the transaction was rolled back, by an error of an earlier statement"));
 }
 
-// SQLite goes on with a file that was deleted or moved away, and reports commits as durable that
+// SQLite continues with a file that was deleted or moved away, and reports commits as durable that
 // would never be found again.
 void connection::check_in_place() {
     int has_moved = 0;

@@ -48,7 +48,7 @@ public:
     void roll_back_to_save();
     void release_save() { run_own("RELEASE weir -- weir"); }
     void allow_transactions(bool are_allowed) noexcept { is_own_ = are_allowed; }
-    // Whether a transaction is open: SQLite rolls back by itself after some errors.
+    // Whether a transaction is open: SQLite itself rolls back after some errors.
     bool is_in_transaction() const noexcept;
     // Callers' statements fail once the transaction that they belong to has ended: outside of it
     // they would be committed at once.

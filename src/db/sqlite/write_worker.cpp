@@ -108,7 +108,7 @@ database_stats write_worker::perform_inside(call_base& call) noexcept {
     return {};
 }
 
-// While another process has the lock, stopped calls leave and the others go on waiting.
+// While another process has the lock, stopped calls leave and the others continue waiting.
 bool write_worker::begin(calls& batch) noexcept {
     const steady_clock::time_point since = steady_clock::now();
     for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A response is a transfer whose head has been received. If the text body is there and not
+// A response is a transfer whose head has been received. If the text body is complete and not
 // compressed, text() moves out the buffer that libcurl's callback has filled.
 
 #include "http/client/client_core.hpp"

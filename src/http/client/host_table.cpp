@@ -5,9 +5,10 @@
 // A host with room and waiters is in the list of such hosts. When the total allows one more
 // request, the first host of the list starts its first waiter and goes to the end of the list.
 //
-// libcurl keeps the addresses it was told in a cache, for ever, and uses its blocking resolver for
-// hosts that are not in it. So libcurl is told a host's addresses again when they have changed, and
-// to remove a host that has been forgotten with the next request that tells it anything.
+// libcurl keeps the addresses it gets in a cache, for ever, and uses its blocking resolver for
+// hosts that are not in the cache. So the table passes a host's addresses to libcurl again when
+// they have changed. A host that the table has forgotten is removed from the cache with the next
+// request that passes any addresses.
 
 #include "http/client/host_table.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The hosts a client talks to: their requests in flight, the requests that wait, and the addresses
-// that libcurl has been told.
+// in libcurl's cache.
 #pragma once
 
 #include "http/curl/curl_list.hpp"
@@ -45,7 +45,7 @@ public:
     void leave(host_state& host) noexcept;
     void fail_waiters(const std::exception_ptr& why) noexcept;
 
-    // Adds the addresses that libcurl has to be told before it connects to the host.
+    // Adds the addresses that libcurl needs before it connects to the host.
     void tell(host_state& host, const std::vector<io::address>& found, curl_list& list);
     // A transfer ended before it was connected: it is uncertain what libcurl knows.
     static void forget(host_state& host) noexcept { host.known.clear(); }

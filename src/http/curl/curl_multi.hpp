@@ -12,9 +12,9 @@
 
 namespace weir::http::detail {
 
-// The derived class configures the multi handle in opened(), adds and removes easy handles, and is
-// told which are done after libcurl has returned. libcurl's callbacks may use sockets() and nothing
-// else of this class that calls libcurl.
+// The derived class configures the multi handle in opened(), adds and removes easy handles, and
+// learns which are done after libcurl has returned. libcurl's callbacks may use sockets() and
+// nothing else of this class that calls libcurl.
 class curl_multi : private weir::detail::timer {
 public:
     curl_multi(const curl_multi&) = delete;

@@ -5,8 +5,8 @@
 // socket that was opened.
 //
 // A request on a kept connection makes libcurl wait for its socket, and stop waiting when the
-// response is there. Watches are updated only when libcurl has returned; a watch that has fired is
-// disarmed already. So such a request arms one watch and disarms none.
+// response has arrived. Watches are updated only when libcurl has returned; a watch that has fired
+// is disarmed already. So such a request arms one watch and disarms none.
 
 #include "http/curl/curl_sockets.hpp"
 

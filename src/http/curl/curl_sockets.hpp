@@ -17,7 +17,7 @@ class curl_multi;
 
 class curl_sockets {
 public:
-    // The owner is told when a socket becomes ready.
+    // The owner is notified when a socket becomes ready.
     explicit curl_sockets(curl_multi& owner) noexcept : owner_(owner) {}
     curl_sockets(const curl_sockets&) = delete;
     curl_sockets& operator=(const curl_sockets&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// openat2(2) resolves a path without leaving the folder, whatever is renamed meanwhile, to a
+// openat2(2) resolves a path without leaving the folder, even if files are renamed meanwhile, to a
 // descriptor that cannot be read (O_PATH). Only a regular file is then opened again for reading, by
 // its name in /proc: opening a named pipe would already disturb the process at its other end.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opens a file below a folder, whatever the path of the client is.
+// Opens a file below a folder. No path of a client leads out of the folder.
 #pragma once
 
 #include <weir/http/files.hpp>

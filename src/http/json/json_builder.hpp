@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds a value from the events of Boost.JSON's parser, which by itself accepts duplicate keys and
-// numbers that are too large.
+// Builds a value from the events of Boost.JSON's parser, which on its own accepts duplicate keys
+// and numbers that are too large.
 #pragma once
 
 #include <boost/json/basic_parser_impl.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tokens are stored as salted SHA-256 digests: all have the same length, and nobody can choose
-// tokens with digests that begin alike.
+// Tokens are stored as salted SHA-256 digests: all have the same length, and an attacker cannot
+// choose tokens with digests that begin alike.
 
 #include "base/ascii.hpp"
 #include "base/quoted.hpp"

@@ -2,7 +2,7 @@
 // Each host has a pipeline: a gate for rate and Retry-After, a bulkhead, a breaker, and a time
 // limit for one attempt. The retry loop around it is written out, since a failed response has to be
 // dropped between two attempts. The policies see only a small summary of the response; the response
-// itself, whatever its type, stays in the host_attempt.
+// itself, of any type, stays in the host_attempt.
 
 #include "base/option_checks.hpp"
 #include "http/polite/host_gate.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A pattern is split at its slashes. The search of the tree goes depth first and to the most
 // specific child first, so the first route found is the answer. No two ways lead to the same node:
-// a search visits each node once at most, whatever the path is. Encoded paths are compared without
-// being decoded first.
+// a search visits each node at most once, for every path. Encoded paths are compared without being
+// decoded first.
 
 #include "http/router/route_tree.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parses requests. Whatever two implementations could understand differently is refused.
+// Parses requests. The parser refuses everything that two implementations could read differently.
 //
 //     request_parser parser({.header_bytes = 16384});
 //     request_head head;                                     // reused: does not allocate then

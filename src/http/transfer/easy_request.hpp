@@ -41,7 +41,7 @@ public:
     std::string description() const;
     // The server may receive the request twice without harm.
     bool is_repeatable() const noexcept { return is_repeatable_; }
-    // The client asked for compression on its own account, and undoes it.
+    // The client itself added Accept-Encoding, and decodes the response.
     bool decodes_response() const noexcept { return accepts_encodings_ && method_name_ != "HEAD"; }
     // libcurl's message about the last failure; may be empty.
     const char* error_text() const noexcept { return error_text_; }

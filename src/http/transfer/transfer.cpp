@@ -231,8 +231,8 @@ int transfer::on_seek(void*, curl_off_t, int) noexcept {
 
 // ---- connecting
 
-// The filter has been asked about the host's addresses before. This is the address that libcurl
-// really connects to, so this check decides.
+// The filter has checked the host's addresses before. This is the address that libcurl really
+// connects to, so this check decides.
 curl_socket_t transfer::on_open(void* self, curlsocktype purpose, curl_sockaddr* where) noexcept {
     auto& own = *static_cast<transfer*>(self);
     if (purpose != CURLSOCKTYPE_IPCXN) {
@@ -252,7 +252,7 @@ curl_socket_t transfer::on_open(void* self, curlsocktype purpose, curl_sockaddr*
     return own.core_->sockets().open(*where);
 }
 
-// Called before libcurl looks for addresses that it was not told. An address needs no lookup; a
+// Called before libcurl looks up addresses that are not in its cache. An address needs no lookup; a
 // name would make libcurl start a thread, which is never allowed.
 int transfer::on_resolve(void*, void*, void* self) noexcept {
     return static_cast<transfer*>(self)->connection_.leads_to_address() ? 0 : 1;

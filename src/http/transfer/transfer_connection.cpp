@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The host table says which addresses libcurl has to be told before it connects; they go into an
-// option of the easy handle that is cleared when the transfer is over. Whether a connection was
-// kept shows by libcurl's callbacks: one for each socket that it opens, and one before it sends a
-// request.
+// The host table says which addresses libcurl needs before it connects; they go into an option of
+// the easy handle that is cleared when the transfer is over. Whether a connection was kept shows by
+// libcurl's callbacks: one for each socket that it opens, and one before it sends a request.
 
 #include "http/transfer/transfer_connection.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Many queries at once, each with a mark that its answer must carry, under random stops, errors,
-// transactions and killed connections: nobody may ever get another's rows, and nothing may be left
+// transactions and killed connections: no task may ever get another's rows, and nothing may be left
 // behind.
 
 #include "support.hpp"
@@ -181,7 +181,7 @@ WEIR_IO_TEST(PgAttack, AlsoWhenConnectionsAreKilled) {
     EXPECT_EQ(after, 42);
 }
 
-// All that waits is told, wherever it is: in a line, sent, or waiting for a connection.
+// Every waiting query gets an error: in line, sent, or waiting for a connection.
 WEIR_IO_TEST(PgAttack, ADatabaseMayGoWhileQueriesWait) {
     for (int round = 0; round < 20; ++round) {
         std::vector<handle<std::string>> asked;

@@ -21,7 +21,7 @@ WEIR_IO_TEST(Connection, AcceptsAllFormsOfUrls) {
         "host=" + folder + " port=" + port + " user=weir dbname=postgres",
         "postgresql://weir@localhost:" + port + "/postgres?application_name=shop",
         "postgres://weir@/postgres?host=" + folder + "&port=" + port,
-        // Nobody listens on port 1: the second is taken.
+        // No server listens on port 1: the second address is used.
         "postgresql://weir@127.0.0.1:1,127.0.0.1:" + port + "/postgres",
         "postgresql://weir@127.0.0.1:1,localhost:" + port + "/postgres?target_session_attrs=any",
         "hostaddr=127.0.0.1 port=" + port + " user=weir dbname=postgres",

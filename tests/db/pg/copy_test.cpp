@@ -211,7 +211,8 @@ WEIR_IO_TEST(Copy, AStopUndoesAll) {
     co_await database.close();
 }
 
-// Who swallows that a row failed does not get the others kept, or half of a row before the next.
+// If the caller ignores the error of a row, the other rows are not kept, and no half row precedes
+// the next.
 WEIR_IO_TEST(Copy, AFailedRowFailsTheCopy) {
     pg::database database({.url = url()}, {.pool = {.max = 2}, .shared = 1});
     co_await make_table(database);

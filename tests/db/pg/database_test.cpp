@@ -36,7 +36,7 @@ WEIR_IO_TEST(Database, SharesFewConnectionsAmongManyQueries) {
     EXPECT_NE(closed.find("closed"), std::string::npos);
 }
 
-// A query that takes long does not hold up those that come after it.
+// A slow query does not delay the queries after it.
 WEIR_IO_TEST(Database, NoQueryWaitsBehindASlowOne) {
     pg::connection other = co_await pg::connect({.url = pg_url()});
     co_await other.query("SELECT pg_advisory_lock(7)");
@@ -88,7 +88,7 @@ WEIR_IO_TEST(Database, ReportsWhyItCannotConnect) {
     for (const std::string& each : co_await gather(std::move(asked))) {
         EXPECT_NE(each.find("refused"), std::string::npos) << each;
     }
-    // All are taken, and nobody gives one back in time.
+    // All are leased, and none is returned in time.
     pg::database shop({.url = pg_url()}, {.pool = {.max = 1, .max_wait = 300ms}, .shared = 1});
     lease<pg::connection> taken = co_await shop.acquire();
     WEIR_EXPECT_THROW(shop.query("SELECT 1"), refused);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The example runs against a real server here; by itself it has none.
+// The example runs against a real server here; on its own it has none.
 
 #include <support/peers/postgres.hpp>
 

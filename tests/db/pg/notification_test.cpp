@@ -61,7 +61,7 @@ WEIR_IO_TEST(Notification, ReceivesNotifications) {
         co_await database.transaction(undone);
     } catch (const std::out_of_range&) {
     }
-    // Many, while nobody fetches them.
+    // Many, while the generator is not awaited.
     co_await database.query(
         "SELECT pg_notify('orders', n || repeat('.', 1000)) FROM generate_series(1, 3000) AS n");
     for (int number = 1; number <= 3000; ++number) {
@@ -86,7 +86,7 @@ WEIR_IO_TEST(Notification, ReconnectsAndReportsAGap) {
             "\"again\"%'");
         EXPECT_EQ(ended.size(), 1U);
     }
-    // It is asked now and then whether it is there.
+    // The listener probes the server now and then.
     auto quiet = database.listen("quiet", {.check_every = 5ms});
     auto next = co_await quiet.next();
     auto later = spawn([&]() -> task<> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stop at each moment of a query: the task goes on at once, the connection stays usable, and
+// A stop at each moment of a query: the task continues at once, the connection stays usable, and
 // other tasks do not notice.
 
 #include "support.hpp"
@@ -118,7 +118,7 @@ WEIR_IO_TEST(PgStop, WhileConnecting) {
         };
         co_await at_most(std::chrono::microseconds(100 * i), connect());
     }
-    // Nobody answers: a listener that does not speak the protocol.
+    // No answer: a listener that does not speak the protocol.
     pg_server();
     io::address at = io::address::loopback(0);
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

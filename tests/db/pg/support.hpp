@@ -20,7 +20,7 @@
 
 namespace weir_test {
 
-// Its user 'guarded' must give a password; it speaks TLS to who wants that.
+// Its user 'guarded' must give a password; it speaks TLS to clients that want it.
 inline postgres& pg_server() {
     static const auto made = [] {
         need("/usr/bin/openssl", "openssl");

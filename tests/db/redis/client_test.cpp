@@ -50,7 +50,7 @@ WEIR_IO_TEST(Client, BatchesAndScripts) {
     EXPECT_EQ(nested[2].text(), "x");
 }
 
-// What comes later, or does not come at all, would go to whoever asked next.
+// A late answer would go to the next caller.
 WEIR_IO_TEST(Client, NothingIsSentThatIsNotAnsweredOnce) {
     redis::client store({.port = shared_server().port()});
     const auto say = [&](const auto&... words) { static_cast<void>(store.command(words...)); };
@@ -186,7 +186,7 @@ WEIR_IO_TEST(Client, HostileAnswersAreRefused) {
     }
 }
 
-// Cut at random, through a proxy; nobody gets an answer that is another's.
+// Cut at random, through a proxy; no task gets the answer of another.
 WEIR_IO_TEST(Client, CutsLoseNothingButWhatWasUnderWay) {
     redis::client direct({.port = shared_server().port()});
     co_await direct.command("FLUSHALL");

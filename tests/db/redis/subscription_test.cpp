@@ -31,7 +31,8 @@ redis::message of(std::string channel, std::string pattern, std::string payload)
     return {std::move(channel), std::move(pattern), std::move(payload), false};
 }
 
-// Publishes until somebody has heard it: a subscription stands some time after it was asked for.
+// Publishes until a subscriber receives it: a subscription becomes active some time after the
+// request.
 task<> publish_until_heard(redis::client& store, std::string channel, std::string payload) {
     for (;;) {
         const redis::value heard = co_await store.command("PUBLISH", channel, payload);
@@ -70,7 +71,8 @@ WEIR_IO_TEST(RedisSubscription, BringsWhatIsPublished) {
     EXPECT_THROW((void)store.subscribe({}), weir::invalid_argument);
 }
 
-// Lost, silent, or stopped and started again: told once, and then it goes on.
+// Connection lost, server silent, or server restarted: reported once, then the subscription
+// continues.
 WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
     redis_server server;
     weir::testing::fault_proxy proxy(weir::io::address::loopback(server.port()));
@@ -100,7 +102,7 @@ WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
     proxy.reset_all();
     co_await misses();
     co_await hears("two");
-    // Nothing passes, and nobody is told: only the silence tells.
+    // Nothing passes and no error is reported: only the silence shows it.
     proxy.set({.half_open = true});
     auto waits = weir::spawn(misses());
     co_await weir::sleep(150ms);
@@ -126,8 +128,8 @@ WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
     co_await proxy.stop();
 }
 
-// Who reads slowly makes the messages wait elsewhere, until Redis has enough of it: in order and
-// without a gap up to then, which is told.
+// With a slow reader the messages wait elsewhere, until Redis closes the connection: in order and
+// without a gap up to then, and the gap is reported.
 WEIR_IO_TEST(RedisSubscription, ASlowReaderKeepsNothing) {
     redis_server server({"--client-output-buffer-limit", "pubsub 1mb 1mb 0"});
     redis::client store({.port = server.port(), .reconnect_delay = 1ms});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many writers at once, stops at any moment, neighbours that fail, somebody else's lock.
+// Many writers at once, stops at any moment, neighbours that fail, the lock of another process.
 
 #include "support.hpp"
 
@@ -35,7 +35,7 @@ WEIR_IO_TEST(SqliteAttack, WritersShareCommits) {
     EXPECT_LT(database.stats().commits - commits_before, 400U);
 }
 
-// A model beside the database: what was reported as done is there, what was reported as failed is
+// A model beside the database: calls that were reported as done are in the file, failed ones are
 // not.
 WEIR_IO_TEST(SqliteAttack, NeighboursThatFailOrStopDoNoHarm) {
     const place at;
@@ -157,7 +157,7 @@ WEIR_IO_TEST(SqliteAttack, SomebodyElsesLockIsWaitedForAndThenAnError) {
         EXPECT_TRUE(error.is_busy()) << error.what();
         EXPECT_EQ(error.advice(), weir::db::retry_advice::yes);
     }
-    // Those who wait together fail together: one by one they would wait for minutes.
+    // Calls that wait together fail together: one by one they would wait for minutes.
     auto many = [&](weir::task_group& group) -> task<> {
         for (int i = 0; i < 200; ++i) {
             group.spawn([&, i]() -> task<> {
@@ -171,7 +171,7 @@ WEIR_IO_TEST(SqliteAttack, SomebodyElsesLockIsWaitedForAndThenAnError) {
     weir::cancel_scope patience(3s);
     const auto failed = co_await patience.run(weir::with_group(many));
     EXPECT_TRUE(failed);
-    // Who waits for a lock can be stopped.
+    // A call that waits for a lock can be stopped.
     sqlite::database patient = co_await sqlite::open(at.path(), {.busy_timeout = 1h});
     weir::cancel_scope soon(10ms);
     const auto stopped = co_await soon.run(patient.execute("INSERT INTO notes VALUES (3, 'x')"));

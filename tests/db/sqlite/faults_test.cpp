@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is outside goes wrong: the disk is full or broken, other processes hold the lock, the file
 // is deleted, replaced, damaged or not to be written. Calls fail with words that say so, their
-// neighbours do not, and the database goes on when the cause is gone.
+// neighbours do not, and the database continues when the cause is gone.
 
 #include "faulty_disk.hpp"
 #include "support.hpp"
@@ -30,7 +30,7 @@ std::optional<sqlite::error> error_of(const std::exception_ptr& failure) {
     return {};
 }
 
-// Inserts notes at once, of ever larger texts, and keeps a model of what is there.
+// Inserts notes at once, of ever larger texts, and keeps a model of the stored notes.
 class writers {
 public:
     explicit writers(sqlite::database& on) : on_(on) {}
@@ -93,7 +93,7 @@ WEIR_IO_TEST(SqliteFaults, AnyWriteToTheDiskMayFail) {
                 WEIR_ASSERT_TRUE(error.has_value());
                 EXPECT_EQ(error->primary_code(), code & 0xff) << error->what();
             }
-            // It was for a moment: at most one of them had nobody to do it again with.
+            // The fault was brief: at most one call had no other calls to be retried with.
             EXPECT_LE(all.failures().size(), 1U);
             has_failed = disk.has_failed();
             disk.fail(-1, SQLITE_OK);
@@ -102,7 +102,7 @@ WEIR_IO_TEST(SqliteFaults, AnyWriteToTheDiskMayFail) {
             co_await all.check();
             EXPECT_GE(all.done(), 8U);
             co_await database.close();
-            // What another finds, who opens it.
+            // The file as another process opens it.
             database = co_await open_with_table(at, {.readers = 1});
             const std::int64_t found = co_await count_notes(database);
             EXPECT_EQ(found, static_cast<std::int64_t>(all.done()));
@@ -126,7 +126,7 @@ task<> fill_and_free(const std::string& path, std::function<void()> frees, int c
         EXPECT_EQ(error->primary_code(), code) << error->what();
         EXPECT_NE(error->advice(), weir::db::retry_advice::no);
     }
-    // What was there can be read, and nothing else is.
+    // The earlier rows can be read, and there are no others.
     co_await all.check();
     frees();
     const std::size_t before = all.failures().size();
@@ -165,8 +165,9 @@ WEIR_IO_TEST(SqliteFaults, AFileThatMayNotGrow) {
     co_await fill_and_free(at.path(), [&] { limit.free(); }, SQLITE_IOERR);
 }
 
-// A file system of 3 MiB, of which a file holds one; where none may be mounted, SQLite is told that
-// the disk has so many pages.
+// A file system of 3 MiB, of which a file holds one; where mounting is not permitted,
+// max_page_count limits SQLite instead.
+//
 WEIR_IO_TEST(SqliteFaults, AFullDisk) {
     const place at;
     const std::string small = (at.folder / "small").string();
@@ -251,7 +252,7 @@ WEIR_IO_TEST(SqliteFaults, ALockOfAnotherProcessIsWaitedForByThoseWhoWant) {
     co_await asked[3];
     const sqlite::rows found = co_await database.query("SELECT number FROM notes ORDER BY number");
     EXPECT_EQ(found.as<int>(), (std::vector<int>{1, 3}));
-    // All stopped: nobody is left, and the writer goes on.
+    // All stopped: no call is left, and the writer continues.
     holder again(at, "BEGIN IMMEDIATE");
     std::vector<weir::handle<void>> all;
     for (int i = 0; i < 3; ++i) {
@@ -291,7 +292,7 @@ WEIR_IO_TEST(SqliteFaults, ADatabaseThatAnotherHasForItselfCannotBeOpened) {
 }
 
 // Its journal is to be changed while another process writes, as when several start at once on a new
-// file: SQLite fails there without asking who waits.
+// file: SQLite fails there without calling the busy handler.
 WEIR_IO_TEST(SqliteFaults, ANewFileThatAnotherWritesIsWaitedFor) {
     weir_test::need("/usr/bin/python3", "python3");
     const place at;
@@ -334,7 +335,8 @@ WEIR_IO_TEST(SqliteFaults, AFileThatIsGoneIsNotWrittenTo) {
     co_await database.execute("INSERT INTO notes VALUES (2, 'x')");
     const std::int64_t both = co_await count_notes(database);
     EXPECT_EQ(both, 2);
-    // Also if it went while it was written to: that is done, but where nobody may find it.
+    // Also if the file was moved during a write: the write succeeds, but in a file that may be
+    // lost.
     auto loses = [&](sqlite::session& on) {
         on.execute("INSERT INTO notes VALUES (3, 'x')");
         std::filesystem::rename(at.path(), elsewhere);
@@ -355,7 +357,7 @@ WEIR_IO_TEST(SqliteFaults, AFileThatIsGoneIsNotWrittenTo) {
     EXPECT_EQ(none, 0);
 }
 
-// SQLite would go on with it, and only a clean end would bring what it has into the file.
+// SQLite would continue with it, and only a clean end would bring what it has into the file.
 WEIR_IO_TEST(SqliteFaults, ALogThatIsGoneIsNotWrittenTo) {
     const place at;
     {
@@ -377,7 +379,7 @@ WEIR_IO_TEST(SqliteFaults, ALogThatIsGoneIsNotWrittenTo) {
     co_await again.execute("INSERT INTO notes VALUES (2, 'x')");
     const std::int64_t both = co_await count_notes(again);
     EXPECT_EQ(both, 2);
-    // Who does without a log is left in peace.
+    // A database without a write-ahead log is not affected.
     const place other;
     sqlite::database plain = co_await open_with_table(other, {.readers = 0});
     co_await plain.execute_alone("PRAGMA journal_mode = DELETE");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A disk that fails when it is told to: SQLite's own, with a hand on every write. It keeps nothing
-// safe from power cuts, so that tests do not wait for a real disk.
+// A disk that fails on command: SQLite's own, with a hand on every write. It keeps nothing safe
+// from power cuts, so that tests do not wait for a real disk.
 #pragma once
 
 #include <sqlite3.h>

@@ -68,8 +68,8 @@ WEIR_IO_TEST(Session, StatementsMayBeUsedInsideEachOther) {
     EXPECT_EQ(seen, "124653");
 }
 
-// Some errors undo the whole transaction. Whoever goes on regardless has done nothing, and is told
-// so.
+// Some errors undo the whole transaction. A caller that ignores the error changes nothing, and gets
+// an error.
 WEIR_IO_TEST(Session, AnErrorThatIsIgnoredDoesNotEndTheTransaction) {
     const place at;
     sqlite::database database = co_await open_with_table(at);

@@ -77,7 +77,7 @@ TEST(BreakerSchedules, TrialsAreBoundedAndNoSlotIsLost) {
             co_await each.wait();
         }
         EXPECT_EQ(breaker.stats().in_flight(), 0u);
-        // Whatever happened, it comes to work again.
+        // After every schedule, the breaker works again.
         for (int i = 0; i < 10 && breaker.state() != circuit_state::closed; ++i) {
             co_await weir::sleep(5ms);
             const outcome<int> ended = co_await breaker.settle(succeed);

@@ -136,7 +136,7 @@ WEIR_TEST(CircuitBreaker, PredicatesSeeValuesErrorsAndRefusals) {
                                      return status != nullptr && *status == 404;
                                  }});
     co_await breaker.run([] { return 503; });
-    co_await breaker.run([] { return 404; });  // ignored: the row goes on
+    co_await breaker.run([] { return 404; });  // ignored: the row continues
     EXPECT_EQ(breaker.stats().ignored, 1u);
     EXPECT_EQ(breaker.stats().failures_in_a_row, 1u);
     co_await fail_through(breaker);  // an error that is no failure is a success
@@ -156,7 +156,7 @@ WEIR_TEST(CircuitBreaker, PassesWorkWithoutAFunction) {
         circuit_breaker::pass held = std::move(let_in).pass();
         circuit_breaker::pass moved = std::move(held);
         moved.succeeded();
-        moved.failed();  // told already
+        moved.failed();  // ignored: the result is recorded already
     }
     EXPECT_EQ(breaker.stats().succeeded, 1u);
     EXPECT_EQ(breaker.stats().failed, 0u);

@@ -137,7 +137,7 @@ private:
             open(now);
         }
         if (state_ == circuit_state::recovering && now - since_ >= rules_.ramp) {
-            state_ = circuit_state::closed;  // and the era goes on
+            state_ = circuit_state::closed;  // and the era continues
             openings_ = 0;
         }
         if (state_ == circuit_state::recovering || state_ == circuit_state::closed) {

@@ -9,7 +9,7 @@ namespace flow_breaker {
 
 struct mistakes {
     bool lets_everybody_try = false;     // half-open lets any number of calls through
-    bool counts_late_results = false;    // whatever state the call began in
+    bool counts_late_results = false;    // for any state that the call began in
     bool believes_the_clock = false;     // a clock that was set back
     bool leaks_the_trial_slot = false;   // when a trial is stopped, or its result is to be ignored
     bool waits_for_hung_trials = false;  // for ever
@@ -17,7 +17,7 @@ struct mistakes {
 };
 
 // Five failures in a row, open for a while, trial calls. The interface of the real one, so that the
-// same property can be asked of both.
+// same property can be checked for both.
 class naive_breaker {
 public:
     using token = weir::decision::breaker::token;

@@ -45,7 +45,7 @@ inline task<int> fail_after(weir::clock::duration time) {
     throw unavailable();
 }
 
-// One call that ends as it is told.
+// One call with a given result.
 inline task<> succeed_through(circuit_breaker& breaker) {
     const outcome<int> ended = co_await breaker.settle(succeed);
     EXPECT_TRUE(ended.has_value());

@@ -43,7 +43,7 @@ private:
     int served_ = 0;
 };
 
-// Calls come evenly, whatever becomes of the earlier ones.
+// Calls come evenly, independent of earlier results.
 task<> load(adaptive_limit& limit, server& callee, double per_second, weir::clock::duration time) {
     const auto gap = std::chrono::duration_cast<weir::clock::duration>(
         std::chrono::duration<double>(1 / per_second));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// After any sequence of asking, cancelling, giving back and resizing, those hold places who should,
-// in the order in which they should. And under any schedule, no place is lost or given twice.
+// After any sequence of acquiring, cancelling, releasing and resizing, the right tasks hold places,
+// in the right order. And under any schedule, no place is lost or given twice.
 
 #include "naive_line.hpp"
 #include "support.hpp"

@@ -10,7 +10,7 @@
 namespace flow_bulkhead {
 namespace {
 
-// Whatever the order of a grant and a timeout at the same moment, the place is not lost.
+// For either order of a grant and a timeout at the same moment, the place is not lost.
 TEST(KnownBugs, failsafe_393_a_place_granted_to_a_timed_out_waiter_is_not_lost) {
     expect_always([]() -> task<> {
         bulkhead tried({.max_concurrent = 1, .max_wait = 10ms});

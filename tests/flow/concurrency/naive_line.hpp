@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How not to write a line for places, each mistake to be switched on; without any, it is the plain
-// model that the real one is compared with. No coroutines: who holds places is a list.
+// model that the real one is compared with. No coroutines: the holders of places are a list.
 #pragma once
 
 #include <weir/flow/priority.hpp>

@@ -104,7 +104,7 @@ TEST(Breaker, CallsStuckInFlight) {
     }
     EXPECT_EQ(tried.state(start + 14s), circuit_state::open);
     EXPECT_EQ(tried.stats().late, 3u);
-    // Those that hang from the last time are not held against it.
+    // Calls that still hang from the last period do not count against it.
     call(tried, verdict::success, start + 43s);
     EXPECT_EQ(tried.state(start + 80s), circuit_state::closed);
 }

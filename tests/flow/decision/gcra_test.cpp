@@ -87,8 +87,8 @@ TEST(Gcra, RefundsAreNotLost) {
     EXPECT_DOUBLE_EQ(bucket.available(start), 100);
 }
 
-// While the rate changes all the time, nobody ever decides by half of the old terms and half of the
-// new: at one moment, no change can bring more than was there.
+// While the rate changes all the time, no decision ever uses half of the old settings and half of
+// the new: at one moment, no change can grant more than the bucket held.
 TEST(Gcra, ChangesOfTheRateAreWhole) {
     for (int round = 0; round < 50; ++round) {
         gcra bucket({.rate = 1, .burst = 1000});

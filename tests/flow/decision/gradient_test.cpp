@@ -81,7 +81,7 @@ TEST(NaiveLimit, GrowthThatIsNotInUse) {
     EXPECT_TRUE(growth(tried, 20, 3, 100'000));
 }
 
-// Whatever comes: within bounds.
+// Stays within bounds for all inputs.
 TEST(Gradient, StaysWithinItsBoundsOnRandomSamples) {
     for (unsigned seed = 0; seed < 2000; ++seed) {
         dice random(seed);

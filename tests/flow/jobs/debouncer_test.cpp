@@ -67,7 +67,7 @@ WEIR_TEST(Debouncer, SharesTheErrorToo) {
     auto second = save.call("bad");
     WEIR_EXPECT_THROW_WITH(first, test_error, "bad input");
     WEIR_EXPECT_THROW(second, test_error);
-    const std::string next = co_await save.call("good");  // and goes on
+    const std::string next = co_await save.call("good");  // and continues
     EXPECT_EQ(next, "<good>");
     EXPECT_EQ(save.stats().failed, 1u);
 }

@@ -75,7 +75,7 @@ WEIR_TEST(JobHandle, CancelRunningStopsIt) {
     co_await pool.shutdown();
 }
 
-// Before its first step, and by itself.
+// Before its first step, and on its own.
 WEIR_TEST(JobHandle, CancelAtTheEdges) {
     worker_pool pool({.workers = 1});
     bool has_run = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How not to write a worker pool: a sentinel in the queue, results polled for and kept for ever,
-// ids that overwrite each other, and the one handler whatever submit was given.
+// ids that overwrite each other, and one handler for everything that is submitted.
 #pragma once
 
 #include "support.hpp"

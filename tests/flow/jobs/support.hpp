@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using weir::task;
 using weir::testing::settle_all;
 
-// A broken rule, told in words; none: all is well.
+// A description of a broken rule; empty: all rules hold.
 using violation = std::optional<std::string>;
 
 // The body must hold under so many schedules.

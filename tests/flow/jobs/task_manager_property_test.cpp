@@ -504,7 +504,7 @@ WEIR_TEST(KnownBugs, river_1245_a_cancel_that_is_reported_was_done) {
     co_await manager.shutdown();
 }
 
-// Somebody who was late overwrote what a task had become meanwhile.
+// A late writer overwrote the newer state of a task.
 WEIR_TEST(KnownBugs, river_1302_a_late_write_is_fenced_off) {
     weir::memory_task_store store;
     managed_task fresh;
@@ -516,7 +516,7 @@ WEIR_TEST(KnownBugs, river_1302_a_late_write_is_fenced_off) {
     running.revision = 1;
     const bool started = co_await store.transition(running, task_state::pending);
     EXPECT_TRUE(started);
-    managed_task again = running;  // given back to the queue, and started by somebody else
+    managed_task again = running;  // returned to the queue, and started by another worker
     again.state = task_state::pending;
     again.revision = 2;
     (void)co_await store.transition(again, task_state::running);

@@ -340,7 +340,7 @@ WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
     EXPECT_EQ(first, "text 0!");
     const std::string second = co_await manager.result<std::string>("1");
     EXPECT_EQ(second, "text 1!");
-    WEIR_EXPECT_THROW(manager.wait("2"), weir::invalid_state);  // nobody runs it
+    WEIR_EXPECT_THROW(manager.wait("2"), weir::invalid_state);  // no handler runs it
     const bool cancelled = co_await manager.cancel("2", "nobody can");
     EXPECT_TRUE(cancelled);
     const auto left = co_await manager.get("2");

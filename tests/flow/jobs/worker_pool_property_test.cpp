@@ -214,7 +214,7 @@ TEST(WorkerPoolProperty, APlaceRacesATimeout) {
     });
 }
 
-// Two who wait for room with one id: one of them gets it.
+// Two submitters wait for room with one id: one of them gets it.
 TEST(WorkerPoolProperty, OneIdWhileWaiting) {
     expect_always([]() -> task<> {
         worker_pool pool({.workers = 1, .queue = 0});
@@ -414,8 +414,8 @@ POOL_RULE(survives_a_failure)
 
 // ---- known bugs
 
-// A job that fails by itself while the pool drains: its result was taken for that of an interrupted
-// one and dropped, and whoever waited waited for ever.
+// A job that fails on its own while the pool drains: its result was taken for that of an
+// interrupted one and dropped, and its waiters waited for ever.
 WEIR_TEST(KnownBugs, kestra_17129_a_failure_during_the_drain_is_delivered) {
     worker_pool pool({.workers = 2});
     auto fail = [](std::chrono::milliseconds after) -> task<int> {

@@ -223,7 +223,7 @@ WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
     auto by_id = weir::spawn(submit);
     co_await weir::sleep(1ms);
     EXPECT_TRUE(pool.cancel("own"));
-    const job_status ended = co_await by_id;  // the submitter goes on
+    const job_status ended = co_await by_id;  // the submitter continues
     EXPECT_EQ(ended, job_status::cancelled);
     EXPECT_EQ(other.status(), job_status::running);
     co_await pool.shutdown(shutdown_mode::now);

@@ -95,7 +95,7 @@ WEIR_TEST(KeyedLimiter, ACancelledWaiterLeavesNoTrace) {
     EXPECT_FALSE(small.done());
     large.cancel();
     co_await settle_all();
-    EXPECT_TRUE(small.done());  // the follower that now fits goes on at once
+    EXPECT_TRUE(small.done());  // the follower that now fits continues at once
     EXPECT_EQ(limiter.waiting(), 0u);
     EXPECT_TRUE(limiter.try_acquire("a", 4));
     EXPECT_FALSE(limiter.try_acquire("a"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lines of waiters under random use, cancellation and timeouts, in hundreds of schedules: nobody
-// gets through without tokens, no token is lost, and nobody waits for ever (which simulated time
+// Lines of waiters under random use, cancellation and timeouts, in hundreds of schedules: no task
+// passes without tokens, no token is lost, and no task waits for ever (which simulated time
 // detects).
 
 #include "sync/support.hpp"

@@ -40,7 +40,7 @@ protected:
     std::unordered_map<int, std::int64_t> full_at_;
 };
 
-// Bounded, but it forgets who came longest ago, limited or not: by coming with many names, a client
+// Bounded, but it evicts the least recently used key, limited or not: a client that uses many names
 // gets rid of its limit.
 class forgets_the_oldest : public unbounded {
 public:
@@ -62,8 +62,8 @@ private:
     std::list<int> order_;
 };
 
-// Bounded, but a key keeps its place for ever: honest clients are locked out by those who came
-// first.
+// Bounded, but a key keeps its place for ever: honest clients are locked out by earlier ones.
+//
 class never_forgets : public unbounded {
 public:
     explicit never_forgets(const traffic& how) : unbounded(how), max_keys_(how.max_keys) {}

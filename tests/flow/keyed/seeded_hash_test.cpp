@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hash is SipHash-1-3, whatever the way a key is fed to it, and depends on the seed.
+// The hash is SipHash-1-3, however a key is fed to it, and depends on the seed.
 
 #include <weir/flow/seeded_hash.hpp>
 

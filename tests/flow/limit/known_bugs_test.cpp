@@ -104,7 +104,7 @@ WEIR_TEST(KnownBugs, tower_resilience_363_nobody_passes_without_a_permit) {
     EXPECT_EQ(grants.back().when - grants.front().when, 4900ms);
 }
 
-// Counts how often it is asked.
+// Counts its calls.
 class counting_gcra : public weir::decision::gcra {
 public:
     using gcra::gcra;
@@ -261,7 +261,7 @@ WEIR_TEST(KnownBugs, upstash_39_a_limit_of_one_passes_one) {
 }
 
 // A burst, and what flows in after it, exceed the limit within one window. That is what a bucket
-// is; the window is for those who need it strict.
+// is; the window is the strict variant.
 template <class Limiter>
 task<std::vector<grant>> burst_after_idle(Limiter& limiter) {
     std::vector<grant> grants;
@@ -293,8 +293,8 @@ WEIR_TEST(KnownBugs, aiolimiter_298_at_most_the_limit_in_any_period) {
     EXPECT_EQ(exceeds_window(grants, 4, 2s), std::nullopt);
 }
 
-// The first in line needed more than there was; it was cancelled, and those behind it, who did not,
-// were left to wait.
+// The first in line needed more than there was; it was cancelled, and the tasks behind it, which
+// needed less, were left to wait.
 WEIR_TEST(KnownBugs, golang_37852_followers_that_fit_go_when_the_first_is_cancelled) {
     token_bucket bucket({.rate = 0.001, .burst = 10});
     EXPECT_TRUE(bucket.try_acquire(7));

@@ -63,7 +63,7 @@ WEIR_TEST(LeakyBucket, SpacesFromTheEnd) {
     auto turn = co_await pace.acquire();
     const auto meanwhile = pace.try_acquire();
     WEIR_ASSERT_FALSE(meanwhile);
-    EXPECT_EQ(meanwhile.refusal().retry_after, 0ns);  // nobody knows
+    EXPECT_EQ(meanwhile.refusal().retry_after, 0ns);  // unknown
     EXPECT_EQ(pace.retry_after(), weir::refusal::never);
     turn.done();
     const auto after = pace.try_acquire();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The line under random use, cancellation and timeouts, in hundreds of schedules: no token is lost,
-// none is used twice, and nobody waits for ever (a lost wake-up is a deadlock, which simulated time
-// detects).
+// none is used twice, and no task waits for ever (a lost wake-up is a deadlock, which simulated
+// time detects).
 
 #include "support.hpp"
 #include "sync/support.hpp"

@@ -162,7 +162,7 @@ TEST(Limiter, BelongsToOneLoopAtATime) {
         }
     };
     weir::run(use(), {.driver = weir::driver_kind::simulated});
-    weir::run(use(), {.driver = weir::driver_kind::simulated});  // on another, when nobody waits
+    weir::run(use(), {.driver = weir::driver_kind::simulated});  // on another, when no task waits
     EXPECT_EQ(bucket.stats().granted, 6u);
 }
 

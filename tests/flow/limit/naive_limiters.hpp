@@ -14,8 +14,8 @@ using weir::task;
 using time_point = weir::clock::time_point;
 using seconds = std::chrono::duration<double>;
 
-// Computes how long to wait, sleeps once, asks again, and goes on whatever the answer is. Of many
-// who wait at the same time, all wait equally long.
+// Computes how long to wait, sleeps once, asks again, and ignores the answer. Tasks that wait at
+// the same time all wait equally long.
 class sleeps_once_bucket {
 public:
     sleeps_once_bucket(double rate, double burst) : rate_(rate), burst_(burst), tokens_(burst) {}
@@ -44,8 +44,8 @@ private:
     time_point last_ = weir::now();
 };
 
-// Asks again until it gets something, but in whatever order the waiters wake: the one who asks for
-// much waits longest, and others who came later pass it again and again.
+// Retries until it gets tokens, but in the order in which the waiters wake: the waiter that needs
+// many waits longest, and later ones pass it again and again.
 class all_wake_bucket {
 public:
     all_wake_bucket(double rate, double burst) : rate_(rate), burst_(burst), tokens_(burst) {}

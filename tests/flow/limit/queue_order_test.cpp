@@ -80,7 +80,7 @@ WEIR_TEST(QueueOrder, TheNewestDoesNotWaitForThoseWhoWaitForMore) {
     EXPECT_TRUE(bucket.try_acquire(1));
     const auto refused = bucket.try_acquire(3);
     WEIR_ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.refusal().retry_after, 2s);  // nobody is ahead of it
+    EXPECT_EQ(refused.refusal().retry_after, 2s);  // no task is ahead of it
     auto waited = co_await large;
     EXPECT_EQ(waited.pass().waited, 6s);
     EXPECT_EQ(weir::now() - begin, 6s);

@@ -70,7 +70,7 @@ WEIR_TEST(PipelineOfPolicies, ATotalTimeoutEndsTheRetriesWithItsOwnError) {
     EXPECT_NE(weir::outcome_view(ended).error<std::exception>(), nullptr);
     EXPECT_LE(weir::now() - began, 2500ms);
     co_await weir::sleep(1h);
-    EXPECT_LE(work.calls, 2);  // nothing goes on behind the caller's back
+    EXPECT_LE(work.calls, 2);  // nothing continues behind the caller's back
 }
 
 WEIR_TEST(PipelineOfPolicies, AnAttemptTimeoutIsAFailureToTheBreakerAndIsRetried) {

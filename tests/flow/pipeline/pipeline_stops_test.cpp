@@ -299,7 +299,7 @@ struct detour {
     }
 };
 
-// However the call suspends, and whatever stands between: the timer has been armed.
+// However the call suspends, and with any layers in between: the timer has been armed.
 template <class Pipeline>
 weir::task<> ends_in_time(Pipeline& api) {
     for (int each = 0; each < static_cast<int>(act::last); ++each) {

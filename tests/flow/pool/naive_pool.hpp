@@ -16,9 +16,9 @@ enum class mistake {
     none,
     connection_on_the_pool,   // the lent connection is a member of the pool
     failed_connect_is_taken,  // a connect that throws keeps its place
-    cancelled_user_keeps,     // only a user who comes to the end gives back
-    broken_is_lent_again,     // what comes back is lent again, whatever its state
-    newcomers_first,          // a place that is free goes to whoever looks first
+    cancelled_user_keeps,     // only a user that reaches the end returns it
+    broken_is_lent_again,     // returned objects are lent again in any state
+    newcomers_first,          // a free place goes to the first that looks
 };
 
 template <mistake Mistake>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// on_error hears of every error of the pool's functions, also where nobody waits for the object.
+// on_error receives every error of the pool's functions, also where no task waits for the object.
 
 #include <weir/flow/pool.hpp>
 #include <weir/testing/testing.hpp>

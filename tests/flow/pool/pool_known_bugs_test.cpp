@@ -160,7 +160,7 @@ TEST(KnownBugs, fastpool_17_cancel_during_validation_loses_nothing) {
     });
 }
 
-// A connects; B comes when the connection is there and A has not run yet; then C comes.
+// A connects; B comes when the connection is ready and A has not run yet; then C comes.
 TEST(KnownBugs, hikaricp_1909_barging_does_not_starve_who_waits) {
     expect_always([]() -> task<> {
         server at;
@@ -191,8 +191,7 @@ TEST(KnownBugs, hikaricp_1909_barging_does_not_starve_who_waits) {
     });
 }
 
-// Everybody who waits while there is room gets a connect of its own, whatever became of earlier
-// ones.
+// Every task that waits while there is room gets a connect of its own, independent of earlier ones.
 TEST(KnownBugs, hikaricp_452_lost_signal_to_the_connector) {
     expect_always([]() -> task<> {
         server at;
@@ -304,7 +303,7 @@ WEIR_TEST(KnownBugs, bb8_123_reaper_keeps_min_idle) {
     co_await expect_whole(pool, at);
 }
 
-// The connect goes on without the task it was started for, and serves the next.
+// The connect continues without the task it was started for, and serves the next.
 WEIR_TEST(KnownBugs, sqlx_3513_connect_outlives_its_acquirer) {
     server at;
     at.connect_time = 10s;

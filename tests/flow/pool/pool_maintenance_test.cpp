@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a pool does by itself as time goes by.
+// What a pool does on its own as time goes by.
 
 #include "support.hpp"
 
@@ -32,7 +32,7 @@ WEIR_TEST(PoolMaintenance, MinIdleIsMadeAheadAndFilledUp) {
     EXPECT_EQ(at.most_open, 4);
 }
 
-// Made ahead, but nobody needs them: failures are retried ever more slowly, for ever.
+// Objects made ahead that no task needs: failures are retried ever more slowly, for ever.
 WEIR_TEST(PoolMaintenance, FailedRefillsBackOff) {
     server at;
     at.is_down = true;
@@ -133,7 +133,8 @@ WEIR_TEST(PoolMaintenance, KeepAliveChecksWhatIsIdle) {
     EXPECT_EQ(pool.stats().idle, 1u);
     co_await advance(10s);
     EXPECT_EQ(at.checks, 2);
-    // Who asks meanwhile gets the one that is being checked, and no second one is made for it.
+    // A task that acquires meanwhile gets the object that is being checked; no second one is made
+    // for it.
     auto lent = co_await pool.acquire();
     EXPECT_EQ(lent->id, 1);
     lent.release();

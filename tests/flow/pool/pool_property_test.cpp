@@ -27,7 +27,7 @@ public:
         const pool_stats now = pool_.stats();
         EXPECT_LE(now.size() + now.connecting + now.closing, std::max(now.max, most_));
         EXPECT_LE(now.size() + now.connecting, std::max(now.max, most_));
-        // Nobody waits for nothing: something is on its way, lent, or being closed.
+        // No task waits without cause: an object is being made, lent, or being closed.
         if (now.waiting > 0 && !is_suspended_ && options_.connect_backoff == 0s) {
             EXPECT_GT(now.lent + now.connecting + now.checking + now.resetting + now.closing, 0u);
         }

@@ -220,7 +220,7 @@ WEIR_TEST(PoolEnd, StoppedConnectIsSeenAsACancellation) {
     co_await settle_all();
     for (const auto& each : weir::all_tasks()) {
         if (!(each == weir::current_task()) && !(each == waiter)) {
-            each.cancel();  // somebody stops the pool's own task
+            each.cancel();  // the test stops the pool's own task
         }
     }
     WEIR_EXPECT_CANCELLED(waiter);

@@ -145,7 +145,7 @@ WEIR_TEST(Pool, ConnectTimesOut) {
     co_await pool.close();
 }
 
-// The error of a connect goes to one waiter, the oldest; the others go on.
+// The error of a connect goes to one waiter, the oldest; the others continue.
 WEIR_TEST(Pool, OneFailedConnectFailsOneWaiter) {
     server at;
     at.connect_time = 1s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must hold for any pool, whatever its users do. Each check gives the violation it found, or
-// an empty text, so that it can be turned on pools that are known to be wrong.
+// Properties of every pool, for all behaviour of its users. Each check gives the violation it
+// found, or an empty text, so that it can be turned on pools that are known to be wrong.
 //
 // A pool here is a class made from a server and a maximum, with a coroutine acquire() that gives a
 // lease_type: *, ->, invalidate() and release(); disturb(dice), which shakes its settings, calm(),
@@ -125,7 +125,8 @@ std::string lending_violation(std::uint64_t schedules = 1000) {
         schedules);
 }
 
-// One connection, and many who want it: whoever asks first gets it first, unless it has given up.
+// One connection and many tasks that want it: first come, first served, except for tasks that gave
+// up.
 template <class Pool>
 std::string order_violation(std::uint64_t traces = 1000) {
     return found_by(
@@ -135,7 +136,7 @@ std::string order_violation(std::uint64_t traces = 1000) {
             dice random;
             at.random = &random;
             Pool pool(at, 1);
-            std::set<int> waiting;  // who has asked, and been neither served nor cancelled
+            std::set<int> waiting;  // tickets neither served nor cancelled
             std::vector<handle<>> all;
             auto user = [&](int ticket) -> task<> {
                 struct leave {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the pool share: a server that knows who is connected and who uses which
-// connection, and random choices drawn from the seed of the running schedule.
+// Helpers for the tests of the pool: a server that knows its connections and their users, and
+// random choices drawn from the seed of the running schedule.
 #pragma once
 
 #include "support/schedules.hpp"
@@ -137,7 +137,7 @@ inline weir::pool_functions<connection> only_connect(server& at) {
     return {.connect = [&at] { return at.connect(); }};
 }
 
-// Somebody uses the connection, as long as this lives.
+// Marks the connection as used, during its lifetime.
 class use {
 public:
     explicit use(connection& used) : at_(*used.at()), id_(used.id) {

@@ -87,7 +87,7 @@ TEST(HedgeSchedules, AStragglerOutlivesCallerAndPolicy) {
             int finished = 0;
             auto attempt = [&finished]() -> task<int> {
                 const outcome<> ended = co_await weir::intercept(weir::sleep(1h));
-                EXPECT_TRUE(ended.is_stop());  // and now it goes on as if nothing had happened
+                EXPECT_TRUE(ended.is_stop());  // and now it continues as if nothing had happened
                 co_await weir::sleep(10s);
                 ++finished;
                 co_return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How not to retry: the loop that everybody writes first, with the mistakes that are made in it.
+// How not to retry: the usual first loop, with its usual mistakes.
 #pragma once
 
 #include "support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls with random options and random attempts, and the rules that each call must obey.
+// Calls with random options and random attempts, and the rules for each call.
 #pragma once
 
 #include "support.hpp"

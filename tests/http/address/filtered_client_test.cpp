@@ -83,7 +83,7 @@ WEIR_IO_TEST(FilteredClient, NoSpellingReachesLoopback) {
         co_await answer.discard();
     }
     EXPECT_EQ(four.requests() + six.requests(), static_cast<int>(spellings.size()));
-    // Nothing is sent to these either; whether anybody would answer does not matter.
+    // Nothing is sent to these either, even if no server listens there.
     for (const std::string_view each :
          {"10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "224.0.0.1",
           "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[::127.0.0.1]",

@@ -131,7 +131,7 @@ weir::task<> page_and_person() {
         co_await page.wait_for(shows(texts, all));
         co_await page.wait_for("document.getElementById('status').dataset.state === 'open'");
 
-        // What is no message is refused, and nobody else hears of it.
+        // An invalid message is refused, and no other client receives it.
         co_await peer.send("{");
         const boost::json::value refused = co_await next(peer, "refused");
         EXPECT_NE(refused.at("why").as_string().find("JSON"), std::string::npos);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Thousands of requests through a proxy that cuts, resets and delays, many of them cancelled at
-// some moment: whatever a request gets is its own, and nothing is left behind.
+// some moment: each request gets only its own response, and nothing is left behind.
 
 #include "tiny_server.hpp"
 #include <support/io.hpp>

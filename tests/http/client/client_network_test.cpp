@@ -41,7 +41,7 @@ using weir_test::tiny_server;
 using kind = weir::http::transport_error::kind;
 using socket = weir::io::socket;
 
-// Kept connections that have ended, were reset, or have an answer on them that nobody asked for.
+// Kept connections that have ended, were reset, or have an unsolicited response on them.
 WEIR_IO_TEST(ClientNetwork, SpoiltConnectionsAreNotUsed) {
     bool resets = false;
     int spoilt = 0;
@@ -116,7 +116,7 @@ WEIR_IO_TEST(ClientNetwork, ConnectionsAreLimitedAndShared) {
     EXPECT_LE(server.connections(), 40);  // an idle one goes when another host needs its place
     EXPECT_LE(fetcher.stats().open, 5U);
 
-    // Who waits in line is not connecting, and leaves when it must.
+    // A request that waits in line is not connecting, and leaves when its deadline passes.
     client narrow({.max_connections = 1, .connect_timeout = 200ms});
     weir::handle<std::string> slow = weir::spawn([&]() -> weir::task<std::string> {
         client_response answer = co_await narrow.get(server.url("/slow"));
@@ -269,7 +269,7 @@ WEIR_IO_TEST(ClientNetwork, GoesThroughProxies) {
         << seen_by_proxy.back();
     client_response refused = co_await fetcher.get("http://forbidden.test/");
     EXPECT_EQ(refused.status(), static_cast<status>(407));
-    // The environment is not asked.
+    // The environment is ignored.
     ::setenv("http_proxy", proxy.url().c_str(), 1);
     client direct;
     client_response straight = co_await direct.get(target.url("/direct"));

@@ -237,7 +237,7 @@ WEIR_IO_TEST(ClientRequest, NothingIsSentTwiceUnlessItMayBe) {
     co_await server.stop();
 }
 
-// Its function is called once, whatever becomes of the connection while it runs.
+// Its function is called once, even if the connection fails while it runs.
 WEIR_IO_TEST(ClientRequest, AStreamIsMadeOnce) {
     tiny_server server([&](seen_request& seen, socket& peer) -> weir::task<bool> {
         if (seen.head.starts_with("GET")) {

@@ -224,7 +224,7 @@ WEIR_IO_TEST(ClientResponse, Decompresses) {
         }
         EXPECT_TRUE(got == text) << each << ": " << got.size();
     }
-    // As they are: not asked for, not known, several.
+    // Left encoded: a coding that was not requested, an unknown one, several.
     add("/zstd", "zstd", "zz");
     add("/twice", "gzip, gzip", "gg");
     std::string got = co_await result_of(fetcher, server.url("/zstd"));
@@ -403,7 +403,7 @@ WEIR_IO_TEST(ClientResponse, RedirectsAreFollowedByTheRules) {
     co_await other.stop();
 }
 
-// What is wrong with a body may show while somebody waits for more of it: then libcurl is at work.
+// An error in a body may be found while a task waits for more of it: then libcurl is running.
 WEIR_IO_TEST(ClientResponse, ABodyThatTurnsBadWhileItIsAwaited) {
     weir::event waits;
     weir::event over;

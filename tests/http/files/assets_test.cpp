@@ -110,7 +110,7 @@ WEIR_TEST(Assets, ConditionsAndRanges) {
                   boundary + "--\r\n");
     EXPECT_FALSE(several.headers.contains("Content-Range"));
     const seen again = co_await ask(app, "/digits.txt", fields("Range", "bytes=0-1, -2"));
-    EXPECT_NE(again["Content-Type"], type);  // nobody can foresee it
+    EXPECT_NE(again["Content-Type"], type);  // unpredictable
 }
 
 WEIR_TEST(Assets, HeadSaysWhatGetWould) {

@@ -90,7 +90,7 @@ WEIR_IO_TEST(Clients, CurlAndFiles) {
     EXPECT_NE(behind.out.find("416 Range Not Satisfiable"), std::string::npos);
     EXPECT_NE(behind.out.find("Content-Range: bytes */1000003"), std::string::npos);
 
-    // Goes on where it was broken off.
+    // Continues at the interruption.
     const std::string half = folder.write("half", content.substr(0, 600'000));
     const auto resumed = co_await curl({"-C", "-", "-o", half, large});
     EXPECT_EQ(resumed.status.code(), 0) << resumed.err;
@@ -202,8 +202,8 @@ WEIR_IO_TEST(Clients, CurlAndCompression) {
     co_await own.end();
 }
 
-// What a handler flushes is there before it goes on, in every coding: Node waits for the first
-// event before it asks for the second.
+// The client gets flushed bytes before the handler continues, in every coding: Node waits for the
+// first event before it asks for the second.
 weir::task<> node_reads_events() {
     weir::event more;
     http::router routes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compression: what is compressed and what is not, that nothing gets lost on the way, and that
-// nobody who sends compressed bodies can do harm with them.
+// Compression: the bodies that are compressed and those that are not, that no byte gets lost, and
+// that hostile compressed bodies do no harm.
 
 #include "serving.hpp"
 
@@ -234,7 +234,7 @@ WEIR_TEST(Compression, WhatIsLeftAlone) {
         EXPECT_EQ(head["Content-Encoding"], each.coding) << each.path;
         EXPECT_EQ(head.announced, answer.announced) << each.path;
     }
-    // Who cannot take it as it is gets even small ones compressed.
+    // A client that refuses identity gets even small bodies compressed.
     for (const char* each : {"/small", "/image"}) {
         const seen refused = co_await ask(app, each, fields("Accept-Encoding", "gzip, *;q=0"));
         EXPECT_EQ(refused["Content-Encoding"], "gzip") << each;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files: what is sent of a folder, what never is, and what happens to those that change meanwhile.
+// Files: which files of a folder are sent, which never are, and the effect of changes during a
+// transfer.
 
 #include "http/files/open_beneath.hpp"
 #include "served_folder.hpp"
@@ -253,7 +254,7 @@ WEIR_IO_TEST(Files, ThatChangeWhileTheyAreSent) {
     EXPECT_EQ(rewritten, "/large.bin was changed while it was sent");
     const auto replace = [&] {
         write_file(here.root / "new", "z");
-        fs::rename(here.root / "new", name);  // the old one is still there for who has it open
+        fs::rename(here.root / "new", name);  // open descriptors keep the old file
     };
     const std::string replaced = co_await send_while(replace);
     EXPECT_EQ(replaced, "40960");
@@ -278,7 +279,7 @@ WEIR_IO_TEST(Files, OnlyRegularOnes) {
         EXPECT_EQ(refused.code, 404u) << each;
     }
     ::close(listener);
-    // Nobody has opened the pipe, not even for a moment: a writer would have been let in.
+    // The server has not opened the pipe, not even for a moment: a writer would have succeeded.
     EXPECT_EQ(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK), -1);
     EXPECT_EQ(errno, ENXIO);
     if (::geteuid() != 0) {

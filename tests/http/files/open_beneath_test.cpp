@@ -79,7 +79,7 @@ WEIR_IO_TEST(Files, SymbolicLinks) {
 }
 
 // Thousands of paths, built of everything that ever led out of a folder somewhere. Both ways of
-// opening are asked, and must agree.
+// opening are tried, and must agree.
 WEIR_IO_TEST(Files, NoPathLeadsOut) {
     const place here;
     http::handler app = http::files(here.root);
@@ -146,7 +146,7 @@ WEIR_IO_TEST(Files, NoPathLeadsOut) {
         found += answer.code == 200 ? 1 : 0;
         const seen without_links = co_await ask(strict, target);
         WEIR_ASSERT_TRUE(without_links.code == answer.code || without_links.code == 404) << target;
-        // Below the check of paths: what the system would be asked, dots and all.
+        // Without the check of paths: the raw path for the system call, dots included.
         const std::string path = target.substr(target.find_first_not_of('/') == std::string::npos
                                                    ? target.size()
                                                    : target.find_first_not_of('/'));
@@ -175,8 +175,9 @@ WEIR_IO_TEST(Files, NoPathLeadsOut) {
     EXPECT_GT(found, 20);
 }
 
-// A folder that is exchanged for a link to the outside, over and over, while its files are asked
-// for.
+// A folder that is exchanged for a link to the outside, over and over, while its files are
+// requested.
+//
 WEIR_IO_TEST(Files, NoRaceLeadsOut) {
     const place here;
     write_file(here.root / "sub" / "secret.txt", "public");

@@ -95,7 +95,7 @@ TEST(Ranges, FollowTheTable) {
     EXPECT_EQ(show("bytes=0-0,2-2,4-4,6-6", 10), "0-0 2-2 4-4 6-6");
     EXPECT_EQ(show("bytes=0-0,2-2,4-4,6-6,8-8", 10), "whole");  // too many
     EXPECT_EQ(show("bytes=90-,90-,90-,90-,90-", 10), "whole");  // also of what is not there
-    EXPECT_EQ(show("bytes=0-0", 0), "whole");                   // nothing is there to be cut
+    EXPECT_EQ(show("bytes=0-0", 0), "whole");                   // an empty file has no ranges
     EXPECT_EQ(show("bytes=-5", 0), "whole");
     EXPECT_EQ(http::detail::content_range({2, 3}, 10), "bytes 2-4/10");
     EXPECT_EQ(http::detail::content_range_of_none(10), "bytes */10");

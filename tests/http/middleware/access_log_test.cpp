@@ -59,7 +59,7 @@ TEST(AccessLog, LinesCannotBeForged) {
     record.client = io::address::local("/run/x");
     EXPECT_TRUE(http::to_line(record).starts_with("unix: - "));
 
-    // Whatever is sent, a line is one line of printable characters with three quoted texts.
+    // For every request, an entry is one line of printable characters with three quoted texts.
     std::mt19937 random(11);
     for (int round = 0; round < 3'000; ++round) {
         std::string texts[5];

@@ -63,7 +63,7 @@ WEIR_TEST(ClientLimit, CountsEachClientForItself) {
     const response other = co_await asks_from(app, "192.0.2.2");
     EXPECT_EQ(other.status(), status::ok);
 
-    // Who waits as long as was said is let in.
+    // A client that waits as long as Retry-After says is admitted.
     co_await sleep(1s);
     const response later = co_await asks_from(app, "192.0.2.1");
     EXPECT_EQ(later.status(), status::ok);

@@ -34,8 +34,8 @@ using http::request;
 using http::response;
 using http::status;
 
-// Requests through all middleware at once, stopped at any moment, or too late by themselves: each
-// is recorded once, and what was begun has ended.
+// Requests through all middleware at once, stopped at any moment, or too late on their own: each is
+// recorded once, and what was begun has ended.
 TEST(Middleware, StoppedAnywhere) {
     int stopped = 0;
     int late = 0;

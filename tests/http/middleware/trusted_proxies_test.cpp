@@ -38,7 +38,7 @@ TEST(TrustedProxies, BelievesOnlyWhatProxiesWrote) {
         {"10.0.0.1", {"[2001:db8::1]:80"}, "[2001:db8::1]:80"},
         {"::ffff:10.0.0.1", {"192.0.2.1"}, "192.0.2.1:0"},
         {"2001:db8:7::1", {"192.0.2.1"}, "192.0.2.1:0"},
-        // Garbage: as far as it makes sense.
+        // Garbage: the valid part counts.
         {"10.0.0.1", {"unknown"}, "10.0.0.1:7"},
         {"10.0.0.1", {""}, "10.0.0.1:7"},
         {"10.0.0.1", {",,"}, "10.0.0.1:7"},
@@ -109,7 +109,8 @@ TEST(TrustedProxies, ReadsTheStandardHeader) {
         const io::address client = proxies.client_of(io::address::parse("10.0.0.1:7"), fields);
         EXPECT_EQ(client.text(), each.client) << each.lines.back();
     }
-    // Whatever is sent before what the proxy adds: the client is who the proxy says, or the proxy.
+    // With any text before the proxy's own entry, the client is the address in that entry, or the
+    // proxy.
     std::mt19937 random(5);
     const std::string_view letters = "for=,;\" \\[]:.0169x";
     for (int round = 0; round < 10'000; ++round) {

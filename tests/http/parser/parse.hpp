@@ -58,7 +58,8 @@ inline parse_result parse_pieces(std::string_view text, const parser_limits& lim
             }
             at += size;
             while (!parser.is_body_done()) {
-                // Behind a copy of exactly that size, so that the sanitizer sees who reads too far.
+                // Behind a copy of exactly that size, so that the sanitizer sees reads beyond its
+                // end.
                 const std::vector<char> copy(text.begin() + static_cast<std::ptrdiff_t>(at),
                                              text.begin() + static_cast<std::ptrdiff_t>(received));
                 std::vector<char> memory(room());

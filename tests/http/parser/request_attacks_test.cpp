@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests that somebody could understand in another way than we do, and those that nobody should.
+// Requests that another implementation could read differently, and requests that no implementation
+// should accept.
 
 #include "parse.hpp"
 

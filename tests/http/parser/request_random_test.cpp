@@ -64,7 +64,7 @@ TEST(RequestRandom, ReadsWhatWasMeantHoweverItIsCut) {
     }
 }
 
-// One byte changed, dropped or doubled: whatever that means now, the cuts do not matter.
+// One byte changed, dropped or doubled: the result may differ, but does not depend on the cuts.
 TEST(RequestRandom, DamageIsJudgedTheSameHoweverItIsCut) {
     std::size_t refused = 0;
     for (std::uint64_t seed = 1; seed <= 800 && !HasFailure(); ++seed) {

@@ -39,7 +39,7 @@ print(server.server_port)
 server.serve_forever()
 )";
 
-// Answers every request alike, whatever it says.
+// Answers every request alike.
 weir::task<> answer(weir::io::socket peer) {
     const std::string page =
         "<!doctype html><title>ours</title><p id=a>from weir</p><script>setTimeout(() => {"
@@ -172,7 +172,7 @@ TEST(peers, one_that_is_missing_skips_the_test_and_fails_in_ci) {
     EXPECT_NE(std::string(said.message()).find("no-such-package"), std::string::npos);
 }
 
-// Who starts a program and is killed takes it along.
+// A program ends when the process that started it is killed.
 TEST(peers, end_with_the_test_that_is_killed) {
     need("/usr/sbin/nginx", "nginx-light");
     int ends[2];

@@ -57,7 +57,7 @@ public:
     lost() : std::runtime_error("connection lost") {}
 };
 
-// What it will answer, in order; then 200 for ever. Remembers when it was asked.
+// Gives these answers in order, then 200 for ever. Records the times of the requests.
 struct server {
     struct reply {
         int code = 200;
@@ -181,7 +181,7 @@ WEIR_TEST(HostPolicies, RetriesWhatMayPass) {
     }
 }
 
-// The rest of an answer that nobody wants may never come.
+// The rest of a dropped response may never come.
 WEIR_TEST(HostPolicies, DoesNotWaitForUnwantedBodies) {
     host_policies hosts(plain());
     server from{.script = {{503}}, .rest = 1h};

@@ -99,7 +99,7 @@ WEIR_IO_TEST(PoliteClient, SendsBodiesAgain) {
     EXPECT_EQ(refused.status(), http::status::bad_gateway);
     EXPECT_EQ(bodies, std::vector<std::string>(1, "piece"));
 
-    // Nobody there: a post may go again, since nothing was sent.
+    // The connection is refused: a POST may be retried, since nothing was sent.
     server.cancel();
     co_await server.wait();
     const auto before = polite.policies().stats().attempts;

@@ -126,7 +126,7 @@ WEIR_TEST(Router, Methods) {
         .options("/o", says("options"))
         .head("/h", says("head"))
         .get("/h", says("not head"))
-        // The more specific one has no POST: the other is asked.
+        // The more specific route has no POST: the other one answers.
         .get("/m/fixed", says("fixed"))
         .post("/m/{x}", says("other"));
     const struct {
@@ -205,7 +205,7 @@ WEIR_TEST(Router, MiddlewareAndMounts) {
     router pages;
     pages.get("/page", says("page")).use(marks("p", trace));
     app.mount("/", std::move(pages));
-    app.use(marks("a", trace));  // also for what was there before
+    app.use(marks("a", trace));  // also for earlier routes
     app.use(marks("b", trace));
 
     const struct {
@@ -445,7 +445,7 @@ WEIR_TEST(Router, AgreesWithAPlainMatcher) {
             try {
                 app.route(which, pattern, [pattern](request&) { return response::text(pattern); });
                 routes.emplace_back(which, pattern);
-            } catch (const invalid_argument&) {  // it is there already
+            } catch (const invalid_argument&) {  // it exists already
             }
         }
         for (int attempt = 0; attempt < 40; ++attempt) {

@@ -17,8 +17,8 @@ weir::task<http::response> echoes(http::request& incoming) {
     co_return http::response::text(std::move(body));
 }
 
-// Bytes, and the status that they are refused with. After each the connection ends, whatever
-// follows.
+// Bytes, and the status that they are refused with. After each the connection ends, and the bytes
+// that follow are ignored.
 struct attack {
     const char* name;
     std::string bytes;

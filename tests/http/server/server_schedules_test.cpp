@@ -16,7 +16,7 @@ namespace http = weir::http;
 
 int right_answers = 0;  // in all worlds
 
-// How often a handler was begun and has ended, in whatever way.
+// How often a handler was started, and has ended in any way.
 struct ledger {
     int begun = 0;
     int ended = 0;
@@ -30,7 +30,7 @@ struct in_ledger {
     ledger& book;
 };
 
-// Answers with what was asked, in one of several ways, some of them slow.
+// Echoes the request, in one of several ways, some of them slow.
 http::handler strange_application(ledger& book, schedules::dice& random) {
     return [&](http::request& incoming) -> weir::task<http::response> {
         const in_ledger here(book);

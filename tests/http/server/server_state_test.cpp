@@ -123,7 +123,7 @@ WEIR_TEST(Server, AnswersThatEndNoRequestAreRefused) {
     const answer second = co_await with.answers.next();
     EXPECT_EQ(second.status, 500);
     co_await with.end();
-    // A proxy that saw a CONNECT succeed passes on whatever follows.
+    // A proxy that saw a CONNECT succeed passes on all bytes that follow.
     conversation tunnel(says_ok);
     co_await tunnel.say(
         "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");

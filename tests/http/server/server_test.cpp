@@ -148,7 +148,7 @@ WEIR_TEST(Server, SaysContinueWhenTheBodyIsWanted) {
     const answer got = co_await with.answers.next();
     EXPECT_EQ(got.body, "hello");
     EXPECT_FALSE(got.headers.contains("connection"));
-    // Not wanted: nobody knows whether the body will come, so that this is the end.
+    // Without 100 Continue the client may or may not send the body, so the connection ends.
     conversation other(says_where);
     co_await other.say(
         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");

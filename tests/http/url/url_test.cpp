@@ -379,7 +379,8 @@ TEST(Url, ResolvesReferences) {
     EXPECT_EQ(page.resolve("//a/c").text(), "http://a/c");
 }
 
-// Whatever is read can be read again and means the same, to libcurl, too; nothing else is thrown.
+// The text of a parsed URL parses again and means the same, to libcurl, too. Nothing but parse
+// errors is thrown.
 TEST(Url, ReadsWhatItWrites) {
     std::mt19937 random(7);
     const auto below = [&](std::size_t count) { return random() % count; };

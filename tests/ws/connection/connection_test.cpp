@@ -70,7 +70,8 @@ WEIR_TEST(Connection, EchoesTextAndBytes) {
     EXPECT_EQ(net.stats().resets, 0u);
 }
 
-// How a handler ends is told to the peer, and to nobody else but who runs it.
+// The end of a handler is reported to the peer and to the caller of the handler, and to no one
+// else.
 WEIR_TEST(Connection, TheEndOfTheHandlerIsTheEnd) {
     simulated_network net({.link = {.latency = 5ms}});
     struct row {

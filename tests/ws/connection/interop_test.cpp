@@ -127,7 +127,7 @@ WEIR_IO_TEST(WsReal, TalksToItselfInSecret) {
         ws::connect_options options;
         options.tls = &client;
         co_await talk_to("wss://localhost:" + std::to_string(port) + "/chat", options);
-        // Nobody vouches for it otherwise.
+        // Otherwise the certificate is not trusted.
         auto unknown = ws::with_connection("wss://localhost:" + std::to_string(port), leave);
         WEIR_EXPECT_THROW(std::move(unknown), weir::tls_error);
     };
@@ -136,7 +136,7 @@ WEIR_IO_TEST(WsReal, TalksToItselfInSecret) {
     co_await beside_server(body, options);
 }
 
-// Many at once, stopped in the midst of it: the server says going_away to those that listen.
+// Many at once, stopped in the middle: the server says going_away to the peers that listen.
 WEIR_IO_TEST(WsReal, DrainsManyAtOnce) {
     io::listener door = io::listen(io::address::loopback(0));
     const std::string url = "ws://127.0.0.1:" + std::to_string(door.local_address().port()) + "/";

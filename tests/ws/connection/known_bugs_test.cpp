@@ -70,7 +70,7 @@ WEIR_TEST(KnownBugs, aiohttp_1002_a_peer_that_goes_on_talking_does_not_hold_the_
     }
 }
 
-// Messages that nobody has taken lie before the peer's answer.
+// Messages that were not received yet precede the peer's answer.
 WEIR_TEST(KnownBugs, deno_15665_unread_messages_do_not_hold_the_close_up) {
     simulated_network net;
     auto [near, far] = net.pair();

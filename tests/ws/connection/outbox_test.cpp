@@ -81,7 +81,7 @@ WEIR_TEST(Outbox, ClosesPeersThatDoNotKeepUp) {
         };
         co_await ws::serve(io::any_stream(std::move(at.ends.second)), handler,
                            {.outbox_messages = 10, .when_full = policy});
-        EXPECT_EQ(weir::now() - began, 5s);  // it could not even be told
+        EXPECT_EQ(weir::now() - began, 5s);  // not even a close frame could be sent
     }
     // send() does the same.
     stuck at;
@@ -98,8 +98,8 @@ WEIR_TEST(Outbox, ClosesPeersThatDoNotKeepUp) {
                        {.outbox_messages = 10, .when_full = overflow::close});
 }
 
-// Those who wait are served in the order of asking, whatever the sizes; try_send does not jump the
-// queue.
+// Waiting senders are served in order, for all sizes; try_send does not jump the queue.
+//
 WEIR_TEST(Outbox, SendersWaitInLine) {
     stuck at;
     std::vector<int> order;

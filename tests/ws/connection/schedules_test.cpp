@@ -101,7 +101,7 @@ WEIR_TEST(ConnectionSchedules, PeersReceiveWhatWasSent) {
 }
 
 // Anything may be stopped at any point, and the network may break: nothing is left behind, and
-// whoever is not stopped comes to an end.
+// tasks that are not stopped end.
 TEST(ConnectionSchedules, StopsAnywhere) {
     auto body = []() -> task<> {
         dice random;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hub by itself: members that are no connections, in simulated time.
+// The hub on its own: members that are no connections, in simulated time.
 #include "recording_member.hpp"
 
 #include <weir/io/error.hpp>
@@ -149,7 +149,7 @@ WEIR_TEST(Hub, AnotherLifeIsAnotherEpoch) {
         token = hub.at("a").text();
     }
     co_await weir::sleep(2s);
-    EXPECT_EQ(hub.stats().topics, 0u);  // forgotten: nobody there, nothing kept
+    EXPECT_EQ(hub.stats().topics, 0u);  // forgotten: no members, no messages
     hub.publish("a", "z");
     auto member = hub.join(client, "a", token);
     EXPECT_FALSE(member.caught_up().is_known);

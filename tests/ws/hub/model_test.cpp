@@ -50,8 +50,8 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
         const std::size_t keep = 1 + pick(12);
         ws::hub hub({.max_topics = 3 + pick(4), .keep_messages = keep, .keep_for = 20s});
         std::vector<model_client> clients(6);
-        // Of each topic: its epoch, how many there were, and when those that may be kept were
-        // published.
+        // For each topic: its epoch, the number of messages, and the times of the messages that may
+        // be kept.
         struct life {
             std::uint64_t epoch = 0;
             std::uint64_t last = 0;

@@ -33,8 +33,9 @@ std::vector<std::string> split(std::string_view text) {
     return words;
 }
 
-// A feed: each client says which topic it wants and what it has seen of it, is told what it gets,
-// and gets it.
+// A feed: each client names a topic and its position in it; the feed sends a summary, then the
+// messages.
+//
 //     > TOPIC TOKEN     < hello REPLAYED MISSED KNOWN EPOCH NUMBER     < m NUMBER ...
 class feed {
 public:
@@ -99,7 +100,8 @@ private:
 
 namespace {
 
-// A client of the feed that keeps account: of every message of its topic it has seen or been told.
+// A client of the feed that accounts for every message of its topic: received or reported as
+// missed.
 class reader {
 public:
     reader(simulated_network& net, std::string topic, std::uint64_t seed, bool gaps_allowed)

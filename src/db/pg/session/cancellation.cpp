@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The server works on queries in order, so the running query is the oldest one, and there is
-// something to cancel only if its task was stopped. It gets a moment to end by itself: a request
+// something to cancel only if its task was stopped. It gets a moment to end on its own: a request
 // costs the server a process, and a late one hits the next query.
 //
 // From the request until every query in flight has been answered, the session sends nothing: so the
@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds close_repeat_delay(50);
 
 cancellation::action cancellation::advance(clock::time_point now, running_query running) noexcept {
     if (stage_ == stage::scheduled && running.number != target_) {
-        stage_ = stage::idle;  // the query has ended by itself
+        stage_ = stage::idle;  // the query has ended on its own
     }
     switch (stage_) {
         case stage::idle:

@@ -19,13 +19,13 @@ struct running_query {
     bool is_abandoned = false;
 };
 
-// Decides when the server is asked to cancel a query. It has no clock and does no I/O: the session
+// Decides when a cancel request is sent to the server. It has no clock and does no I/O: the session
 // calls advance() whenever something changed and when next_deadline() has come, and does what the
 // result says.
 //
 //     idle ──(the running query is abandoned)──> scheduled ──(cancel_after passed)──> active
 //
-// A scheduled cancellation becomes idle again if the query ends by itself. An active one becomes
+// A scheduled cancellation becomes idle again if the query ends on its own. An active one becomes
 // idle when every query in flight has been answered.
 class cancellation {
 public:

@@ -64,7 +64,7 @@ public:
     // Reads what has come and completes the queries that were answered. True: at least one was.
     // While a cancellation is active, queries that it hit by accident are sent again.
     bool receive(bool is_cancelling);
-    // Completes all queries in flight with an error; gives those that were never sent.
+    // Completes all queries in flight with an error; returns the ones that were never sent.
     query_list& fail_sent(const std::exception_ptr& error) noexcept;
 
     std::size_t load() const noexcept { return waiting() + sent_.size(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The prepared statements of one connection, found by their SQL. The least recently used one is
-// evicted; the server is told to deallocate it later.
+// evicted; the session has the server deallocate it later.
 #pragma once
 
 #include <cstddef>

@@ -184,7 +184,7 @@ void session::close_connection(connection_ptr connection, bool is_busy) noexcept
     try {
         spawn(cancel_and_close(std::move(connection), settings_.cancel_timeout),
               {.name = "postgres cancel"});
-    } catch (...) {  // the loop is ending: the query goes on at the server
+    } catch (...) {  // the loop is ending: the query continues at the server
     }
 }
 

@@ -22,7 +22,7 @@ public:
     void wake() noexcept;
     // A wake that came before this is forgotten.
     void begin_turn() noexcept { is_woken_ = false; }
-    // Whether there may be something to read; asked once for each time.
+    // Whether there may be data to read; resets the flag.
     bool take_readable() noexcept { return std::exchange(is_readable_, false); }
     void set_readable() noexcept { is_readable_ = true; }
     // The socket is not watched until the next wait.

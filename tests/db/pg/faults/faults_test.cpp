@@ -8,8 +8,8 @@ namespace {
 
 using namespace pg_test;
 
-// Whether the database answers, within some tries: who was told that a connection is lost tries
-// again.
+// Whether the database answers, within some tries: a lost connection is retried.
+//
 task<bool> answers(pg::database& database, int tries = 100) {
     for (int attempt = 0; attempt < tries; ++attempt) {
         const std::string how = co_await outcome_of(database.query("SELECT 1"));
@@ -26,7 +26,7 @@ std::string running(const std::string& count) {
     return "SELECT count(*) " + count +
            " FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(3600)' AND state = 'active'";
 }
-// A query that goes on for an hour unless something happens.
+// A query that runs for an hour unless it is interrupted.
 detail_call long_query(pg::database& database) {
     return database.query("SELECT pg_sleep(3600)");
 }
@@ -51,8 +51,8 @@ WEIR_IO_TEST(PgFaults, KilledAndRestarted) {
         const std::string how_second = co_await timeout(5s, std::move(second));
         EXPECT_EQ(how_first, "lost, if harmless");
         EXPECT_EQ(how_second, "lost, if harmless");
-        // Nobody there: it is said at once, and nothing was done, once the connections that lay
-        // idle know.
+        // No server: the error comes at once and nothing was done, once the idle connections have
+        // failed.
         std::string away = "lost, if harmless";
         for (int idle = 0; idle <= 6 && away == "lost, if harmless"; ++idle) {
             away = co_await timeout(5s, outcome_of(database.query("SELECT 1")));
@@ -80,7 +80,7 @@ WEIR_IO_TEST(PgFaults, ShutDownByAnAdministrator) {
         EXPECT_EQ(how, "lost, try again");  // 57P01: it was undone
     }
     server.start();
-    // Connections that lay idle were closed meanwhile; nobody is given one of those.
+    // Idle connections were closed meanwhile; no task gets one of those.
     const std::string again = co_await outcome_of(database.query("SELECT 1"));
     EXPECT_EQ(again, "answered");
     // One alone, within a transaction.
@@ -118,8 +118,8 @@ WEIR_IO_TEST(PgFaults, Frozen) {
         const auto [one, two, three] =
             co_await gather(outcome_of(queries()), outcome_of(transacts()), outcome_of(queries()));
         for (const std::string& each : {one, two, three}) {
-            // Connecting takes its own time, of which a connection that was asked for before had
-            // more.
+            // Connecting has a timeout of its own; an attempt that began earlier has used more of
+            // it.
             EXPECT_TRUE(each == "late" || each == "lost, try again") << each;
         }
     }
@@ -141,7 +141,7 @@ WEIR_IO_TEST(PgFaults, CutInAQueryAndInAPipeline) {
     const std::string url = server.url("postgres", proxy.address().port());
     pg::database database({.url = url}, {.pool = {.max = 4}, .shared = 2});
     pg::database observer({.url = direct});
-    // The server does not notice who has gone, as long as it has nothing to say.
+    // The server does not notice a lost client as long as it has nothing to send.
     co_await observer.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT "
         "pg_sleep(3600)'");
@@ -184,7 +184,7 @@ WEIR_IO_TEST(PgFaults, CutInAQueryAndInAPipeline) {
     const bool is_back = co_await answers(database);
     EXPECT_TRUE(is_back);
 
-    // Nothing passes, and nobody is told: only the limits on time help.
+    // Nothing passes and no error is reported: only the timeouts help.
     proxy.set({.half_open = true});
     const auto limited = [&]() -> task<> {
         co_await timeout(100ms, database.query("SELECT 1 + 1"));
@@ -235,7 +235,7 @@ WEIR_IO_TEST(PgFaults, StreamsThatAreCut) {
     const auto kept = co_await database.query("SELECT count(*) FROM cut");
     EXPECT_EQ(kept.one<int>(), 0);
 
-    // Listening goes on over a new connection, and says that it has missed something.
+    // Listening continues over a new connection, and says that it has missed something.
     auto heard = database.listen("cuts", {.reconnect_after = 5ms});
     for (int round = 0; round < 4; ++round) {
         auto next = co_await heard.next();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Thousands of queries that say who asked, while tasks are stopped, limits on time run out,
-// connections are cut and sessions are ended: every answer, also every error, must belong to its
-// question, every transaction be done wholly or not at all, and all must be well when the storm is
-// over. With WEIR_STRESS it lasts longer.
+// Thousands of queries that name their task, while tasks are stopped, timeouts expire, connections
+// are cut and sessions are ended: every answer, also every error, must belong to its question,
+// every transaction be done wholly or not at all, and all must work when the storm is over. With
+// WEIR_STRESS it lasts longer.
 
 #include "support.hpp"
 
@@ -57,7 +57,7 @@ public:
         }
         return text + "committed: " + std::to_string(committed_.size());
     }
-    // What nobody may be told: other SQLSTATEs, mapping errors, ...
+    // Errors that no task may get: other SQLSTATEs, mapping errors, ...
     void check_outcomes() const {
         for (const auto& [outcome, count] : outcomes_) {
             EXPECT_TRUE(outcome == "answered" || outcome == "late" || outcome.starts_with("lost"))
@@ -263,7 +263,7 @@ task<> run_storm(bool with_cuts) {
                   << ", sent again: " << stats.resent << "\n";
     }
 
-    // All is well again, but for connections whose end nobody has noticed yet.
+    // All works again, except connections whose end was not noticed yet.
     int answered = 0;
     for (int number = 0; number < 100; ++number) {
         const std::string how = co_await outcome_of(database.query("SELECT $1::int", number));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When the server is asked to cancel a query, step by step and without a server.
+// When a cancel request is sent, step by step and without a server.
 
 #include "db/pg/session/cancellation.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whatever is given as a parameter comes back as it was, or is refused with a clear error: random
-// values of every type, and those that people attack with.
+// Every parameter comes back unchanged, or is refused with a clear error: random values of every
+// type, and hostile ones.
 
 #include "support.hpp"
 
@@ -186,7 +186,7 @@ TEST(Parameter, InjectionAttemptsAreOnlyText) {
         "\\'; DROP TABLE kept; --",
         "' OR '1'='1",
         "$$; DROP TABLE kept; $$",
-        "\xbf' OR 1=1 --",  // half a character that eats a quote where somebody escapes by bytes
+        "\xbf' OR 1=1 --",  // half a character that hides a quote from escaping by bytes
         "%s%n%d",
         "\\x27",
         "{\"a\",'b'}",

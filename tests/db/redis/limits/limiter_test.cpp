@@ -55,7 +55,7 @@ WEIR_IO_TEST(Limiter, RefusesInvalidOptions) {
             store,
             {.key = "a", .limit = 1, .when_away = redis::when_away::limit_locally, .share = 2}),
         weir::invalid_argument);
-    // A key that holds something else: an error of the user's, told by the limiter's trouble().
+    // A key that holds another type: an error of the user, reported by the limiter's trouble().
     co_await store.command("DEL", "taken");
     co_await store.command("SADD", "taken", "x");
     redis::token_bucket confused(store, {.key = "taken", .rate = 1});
@@ -65,7 +65,7 @@ WEIR_IO_TEST(Limiter, RefusesInvalidOptions) {
     co_await store.command("DEL", "taken");
 }
 
-// Stopped, frozen: nobody hangs, and the way back is found.
+// Redis stopped, Redis frozen: no task hangs, and the limiter recovers.
 WEIR_IO_TEST(Limiter, NoTaskHangsWhenRedisIsAway) {
     redis_server server;
     redis::client store({.port = server.port(), .response_timeout = 500ms});
@@ -92,7 +92,7 @@ WEIR_IO_TEST(Limiter, NoTaskHangsWhenRedisIsAway) {
     }
 }
 
-// Cut in the middle of questions: the bound holds by the clock of Redis, and everybody is served.
+// Cut in the middle of questions: the bound holds by the clock of Redis, and every task is served.
 WEIR_IO_TEST(Limiter, CutsKeepTheBound) {
     weir::testing::fault_proxy proxy(weir::io::address::loopback(shared_server().port()),
                                      {.latency = 2ms});  // there is always a question under way

@@ -232,8 +232,8 @@ TEST(SharedByProcesses, ARedisThatForgetsLetsOneBurstMorePass) {
     EXPECT_EQ(seen.alone, 0u);
 }
 
-// And with a limit of each process alone meanwhile: a tenth of it, for each of the three. Who is
-// killed has a full one again.
+// With a local limit meanwhile: a tenth of the limit for each of the three processes. A process
+// that is killed and restarted has a full one again.
 TEST(SharedByProcesses, WithoutRedisEachKeepsToItsShare) {
     redis_test::redis_server server;
     server.stop();

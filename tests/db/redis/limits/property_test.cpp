@@ -104,7 +104,8 @@ TEST(SharedScript, RefundsNeverMint) {
     }
 }
 
-// Many at once: each in turn; who does not wait does not hold up those behind it, who waits does.
+// Many at once: each in turn. A request that does not wait does not delay the ones behind it, one
+// that waits does.
 TEST(SharedScript, AnswersAboutAWholeLine) {
     const auto bucket = bucket_alone(connection(), 10, 5);
     EXPECT_EQ(bucket->ask(start, {}, {2, 2, -2, 1, -1, 1, 1}),
@@ -146,8 +147,8 @@ TEST(SharedScript, KeysGoAway) {
     EXPECT_EQ(window->expires_in(), -2);
 }
 
-// A clock that is set back by an hour: nobody waits for an hour, and nothing is let through a
-// second time.
+// A clock that is set back by an hour: no task waits for an hour, and nothing is admitted twice.
+//
 TEST(SharedScript, AClockThatIsSetBackNeitherBlocksNorMints) {
     const auto bucket = bucket_alone(connection(), 10, 5);
     const auto window = window_alone(connection(), 5);
@@ -200,8 +201,9 @@ TEST(SharedLine, SlidingWindowIsItsModel) {
 }
 
 // Three processes, a network that is slow and loses questions and answers, tasks that are stopped:
-// what is taken stays within the bound, and whoever is let through was let through by somebody who
-// took it.
+// the tokens taken stay within the bound, and each admitted task has a process that took its
+// tokens.
+//
 TEST(SharedLine, KeepsTheBoundOverABadNetwork) {
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
         std::mt19937_64 random(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The line in front of a shared limit, on simulated time: order, questions, bounds, stops, and what
-// becomes of those who wait when nobody answers.
+// The line in front of a shared limit, on simulated time: order, questions, bounds, stops, and the
+// fate of waiting tasks when Redis does not answer.
 
 #include "support.hpp"
 
@@ -36,7 +36,7 @@ WEIR_TEST(SharedLine, BurstThenRate) {
     EXPECT_THROW((void)limit.try_acquire(0), weir::invalid_argument);
 }
 
-// A hundred who wait are one question each time, not a hundred.
+// A hundred waiting tasks cause one question each time, not a hundred.
 WEIR_TEST(SharedLine, OnlyTheFirstAsks) {
     weir::testing::in_ordinary_order();
     simulated_network network;
@@ -105,7 +105,7 @@ WEIR_TEST(SharedLine, TheLineIsBounded) {
     co_await second;
 }
 
-// At every moment of a question: what was taken for one who is stopped comes back.
+// At every moment of a question: the tokens taken for a stopped task are refunded.
 WEIR_TEST(SharedLine, AStopLeavesNoTrace) {
     simulated_network network;
     network.latency = 10ms;
@@ -199,7 +199,7 @@ WEIR_TEST(SharedLine, AwayIsAChoice) {
     }
 }
 
-// Those who wait with the local limit do not have to wait for it once Redis is back.
+// Tasks that wait with the local limit do not have to wait for it once Redis is back.
 WEIR_TEST(SharedLine, WhoWaitsAloneGoesBackInOrder) {
     weir::testing::in_ordinary_order();
     simulated_network network;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of shared limits share: the scripts alone, at times of the test's choice, and a
-// decision that is asked over a simulated network which may be slow and may lose answers.
+// Helpers for the tests of shared limits: the scripts alone, at times of the test's choice, and a
+// decision behind a simulated network that may be slow and may lose answers.
 #pragma once
 
 #include "db/redis/limit_scripts.hpp"
@@ -89,7 +89,7 @@ private:
     std::string received_;
 };
 
-// A script alone, told the time, with a key of its own.
+// A script alone, with the time as an argument and a key of its own.
 class script_alone {
 public:
     script_alone(plain_connection& at, std::string_view body, std::vector<std::string> terms)
@@ -181,7 +181,7 @@ struct simulated_network {
     double failures = 0;  // chance that the question does not arrive
     bool is_down = false;
     std::mt19937_64 random{1};
-    std::vector<grant> taken;  // by the clock of the one who decides
+    std::vector<grant> taken;  // by the clock of the decision
     int questions = 0;
 
     bool happens(double chance) {
@@ -193,7 +193,7 @@ struct simulated_network {
     }
 };
 
-// A local decision that is asked as the scripts are.
+// A local decision with the interface of the scripts.
 template <class Decision>
 class simulated_decision final : public redis::detail::shared_decision {
 public:
