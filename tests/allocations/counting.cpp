@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stands in front of glibc's allocator: every way to get memory counts and then asks the original.
+// Wraps glibc's allocator: every allocation function counts and then calls the original.
 
 #include "allocations/counting.hpp"
 

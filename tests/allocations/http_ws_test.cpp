@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A broadcast costs one allocation, however many clients there are: posting a shared frame and
-// writing it cost none.
+// A broadcast costs one allocation, for any number of clients: posting a shared frame and writing
+// it cost none.
 
 #include "allocations/counting.hpp"
 

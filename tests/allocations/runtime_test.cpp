@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// After warm-up, the everyday things of the runtime allocate nothing.
+// After warm-up, the common operations of the runtime allocate nothing.
 
 #include "allocations/counting.hpp"
 
@@ -121,7 +121,7 @@ task<int> late() {
     co_return 1;
 }
 
-// weir::timeout itself throws when time is up, and C++ allocates what it throws.
+// weir::timeout itself throws on expiry, and C++ allocates exceptions.
 TEST(Allocations, TimeUp) {
     auto once = []() -> task<> {
         const int value = co_await weir::timeout_or(1ms, late(), 2);

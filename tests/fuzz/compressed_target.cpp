@@ -17,7 +17,7 @@ using fuzz::require;
 
 constexpr std::size_t limit = 20'000;
 
-// None: refused.
+// No value: refused.
 std::optional<std::string> decoded(std::string_view coding, std::string_view input,
                                    std::size_t most_piece, std::size_t most_room,
                                    fuzz::dice& random) {
@@ -27,7 +27,7 @@ std::optional<std::string> decoded(std::string_view coding, std::string_view inp
     std::size_t at = 0;
     std::size_t came = 0;
     try {
-        // As a transfer does it: until nothing is used and nothing made, with all that there is.
+        // As a transfer does: with all input, until no input is consumed and no output produced.
         for (;;) {
             came = std::min(input.size(), came + 1 + random.up_to(most_piece));
             const std::vector<char> from(input.begin() + static_cast<std::ptrdiff_t>(at),

@@ -135,7 +135,8 @@ void check_retry_after(std::string_view input) {
     require(!wait || *wait >= weir::clock::duration::zero(), "no waiting into the past");
 }
 
-// Whatever a client writes, it is not taken for somebody else: a proxy adds who it was behind it.
+// No field of a client makes it pass for another client: the proxy appends the real address after
+// it.
 void check_forwarded(std::string_view input) {
     using weir::http::forwarded_header;
     const auto proxy = weir::io::address::parse("10.0.0.1", 1);
@@ -150,7 +151,7 @@ void check_forwarded(std::string_view input) {
         headers one_line;
         one_line.add(name, std::string(input) + ", " + std::string(added));
         const auto found = proxies.client_of(proxy, one_line);
-        // A quote that it leaves open spoils its line, and then nobody is known but the proxy.
+        // A quote that it leaves open invalidates its line, and then only the proxy is known.
         require(found == client || (!is_list && found == proxy), "nobody else");
 
         headers two_lines;

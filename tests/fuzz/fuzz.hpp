@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A fuzz target: a function of any bytes that must hold, whatever they are.
+// A fuzz target: a function of bytes whose checks must hold for every input.
 //
 //     WEIR_FUZZ_TARGET(url) {
 //         auto parsed = url::try_parse(input);
 //         fuzz::require(!parsed || parsed->text() == ..., "one normal form");
 //     }
 //
-// `./dev fuzz` runs all targets under libFuzzer; the ordinary tests run them with what is in
-// corpus/<target>/, where also lies what was found once.
+// `./dev fuzz` runs all targets under libFuzzer; the ordinary tests run them with the files in
+// corpus/<target>/, which include all inputs that once failed.
 #pragma once
 
 #include <cstddef>

@@ -62,7 +62,7 @@ bool is_same(const bj::value& left, const bj::value& right) {
     return left == right;
 }
 
-// Whatever they are asked for they give, or a problem.
+// Every conversion returns a value or throws a problem.
 template <class T>
 void try_member(const bj::value& of) {
     try {
@@ -109,7 +109,7 @@ WEIR_FUZZ_TARGET(json) {
     const bool is_strict = parses(input, {.max_depth = 5});
     const bool is_lenient = parses(input, {.max_depth = 5, .allow_duplicates = true});
     require(!is_strict || is_lenient, "duplicates allowed is no less");
-    // What we take, Boost.JSON takes.
+    // Boost.JSON accepts every text that we accept.
     bj::error_code error;
     bj::parse_options rules;
     rules.max_depth = 5;

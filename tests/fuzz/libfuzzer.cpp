@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer's door to the target that WEIR_FUZZ_TARGET names. One program for all of them is
-// compiled and linked once.
+// libFuzzer's entry point for the target that WEIR_FUZZ_TARGET names. One program for all of them
+// is compiled and linked once.
 
 #include "fuzz.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A connection's bytes: pieces of any size are judged like the whole, and what was accepted means
-// the same when it is written down again.
+// A connection's bytes: pieces of any size have the same result as the whole, and an accepted
+// request means the same when it is serialized again.
 
 #include "fuzz.hpp"
 #include "http/parser/parse.hpp"

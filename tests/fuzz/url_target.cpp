@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// URLs and what they are made of: one normal form, whose parts mean the same to everybody who reads
-// it. The input is a URL and, behind a line end, a reference to resolve.
+// URLs and their parts: one normal form, whose parts mean the same to every parser. The input is a
+// URL and, after a line end, a reference to resolve.
 
 #include "fuzz.hpp"
 

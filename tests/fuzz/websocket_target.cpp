@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a WebSocket peer sends. The first byte of the input says whether we are the server or the
-// client; the rest is held against a plain reading of RFC 6455, whole and in pieces.
+// The bytes of a WebSocket peer. The first byte of the input selects whether we are the server or
+// the client; the rest is compared with a plain implementation of RFC 6455, whole and in pieces.
 
 #include "base/utf8.hpp"
 #include "fuzz.hpp"
@@ -83,7 +83,7 @@ private:
         return false;
     }
 
-    // False: nothing comes after it, or the input is used up.
+    // False: it is the last one, or the input is used up.
     bool frame() {
         if (input_.size() < 2) return early_header();
         const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(input_[at]); };
@@ -189,7 +189,7 @@ std::vector<happening> received(role own, std::string_view input, std::size_t mo
     receiver in(own, limits);
     while (!input.empty()) {
         const std::size_t size = std::min(input.size(), 1 + random.up_to(most_piece - 1));
-        // In memory of its own, so that the sanitizer sees a byte too far.
+        // In a separate allocation, so that the sanitizer detects an access beyond the end.
         const std::vector<char> piece(input.begin(),
                                       input.begin() + static_cast<std::ptrdiff_t>(size));
         input.remove_prefix(size);

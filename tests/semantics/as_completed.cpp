@@ -63,7 +63,7 @@ WEIR_TEST(Semantics, AC_02) {
     const std::vector<int> values = co_await weir::gather(all);
     EXPECT_EQ(values, (std::vector<int>{0, 1, 2}));
 
-    // A limit that was not needed holds nothing up: the next timer is not that one.
+    // An unused limit causes no delay: the next timer is a different one.
     handles quick;
     quick.push_back(weir::spawn(number_after(1ms, 0)));
     auto in_time = weir::as_completed(quick, 1h);
@@ -82,7 +82,7 @@ WEIR_TEST(Semantics, AC_03) {
         EXPECT_EQ(next->result(), 0);
         break;
     }
-    co_await weir::sleep(1s);  // all end while nobody looks
+    co_await weir::sleep(1s);  // all end while no task waits for them
     std::vector<std::size_t> order;
     int errors = 0;
     while (auto next = co_await finished.next()) {

@@ -157,7 +157,7 @@ WEIR_TEST(Semantics, B_05) {
 
 WEIR_TEST(Semantics, B_07) {
     weir::barrier barrier(3);
-    barrier.reset();  // nobody there
+    barrier.reset();  // no task waits
     EXPECT_FALSE(barrier.broken());
     tally results;
     auto again = [&]() -> task<> {

@@ -267,7 +267,7 @@ WEIR_TEST(Semantics, CX_13) {
     };
     auto canceller = weir::spawn(cancels);
     co_await weir::sleep(500ms);
-    waiter = weir::spawn(body);  // is told of the end after the canceller
+    waiter = weir::spawn(body);  // is notified of the end after the canceller
     co_await waiter.wait();
     co_await canceller;
     EXPECT_NE(waiter.cancelled(), got_value) << "the stop in place of the value, or the value";

@@ -85,7 +85,7 @@ WEIR_TEST(Semantics, C_03) {
     std::vector<int> order;
     {
         auto lock = co_await condition.lock();
-        condition.notify();  // nobody waits: not remembered
+        condition.notify();  // no task waits: not remembered
     }
     std::vector<handle<void>> waiting;
     for (int i = 0; i < 6; ++i) {
@@ -156,7 +156,7 @@ WEIR_TEST(Semantics, C_04) {
     EXPECT_EQ(calls, 4);
 }
 
-// Waits, and says how that ended and whether the lock was held then.
+// Waits, and records how the wait ended and whether the lock was held then.
 task<> watched(weir::condition& condition, bool& held_at_end, bool& returned) {
     auto lock = co_await condition.lock();
     struct at_end {
@@ -175,7 +175,7 @@ WEIR_TEST(Semantics, C_05) {
     auto waiter = weir::spawn(watched(condition, held, returned));
     co_await settle_all();
     waiter.cancel();
-    co_await waiter.wait();  // nobody has the lock
+    co_await waiter.wait();  // the lock is free
     EXPECT_TRUE(waiter.cancelled());
     EXPECT_TRUE(held);
     EXPECT_FALSE(returned);
@@ -339,7 +339,7 @@ WEIR_TEST(Semantics, U_08) {
     waiting[0].cancel();
     co_await settle_all();
     EXPECT_TRUE(waiting[0].cancelled());
-    EXPECT_TRUE(order.empty());  // nobody was woken
+    EXPECT_TRUE(order.empty());  // no task was woken
     EXPECT_FALSE(condition.locked());
     {
         auto lock = co_await condition.lock();

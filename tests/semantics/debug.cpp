@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// D: what is reported when something goes wrong and nobody is there to be told.
+// D: the reports of problems that no task waits for.
 
 #include <support/loops.hpp>
 
@@ -39,7 +39,7 @@ TEST(Semantics, D_01) {
             EXPECT_TRUE(log.reports.empty()) << "a handle is left";
         }
         EXPECT_EQ(log.reports.size(), 1u);
-        weir::spawn(failing());  // nobody keeps it
+        weir::spawn(failing());  // no handle is kept
         co_await weir::sleep(2s);
         EXPECT_EQ(log.reports.size(), 2u);
         {
@@ -111,7 +111,7 @@ TEST(Semantics, D_03) {
             EXPECT_TRUE(contains(log.reports[0].created, "debug.cpp:")) << log.reports[0].created;
         }
     }
-    // run cancels what is left, and what it owns itself is no news.
+    // run cancels the remaining tasks, and does not report those that it owns itself.
     report_log log;
     auto main = []() -> weir::task<> {
         auto idle = []() -> weir::task<> { co_await weir::sleep(1h); };

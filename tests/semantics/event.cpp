@@ -41,7 +41,7 @@ WEIR_TEST(Semantics, E_02) {
     co_await weir::sleep(1ms);
     event.set();
     event.set();
-    event.clear();  // who was woken has seen it
+    event.clear();  // the woken task has seen it
     EXPECT_FALSE(event.is_set());
     auto second = weir::spawn(wait_and_note(event, order, 2));
     co_await weir::sleep(1ms);

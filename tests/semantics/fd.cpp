@@ -35,7 +35,7 @@ TEST(Semantics, LP_18) {
         const int fd = pair.ends[0];
         co_await weir::wait_writable(fd);
 
-        // Level-triggered: what is still there is reported again.
+        // Level-triggered: unread data is reported again.
         pair.send("ab");
         for (int times = 0; times < 3; ++times) {
             co_await weir::timeout(5s, weir::wait_readable(fd));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GA: gather. What asyncio does for futures, gather does for handles; tasks given to it are its
-// own.
+// GA: gather. gather treats handles as asyncio's gather treats futures; it owns the tasks that it
+// receives.
 
 #include <weir/testing/testing.hpp>
 
@@ -30,7 +30,7 @@ WEIR_TEST(Semantics, GA_01) {
     EXPECT_EQ(a, 4);
     EXPECT_EQ(b, 5);
 
-    // Of nothing, or of finished ones only: at once. Another task gets no turn.
+    // Without arguments, or with finished ones only: at once. Another task gets no turn.
     bool had_a_turn = false;
     auto other = [&]() -> weir::task<> {
         had_a_turn = true;
@@ -115,7 +115,7 @@ WEIR_TEST(Semantics, GA_04) {
         } catch (const weir::cancelled& stop) {
             seen = "saw: " + stop.reason();
         }
-        co_await weir::sleep(1ms);  // this task was not cancelled: it goes on as it likes
+        co_await weir::sleep(1ms);  // this task was not cancelled: it continues
         co_return seen;
     };
     weir::handle<std::string> running = weir::spawn(gathering);
@@ -253,8 +253,9 @@ WEIR_TEST(Semantics, GA_12) {
     }
     weir::loop::current().set_eager(false);
     EXPECT_TRUE(refused);
-    EXPECT_EQ(started, 1);  // what comes after the mistake is not started at all
-    EXPECT_EQ(ended, 1);  // what was started has ended before the error is seen: nothing can dangle
+    EXPECT_EQ(started, 1);  // tasks after the mistake are not started at all
+    EXPECT_EQ(ended,
+              1);  // started tasks have ended before the error is thrown: no reference can dangle
     co_await weir::sleep(2s);
 }
 

@@ -37,7 +37,7 @@ task<> clean_then_throw(weir::clock::duration time, std::string what) {
     co_await weir::finally(weir::sleep_forever(), cleanup);
 }
 
-// What the group threw: the texts of its errors, in order.
+// The texts of the errors that the group threw, in order.
 template <class Body>
 task<names> errors_of(Body& body) {
     names found;

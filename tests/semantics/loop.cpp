@@ -43,7 +43,7 @@ TEST(Semantics, LP_01) {
     EXPECT_EQ(order, expected);
 }
 
-// A pipe whose reading end tells when it became readable.
+// A pipe whose reading end records when it became readable.
 struct readable_pipe final : weir::fd_watch {
     int ends[2] = {-1, -1};
     int fired = 0;

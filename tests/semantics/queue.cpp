@@ -183,7 +183,7 @@ WEIR_TEST(Semantics, Q_05) {
         WEIR_EXPECT_THROW(weir::timeout(1ms, queue.get()), weir::timed_out);
     }
     queue.put_now(2);
-    EXPECT_FALSE(queue.empty());  // nobody has a claim on it
+    EXPECT_FALSE(queue.empty());  // no task has a claim on it
     EXPECT_EQ(queue.get_now(), 2);
 }
 
@@ -253,7 +253,7 @@ WEIR_TEST(Semantics, Q_08) {
 template <class Queue>
 task<> check_join() {
     Queue queue(10);
-    co_await queue.join();  // nothing unfinished
+    co_await queue.join();  // no unfinished items
     EXPECT_THROW(queue.task_done(), weir::invalid_state);
     for (int round = 0; round < 2; ++round) {
         for (int i = 0; i < 3; ++i) {
@@ -329,7 +329,7 @@ task<> check_close() {
         EXPECT_EQ(a + *b, 3);
         WEIR_EXPECT_THROW(queue.get(), weir::queue_closed);
         co_await settle_all();
-        EXPECT_FALSE(joiner.done());  // still waits for what is unfinished
+        EXPECT_FALSE(joiner.done());  // still waits for the unfinished items
         queue.task_done();
         co_await joiner;
     }
@@ -546,7 +546,7 @@ WEIR_TEST(Semantics, U_04) {
     co_await settle_all();
     queue.put_now(1);
     EXPECT_EQ(queue.size(), 1u);
-    EXPECT_TRUE(queue.empty());  // nothing that a get() could have without waiting
+    EXPECT_TRUE(queue.empty());  // no item that a get() could take without waiting
     EXPECT_THROW((void)queue.get_now(), weir::queue_empty);
     auto late = weir::spawn({.start = weir::start::eager}, get_and_note<weir::queue<int>>,
                             std::ref(queue), std::ref(got));

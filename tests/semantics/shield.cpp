@@ -75,7 +75,7 @@ WEIR_TEST(Semantics, SH_02) {
         inner = weir::spawn(number_after(20ms, 7));
         weir::outcome<int> ended = co_await weir::intercept(weir::shield(inner));
         EXPECT_TRUE(ended.is_stop());
-        (void)co_await std::move(ended);  // the stop goes on
+        (void)co_await std::move(ended);  // the stop continues
         ADD_FAILURE() << "went on";
     };
     weir::handle<> outer = weir::spawn(shielding);
@@ -92,8 +92,7 @@ WEIR_TEST(Semantics, SH_02) {
     EXPECT_EQ(weir::now() - begin, 15ms);
 }
 
-// A task that nobody has started: spawned on the spot, and it survives though nobody holds a
-// handle.
+// A task that has not been started: shield() spawns it, and it survives without a handle.
 WEIR_TEST(Semantics, SH_02_spawned_on_the_spot) {
     bool finished = false;
     auto work = [&](int times) -> weir::task<> {
@@ -203,7 +202,7 @@ WEIR_TEST(Semantics, SH_05) {
     co_await weir::sleep(1s);
     EXPECT_EQ(told.size(), 1u);
 
-    // Retrieved afterwards: nothing to report.
+    // Retrieved afterwards: no report.
     weir::handle<int> kept = weir::spawn(error_after(10ms));
     co_await shield_and_cancel(kept, 3);
     WEIR_EXPECT_THROW(kept, std::runtime_error);

@@ -83,7 +83,7 @@ TEST(Semantics, SG_03) {
     for (const int number : {-1, 0, 65, 1000}) {
         EXPECT_THROW(loop.on_signal(number, [] {}), weir::invalid_argument) << number;
     }
-    // Refused by the system, 32 because the C library keeps it for itself: nothing stays behind.
+    // Refused by the system, 32 because the C library reserves it: no registration is left.
     for (const int number : {SIGKILL, SIGSTOP, 32}) {
         EXPECT_THROW(loop.on_signal(number, [] {}), weir::invalid_argument) << number;
         EXPECT_FALSE(loop.remove_signal(number));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests whose point is the order of things, or that something does not suspend: one run on a
-// simulated loop of their own, first in first out, whatever schedules the environment asks for.
+// Tests of the order of events, or of calls that do not suspend: one run on its own simulated loop,
+// first in first out, regardless of the schedules that the environment requests.
 #pragma once
 
 #include <weir/testing/testing.hpp>

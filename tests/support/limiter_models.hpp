@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of all rate limiters share: what was granted when, the properties that it must
-// have (each gives a violation, or nothing), plain models that say what should have happened, and
+// Shared by the tests of all rate limiters: grants and their times, the properties that grants must
+// have (each function returns a violation, or nothing), plain models of the correct grants, and
 // random traffic.
 #pragma once
 
@@ -84,7 +84,7 @@ inline violation out_of_order(const std::vector<grant>& grants) {
     return std::nullopt;
 }
 
-// The same grants, at the same time (or nearly, where asked for), in the same order.
+// The same grants, at the same time (within the tolerance), in the same order.
 inline violation differs(const std::vector<grant>& seen, const std::vector<grant>& expected,
                          duration tolerance = {}) {
     for (std::size_t i = 0; i < std::max(seen.size(), expected.size()); ++i) {
@@ -102,7 +102,7 @@ inline violation differs(const std::vector<grant>& seen, const std::vector<grant
     return std::nullopt;
 }
 
-// ---- models: earliest(now, weight) says when it may pass; take(when, weight) lets it
+// ---- models: earliest(now, weight) is the time of the grant; take(when, weight) grants it
 
 // As in a textbook: a level that flows in. In whole numbers: a token is `per` parts, `rate` of them
 // come each nanosecond. Weights in thousandths.
@@ -229,7 +229,7 @@ public:
         line_.insert(newest_first_ ? line_.begin() : line_.end(), grant{{}, weight, who});
         advance(now);
     }
-    // Nothing if it is through already.
+    // Nothing if it has been granted already.
     void cancel(time_point now, int who) {
         advance(now);
         std::erase_if(line_, [&](const grant& each) { return each.who == who; });
@@ -269,8 +269,8 @@ struct event {
     bool cancels = false;
 };
 
-// Those who ask have numbers from 0 on; some are cancelled later. Times are odd, so that they
-// hardly ever meet.
+// Callers have numbers from 0 on; some are cancelled later. Times are odd, so that they rarely
+// coincide.
 inline std::vector<event> random_traffic(std::mt19937_64& random, int count, duration pause,
                                          double most, bool fractions, int cancel_one_in) {
     std::vector<event> events;

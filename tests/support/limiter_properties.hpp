@@ -20,8 +20,8 @@ namespace limiter_tests {
 
 // ---- limiters
 
-// Plays the traffic against anything with acquire(weight), and gives what was granted; when, by the
-// clock of whoever decides, if there is such a clock and it is asked for.
+// Plays the traffic against any limiter with acquire(weight), and returns the grants; with
+// `own_clock`, their times are those of the limiter's clock.
 template <class Limiter, bool own_clock = false>
 weir::task<std::vector<grant>> play(Limiter& limiter, const std::vector<event>& traffic) {
     std::vector<grant> grants;
@@ -52,8 +52,7 @@ weir::task<std::vector<grant>> play(Limiter& limiter, const std::vector<event>& 
     for (const auto& each : callers) {
         co_await each.wait();
     }
-    // Who comes in the nanosecond in which another is let through may well run before that one
-    // does.
+    // A task that arrives in the nanosecond of another's grant may run before that one does.
     std::sort(grants.begin(), grants.end(), [](const grant& one, const grant& other) {
         return std::pair(one.when, one.who) < std::pair(other.when, other.who);
     });
@@ -79,10 +78,10 @@ inline std::vector<grant> run_on_loop(const std::function<weir::task<std::vector
     return weir::run(body(), {.driver = weir::driver_kind::simulated});
 }
 
-// Under random traffic with random cancellation, what is granted to whom, and when, is what a plain
-// model says: never more than the limit, never less than it allows, in order, no drift, and no
-// trace of those who were cancelled. Make gives a limiter for a rate and a burst, or for a limit
-// each second; what it gives is destroyed on the loop.
+// Under random traffic with random cancellation, the grants, their owners and their times are those
+// of a plain model: never more than the limit, never less than it allows, in order, no drift, and
+// no effect of cancelled tasks. Make returns a limiter for a rate and a burst, or for a limit each
+// second; the limiter is destroyed on the loop.
 template <class Make>
 void is_token_bucket(int traces, const Make& make, duration coarse = {}) {
     for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(traces); ++seed) {
@@ -131,9 +130,9 @@ void is_sliding_window(int traces, const Make& make) {
 
 // ---- decisions alone
 
-// Asks at random times. A refusal must name the very tick of the clock at which it would be
-// granted: not earlier, not later. For that, what happened until then is played again on fresh
-// decisions.
+// Makes requests at random times. A refusal must name the exact tick of the clock at which the
+// request would be granted: not earlier, not later. To check that, all earlier requests are
+// replayed on fresh decisions.
 template <class Make>
 std::vector<grant> names_exact_waits(std::mt19937_64& random, const Make& make, duration pause,
                                      double most, duration tick = 1ns) {

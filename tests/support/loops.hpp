@@ -16,7 +16,7 @@ inline weir::loop_options simulated() {
     return options;
 }
 
-// What was reported, in the order in which it came.
+// The reports, in their order.
 struct report_log {
     std::vector<weir::report> reports;
 
@@ -43,7 +43,7 @@ inline bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// A driver that counts what the loop asks of another one.
+// A driver that counts the loop's calls and passes them to another one.
 class counting_driver final : public weir::driver {
 public:
     explicit counting_driver(std::unique_ptr<weir::driver> inner) : inner_(std::move(inner)) {}

@@ -34,7 +34,7 @@ private:
     std::mt19937_64 random_;
 };
 
-// A little time: none, a turn of the loop, or less than so many milliseconds.
+// A short time: none, a turn of the loop, or less than so many milliseconds.
 inline weir::task<> pause(dice& random, int most) {
     const int choice = random.below(4);
     if (choice == 1) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// In steady state nothing allocates: waiting, waking, timing out and being cancelled. Not under
-// sanitizers: there every frame is allocated afresh, so that they see the use of one that is gone.
+// Waiting, waking, timing out and being cancelled do not allocate in steady state. Not under
+// sanitizers: there every frame is allocated afresh, so that they detect the use of a destroyed
+// one.
 
 #include "support.hpp"
 

@@ -13,8 +13,8 @@ namespace {
 
 using namespace sync_tests;
 
-// A bounded buffer of a mutex and two conditions with notify(1): one swallowed notification, and
-// somebody waits for ever.
+// A bounded buffer of a mutex and two conditions with notify(1): after one lost notification, a
+// task would wait for ever.
 TEST(Condition, NotificationsAreNotSwallowed) {
     expect_always([]() -> task<> {
         dice random;
@@ -83,8 +83,8 @@ TEST(Condition, NotificationsAreNotSwallowed) {
     });
 }
 
-// The same without timeouts, where nothing but a notification wakes a waiter: each item put
-// notifies exactly one, and exactly as many come.
+// The same without timeouts, where only a notification wakes a waiter: each item put notifies
+// exactly one task, and exactly as many tasks are woken.
 TEST(Condition, NotificationsReachARunningTask) {
     expect_always([]() -> task<> {
         dice random;
@@ -177,7 +177,7 @@ TEST(Condition, ANotifiedWaiterMayBeStoppedWhenTheConditionIsGone) {
             auto lock = co_await mutex.lock();
             condition->notify();
             condition.reset();
-            notified.cancel();  // has a notification to pass on, and nobody to pass it to
+            notified.cancel();  // has a notification to pass on, and no other waiter
             lock.unlock();
             co_await notified.wait();
             EXPECT_TRUE(notified.cancelled());
@@ -234,8 +234,8 @@ TEST(Condition, LosesNoNotificationToACancel) {
     });
 }
 
-// Notified at the moment at which the time is up: it may say either, and the lock is held either
-// way.
+// Notified at the moment of the timeout: either result is correct, and the lock is held in both
+// cases.
 TEST(Condition, LosesNoNotificationToATimeout) {
     expect_always(
         []() -> task<> {

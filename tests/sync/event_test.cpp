@@ -82,7 +82,7 @@ TEST(Event, MayBeDestroyedWithWaiters) {
             auto seen = weir::spawn(ended(count, wait));
             co_await settle_all();
             event->set();
-            event.reset();  // who was woken has seen it
+            event.reset();  // the woken task has seen it
             co_await seen;
             EXPECT_EQ(count.well, 2);
         },

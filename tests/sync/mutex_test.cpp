@@ -80,7 +80,7 @@ TEST(Mutex, IsFair) {
         auto body = [seed]() -> task<> {
             std::mt19937 random(seed);
             weir::mutex mutex;
-            std::deque<int> line;  // who waits, by ticket
+            std::deque<int> line;  // the waiting tasks, by ticket
             int last_ticket = 0;
             auto use = [&]() -> task<> {
                 const int ticket = ++last_ticket;

@@ -16,8 +16,8 @@ struct crate {
     bool operator<(const crate& other) const { return label < other.label; }
 };
 
-// Producers put crates in all ways there are, consumers take them in all ways, both are cancelled
-// and retry; then the queue is closed and everybody comes home.
+// Producers put crates with all functions, consumers take them with all functions, both are
+// cancelled and retry; then the queue is closed and every task ends.
 template <class Queue>
 task<> trade(bool is_fifo) {
     dice random;
@@ -151,7 +151,7 @@ TEST(QueueProperty, Priority) {
     expect_always([] { return trade<weir::priority_queue<crate>>(false); });
 }
 
-// close_now at any moment: items are got or dropped, join() ends, and nobody is left waiting.
+// close_now at any moment: items are received or dropped, join() ends, and no task is left waiting.
 TEST(QueueProperty, ClosedInTheMiddle) {
     expect_always([]() -> task<> {
         dice random;

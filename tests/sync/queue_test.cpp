@@ -63,7 +63,8 @@ struct fragile {
     }
 };
 
-// A move that throws, at every move there is: the queue stays whole, and nobody loses a claim.
+// A move that throws, at every possible move: the queue stays consistent, and no task loses a
+// claim.
 TEST(Queue, ItemsMayThrowWhenMoved) {
     for (int breaks_at = 0; breaks_at < 12; ++breaks_at) {
         auto body = [breaks_at]() -> task<> {

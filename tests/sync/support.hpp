@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the primitives share: exploration as one expectation, and random choices drawn
+// Shared by the tests of the primitives: exploration as one expectation, and random choices drawn
 // from the seed of the running schedule.
 #pragma once
 
@@ -36,7 +36,7 @@ private:
     std::mt19937 random_;
 };
 
-// A little time: none, a turn of the loop, or some milliseconds.
+// A short time: none, a turn of the loop, or some milliseconds.
 inline task<> pause(dice& random) {
     const int choice = random.below(4);
     if (choice == 1) {
@@ -46,7 +46,8 @@ inline task<> pause(dice& random) {
     }
 }
 
-// Runs the work as a task of its own until it ends by itself; a cancelled attempt is made again.
+// Runs the work as a task of its own until it ends without being cancelled; a cancelled attempt is
+// repeated.
 template <class Work>
 task<> until_done(handle<void>& attempt, Work& work) {
     bool is_done = false;
@@ -78,9 +79,9 @@ struct counted {
     ~counted() { --count; }
 };
 
-// Bursts of grants and cancels in one step, then rest: nothing may be free while a task waits for
-// it. One-shot waiters, some of which are cancelled; they do not come back, so that nothing makes
-// up for a grant that was lost.
+// Bursts of grants and cancels in one step, then rest: no resource may be free while a task waits
+// for it. One-shot waiters, some of which are cancelled; they do not retry, so that no later call
+// compensates for a lost grant.
 class crowd {
 public:
     template <class Start>
@@ -90,8 +91,7 @@ public:
             members_.push_back(start());
         }
     }
-    // Several at once, preferably among those who have waited longest: they are granted things
-    // first.
+    // Several at once, preferably among the longest-waiting tasks, which are granted first.
     void cancel_some(dice& random) {
         for (int i = random.below(4); i > 0 && !members_.empty(); --i) {
             const int among = std::min<int>(static_cast<int>(members_.size()), 4);

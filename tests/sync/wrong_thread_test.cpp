@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every primitive says so, in debug mode, when another thread uses it.
+// Every primitive reports, in debug mode, its use by another thread.
 
 #include "support.hpp"
 

@@ -38,7 +38,8 @@ task<> cancel_after(weir::any_handle victim, int yields) {
 
 // ---- properties --------------------------------------------------------------------------------
 
-// One at a time, whoever is cancelled when; and the mutex can be locked in the end.
+// One holder at a time, whichever tasks are cancelled at any time; and the mutex can be locked in
+// the end.
 template <class Mutex>
 task<> excludes() {
     Mutex mutex;
@@ -64,7 +65,7 @@ task<> excludes() {
     const auto guard = co_await mutex.lock();
 }
 
-// Who waits is served before who comes later.
+// Waiting tasks are served before later ones.
 template <class Mutex>
 task<> is_fair() {
     Mutex mutex;
@@ -83,7 +84,7 @@ task<> is_fair() {
     co_await waits;
 }
 
-// Never more holders than permits; and in the end all permits are there.
+// Never more holders than permits; and in the end all permits are available.
 template <class Semaphore>
 task<> keeps_permits() {
     Semaphore semaphore(2);
@@ -108,7 +109,7 @@ task<> keeps_permits() {
     const auto two = co_await semaphore.acquire();
 }
 
-// What was put in comes out, once, though getters are cancelled.
+// Each item comes out once, though getters are cancelled.
 template <class Queue>
 task<> loses_nothing() {
     Queue queue;
@@ -161,7 +162,7 @@ task<> serves_in_order() {
     EXPECT_EQ(order, "a1 b2 ");
 }
 
-// set() frees all who wait, and clear() afterwards makes no difference to them.
+// set() releases all waiters, and a clear() afterwards does not affect them.
 template <class Event>
 task<> frees_all() {
     Event event;
@@ -188,7 +189,7 @@ task<> frees_all() {
     co_await weir::with_group(body);
 }
 
-// Nobody sleeps on a set event, whoever comes first.
+// No task sleeps on a set event, in any order of arrival.
 template <class Event>
 task<> misses_no_set() {
     Event event;
@@ -284,7 +285,7 @@ task<> lets_in_so_many() {
     co_await weir::with_group(body);
 }
 
-// All connections can be had in the end, whoever gave up while one was made.
+// All connections are available in the end, even if callers gave up while one was being opened.
 template <class Pool>
 task<> keeps_capacity() {
     Pool pool(2);
@@ -398,7 +399,7 @@ TEST(Properties, HoldForTheRealPrimitives) {
 
 // ---- printed seeds -----------------------------------------------------------------------------
 
-// The mutants as tests that fail, in processes that were told to have them.
+// The mutants as tests that fail, in processes that enable them.
 class broken_test : public ::testing::Test {
 public:
     explicit broken_test(weir::testing::test_body body) : body_(std::move(body)) {}

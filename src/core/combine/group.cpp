@@ -62,7 +62,7 @@ next_step group_boundary::stopped(fiber& on, walk& stop) noexcept {
         (had_failed ? late_target_ : stop_target_) = stop.target;
     }
     if (!group_->is_aborting) {
-        group_->joiner = &on;  // the body is gone: there is only the children to stop
+        group_->joiner = &on;  // the body has ended: only the children are left to stop
         abort_group(*group_);
     }
     return wait_for_children(on);

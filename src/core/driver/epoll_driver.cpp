@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // epoll and an eventfd. The eventfd is written only when the loop is about to sleep or sleeps, and
-// once: loop::post sees to that. Timers need no descriptor: they are the timeout of the wait.
+// once: loop::post ensures that. Timers need no descriptor: they are the timeout of the wait.
 //
 // A watch is level-triggered and armed anew for each wait, a source edge-triggered and registered
 // once. Sources may be detached, and destroyed, while a batch of events is handed out: their

@@ -5,9 +5,9 @@
 //     co_await page.open("http://127.0.0.1:8080/");
 //     const std::string title = co_await page.evaluate("document.title");
 //
-// The pipe and not the command line's --dump-dom: a page that talks to a WebSocket is never
-// finished, and here a script says itself what it waits for. One page a browser; start-up takes
-// about half a second.
+// The pipe and not the command line's --dump-dom: a page that uses a WebSocket never finishes
+// loading, and here a script defines what it waits for. One page a browser; start-up takes about
+// half a second.
 #pragma once
 
 #include "program.hpp"
@@ -47,7 +47,7 @@ public:
     browser& operator=(const browser&) = delete;
     ~browser() { process_.kill(SIGKILL); }
 
-    // Until the page and what it refers to are loaded. Throws if there is no answer there.
+    // Waits until the page and its resources are loaded. Throws if the server does not answer.
     weir::task<> open(std::string url) {
         if (session_.empty()) {
             co_await attach();
@@ -64,7 +64,7 @@ public:
     }
 
     // The value of a script, awaited if it is a promise: a string as it is, anything else as JSON.
-    // Throws what the script throws, and when its promise takes longer than 15 s.
+    // Throws the script's error, and if its promise takes longer than 15 s.
     weir::task<std::string> evaluate(std::string script) {
         boost::json::object what{{"expression", std::move(script)},
                                  {"awaitPromise", true},
@@ -101,7 +101,7 @@ public:
         const boost::json::object answer = co_await call("Page.captureScreenshot", {});
         co_return std::string(answer.at("data").as_string());
     }
-    // What the browser itself complained about.
+    // The browser's own error output.
     std::string err() const { return folder_.read("err"); }
 
 private:

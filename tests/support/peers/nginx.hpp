@@ -4,8 +4,8 @@
 //     weir_test::nginx origin("location / { return 200 'hello'; }");
 //     origin.url("/some/path");                       // http://127.0.0.1:PORT/some/path
 //
-// Relative paths in the configuration are below its own folder: `root www;` serves what
-// origin.write("www/a.txt", "...") wrote. One process, no daemon, as whoever runs the test.
+// Relative paths in the configuration are below its own folder: `root www;` serves the file of
+// origin.write("www/a.txt", "..."). One process, no daemon, with the user of the test.
 #pragma once
 
 #include "program.hpp"
@@ -28,7 +28,7 @@ inline sockaddr_in loopback_address(std::uint16_t port) {
     return at;
 }
 
-// One that was free a moment ago: who uses it must be ready to ask for another.
+// A port that was free a moment ago: the caller must be ready to try another.
 inline std::uint16_t free_port() {
     const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in at = loopback_address(0);

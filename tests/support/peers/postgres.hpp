@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A PostgreSQL of the test's own, in a folder that goes away with it, on a free port of the
+// A PostgreSQL server of the test, in a folder that is removed with it, on a free port of the
 // loopback interface and a socket in the folder.
 //
 //     weir_test::postgres server;                            // takes a second: one for many tests
 //     server.url();                                          // postgresql://weir@127.0.0.1:PORT/postgres
 //     server.kill(), server.start();                         // a crash; back on the same port
 //
-// It refuses to run as root, so root's tests run it as another user. Everybody on the machine may
+// It refuses to run as root, so root's tests run it as another user. Every user of the machine may
 // log in as the superuser `weir`, without a password.
 #pragma once
 
@@ -26,7 +26,7 @@ struct postgres_options {
     bool durable = false;                    // fsync and all that hangs on it
     std::vector<std::string> settings = {};  // "log_statement=all"
     std::vector<std::string> hba =
-        {};  // lines of pg_hba.conf, before the one that trusts everybody
+        {};  // lines of pg_hba.conf, before the one that trusts every user
     std::map<std::string, std::string> files =
         {};  // such as certificates, in the data folder, mode 0600
 };
@@ -62,8 +62,8 @@ public:
     postgres& operator=(const postgres&) = delete;
     ~postgres() { kill(); }
 
-    // Again on the same port, with what it had. The kernel may still be clearing away those that
-    // were killed.
+    // Starts again on the same port, with its data. The kernel may still be removing killed
+    // processes.
     void start() {
         for (int attempt = 1;; ++attempt) {
             try {
@@ -99,22 +99,22 @@ public:
         program_ = std::make_unique<running_program>(folder_, std::move(command));
         program_->wait_until([&] { return log().find("ready to accept") != std::string::npos; });
     }
-    // All of its processes at once, without a word.
+    // Kills all of its processes at once, without a shutdown.
     void kill() noexcept {
         if (program_ && program_->is_running()) {
-            program_->signal(SIGSTOP);  // so that none is born meanwhile
+            program_->signal(SIGSTOP);  // so that it starts no new ones meanwhile
             signal_all(SIGKILL);
             program_->stop();
         }
     }
-    // As an administrator does: those who are connected are told.
+    // As an administrator does: connected clients are notified.
     void shut_down() {
         program_->signal(SIGINT);
         while (program_->is_running()) {
             usleep(2'000);
         }
     }
-    // Nobody gets an answer, and the kernel still accepts connections and takes what is sent.
+    // No client gets an answer, and the kernel still accepts connections and data.
     void freeze() {
         program_->signal(SIGSTOP);
         signal_all(SIGSTOP);
@@ -146,7 +146,7 @@ public:
     }
 
 private:
-    // A busy disk would make the tests slow, and they keep nothing.
+    // A busy disk would make the tests slow, and they need no durability.
     static std::filesystem::path memory_or_disk() {
         std::error_code error;
         const auto space = std::filesystem::space("/dev/shm", error);
@@ -158,7 +158,7 @@ private:
         if (!user_.has_value()) {
             return {"setpriv", "--pdeathsig", "KILL", "--"};
         }
-        // A change of user undoes what was set before.
+        // A change of user resets earlier settings.
         return {"setpriv",
                 "--reuid",
                 std::to_string(*user_),
@@ -189,8 +189,8 @@ private:
             throw std::runtime_error("initdb said: " + initdb.out() + initdb.err());
         }
     }
-    // initdb takes a second, and every test may be a program of its own: the first one keeps what
-    // it made beside the program.
+    // initdb takes a second, and every test may be a program of its own: the first one keeps the
+    // new cluster beside the program.
     void copy_or_initdb() {
         namespace fs = std::filesystem;
         const fs::path program_file = fs::read_symlink("/proc/self/exe");
@@ -233,7 +233,7 @@ private:
             folder_.write("data/pg_hba.conf", rules + folder_.read("data/pg_hba.conf"));
         }
     }
-    // Each child leads a process group of its own, so they are looked for one by one.
+    // Each child leads its own process group, so the children are searched for one by one.
     void signal_all(int number) const noexcept {
         const pid_t server = program_->pid();
         std::error_code error;

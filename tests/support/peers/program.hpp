@@ -47,7 +47,7 @@ inline void need(const std::filesystem::path& file, std::string_view package) {
         testing::TestPartResult(kind, __FILE__, __LINE__, message.c_str()));
 }
 
-// A folder that goes away with the object, and all that is in it.
+// A folder that is removed with the object, with all its contents.
 class temporary_folder {
 public:
     explicit temporary_folder(
@@ -61,7 +61,7 @@ public:
     temporary_folder(const temporary_folder&) = delete;
     temporary_folder& operator=(const temporary_folder&) = delete;
     ~temporary_folder() {
-        // What a killed program's children still write may come in between: once more, then.
+        // Children of a killed program may still write in between: try once more.
         for (int attempt = 0; attempt < 10; ++attempt) {
             std::error_code error;
             std::filesystem::remove_all(path_, error);
@@ -100,8 +100,8 @@ inline std::vector<std::string> mortal(std::vector<std::string> command) {
 }
 
 // A program that runs as long as the object, in a folder and a process group of its own. It needs
-// no loop, and blocks for as long as starting takes. What it prints is kept in files, so it never
-// waits for a reader.
+// no loop, and blocks for as long as starting takes. Its output is kept in files, so it never waits
+// for a reader.
 class running_program {
 public:
     running_program(const temporary_folder& folder, std::vector<std::string> command,
@@ -154,7 +154,8 @@ public:
     std::string out() const { return folder_.read("out"); }
     std::string err() const { return folder_.read("err"); }
 
-    // Until the condition holds. Throws, with what the program said, if it ends or takes too long.
+    // Waits until the condition holds. Throws, with the program's output, if it ends or takes too
+    // long.
     template <class Condition>
     void wait_until(Condition condition) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);

@@ -16,7 +16,7 @@ namespace redis_test {
 
 class redis_server {
 public:
-    // speaks_tls: nothing else; more says which certificates.
+    // speaks_tls: only TLS; `more` holds further arguments, such as certificates.
     explicit redis_server(std::vector<std::string> more = {}, bool speaks_tls = false)
         : more_(std::move(more)), speaks_tls_(speaks_tls) {
         weir_test::need("/usr/bin/redis-server", "redis-server");
@@ -25,7 +25,7 @@ public:
             try {
                 start();
             } catch (const std::runtime_error&) {
-                program_.reset();  // somebody was faster
+                program_.reset();  // another process took the port
             }
         }
         if (!program_) {
@@ -33,7 +33,7 @@ public:
         }
     }
 
-    // Again on the same port, without what it had.
+    // Starts again on the same port, without its data.
     void start() {
         std::vector<std::string> command = {"/usr/bin/redis-server",
                                             speaks_tls_ ? "--tls-port" : "--port",

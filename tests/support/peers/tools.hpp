@@ -27,7 +27,7 @@ namespace weir_test {
 class words {
 public:
     words() = default;
-    // No std::initializer_list: GCC 12 has none inside co_await expressions.
+    // No std::initializer_list: GCC 12 cannot compile one inside co_await expressions.
     template <std::convertible_to<std::string_view>... Words>
         requires(sizeof...(Words) > 0)
     words(const Words&... all) {

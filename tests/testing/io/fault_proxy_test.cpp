@@ -200,8 +200,8 @@ WEIR_IO_TEST(FaultProxy, ATargetThatIsGoneResetsTheClient) {
     // Destroyed without stop(): its tasks end with the loop at the latest.
 }
 
-// Lines cut short by timeouts, through a proxy that drips: the reader loses nothing on real sockets
-// either, with and without memory while it waits.
+// Lines cut short by timeouts, through a proxy that drips: the reader loses no bytes on real
+// sockets either, with and without memory while it waits.
 WEIR_IO_TEST(BufferedReaderOnSockets, LosesNothingToTimeouts) {
     scene with({.drip = 7, .drip_every = 200us});
     std::string sent;

@@ -74,7 +74,7 @@ private:
                 way.begun += count;
                 const bool is_cut = co_await cut_at_random(to.write(chunk), 40);
                 if (is_cut) {
-                    break;  // a part of it may be sent: there is no going on
+                    break;  // a part of it may be sent: writing cannot continue
                 }
                 way.finished += count;
             }
@@ -194,10 +194,10 @@ task<> serve(simulated_listener& listener) {
 struct tally {
     int answered = 0;
     int failed = 0;
-    std::string log{};  // what happened when
+    std::string log{};  // the events and their times
 };
 
-// The reader is told too.
+// The reader gets the error, too.
 task<> send_if_possible(simulated_stream& to, std::string data) {
     try {
         co_await send(to, std::move(data));

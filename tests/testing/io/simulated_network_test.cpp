@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The simulated network: that it behaves as TCP does, takes the time that its links say, and loses
-// nothing that it does not say it loses.
+// The simulated network: that it behaves as TCP does, has the delays that its links define, and
+// loses only the data that it counts as lost.
 
 #include "support/loops.hpp"
 #include "testing/io/stream_support.hpp"
@@ -86,7 +86,7 @@ WEIR_TEST(SimulatedNetwork, AFullBacklogMakesConnectsWait) {
     auto second = weir::spawn(net.connect("server:80"));
     co_await weir::sleep(1s);
     EXPECT_FALSE(second.done());
-    // Cancelled accepts take nothing.
+    // Cancelled accepts take no connection.
     for (int i = 0; i < 20; ++i) {
         const auto accepting = weir::spawn(listener.accept());
         accepting.cancel();
@@ -96,7 +96,7 @@ WEIR_TEST(SimulatedNetwork, AFullBacklogMakesConnectsWait) {
     const simulated_stream peer = co_await listener.accept();
     EXPECT_EQ(peer.remote_address(), first.local_address());
     simulated_stream late = co_await std::move(second);
-    listener.close();  // nobody has accepted it
+    listener.close();  // not accepted yet
     const int error = co_await error_of(read_some(late));
     EXPECT_EQ(error, ECONNRESET);
 }
@@ -190,7 +190,8 @@ WEIR_TEST(SimulatedNetwork, SentBytesAreGivenUpInTheEnd) {
     int error = co_await waiting;
     EXPECT_EQ(error, ETIMEDOUT);
     EXPECT_EQ(weir::now() - begin, 924s);
-    EXPECT_FALSE(listening.done());  // half-open: it has sent nothing, and knows nothing
+    EXPECT_FALSE(
+        listening.done());  // half-open: it has sent no data, and has not noticed the break
     net.heal("client", "server");
     co_await weir::sleep(1h);
     EXPECT_FALSE(listening.done());

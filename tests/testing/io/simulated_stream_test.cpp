@@ -78,8 +78,7 @@ WEIR_TEST(SimulatedStream, OneReaderAndOneWriterAtATime) {
     co_await writing;
 }
 
-// What catches those who close without having read everything: the peer may lose what was sent to
-// it.
+// A close before all input is read: the peer may lose the data that was sent to it.
 WEIR_TEST(SimulatedStream, ClosingWithUnreadBytesResets) {
     simulated_network net({.link = {.latency = 5ms}});
     auto [near, far] = net.pair();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of streams share.
+// Shared by the tests of streams.
 #pragma once
 
 #include <weir/detail/frame_pool.hpp>
@@ -60,7 +60,7 @@ inline task<> send(simulated_stream& to, std::string data) {
     co_await to.close_write();
 }
 
-// Another network for each schedule, which loses nothing.
+// A new lossless network for each schedule.
 inline link_options rough() {
     return link_options::drawn_from(weir::testing::current_seed());
 }

@@ -16,7 +16,7 @@ enum class limiter_bug {
     acts_after_an_await,  // the count is looked at before an await and raised after it
 };
 
-// Refuses what is too much; asks somebody else (asynchronously) before it lets one in.
+// Refuses excess calls; makes an asynchronous check before it admits a call.
 template <limiter_bug Bug = limiter_bug::none>
 class limiter {
 public:

@@ -9,11 +9,11 @@ namespace toys {
 
 enum class mutex_bug {
     none,
-    grant_lost_on_cancel,  // who was handed the lock and is stopped before it runs keeps it for
+    grant_lost_on_cancel,  // a task that was handed the lock and is stopped before it runs keeps it for
                            // ever
-    no_recheck,    // unlocked for a waiter, who takes it without looking: a newcomer may have it
+    no_recheck,    // unlocked for a waiter, which takes it without a check: a newcomer may have it
     barging,       // a newcomer takes the lock although others wait
-    wake_up_lost,  // 'somebody was woken' stays true when that somebody is stopped
+    wake_up_lost,  // 'a waiter was woken' stays true when that waiter is stopped
 };
 
 template <mutex_bug Bug = mutex_bug::none>

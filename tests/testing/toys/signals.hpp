@@ -66,7 +66,7 @@ private:
 
 enum class condition_bug {
     none,
-    swallowed_by_cancelled,  // notify_one wakes a waiter that is stopped before it runs, and nobody
+    swallowed_by_cancelled,  // notify_one wakes a waiter that is stopped before it runs, and no other
                              // else
 };
 

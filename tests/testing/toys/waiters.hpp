@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the toys share. They are small primitives in two variants each, a correct one and one with a
-// mistake that real libraries have made, to see that the kit tells them apart. Not for use: the
-// real primitives are in weir/sync.
+// Shared by the toys: small primitives in two variants each, a correct one and one with a mistake
+// that real libraries have made. The kit has to distinguish them. Not for use: the real primitives
+// are in weir/sync.
 #pragma once
 
 #include <weir/awaitable.hpp>
@@ -35,7 +35,7 @@ private:
     std::deque<Waiter*> list_;
 };
 
-// Counts who is inside, however they leave.
+// Counts the tasks inside, in whichever way they leave.
 class presence {
 public:
     explicit presence(int& count) noexcept : count_(count) { ++count_; }
