@@ -79,7 +79,7 @@ answer event_resource::accept(http::request& request) {
     options.connection.max_message = 16 << 10;
     options.connection.outbox_bytes = 512 << 10;
     options.connection.outbox_messages = 512;
-    // A client that is too slow is closed; it reconnects and says where it was.
+    // A client that is too slow is disconnected; it reconnects with its last position.
     options.connection.when_full = ws::overflow::close;
     co_return ws::accept(request, std::move(conversation), options);
 }
@@ -253,7 +253,7 @@ task<> event_resource::publish_queues() {
     try {
         queues = co_await tasks_.queues();
     } catch (const db::error&) {
-        co_return;  // the topic 'stats' says that the store is failing
+        co_return;  // the topic 'stats' reports that the store is failing
     }
     feed_.publish("queues", "queues", [&](json_writer& json) {
         json.member("at", tasks_.now());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GET /events: a WebSocket over which a client subscribes to topics of the feed and hears of them.
+// GET /events: a WebSocket over which a client subscribes to topics of the feed and receives their
+// messages.
 #pragma once
 
 #include "service/api/feed.hpp"

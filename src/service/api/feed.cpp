@@ -123,7 +123,8 @@ void feed::changed(std::span<const task_event> events) noexcept {
         }
         send_due(waited);  // the others wait for the timer
     } catch (...) {
-        // Out of memory, with no caller to tell: subscribers see that counts differ.
+        // Out of memory, and there is no caller to report it to: subscribers see that counts
+        // differ.
     }
 }
 

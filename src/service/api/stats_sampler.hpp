@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rates and latencies of the service, once a second: kept for charts, and published to the topic
-// 'stats' while somebody is subscribed.
+// 'stats' while it has subscribers.
 //
 // A timer makes the samples. The first change after a silence starts it, and so does a subscriber;
 // after two seconds without a change and without a subscriber it stops, so that an idle service

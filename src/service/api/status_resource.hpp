@@ -40,7 +40,8 @@ private:
     const stats_sampler& sampler_;
     hook<void(metric_writer&)> more_metrics_;
     std::shared_ptr<const std::string> description_;
-    // The last probe of the store; its answer holds for a moment, whatever the number of requests.
+    // The last probe of the store. Its result is reused for a moment, so that requests do not
+    // multiply probes.
     std::optional<clock::time_point> probed_at_;
     std::string probe_failure_;
 };

@@ -116,7 +116,7 @@ std::uint64_t parse_item(const field_rules& field, std::string_view item, std::s
                 last = field.max;  // 'fri-sun': weeks end with it, too
             }
         } else if (slash == std::string_view::npos) {
-            last = first;  // '5/10' goes on to the end, as other crons have it
+            last = first;  // '5/10' runs to the end of the range, as in other crons
         }
     }
     if (!first.has_value() || !last.has_value() || *first > *last) {
@@ -218,7 +218,7 @@ local_days local_day_of(const date::time_zone& zone, timestamp when) {
     return date::floor<date::days>(zone.to_local(std::chrono::floor<std::chrono::seconds>(when)));
 }
 
-// A pattern that comes ever comes within eight years: the 29th of February around 2100.
+// A pattern that matches any day matches one within eight years: the 29th of February around 2100.
 constexpr int max_days = 8 * 366 + 1;
 
 }  // namespace
@@ -283,7 +283,8 @@ void check_zone(std::string_view zone) {
 
 timestamp cron::next_after(timestamp after, std::string_view zone_name) const {
     const date::time_zone& zone = zone_named(zone_name);
-    // The day before, too: where the clock is set back over midnight, its end comes again.
+    // Includes the day before: where the clock is set back over midnight, the end of that day
+    // repeats.
     const local_days today = local_day_of(zone, after);
     std::optional<timestamp> best;
     for (int offset = -1; offset < max_days && !best.has_value(); ++offset) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The payload was checked when the task was submitted; one that is no JSON all the same fails for
-// good.
+// The payload was checked when the task was submitted. A payload that is not valid JSON even so is
+// a permanent failure.
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

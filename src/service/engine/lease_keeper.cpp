@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// While the store answers its heartbeats, a node's tasks are its own. When it does not, the node
-// stops its runs before the lease expires and other nodes take them, and goes on under a new name.
-// Only heartbeats are sent here: slow answers to other calls must not cost the lease.
+// While the store answers its heartbeats, a node owns its tasks. When the store does not answer,
+// the node stops its runs before the lease expires and other nodes take them, and continues under a
+// new name. Only heartbeats are sent here: slow answers to other calls must not cost the lease.
 
 #include "service/engine/lease_keeper.hpp"
 

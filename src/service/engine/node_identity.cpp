@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A process number means something only on one machine, since one boot, in one name space
-// (containers have their own), so all three are part of the host. Of this process itself, which may
-// have the number of one that has crashed, the names in force are known.
+// A process number is only meaningful on one machine, within one boot and one name space
+// (containers have their own), so all three are part of the host. A crashed process may have had
+// the number of this one; therefore the names that this process uses are recorded.
 
 #include "service/engine/node_identity.hpp"
 
@@ -47,25 +47,26 @@ std::string hexadecimal(std::uint64_t number) {
 
 }  // namespace
 
-// The system says so, to everybody: what cannot be seen in /proc may still be there, as another
-// user's process that is hidden (hidepid). One that has ended and waits for its parent is only seen
-// there: 'pid (name) state ...'. The name may contain anything.
+// kill() answers for every process, while /proc may hide those of other users (hidepid). A zombie,
+// which has ended and waits for its parent, is only recognised in /proc: 'pid (name) state ...'.
+// The name may contain any character.
 bool is_running(std::int64_t process, const std::string& processes) {
     if (process <= 0 || process > std::numeric_limits<pid_t>::max()) {
-        return true;  // no process of ours: a live one must not be taken for dead, so its lease decides
+        return true;  // not a process number of this machine; a live process must not be presumed dead
     }
     if (::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) {
         return false;
     }
     std::ifstream file(processes + "/" + std::to_string(process) + "/stat");
     if (!file) {
-        return true;  // hidden; or there are no descriptors left to look with
+        return true;  // hidden, or this process has no free descriptors
     }
     const std::string text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
     const std::size_t name_end = text.rfind(')');
     if (name_end == std::string::npos || name_end + 2 >= text.size()) {
-        return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;  // went meanwhile?
+        return ::kill(static_cast<pid_t>(process), 0) == 0 ||
+               errno != ESRCH;  // it may have ended meanwhile
     }
     const char state = text[name_end + 2];
     return state != 'Z' && state != 'X';

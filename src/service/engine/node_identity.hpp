@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who a node is, and whether the process behind another node's record still lives.
+// The identity of a node, and whether the process behind another node's record is still alive.
 #pragma once
 
 #include <weir/service/store.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs that reported progress since the last write are queued once, with their latest report. One
 // call writes all of them, then a pause follows. A failed write is not repeated: the next report
-// says more.
+// replaces it.
 
 #include "service/engine/progress_writer.hpp"
 

@@ -59,8 +59,8 @@ task<clock::time_point> scheduler::fire_due() {
         } catch (const store_unavailable&) {
             throw;
         } catch (const std::exception& error) {
-            // For example, this machine does not know the zone. The other schedules go on, and this
-            // one is tried again at the next check.
+            // For example, this machine does not know the zone. Other schedules are not affected,
+            // and this one is tried again at the next check.
             log_.write(log_level::error,
                        "the schedule '" + each.name + "' cannot be fired: " + error.what());
         }

@@ -12,12 +12,12 @@
 //   lease_keeper       sends heartbeats; on a lost lease   -> runner
 //   rescuer            returns tasks of dead nodes, and retires old leases
 //   scheduler          submits tasks of schedules
-//   sweeper            removes tasks whose retention is over
+//   sweeper            removes tasks whose retention has expired
 //
-// run() waits in the body of its group until it is stopped, and intercepts that stop, so that
-// nothing else ends by itself. Then the service claims no more and waits for its runs. A run that
-// takes longer than drain_limit, or until a second stop, is stopped and returned to the store. Only
-// then do the components end, the leases are released, and the stop goes on.
+// run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
+// components keep running. Then the service claims no more tasks and waits for its runs. Runs that
+// take longer than drain_limit, or are still running at a second stop, are stopped and returned to
+// the store. Only then the components end, the leases are released, and the stop takes effect.
 
 #include "base/fiber_namer.hpp"
 #include "base/option_checks.hpp"
@@ -207,7 +207,7 @@ task<bool> service::components::drain() {
     co_return waited.is_stop();
 }
 
-// All runs have been stopped. What cannot be settled in time is run again by other nodes.
+// All runs have been stopped. Runs that cannot be settled in time are repeated by other nodes.
 task<> service::components::finish(any_handle claiming, any_handle rescuing, bool in_a_hurry) {
     if (in_a_hurry) {
         claiming.cancel();
@@ -271,7 +271,7 @@ task<std::vector<hold>> service::why(task_id id) {
     if (its_turn == holds.end()) {
         co_return holds;
     }
-    // The store would let it run, so the reason is here.
+    // The store would allow it to run, so the reason is in this process.
     const std::optional<task_detail> found = co_await find(id);
     hold reason;
     if (found.has_value() && parts_->handlers.find(found->task.kind) == nullptr) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the end of a run means. A handler that completes its work although it was stopped is
-// believed. What it throws after a stop is most likely due to the stop and spends no attempt,
-// except permanent_failure. A failure is retried with the task's backoff until max_attempts is
-// reached.
+// Decides the outcome of a run. The result of a handler that completes its work although it was
+// stopped is accepted. An exception after a stop is most likely due to the stop and spends no
+// attempt, except permanent_failure. A failure is retried with the task's backoff until
+// max_attempts is reached.
 
 #include "service/engine/settlement_builder.hpp"
 

@@ -17,7 +17,7 @@ namespace weir::service::detail {
 
 // Why the service stopped a run.
 enum class stop_cause : unsigned char {
-    none,        // it did not: the run ended by itself or by its timeout
+    none,        // the run was not stopped by the service: it ended on its own or by its timeout
     cancelled,   // a client cancelled the task
     given_back,  // the service ends
     lease_lost,  // other nodes may run it now

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Removes tasks from the store when their retention time is over.
+// Removes tasks from the store when their retention has expired.
 #pragma once
 
 #include "service/engine/store_client.hpp"

@@ -81,7 +81,7 @@ json::value parse_output(std::string_view text) {
     }
 }
 
-// The end of what the program wrote to standard error, for the message.
+// The last part of the program's standard error, for the message.
 std::string error_excerpt(std::string_view text) {
     constexpr std::size_t max_bytes = 500;
     const std::size_t end = text.find_last_not_of("\n\r \t");

@@ -207,8 +207,8 @@ struct delivered {
     const http::headers& headers() const noexcept { return fields; }
 };
 
-// Tasks wait in the store, where it costs nothing, and not in a worker. The time limit is set per
-// request, so the limit of the policies must not be shorter than the longest of them.
+// Refused tasks wait in the store, where waiting is free, and not in a worker. The time limit is
+// set per request, so the limit of the policies must not be shorter than the longest of them.
 http::host_policies_options for_tasks(http::host_policies_options options) {
     options.max_attempts = 1;
     if (options.attempt_timeout > clock::duration::zero()) {  // otherwise host_policies refuses it

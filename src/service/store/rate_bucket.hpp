@@ -20,8 +20,8 @@ public:
     rate_bucket(double rate, std::uint32_t burst, std::int64_t full_at) noexcept
         : full_at_(full_at) {
         if (rate > 0) {
-            // Rounded up: never more than asked. A year apart is as good as never, and does not
-            // overflow.
+            // Rounded up: never more than the configured rate. Intervals are limited to a year, so
+            // that nothing overflows.
             constexpr double longest = 1e9 * 60 * 60 * 24 * 365;
             step_ = static_cast<std::int64_t>(std::ceil(std::min(1e9 / rate, longest)));
             const auto room = std::numeric_limits<std::int64_t>::max() / 4;

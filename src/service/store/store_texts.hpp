@@ -16,7 +16,8 @@ constexpr std::size_t max_message_bytes = 1000;
 // invalid bytes become U+FFFD.
 std::string storable_text(std::string_view text, std::size_t max_bytes);
 
-// The error of a run whose process has ended, and of a task that has failed after so many of those.
+// The error of a run whose process has ended, and of a task that has failed after that many
+// crashes.
 constexpr std::string_view crash_error = "the process that ran the task has ended";
 std::string crash_limit_error(std::uint32_t crashes);
 

@@ -120,7 +120,7 @@ std::optional<timestamp> parse_rfc3339(std::string_view text) noexcept {
     }
     const year_month_day date(year(static_cast<int>(year_number)), month(month_number),
                               day(day_number));
-    // A leap second is the first of the next minute, as clocks have it that know none.
+    // A leap second becomes the first second of the next minute, as on clocks without leap seconds.
     if (!text.empty() || !date.ok() || hour > 23 || minute > 59 || second > 60) {
         return std::nullopt;
     }

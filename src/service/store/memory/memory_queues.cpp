@@ -30,7 +30,7 @@ memory_queues::queue& memory_queues::queue_of(const std::string& name) {
     return found;
 }
 
-// A new flow is last in turn: a key that comes and goes must not be first each time.
+// A new flow gets the last turn: a key that is removed and added again must not be first each time.
 memory_queues::flow& memory_queues::flow_of(queue& in, const std::string& key) {
     const auto [found, is_new] = in.flows.try_emplace(key);
     if (is_new) {

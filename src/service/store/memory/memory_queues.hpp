@@ -19,7 +19,7 @@ namespace weir::service::detail {
 struct memory_task {
     task_record record;
     std::vector<attempt_record> attempts;
-    bool is_due = false;  // pending: whether it stands in `due` or in `later` of its queue
+    bool is_due = false;  // pending: whether it is in `due` or in `later` of its queue
 };
 
 class memory_queues {
@@ -43,10 +43,10 @@ public:
     memory_task* next(timestamp now);
     // Counts the start of this task, for turns and rates.
     void started(const task_record& task, timestamp now);
-    // When next() may return a task although nothing changes.
+    // When next() may return a task although no task or queue changes.
     std::optional<timestamp> next_at(timestamp now);
 
-    // Why limits and pauses keep the task from running; none: nothing.
+    // Why limits and pauses keep the task from running; empty if they do not.
     std::vector<hold> holds(const task_record& task, timestamp now);
 
     void mark_used(const std::string& name, timestamp now) { queue_of(name).used_at = now; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Each operation is one function on the tables. perform() waits for the latency, applies the fault
-// that a test has chosen, runs the function in one go, tells the observer, and answers a turn of
-// the loop later, so that a stop may come before the change, or between the change and its answer.
+// that a test has chosen, runs the function without suspending, notifies the observer, and answers
+// a turn of the loop later, so that a stop may come before the change, or between the change and
+// its answer.
 
 #include "service/store/memory/memory_queues.hpp"
 #include "service/store/memory/memory_tasks.hpp"
@@ -215,8 +216,8 @@ task<> memory_store::note_progress(std::string_view node, std::vector<progress_n
 
 // ---- nodes
 
-// A node whose lease has ended stays known, so that it cannot come back under the same name: its
-// tasks belong to others.
+// A node whose lease has ended stays known, so that it cannot return under the same name: its tasks
+// belong to other nodes.
 task<heartbeat_answer> memory_store::heartbeat(node_record node, timestamp now) {
     return perform(store_call::heartbeat, [node = std::move(node), now](tables& in) {
         heartbeat_answer answer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What people change: a task's end, its new beginning, a queue's limits.
+// Changes that clients request: cancel and retry tasks, redrive, pause and limit queues.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -36,7 +36,7 @@ std::optional<place_of_task> look_up(sqlite::session& on, std::int64_t id) {
     return read;
 }
 
-// With all its attempts, as if it were new.
+// The task gets all its attempts again, as if it were new.
 void begin_again(sqlite::session& on, ledger& books, std::int64_t id, const place_of_task& is,
                  timestamp now) {
     on.execute(
@@ -144,7 +144,7 @@ void limit_queue(sqlite::session& on, std::string_view queue, const queue_limits
         "key_rate = ?7, key_burst = ?8",
         queue, limits.max_pending, limits.max_running, limits.rate, limits.burst,
         limits.key_max_running, limits.key_rate, limits.key_burst);
-    // Claims find out about rates.
+    // Rates need no update here: claims evaluate them.
     on.execute(
         "UPDATE flows SET place = CASE WHEN due = 0 THEN 0 WHEN ?2 > 0 AND running >= ?2 THEN 2 "
         "ELSE 1 END WHERE queue = (SELECT id FROM queues WHERE name = ?1) AND place != 0",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is. First what has become due is moved over, and flows whose rate lets them go on.
-// Then turns are given without looking at tasks: queues in the order of their last turn, each to
-// its flow that waited longest, one at a time, as far as limits allow. Only then the tasks are
-// fetched, of each flow as many as it has turns, by priority and age. Nothing of this depends on
-// how many tasks wait.
+// Chooses the tasks that run next. A claim first moves tasks that have become due to the lines of
+// their flows, and frees flows that waited for their rate. Then it distributes turns without
+// reading tasks: queues in the order of their last turn, each giving the turn to its flow that has
+// waited longest, one at a time, as far as limits allow. Only then it fetches tasks, of each flow
+// as many as it has turns, by priority and age. The cost does not depend on the number of waiting
+// tasks.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -14,12 +15,12 @@ namespace weir::service::detail {
 
 namespace {
 
-// Of what one claim moves over; the next claim goes on.
+// The number of tasks that one claim moves; the next claim continues.
 constexpr std::size_t most_moved = 1000;
 
 struct flow_turns {
     flow_row* flow = nullptr;
-    std::uint64_t room = 0;  // how many more its limits allow
+    std::uint64_t room = 0;  // how many more tasks its limits allow
     std::vector<std::size_t> turns;
 };
 
@@ -27,7 +28,7 @@ struct queue_turns {
     queue_row* queue = nullptr;
     std::uint64_t room = 0;
     std::vector<flow_turns> flows;
-    std::size_t next = 0;  // of the flows
+    std::size_t next = 0;  // index of the flow that gets the next turn
 };
 
 class claiming {
@@ -67,7 +68,7 @@ claimed claiming::run() {
             move_due(*each);
         }
     }
-    std::size_t with_turns = 0;  // one for each of these is all there are
+    std::size_t with_turns = 0;  // no more than `limit` queues can get a turn
     for (queue_row* const each : queues_) {
         if (with_turns >= asked_.limit) {
             break;
@@ -128,7 +129,7 @@ void claiming::move_due(queue_row& of) {
     }
     has_more_to_move_ = has_more_to_move_ || due.size() == most_moved;
     if (!due.empty()) {
-        books_.close();  // flows are found by what is written
+        books_.close();  // find_flows() reads the flows from the database
     }
 }
 
@@ -140,7 +141,7 @@ void claiming::free_slowed(const queue_row& of) {
     has_more_to_move_ = has_more_to_move_ || freed.rows == static_cast<std::int64_t>(most_moved);
 }
 
-// As many as could get a turn, those first that had theirs longest ago.
+// Selects as many flows as could get a turn, the longest waiting first.
 void claiming::find_flows(queue_turns& of) {
     static const std::string sql =
         "SELECT " + std::string(flow_columns) +
@@ -163,7 +164,7 @@ void claiming::find_flows(queue_turns& of) {
             }
             room = std::min(room, flow.bucket(limits).available(asked_.now));
             if (room == 0) {
-                // Limits have changed since it was put here.
+                // The limits have changed since the flow was marked ready.
                 flow.is_changed = true;
                 has_outdated = true;
             } else {
@@ -257,8 +258,8 @@ std::optional<timestamp> claiming::next_at() {
     return earliest;
 }
 
-// When the queue's rate lets one go, and there is one: a task whose time comes, or a key whose rate
-// does.
+// The earliest time at which the queue's rate allows a start and a task is available: a task
+// becomes due, or the rate of a key allows one.
 std::optional<timestamp> claiming::next_at(queue_row& of) {
     if (of.is_paused || of.is_full()) {
         return std::nullopt;

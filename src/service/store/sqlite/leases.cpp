@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Nodes and what they leave behind. A node that has lost its lease keeps its row, marked as gone
-// once its tasks have been taken, so that it is not taken for a new one when it comes back.
+// Nodes, their leases and their abandoned tasks. A node that has lost its lease keeps its row,
+// marked as gone once its tasks have been rescued, so that it is not mistaken for a new node when
+// it returns.
 
 #include "service/store/sqlite/task_rows.hpp"
 

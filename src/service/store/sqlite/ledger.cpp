@@ -139,7 +139,8 @@ flow_row& ledger::flow(queue_row& of, std::string_view key) {
         known = &add(read_flow(found[0]));
         return *known;
     }
-    // At the end of the line: a key that comes and goes must not be the first each time.
+    // A new flow gets the last turn: a key that is removed and added again must not be first each
+    // time.
     flow_row made;
     made.queue = of.id;
     made.key = key;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The books of one transaction: queues and flows as they are read, changed in memory, and written
+// The ledger of one transaction: queues and flows are read once, changed in memory, and written
 // once.
 #pragma once
 
@@ -70,13 +70,13 @@ inline constexpr std::string_view flow_columns =
     "id, queue, key, tasks, due, running, turn, full_at, place, free_at";
 flow_row read_flow(const sqlite::row& from);
 
-// Where a task is, as far as counts go.
+// The state of a task as counted by its queue and flow.
 struct standing {
     task_state state{};
-    bool is_due = false;  // of a pending one
+    bool is_due = false;  // pending tasks only
 };
 
-// Whether another one may be made.
+// Whether another queue may be created.
 bool has_room_for_queue(sqlite::session& on, std::size_t max_queues);
 
 class ledger {
@@ -85,9 +85,11 @@ public:
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
-    // References stay good. Those by name and key are made if they are not there.
+    // References stay valid. A queue or a flow looked up by name or key is created if it does not
+    // exist.
     queue_row& queue(std::int64_t id);
-    queue_row* queue(std::string_view name, std::size_t max_queues);  // null: there are so many
+    queue_row* queue(std::string_view name,
+                     std::size_t max_queues);  // null: there are max_queues already
     flow_row& flow(std::int64_t id);
     flow_row& flow(queue_row& of, std::string_view key);
     queue_row& add(queue_row known);
@@ -96,7 +98,7 @@ public:
     void enters(queue_row& of, flow_row& in, standing as);
     void moves(queue_row& of, flow_row& in, standing from, standing to);
     void leaves(queue_row& of, flow_row& in, standing as);
-    // Writes what has changed. The last thing done.
+    // Writes all changes. Must be the last call.
     void close();
 
 private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What has been kept long enough goes, oldest first, and with it flows that have no task any more,
-// unless their rate still remembers one. When all tasks of a time are gone, queues that nobody uses
-// follow, and nodes.
+// Removes tasks whose retention has expired, oldest first, and flows without tasks, unless their
+// rate still has to be remembered. When no expired task is left, unused queues and nodes follow.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -12,18 +11,18 @@ namespace weir::service::detail {
 
 namespace {
 
-// Others wait for a step, so it is a short one.
+// Other calls wait for a step, so it must be short.
 constexpr std::size_t most_at_once = 250;
-constexpr std::size_t most_small_rows = 1000;  // of queues and nodes
-// More than tasks, which may each be the last one of its flow: what was remembered meanwhile goes,
-// too.
+constexpr std::size_t most_small_rows = 1000;  // queues and nodes
+// More than tasks: each removed task may be the last one of its flow, and flows that were kept for
+// their rate are removed, too.
 constexpr std::size_t most_flows_at_once = 2 * most_at_once;
-// At least: who comes back later is taken for a new one, and finds that none of its tasks is its
-// own.
+// The minimum. A node that returns later is treated as a new node and does not own its former
+// tasks.
 constexpr std::chrono::seconds nodes_are_kept = std::chrono::hours(24);
 
-// Those are removed that have been gone for some time, as far as anybody looked. The last number is
-// not given again, which could be that of tasks which ran there.
+// Removes nodes that were found to be gone some time ago. The row with the highest number stays, so
+// that its number is not reused while tasks may still refer to it.
 void purge_nodes(sqlite::session& on, const retention& kept, timestamp now) {
     on.execute(
         "UPDATE nodes SET gone_at = ?1 WHERE number IN (SELECT number FROM nodes WHERE is_gone = 1 "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What people ask for. Lists go through tasks from the newest to the oldest, or through those that
-// are few: the running, the failed, a tag's.
+// Queries of clients. Lists scan tasks from the newest to the oldest, or only a small set: running
+// tasks, failed tasks, or tasks with a tag.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -55,8 +55,7 @@ void add_view(conditions& to, task_view view, timestamp now) {
     }
 }
 
-// Lines are gone through as a whole. Where many stand, the newest of them are found sooner among
-// all tasks.
+// A line is scanned as a whole. If it is long, scanning all tasks finds its newest ones sooner.
 bool is_short(sqlite::session& on, task_state state) {
     constexpr std::int64_t many = 2'000;
     const auto standing =
@@ -73,7 +72,7 @@ conditions write_conditions(sqlite::session& on, const task_filter& filter, time
     }
     const auto add_state = [&](task_state state) {
         all.add("tasks.state = ?", static_cast<int>(state));
-        // Those that are few are found in their lines.
+        // Small sets are read from their lines.
         if ((state == task_state::failed || state == task_state::cancelled) &&
             is_short(on, state)) {
             all.add("line = ?", ended_line(state));
@@ -103,7 +102,7 @@ conditions write_conditions(sqlite::session& on, const task_filter& filter, time
                 next_id({}, std::chrono::floor<std::chrono::milliseconds>(*filter.created_from)
                                 .time_since_epoch()
                                 .count())
-                    .number());  // ids are not before their time
+                    .number());  // an id is never older than its creation time
     }
     if (filter.created_to.has_value()) {
         all.add("created_at < ?", number_of(*filter.created_to));
@@ -134,7 +133,8 @@ std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filt
     return tasks;
 }
 
-// In the order of their line: those that were taken out of it are not met again by the next step.
+// Selects in the order of the line: tasks that were removed from it are not visited again by the
+// next step.
 std::vector<std::int64_t> list_failed(sqlite::session& on, const task_filter& filter,
                                       timestamp now) {
     conditions all = write_conditions(on, filter, now);

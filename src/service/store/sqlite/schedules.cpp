@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedules. A slot is left and its task made in one transaction, and only by who names the slot
-// that it is at: so none is made twice, and none is lost.
+// Schedules. One transaction advances the schedule to its next slot and creates the task, and only
+// if the caller names the slot that the schedule is at: so each slot is fired exactly once.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -118,7 +118,7 @@ std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view
         books.close();
         if (made.what == submit_result::verdict::queue_full ||
             made.what == submit_result::verdict::too_many_queues) {
-            return made;  // and it stays at its slot
+            return made;  // the schedule stays at its slot
         }
         on.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",
                    number_of(fresh->run_at.value_or(slot)), made.id.number(), name);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What became of runs. Every write asks for id, state, run and node: one that comes too late finds
-// nothing.
+// The ends of runs. Every write matches id, state, run and node: a late write changes no row.
 
 #include "service/store/sqlite/task_rows.hpp"
 

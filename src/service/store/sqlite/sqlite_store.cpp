@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Each call is one function on the thread of the writer, or of a reader: the database puts those
-// that wait together into one commit. Functions may be called again after a commit that failed, so
-// they begin anew each time and give back all that they found; what changed is told here, on the
-// loop, once it is durable.
+// Each call is one function on the thread of the writer, or of a reader: the database groups
+// waiting functions into one commit. A function may be called again after a commit that failed, so
+// it starts from the beginning each time and returns all its results. The observer is notified
+// here, on the loop, once the changes are durable.
 
 #include "service/store/sqlite/file/store_file.hpp"
 #include "service/store/sqlite/task_rows.hpp"
@@ -199,13 +199,14 @@ public:
     void observe(store_observer* by) noexcept override { observer_ = by; }
 
 private:
-    // work(session&, event_list&) as a transaction.
+    // Runs work(session&, event_list&) as a transaction.
     template <class Work>
     auto change(timestamp now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
         return change_by<true>(now, std::move(work));
     }
-    // What a machine that goes down may undo, since the next one who starts would do so anyway.
+    // The same for changes that a machine crash may undo, since the next node to start would undo
+    // them anyway.
     template <class Work>
     auto change_unsynced(timestamp now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// New tasks. One without options costs a row, an entry in the index of what is due, and the counts
-// of its queue and flow, which those submitted together share.
+// New tasks. A task without options costs one row, one entry in the index of due tasks, and an
+// update of the counts of its queue and flow, which tasks submitted together share.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -10,7 +10,7 @@ namespace weir::service::detail {
 
 namespace {
 
-// Longer ones are kept apart: a change of the task writes its row again.
+// Longer payloads are stored separately, since a change of the task rewrites its row.
 constexpr std::size_t longest_inside = 2000;
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of tasks: what is not said is null, and read as the default.
+// Rows of tasks: a setting with its default value is stored as null.
 
 #include "service/store/sqlite/task_rows.hpp"
 
@@ -21,7 +21,7 @@ public:
     void required(T& into) {
         into = from_.get<T>(next_++);
     }
-    // Stays as it is if there is nothing.
+    // The target keeps its value if the column is null.
     void optional(std::string& into) {
         if (const std::string* const text = from_[next_++].text()) {
             into = *text;
@@ -150,7 +150,7 @@ void event_list::add(sqlite::session& on, std::int64_t task) {
     if (!is_wanted_) {
         return;
     }
-    // Without what may be long.
+    // Omits the columns that may be long.
     const sqlite::rows found = on.query(
         "SELECT state, is_cancelling, run, failures, due_at, started_at, kind, progress, message, "
         "error, (SELECT name FROM queues WHERE queues.id = queue) FROM tasks WHERE id = ?",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations on tables, each inside a transaction that somebody else has begun: what the SQLite
-// store is made of.
+// The operations of the SQLite store on its tables. Each runs inside a transaction of its caller.
 #pragma once
 
 #include "service/store/sqlite/ledger.hpp"
@@ -19,14 +18,15 @@ namespace weir::service::detail {
 
 // ---- rows of tasks
 
-// Of tasks; then what their numbers stand for, where that is not known: queue, flow key and node.
+// Columns of tasks; then the names of the queue, flow key and node, for callers that do not know
+// them.
 inline constexpr std::string_view task_columns =
     "tasks.id, tasks.state, is_cancelling, priority, run, failures, crashes, created_at, due_at, "
     "tasks.started_at, finished_at, kind, run_at, timeout_ms, max_attempts, backoff_ms, factor, "
     "max_backoff_ms, jitter, idempotency_key, tags, progress, message, held_by, error, "
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
 inline constexpr std::size_t task_column_count = 27;
-// The last ones, which may be long.
+// The last columns, which may be long.
 inline constexpr std::string_view long_columns =
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
 static_assert(task_columns.ends_with(long_columns));
@@ -37,10 +37,10 @@ inline constexpr std::string_view task_names =
 task_record read_task(const sqlite::row& from);
 task_record read_named_task(const sqlite::row& from);  // with task_names
 
-std::string write_tags(const std::vector<std::string>& tags);  // empty: none
+std::string write_tags(const std::vector<std::string>& tags);  // empty: no tags
 std::vector<std::string> read_tags(std::string_view json);
 
-// Where a task stands: see sqlite_schema.cpp.
+// The line of a task: see file/schema.cpp.
 inline std::int64_t due_line(std::int64_t flow) noexcept {
     return 8 * flow;
 }
@@ -57,7 +57,7 @@ struct position {
     std::int64_t line = 0;
     std::int64_t rank = 0;
 };
-// Of a pending task.
+// The position of a pending task.
 inline position position_of(std::int64_t queue, std::int64_t flow, std::int64_t priority,
                             timestamp due_at, timestamp now) noexcept {
     return due_at <= now ? position{due_line(flow), -priority}
@@ -66,13 +66,13 @@ inline position position_of(std::int64_t queue, std::int64_t flow, std::int64_t 
 
 // ---- what changed
 
-// For the observer, if there is one.
+// Changes of tasks for the observer, if there is one.
 class event_list {
 public:
     event_list(bool is_wanted, timestamp now) : is_wanted_(is_wanted), now_(now) {}
     bool is_wanted() const noexcept { return is_wanted_; }
     void add(const task_record& task);
-    void add(sqlite::session& on, std::int64_t task);  // reads it as it is now
+    void add(sqlite::session& on, std::int64_t task);  // reads the current row
     std::vector<task_event> take() noexcept { return std::move(events_); }
 
 private:
@@ -83,10 +83,10 @@ private:
 
 // ---- operations
 
-// Larger than all that were given before, by this process or another.
+// Each id is larger than all ids issued before, by this process or another.
 class id_source {
 public:
-    // last: the one given before in the same transaction; none: the tables are asked.
+    // `last`: the id issued before in the same transaction; without one, the tables are queried.
     task_id next(sqlite::session& on, timestamp now, task_id last);
 
 private:
@@ -124,7 +124,7 @@ heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timest
 std::vector<run_key> runs_of(sqlite::session& on, std::string_view node);
 std::vector<node_record> list_nodes(sqlite::session& on);
 void end_lease(sqlite::session& on, std::string_view node);
-// Of up to so many tasks; is_all: there are no more.
+// The rescue of up to `limit` tasks; is_all: none are left.
 struct rescue_step {
     rescue_result done;
     bool is_all = true;
@@ -143,7 +143,7 @@ void limit_queue(sqlite::session& on, std::string_view queue, const queue_limits
 
 std::optional<task_detail> find_task(sqlite::session& on, task_id id);
 std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filter, timestamp now);
-// That failed, the first first.
+// Failed tasks, the earliest failure first.
 std::vector<std::int64_t> list_failed(sqlite::session& on, const task_filter& filter,
                                       timestamp now);
 std::vector<hold> explain(sqlite::session& on, task_id id, timestamp now);
@@ -162,11 +162,10 @@ std::size_t purge_tasks(sqlite::session& on, const retention& kept, timestamp no
 
 // ---- shared by them
 
-// Its number, if its lease lasts (or whatever became of that, without a time); nothing: unknown, or
-// over.
+// The node's number. With `alive_at`: only if its lease is valid then.
 std::optional<std::int64_t> node_number(sqlite::session& on, std::string_view node,
                                         std::optional<timestamp> alive_at = {});
-// What happened to a run. Keeps the latest ones.
+// Adds a record of an ended run; only the latest records are kept.
 void add_attempt(sqlite::session& on, std::int64_t task, const attempt_record& ended);
 
 }  // namespace weir::service::detail

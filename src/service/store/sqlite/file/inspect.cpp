@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A file is looked at without a trace. SQLite makes files beside one that is in WAL mode even to
-// read it, unless it is told that nobody writes; where they are there already, somebody may, and
-// they are used as they are.
+// Reads a file without leaving a trace. Even to read a database in WAL mode, SQLite creates files
+// beside it, unless it is opened as immutable. If those files exist already, another process may be
+// writing, and they are used as they are.
 
 #include "service/store/sqlite/file/schema.hpp"
 
@@ -27,7 +27,7 @@ namespace detail {
     constexpr int no_database = 26;
     constexpr int too_big = 18;
     if (error.primary_code() == too_big || error.is_constraint()) {
-        throw;  // what was asked is to blame, and no time heals that
+        throw;  // the request itself is invalid, so a retry cannot succeed
     }
     std::string why = "cannot be used";
     if (error.is_full()) {
@@ -62,7 +62,7 @@ bool is_there(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
 }
 
-// SQLite makes files beside the database, so that it is not enough to write that alone.
+// SQLite creates files beside the database, so the folder must be writable, too.
 void check_folder(const std::string& path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Each version is a script that brings the one before up to date, in a transaction of its own;
-// user_version says how many have been run, and application_id that the file is ours. Scripts are
-// never changed once they are released: files that have run them are out there. They only add, with
-// defaults, so that a process of an older version which still has the file open goes on.
+// Each version is a script that migrates the previous one, in a transaction of its own. user_version
+// counts the scripts that have run, and application_id marks the file as a database of Weir.
+// Released scripts are never changed, since existing files have run them. Scripts only add columns
+// and tables, with defaults, so that a process of an older version that has the file open continues
+// to work.
 //
-// What a task costs is mostly the indexes that it passes through, so there is one for all: a task
-// always stands in one line, at a rank. Lines are those of what is due (one for each flow, by
-// priority), of what waits for its time (one for each queue, by that time), of what a node runs,
-// and of what has ended (one for each state, by that time). A flow is a queue's tasks of one flow
-// key; those without a key are one, too.
+// The cost of a task is mostly the indexes that it passes through, so there is a single one: a task
+// is always in one line, at a rank. There are lines of due tasks (one per flow, by priority), of
+// tasks that wait for their time (one per queue, by that time), of running tasks (one per node) and
+// of ended tasks (one per state, by the time of their end). A flow is the tasks of a queue with one
+// flow key; tasks without a key form a flow, too.
 
 #include "service/store/sqlite/file/schema.hpp"
 
@@ -180,7 +181,7 @@ bool prepare_schema(sqlite::session& on, const std::string& path,
                     std::span<const char* const> steps) {
     const std::int64_t found = check_schema(on, path, steps);
     if (found == std::ssize(steps)) {
-        // A file that can only be read says so here, and not to the first task.
+        // A read-only file fails here, and not at the first task.
         on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         return false;
     }

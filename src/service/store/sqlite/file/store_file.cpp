@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A file that is not where it was when it was opened is written to no more: sqlite::database sees
-// to that. Calls look for it again, each at its beginning, so there is nothing that runs in
-// between: the old one may be back; or there is another one, a backup that was restored, say. That
-// one is opened when it has not changed for a while, since somebody may still be copying it.
+// After its file was moved or replaced, the store does not write to it any more: sqlite::database
+// detects that. Each call then searches for the file first, so no background task is needed. The
+// file may be back, or another file may be at the path, such as a restored backup. That one is
+// opened once it has not changed for a while, since it may still be being copied.
 //
-// A log that the old file has left at the path would be taken for the new one's, and spoil it. It
-// is put aside.
+// SQLite would take a log that the old file has left at the path for that of the new file, and
+// corrupt it. The old log is renamed.
 
 #include "service/store/sqlite/file/store_file.hpp"
 
@@ -21,7 +21,8 @@ namespace weir::service::detail {
 
 namespace {
 
-constexpr std::chrono::milliseconds left_alone(300);  // nobody is copying it any more
+constexpr std::chrono::milliseconds left_alone(
+    300);  // after this time without a change, the file is complete
 constexpr int has_moved = 8 | (4 << 8);
 
 class search {
@@ -118,14 +119,14 @@ task<bool> sqlite_file::is_back() {
         co_await database_->read(looks);
         is_there = true;
     } catch (const sqlite::error&) {
-        // still not
+        // The file is still missing.
     }
     co_return is_there;
 }
 
-// What the file that was closed has left behind. If it is still there, it was its log that was
-// lost: SQLite has brought that into the file, unless another process has it open, too. To begin a
-// new log beside that one would do damage.
+// Handles the log that the closed file has left behind. If the file itself is still at the path,
+// its log was lost: SQLite has copied the log into the file, unless another process has the file
+// open, too. Starting a new log beside the log of that process would corrupt the file.
 void sqlite_file::clear_away() {
     if (left_ == leaving::no_log && look_at(path_ + "-shm").number != 0) {
         throw_lost("another process has it open, and its log is gone: end that first");
@@ -162,7 +163,7 @@ task<> sqlite_file::find_again() {
         throw_lost("there is one, but it was changed just now");
     }
     try {
-        // A stop may come at each await: then the next call goes on from there.
+        // A stop may come at each await: then the next call continues from there.
         if (const std::shared_ptr<sqlite::database> old = std::move(database_)) {
             database_ = nullptr;
             left_ = now.is_same_file(file_) ? leaving::no_log : leaving::its_log;

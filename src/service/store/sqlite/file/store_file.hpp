@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file of a SQLite store: how it is opened, and found again after it was replaced underneath.
+// The file of a SQLite store: opens it, and finds it again after it was replaced while open.
 #pragma once
 
 #include <weir/db/sqlite/database.hpp>
@@ -20,24 +20,25 @@ public:
     sqlite_file& operator=(const sqlite_file&) = delete;
 
     const std::string& path() const noexcept { return path_; }
-    // To be kept as long as it is used: another one may take its place.
+    // Callers hold the pointer while they use the database: another database may replace it.
     const std::shared_ptr<sqlite::database>& database() const noexcept { return database_; }
 
-    // It was deleted, moved or replaced: as failed() has heard, and until find_again() has
-    // returned.
+    // The file was deleted, moved or replaced: set by failed(), cleared when find_again() has
+    // succeeded.
     bool is_lost() const noexcept { return is_lost_; }
-    // A call ended with this. Throws store_unavailable.
+    // Handles the error of a call. Throws store_unavailable.
     [[noreturn]] void failed(const sqlite::error& error);
-    // Goes on with the file that is at the path, if it is one of tasks and nobody is still writing
-    // it there. Throws store_unavailable if not, and at once if that is just being tried.
+    // Opens the file that is at the path now, if it is a database of tasks and is no longer being
+    // written there. Throws store_unavailable otherwise, and at once if another call is already
+    // searching.
     task<> find_again();
     task<> close();
 
 private:
-    // What a file looks like from outside.
+    // The identity and state of a file in the file system.
     struct look {
         std::uint64_t device = 0;
-        std::uint64_t number = 0;  // 0: there is none
+        std::uint64_t number = 0;  // 0: the file does not exist
         std::int64_t size = 0;
         std::int64_t changed_at = 0;
         bool is_same_file(const look& other) const noexcept {
@@ -56,13 +57,13 @@ private:
 
     std::string path_;
     sqlite_store_options options_;
-    std::shared_ptr<sqlite::database> database_;  // null: it was closed, to be opened again
-    look file_;                                   // as it was opened
-    look log_;                                    // the one that belongs to it
+    std::shared_ptr<sqlite::database> database_;  // null: closed, and to be opened again
+    look file_;                                   // when it was opened
+    look log_;                                    // the log of file_
     bool is_lost_ = false;
     bool is_searching_ = false;
     enum class leaving : unsigned char { nothing, its_log, no_log } left_{};
-    look seen_;  // at the path, when it was looked for last
+    look seen_;  // at the path, at the last search
     std::chrono::steady_clock::time_point seen_at_;
 };
 
