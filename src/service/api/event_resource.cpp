@@ -129,16 +129,16 @@ task<> event_resource::serve_events(ws::connection& client,
 
 task<> event_resource::receive_commands(ws::connection& client, subscription_map& subscribed) {
     for (;;) {
-        std::optional<ws::message> said;
+        std::optional<ws::message> received;
         try {
-            said = co_await client.receive();
+            received = co_await client.receive();
         } catch (const ws::closed&) {
         }
-        if (!said) {
+        if (!received) {
             co_return;
         }
         try {
-            handle_command(client, subscribed, said->text());
+            handle_command(client, subscribed, received->text());
         } catch (const problem& error) {
             post_error(client, error.what());
         }
@@ -159,10 +159,10 @@ void event_resource::handle_command(ws::connection& client, subscription_map& su
         throw problem(status::unprocessable_content,
                       "'subscribe' or 'unsubscribe' is expected, with a topic or several");
     }
-    const auto each_topic = [&](const bj::value& of, std::string_view what, const auto& visit) {
-        const bj::array* const several = of.if_array();
+    const auto each_topic = [&](const bj::value& topics, std::string_view what, const auto& visit) {
+        const bj::array* const several = topics.if_array();
         if (several == nullptr) {
-            visit(text_of(of, what));
+            visit(text_of(topics, what));
             return;
         }
         if (several->size() > max_subscriptions_) {

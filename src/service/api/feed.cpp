@@ -161,8 +161,9 @@ void feed::collect(topic& to, const task_event& event) {
     }
 }
 
-clock::duration feed::interval_of(const topic& of) const {
-    const double each = static_cast<double>(hub_.members(of.hub_name)) / options_.max_deliveries;
+clock::duration feed::interval_of(const topic& target) const {
+    const double each =
+        static_cast<double>(hub_.members(target.hub_name)) / options_.max_deliveries;
     return std::max(options_.interval, std::chrono::duration_cast<clock::duration>(
                                            std::chrono::duration<double>(std::min(each, 60.0))));
 }
@@ -203,23 +204,23 @@ void feed::send_due(std::size_t first) {
     }
 }
 
-void feed::send(topic& of) {
-    hub_.publish(of.hub_name, [&](const ws::position& at) {
+void feed::send(topic& target) {
+    hub_.publish(target.hub_name, [&](const ws::position& at) {
         std::string message;
         json_writer json(message);
-        begin_message(json, "tasks", of.name, at);
+        begin_message(json, "tasks", target.name, at);
         json.key("tasks").begin_array();
-        for (const task_event& each : of.latest) {
+        for (const task_event& each : target.latest) {
             write_event(json, each);
         }
         json.end_array();
-        json.member("more", of.more);
+        json.member("more", target.more);
         json.end_object();
         return message;
     });
-    of.latest.clear();
-    of.places.clear();
-    of.more = 0;
+    target.latest.clear();
+    target.places.clear();
+    target.more = 0;
 }
 
 void feed::publish(std::string_view name, std::string_view type,
@@ -228,11 +229,11 @@ void feed::publish(std::string_view name, std::string_view type,
     if (found == topics_.end()) {
         return;
     }
-    const topic& of = *found->second;
-    hub_.publish(of.hub_name, [&](const ws::position& at) {
+    const topic& target = *found->second;
+    hub_.publish(target.hub_name, [&](const ws::position& at) {
         std::string message;
         json_writer json(message);
-        begin_message(json, type, of.name, at);
+        begin_message(json, type, target.name, at);
         write(json);
         json.end_object();
         return message;

@@ -69,11 +69,11 @@ public:
     ws::membership join(To& to, std::string_view name, const std::optional<std::string>& since) {
         topic& found = find_or_open(name);
         if (!since) {
-            ws::membership made = hub_.join(to, found.hub_name);
+            ws::membership member = hub_.join(to, found.hub_name);
             ws::catch_up here;
             here.at = hub_.at(found.hub_name);
             to.post(ws::frame::text(greeting(found.name, here)));
-            return made;
+            return member;
         }
         return hub_.join(to, found.hub_name, *since,
                          [&](const ws::catch_up& seen) { return greeting(found.name, seen); });
@@ -116,8 +116,8 @@ private:
     void record_latency(const task_event& event) noexcept;
     void collect(topic& to, const task_event& event);
     void send_due(std::size_t first);
-    void send(topic& of);
-    clock::duration interval_of(const topic& of) const;
+    void send(topic& target);
+    clock::duration interval_of(const topic& target) const;
     void remove_abandoned(clock::time_point now);
     void remove_idle(clock::time_point now, clock::duration linger);
     std::string greeting(std::string_view name, const ws::catch_up& found) const;

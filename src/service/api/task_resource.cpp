@@ -129,14 +129,14 @@ answer task_resource::submit(http::request& request) {
         fresh.idempotency_key = std::move(key);
     }
     const submitted known(fresh);
-    const submit_result made = co_await tasks_.submit(std::move(fresh));
-    if (made.what == verdict::conflict) {
+    const submit_result result = co_await tasks_.submit(std::move(fresh));
+    if (result.what == verdict::conflict) {
         http::problem_details details(status::conflict);
-        details.detail(conflict_text(made, known)).member("id", made.id.text());
+        details.detail(conflict_text(result, known)).member("id", result.id.text());
         throw http::detailed_problem(details);
     }
-    if (made.what == verdict::too_many_queues || made.what == verdict::queue_full) {
-        const bool is_full = made.what == verdict::queue_full;
+    if (result.what == verdict::too_many_queues || result.what == verdict::queue_full) {
+        const bool is_full = result.what == verdict::queue_full;
         http::problem_details details(status::too_many_requests);
         details.detail(is_full ? full_text(known) : no_queue_text(known))
             .member("queue", known.queue)
@@ -146,11 +146,11 @@ answer task_resource::submit(http::request& request) {
     std::string text;
     json_writer json(text);
     json.begin_object();
-    write_submitted(json, made, known, now);
+    write_submitted(json, result, known, now);
     json.end_object();
-    const bool is_new = made.what == verdict::made;
+    const bool is_new = result.what == verdict::made;
     response answer = response::json_text(std::move(text), is_new ? status::accepted : status::ok);
-    answer.headers().set("Location", "/tasks/" + made.id.text());
+    answer.headers().set("Location", "/tasks/" + result.id.text());
     co_return answer;
 }
 
@@ -204,9 +204,9 @@ answer task_resource::submit_batch(http::request& request) {
         }
     }
     const std::vector<submitted> known(good.begin(), good.end());
-    std::vector<submit_result> made;
+    std::vector<submit_result> results;
     if (!good.empty()) {
-        made = co_await tasks_.submit(std::move(good));
+        results = co_await tasks_.submit(std::move(good));
     }
     co_return json_object([&](json_writer& json) {
         json.key("results").begin_array();
@@ -222,16 +222,16 @@ answer task_resource::submit_batch(http::request& request) {
             if (!refusal.empty()) {
                 refuse(422, refusal);
             } else {
-                const submit_result& result = made.at(next);
-                const submitted& of = known[next++];
+                const submit_result& result = results.at(next);
+                const submitted& summary = known[next++];
                 if (result.what == verdict::conflict) {
-                    refuse(409, conflict_text(result, of));
+                    refuse(409, conflict_text(result, summary));
                 } else if (result.what == verdict::too_many_queues) {
-                    refuse(429, no_queue_text(of));
+                    refuse(429, no_queue_text(summary));
                 } else if (result.what == verdict::queue_full) {
-                    refuse(429, full_text(of));
+                    refuse(429, full_text(summary));
                 } else {
-                    write_submitted(json, result, of, now);
+                    write_submitted(json, result, summary, now);
                     ++(result.what == verdict::made ? fresh_count : duplicates);
                 }
             }

@@ -27,8 +27,8 @@ bool is_before(const run_key& one, const run_key& other) noexcept {
 // Also ends if the claim is stopped.
 class claimer::claim_in_flight {
 public:
-    claim_in_flight(claimer& owner, const lease& with) noexcept : owner_(owner) {
-        owner_.claiming_for_ = &with;
+    claim_in_flight(claimer& owner, const lease& current) noexcept : owner_(owner) {
+        owner_.claiming_for_ = &current;
         owner_.cancelled_meanwhile_.clear();
     }
     claim_in_flight(const claim_in_flight&) = delete;

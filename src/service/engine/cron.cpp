@@ -99,11 +99,11 @@ std::uint64_t parse_item(const field_rules& field, std::string_view item, std::s
     const std::string_view range = item.substr(0, slash);
     unsigned step = 1;
     if (slash != std::string_view::npos) {
-        const std::optional<unsigned> given = parse_number(item.substr(slash + 1));
-        if (!given.has_value() || *given == 0 || *given > field.max) {
+        const std::optional<unsigned> number = parse_number(item.substr(slash + 1));
+        if (!number.has_value() || *number == 0 || *number > field.max) {
             refuse(field, text);
         }
-        step = *given;
+        step = *number;
     }
     std::optional<unsigned> first = field.min;
     std::optional<unsigned> last = field.max;
@@ -234,22 +234,22 @@ cron cron::parse(std::string_view text) {
             "' must have five fields: minute hour day month weekday, such as"
             " '30 2 * * mon-fri', or be @hourly, @daily, @weekly, @monthly, @yearly");
     }
-    cron made;
-    made.text_ = text;
-    made.minutes_ = parse_field(minute_field, fields[0]);
-    made.hours_ = static_cast<std::uint32_t>(parse_field(hour_field, fields[1]));
-    made.days_ = static_cast<std::uint32_t>(parse_field(day_field, fields[2]));
-    made.months_ = static_cast<std::uint32_t>(parse_field(month_field, fields[3]));
-    made.weekdays_ = static_cast<std::uint32_t>(parse_field(weekday_field, fields[4]));
-    made.weekdays_ |= made.weekdays_ >> 7;  // Sunday is 7, too
-    made.any_day_ = fields[2].starts_with('*');
-    made.any_weekday_ = fields[4].starts_with('*');
-    made.is_time_of_day_ = !fields[0].starts_with('*') && !fields[1].starts_with('*');
-    if (!made.has_any_day()) {
-        throw invalid_argument("cron: '" + made.text_ +
+    cron result;
+    result.text_ = text;
+    result.minutes_ = parse_field(minute_field, fields[0]);
+    result.hours_ = static_cast<std::uint32_t>(parse_field(hour_field, fields[1]));
+    result.days_ = static_cast<std::uint32_t>(parse_field(day_field, fields[2]));
+    result.months_ = static_cast<std::uint32_t>(parse_field(month_field, fields[3]));
+    result.weekdays_ = static_cast<std::uint32_t>(parse_field(weekday_field, fields[4]));
+    result.weekdays_ |= result.weekdays_ >> 7;  // Sunday is 7, too
+    result.any_day_ = fields[2].starts_with('*');
+    result.any_weekday_ = fields[4].starts_with('*');
+    result.is_time_of_day_ = !fields[0].starts_with('*') && !fields[1].starts_with('*');
+    if (!result.has_any_day()) {
+        throw invalid_argument("cron: '" + result.text_ +
                                "' never comes: none of its months has such a day");
     }
-    return made;
+    return result;
 }
 
 // A star with a step restricts its days but counts as a star, so that both must hold: '*/2 * 1'.

@@ -161,9 +161,9 @@ task<> runner::execute(run& current) {
     } else {
         cancel_scope scope(current.deadline);
         current.scope = &scope;
-        job given(current.record, current.deadline, &current.progress);
+        job current_job(current.record, current.deadline, &current.progress);
         try {
-            weir::task<boost::json::value> body = (*current.handle)(given);
+            weir::task<boost::json::value> body = (*current.handle)(current_job);
             const std::optional<boost::json::value> result = co_await scope.run(std::move(body));
             ended = result.has_value() ? builder_.completed(current.record, *result)
                                        : builder_.stopped(current.record, current.cause);

@@ -73,14 +73,14 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
     const timestamp following = times.next_after(now, due.zone);
     const timestamp latest =
         times.latest_between(due.next_slot - 1us, now, due.zone).value_or(due.next_slot);
-    std::optional<new_task> made;
+    std::optional<new_task> fresh;
     if (due.missed == missed_slots::run_latest || now - latest <= max_lateness) {
-        made.emplace(due.task);
-        made->run_at = latest;
+        fresh.emplace(due.task);
+        fresh->run_at = latest;
     }
-    const bool makes_task = made.has_value();
+    const bool makes_task = fresh.has_value();
     const std::optional<submit_result> fired = co_await store_.write(
-        store_->fire(due.name, due.next_slot, following, std::move(made), now));
+        store_->fire(due.name, due.next_slot, following, std::move(fresh), now));
     if (!fired.has_value()) {
         co_return;  // another node has fired it
     }

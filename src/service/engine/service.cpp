@@ -78,8 +78,8 @@ const service_options& checked(const service_options& options) {
 }  // namespace
 
 struct service::components {
-    components(weir::service::store& target, const service_options& given)
-        : options(checked(given)), store(target, options.store_timeout, log) {}
+    components(weir::service::store& target, const service_options& settings)
+        : options(checked(settings)), store(target, options.store_timeout, log) {}
 
     const service_options options;
     const detail::event_log log{options.log};
@@ -110,8 +110,8 @@ private:
     weir::task<> finish(any_handle claiming, any_handle rescuing, bool in_a_hurry);
 };
 
-service::service(store& with, const service_options& options)
-    : parts_(std::make_unique<components>(with, options)) {}
+service::service(store& target, const service_options& options)
+    : parts_(std::make_unique<components>(target, options)) {}
 service::~service() = default;
 
 service& service::handle(std::string kind, handler run, payload_check accepts) {
@@ -248,10 +248,10 @@ task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
     }
     std::vector<submit_result> results =
         co_await parts_->store.write(parts_->store->submit(std::move(tasks), at));
-    const auto made =
+    const auto new_count =
         std::ranges::count(results, submit_result::verdict::made, &submit_result::what);
-    parts_->submitted += static_cast<std::uint64_t>(made);
-    if (made > 0) {
+    parts_->submitted += static_cast<std::uint64_t>(new_count);
+    if (new_count > 0) {
         parts_->trigger.claim_at(first);
     }
     co_return results;

@@ -54,10 +54,10 @@ void check_name(std::string_view member, std::string_view value, std::size_t lon
     }
 }
 
-void check_number(std::string_view of, std::string_view member, double value, double least,
+void check_number(std::string_view owner, std::string_view member, double value, double least,
                   double most) {
     if (!(value >= least && value <= most)) {
-        weir::detail::throw_bad_option(of, member, value,
+        weir::detail::throw_bad_option(owner, member, value,
                                        std::to_string(static_cast<long long>(least)) + " to " +
                                            std::to_string(static_cast<long long>(most)));
     }
@@ -163,10 +163,10 @@ std::optional<task_view> parse_view(std::string_view text) noexcept {
     return std::nullopt;
 }
 
-std::string_view to_string(attempt_end how) noexcept {
+std::string_view to_string(attempt_end end) noexcept {
     constexpr std::array<std::string_view, 5> names = {"failed", "timed_out", "crashed",
                                                        "postponed", "cancelled"};
-    return names[static_cast<std::size_t>(how)];
+    return names[static_cast<std::size_t>(end)];
 }
 
 std::string_view to_string(hold::reason why) noexcept {

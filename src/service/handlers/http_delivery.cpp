@@ -222,17 +222,17 @@ http::host_policies_options for_tasks(http::host_policies_options options) {
 }  // namespace
 
 struct http_delivery::state {
-    state(const http_delivery_options& given, http::address_filter filter,
+    state(const http_delivery_options& settings, http::address_filter filter,
           std::vector<webhook_key> signing)
-        : options(given),
+        : options(settings),
           keys(std::move(signing)),
-          client({.max_connections = given.max_connections,
-                  .max_per_host = given.hosts.max_concurrent,
+          client({.max_connections = settings.max_connections,
+                  .max_per_host = settings.hosts.max_concurrent,
                   .redirects = http::redirects::none,
-                  .user_agent = given.user_agent,
-                  .resolver = given.resolver},
+                  .user_agent = settings.user_agent,
+                  .resolver = settings.resolver},
                  std::move(filter)),
-          hosts(for_tasks(given.hosts)) {}
+          hosts(for_tasks(settings.hosts)) {}
 
     task<delivered> send(const delivery_request& delivery, std::string_view id) {
         http::client_request request = make_request(delivery);

@@ -86,17 +86,17 @@ std::optional<T> read_member(const bj::value& body, std::string_view name) {
 
 template <class T>
 void read_into(T& target, const bj::value& body, std::string_view name) {
-    if (std::optional<T> given = read_member<T>(body, name)) {
-        target = std::move(*given);
+    if (std::optional<T> value = read_member<T>(body, name)) {
+        target = std::move(*value);
     }
 }
 
 std::string read_text(const bj::value& body, std::string_view name) {
-    std::optional<std::string> given = read_member<std::string>(body, name);
-    if (!given) {
+    std::optional<std::string> value = read_member<std::string>(body, name);
+    if (!value) {
         throw_problem(name, "the member '" + std::string(name) + "' is missing");
     }
-    return std::move(*given);
+    return std::move(*value);
 }
 
 std::optional<double> read_seconds(const bj::value& body, std::string_view name, double max) {
@@ -105,21 +105,21 @@ std::optional<double> read_seconds(const bj::value& body, std::string_view name,
     if (found == nullptr || found->is_null()) {
         return std::nullopt;
     }
-    const double given = found->is_number() ? found->to_number<double>() : -1;
-    if (!(given >= 0 && given <= max)) {
+    const double value = found->is_number() ? found->to_number<double>() : -1;
+    if (!(value >= 0 && value <= max)) {
         refuse(name,
                "a number of seconds from 0 to " + std::to_string(static_cast<long long>(max)));
     }
-    return given;
+    return value;
 }
 
 std::optional<std::chrono::milliseconds> read_milliseconds(const bj::value& body,
                                                            std::string_view name) {
-    const std::optional<double> given = read_seconds(body, name, max_seconds);
-    if (!given) {
+    const std::optional<double> value = read_seconds(body, name, max_seconds);
+    if (!value) {
         return std::nullopt;
     }
-    return std::chrono::milliseconds(std::llround(*given * 1000));
+    return std::chrono::milliseconds(std::llround(*value * 1000));
 }
 
 std::optional<timestamp> read_time(const bj::value& body, std::string_view name) {
@@ -136,24 +136,24 @@ std::optional<timestamp> read_time(const bj::value& body, std::string_view name)
 
 // Seconds, or an object with all settings.
 void read_backoff(retry_settings& retry, const bj::value& body) {
-    const bj::value* const given = body.as_object().if_contains("backoff");
-    if (given == nullptr || given->is_null()) {
+    const bj::value* const member = body.as_object().if_contains("backoff");
+    if (member == nullptr || member->is_null()) {
         return;
     }
-    if (given->is_number()) {
+    if (member->is_number()) {
         retry.backoff = read_milliseconds(body, "backoff").value_or(retry.backoff);
         return;
     }
-    if (!given->is_object()) {
+    if (!member->is_object()) {
         refuse("backoff", "a number of seconds, or an object with initial, factor, max and jitter");
     }
     constexpr std::array<std::string_view, 4> known = {"initial", "factor", "max", "jitter"};
     inside("backoff", [&] {
-        expect_members(*given, known);
-        retry.backoff = read_milliseconds(*given, "initial").value_or(retry.backoff);
-        retry.max_backoff = read_milliseconds(*given, "max").value_or(retry.max_backoff);
-        read_into(retry.factor, *given, "factor");
-        read_into(retry.jitter, *given, "jitter");
+        expect_members(*member, known);
+        retry.backoff = read_milliseconds(*member, "initial").value_or(retry.backoff);
+        retry.max_backoff = read_milliseconds(*member, "max").value_or(retry.max_backoff);
+        read_into(retry.factor, *member, "factor");
+        read_into(retry.jitter, *member, "jitter");
     });
 }
 
@@ -169,23 +169,23 @@ void read_when(new_task& task, const bj::value& body, timestamp now) {
 }
 
 void read_payload(new_task& task, const bj::value& body, std::string_view raw) {
-    const bj::value* const given = body.as_object().if_contains("payload");
-    if (given == nullptr) {
+    const bj::value* const member = body.as_object().if_contains("payload");
+    if (member == nullptr) {
         return;
     }
     const std::string_view written = raw_member(raw, "payload");
-    task.payload = written.empty() ? http::to_json(*given) : compact_json(written);
+    task.payload = written.empty() ? http::to_json(*member) : compact_json(written);
 }
 
 void read_tags(new_task& task, const bj::value& body) {
-    const bj::value* const given = body.as_object().if_contains("tags");
-    if (given == nullptr || given->is_null()) {
+    const bj::value* const member = body.as_object().if_contains("tags");
+    if (member == nullptr || member->is_null()) {
         return;
     }
-    if (!given->is_array()) {
+    if (!member->is_array()) {
         refuse("tags", "an array of texts");
     }
-    for (const bj::value& each : given->get_array()) {
+    for (const bj::value& each : member->get_array()) {
         if (!each.is_string()) {
             refuse("tags", "an array of texts");
         }
@@ -234,9 +234,9 @@ queue_limits read_limits(const bj::value& body, queue_limits limits) {
     expect_members(body, known);
     const queue_limits defaults;
     const auto change = [&](auto& limit, const auto& preset, std::string_view name) {
-        const bj::value* const given =
+        const bj::value* const member =
             body.as_object().if_contains(bj::string_view(name.data(), name.size()));
-        if (given != nullptr) {
+        if (member != nullptr) {
             limit = preset;
             read_into(limit, body, name);
         }

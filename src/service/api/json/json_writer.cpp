@@ -84,9 +84,9 @@ bool take_fraction(std::string_view& from, unsigned& micros) noexcept {
 }  // namespace
 
 std::string to_rfc3339(timestamp at) {
-    std::string made;
-    append_rfc3339(made, at);
-    return made;
+    std::string text;
+    append_rfc3339(text, at);
+    return text;
 }
 
 std::optional<timestamp> parse_rfc3339(std::string_view text) noexcept {

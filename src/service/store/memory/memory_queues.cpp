@@ -67,13 +67,13 @@ void memory_queues::insert(memory_task& task, timestamp now) {
     queue& in = queue_of(record.queue);
     ++in.record.counts[index_of(record.state)];
     in.used_at = now;
-    flow& of = flow_of(in, record.flow_key);
-    ++of.tasks;
+    flow& key_flow = flow_of(in, record.flow_key);
+    ++key_flow.tasks;
     task.is_due = record.state == task_state::pending && record.due_at <= now;
     if (record.state == task_state::running) {
-        ++of.running;
+        ++key_flow.running;
     } else if (task.is_due) {
-        of.due.emplace(turn{record.priority, record.id}, &task);
+        key_flow.due.emplace(turn{record.priority, record.id}, &task);
         ++in.record.due;
     } else if (record.state == task_state::pending) {
         in.later.emplace(std::pair(record.due_at, record.id), &task);
@@ -84,12 +84,12 @@ void memory_queues::remove(memory_task& task) {
     const task_record& record = task.record;
     queue& in = queue_of(record.queue);
     --in.record.counts[index_of(record.state)];
-    flow& of = flow_of(in, record.flow_key);
-    --of.tasks;
+    flow& key_flow = flow_of(in, record.flow_key);
+    --key_flow.tasks;
     if (record.state == task_state::running) {
-        --of.running;
+        --key_flow.running;
     } else if (record.state == task_state::pending && task.is_due) {
-        of.due.erase(turn{record.priority, record.id});
+        key_flow.due.erase(turn{record.priority, record.id});
         --in.record.due;
     } else if (record.state == task_state::pending) {
         in.later.erase(std::pair(record.due_at, record.id));
@@ -112,8 +112,8 @@ rate_bucket memory_queues::bucket(const queue& in) noexcept {
     return {in.record.limits.rate, in.record.limits.burst, in.full_at};
 }
 
-rate_bucket memory_queues::bucket(const queue& in, const flow& of) noexcept {
-    return {in.record.limits.key_rate, in.record.limits.key_burst, of.full_at};
+rate_bucket memory_queues::bucket(const queue& in, const flow& key_flow) noexcept {
+    return {in.record.limits.key_rate, in.record.limits.key_burst, key_flow.full_at};
 }
 
 // As far as its pause and max_running decide.
@@ -122,8 +122,8 @@ bool memory_queues::may_start(const queue& in) noexcept {
            !is_full(in.record.count(task_state::running), in.record.limits.max_running);
 }
 
-bool memory_queues::may_start(const queue& in, const flow& of) noexcept {
-    return !is_full(of.running, in.record.limits.key_max_running);
+bool memory_queues::may_start(const queue& in, const flow& key_flow) noexcept {
+    return !is_full(key_flow.running, in.record.limits.key_max_running);
 }
 
 memory_task* memory_queues::next(timestamp now) {
@@ -135,11 +135,12 @@ memory_task* memory_queues::next(timestamp now) {
             continue;
         }
         const flow* first = nullptr;
-        for (auto& [key, of] : in.flows) {
-            if (!of.due.empty() && may_start(in, of) && bucket(in, of).available(now) > 0 &&
-                (first == nullptr ||
-                 std::pair(of.last_turn, of.number) < std::pair(first->last_turn, first->number))) {
-                first = &of;
+        for (auto& [key, key_flow] : in.flows) {
+            if (!key_flow.due.empty() && may_start(in, key_flow) &&
+                bucket(in, key_flow).available(now) > 0 &&
+                (first == nullptr || std::pair(key_flow.last_turn, key_flow.number) <
+                                         std::pair(first->last_turn, first->number))) {
+                first = &key_flow;
             }
         }
         if (first != nullptr) {
@@ -152,35 +153,36 @@ memory_task* memory_queues::next(timestamp now) {
 
 void memory_queues::started(const task_record& task, timestamp now) {
     queue& in = queue_of(task.queue);
-    flow& of = flow_of(in, task.flow_key);
-    in.last_turn = of.last_turn = ++turns_;
+    flow& key_flow = flow_of(in, task.flow_key);
+    in.last_turn = key_flow.last_turn = ++turns_;
     rate_bucket queue_rate = bucket(in);
     queue_rate.take(now, 1);
     in.full_at = queue_rate.full_at();
-    rate_bucket key_rate = bucket(in, of);
+    rate_bucket key_rate = bucket(in, key_flow);
     key_rate.take(now, 1);
-    of.full_at = key_rate.full_at();
+    key_flow.full_at = key_rate.full_at();
 }
 
 std::optional<timestamp> memory_queues::next_at(timestamp now) {
     std::optional<timestamp> earliest;
-    const auto consider = [&](const queue& in, const flow& of, timestamp due_at) {
-        const timestamp at = std::max({due_at, bucket(in).next(now), bucket(in, of).next(now)});
+    const auto consider = [&](const queue& in, const flow& key_flow, timestamp due_at) {
+        const timestamp at =
+            std::max({due_at, bucket(in).next(now), bucket(in, key_flow).next(now)});
         earliest = std::min(earliest.value_or(timestamp::max()), at);
     };
     for (auto& [name, in] : queues_) {
         if (!may_start(in)) {
             continue;
         }
-        for (const auto& [key, of] : in.flows) {
-            if (!of.due.empty() && may_start(in, of)) {
-                consider(in, of, now);
+        for (const auto& [key, key_flow] : in.flows) {
+            if (!key_flow.due.empty() && may_start(in, key_flow)) {
+                consider(in, key_flow, now);
             }
         }
         for (const auto& [due_at, task] : in.later) {
-            const flow& of = flow_of(in, task->record.flow_key);
-            if (may_start(in, of)) {
-                consider(in, of, std::max(due_at.first, now));
+            const flow& key_flow = flow_of(in, task->record.flow_key);
+            if (may_start(in, key_flow)) {
+                consider(in, key_flow, std::max(due_at.first, now));
             }
         }
     }
@@ -195,7 +197,7 @@ std::vector<hold> memory_queues::holds(const task_record& task, timestamp now) {
         added.until = until;
     };
     queue& in = queue_of(task.queue);
-    const flow& of = flow_of(in, task.flow_key);
+    const flow& key_flow = flow_of(in, task.flow_key);
     if (in.record.is_paused) {
         add(hold::reason::paused);
     }
@@ -205,11 +207,11 @@ std::vector<hold> memory_queues::holds(const task_record& task, timestamp now) {
     if (bucket(in).available(now) == 0) {
         add(hold::reason::queue_rate, bucket(in).next(now));
     }
-    if (!may_start(in, of)) {
+    if (!may_start(in, key_flow)) {
         add(hold::reason::key_full);
     }
-    if (bucket(in, of).available(now) == 0) {
-        add(hold::reason::key_rate, bucket(in, of).next(now));
+    if (bucket(in, key_flow).available(now) == 0) {
+        add(hold::reason::key_rate, bucket(in, key_flow).next(now));
     }
     return all;
 }

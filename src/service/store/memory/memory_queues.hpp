@@ -86,9 +86,9 @@ private:
     queue& queue_of(const std::string& name);
     static flow& flow_of(queue& in, const std::string& key);
     static rate_bucket bucket(const queue& in) noexcept;
-    static rate_bucket bucket(const queue& in, const flow& of) noexcept;
+    static rate_bucket bucket(const queue& in, const flow& key_flow) noexcept;
     static bool may_start(const queue& in) noexcept;
-    static bool may_start(const queue& in, const flow& of) noexcept;
+    static bool may_start(const queue& in, const flow& key_flow) noexcept;
 
     std::map<std::string, queue> queues_;
     const std::size_t max_queues_;

@@ -45,11 +45,11 @@ void settle_task(detail::memory_tasks& in, detail::memory_task& task, const sett
 }
 
 hold make_hold(hold::reason why, std::optional<timestamp> until = {}, std::string detail = {}) {
-    hold made;
-    made.why = why;
-    made.until = until;
-    made.detail = std::move(detail);
-    return made;
+    hold result;
+    result.why = why;
+    result.until = until;
+    result.detail = std::move(detail);
+    return result;
 }
 
 }  // namespace
@@ -90,11 +90,11 @@ task<std::invoke_result_t<Change&, memory_store::tables&>> memory_store::perform
     if (fault == store_fault::hangs) {
         co_await sleep_forever();
     }
-    const auto answer_late = [](store_fault how) -> task<> {
-        if (how == store_fault::fails_after) {
+    const auto answer_late = [](store_fault late_fault) -> task<> {
+        if (late_fault == store_fault::fails_after) {
             throw store_unavailable("the memory store was told to fail, afterwards");
         }
-        if (how == store_fault::hangs_after) {
+        if (late_fault == store_fault::hangs_after) {
             co_await sleep_forever();
         }
         co_await yield();

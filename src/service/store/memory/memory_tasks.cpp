@@ -48,16 +48,16 @@ submit_result memory_tasks::add(const new_task& task, timestamp now) {
     }
     last_id_ = next_id(
         last_id_, std::chrono::floor<std::chrono::milliseconds>(now).time_since_epoch().count());
-    memory_task& made = tasks_[last_id_];
-    static_cast<new_task&>(made.record) = task;
-    made.record.id = last_id_;
-    made.record.created_at = now;
-    made.record.due_at = task.run_at.value_or(now);
+    memory_task& added = tasks_[last_id_];
+    static_cast<new_task&>(added.record) = task;
+    added.record.id = last_id_;
+    added.record.created_at = now;
+    added.record.due_at = task.run_at.value_or(now);
     if (!task.idempotency_key.empty()) {
         idempotency_keys_[task.idempotency_key] = last_id_;
     }
-    queues_.insert(made, now);
-    add_event(made, now);
+    queues_.insert(added, now);
+    add_event(added, now);
     return {submit_result::verdict::made, last_id_};
 }
 

@@ -33,30 +33,31 @@ struct queue_turns {
 
 class claiming {
 public:
-    claiming(sqlite::session& on, const claim_request& asked, std::int64_t node, event_list& events)
-        : on_(on), asked_(asked), node_(node), events_(events), books_(on, asked.now) {}
+    claiming(sqlite::session& on, const claim_request& request, std::int64_t node,
+             event_list& events)
+        : on_(on), request_(request), node_(node), events_(events), books_(on, request.now) {}
     claimed run();
 
 private:
     void read_queues();
-    void move_due(queue_row& of);
-    void free_slowed(const queue_row& of);
-    void find_flows(queue_turns& of);
+    void move_due(queue_row& queue);
+    void free_slowed(const queue_row& queue);
+    void find_flows(queue_turns& entry);
     void give_turns();
-    bool give_turn(queue_turns& of);
-    void fetch(queue_turns& of, flow_turns& in);
+    bool give_turn(queue_turns& entry);
+    void fetch(queue_turns& entry, flow_turns& in);
     std::optional<timestamp> next_at();
-    std::optional<timestamp> next_at(queue_row& of);
+    std::optional<timestamp> next_at(queue_row& queue);
 
     sqlite::session& on_;
-    const claim_request& asked_;
+    const claim_request& request_;
     std::int64_t node_;
     event_list& events_;
     ledger books_;
     std::vector<queue_row*> queues_;
     std::vector<queue_turns> turns_;
     std::int64_t last_turn_ = 0;
-    std::size_t given_ = 0;
+    std::size_t turn_count_ = 0;
     bool has_more_to_move_ = false;
     claimed result_;
 };
@@ -70,7 +71,7 @@ claimed claiming::run() {
     }
     std::size_t with_turns = 0;  // no more than `limit` queues can get a turn
     for (queue_row* const each : queues_) {
-        if (with_turns >= asked_.limit) {
+        if (with_turns >= request_.limit) {
             break;
         }
         const std::uint64_t room =
@@ -79,17 +80,17 @@ claimed claiming::run() {
                 : each->limits.max_running -
                       std::min<std::uint64_t>(each->limits.max_running,
                                               each->count(task_state::running));
-        queue_turns of;
-        of.queue = each;
-        of.room = std::min(room, each->bucket().available(asked_.now));
-        if (!each->is_paused && each->due > 0 && of.room > 0) {
-            find_flows(of);
-            with_turns += of.flows.empty() ? 0 : 1;
-            turns_.push_back(std::move(of));
+        queue_turns entry;
+        entry.queue = each;
+        entry.room = std::min(room, each->bucket().available(request_.now));
+        if (!each->is_paused && each->due > 0 && entry.room > 0) {
+            find_flows(entry);
+            with_turns += entry.flows.empty() ? 0 : 1;
+            turns_.push_back(std::move(entry));
         }
     }
     give_turns();
-    result_.tasks.resize(given_);
+    result_.tasks.resize(turn_count_);
     for (queue_turns& each : turns_) {
         for (flow_turns& in : each.flows) {
             if (!in.turns.empty()) {
@@ -116,15 +117,15 @@ void claiming::read_queues() {
         on_.query("SELECT max(turn) FROM queues").one<std::optional<std::int64_t>>().value_or(0);
 }
 
-void claiming::move_due(queue_row& of) {
+void claiming::move_due(queue_row& queue) {
     const sqlite::rows due = on_.query(
         "SELECT id, flow, priority FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank LIMIT ?",
-        later_line(of.id), number_of(asked_.now), most_moved);
+        later_line(queue.id), number_of(request_.now), most_moved);
     for (const sqlite::row each : due) {
         on_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?",
                     due_line(each.get<std::int64_t>(1)), -each.get<std::int64_t>(2),
                     each.get<std::int64_t>(0));
-        books_.moves(of, books_.flow(each.get<std::int64_t>(1)), {task_state::pending, false},
+        books_.moves(queue, books_.flow(each.get<std::int64_t>(1)), {task_state::pending, false},
                      {task_state::pending, true});
     }
     has_more_to_move_ = has_more_to_move_ || due.size() == most_moved;
@@ -133,26 +134,27 @@ void claiming::move_due(queue_row& of) {
     }
 }
 
-void claiming::free_slowed(const queue_row& of) {
+void claiming::free_slowed(const queue_row& queue) {
     const sqlite::changed freed = on_.execute(
         "UPDATE flows SET place = 1 WHERE id IN (SELECT id FROM flows WHERE place = 3 AND queue = "
         "? AND free_at <= ? ORDER BY free_at LIMIT ?)",
-        of.id, number_of(asked_.now), most_moved);
+        queue.id, number_of(request_.now), most_moved);
     has_more_to_move_ = has_more_to_move_ || freed.rows == static_cast<std::int64_t>(most_moved);
 }
 
 // Selects as many flows as could get a turn, the longest waiting first.
-void claiming::find_flows(queue_turns& of) {
+void claiming::find_flows(queue_turns& entry) {
     static const std::string sql =
         "SELECT " + std::string(flow_columns) +
         " FROM flows WHERE place = 1 AND queue = ? ORDER BY turn, id LIMIT ?";
-    const queue_limits& limits = of.queue->limits;
+    const queue_limits& limits = entry.queue->limits;
     if (limits.key_rate > 0) {
-        free_slowed(*of.queue);
+        free_slowed(*entry.queue);
     }
-    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(asked_.limit, of.room));
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(request_.limit, entry.room));
     for (;;) {
-        const sqlite::rows found = on_.query(sql, of.queue->id, wanted);
+        const sqlite::rows found = on_.query(sql, entry.queue->id, wanted);
         bool has_outdated = false;
         for (const sqlite::row each : found) {
             flow_row& flow = books_.add(read_flow(each));
@@ -162,69 +164,69 @@ void claiming::find_flows(queue_turns& of) {
                 room = std::min(room, limits.key_max_running -
                                           std::min<std::uint64_t>(limits.key_max_running, running));
             }
-            room = std::min(room, flow.bucket(limits).available(asked_.now));
+            room = std::min(room, flow.bucket(limits).available(request_.now));
             if (room == 0) {
                 // The limits have changed since the flow was marked ready.
                 flow.is_changed = true;
                 has_outdated = true;
             } else {
-                of.flows.push_back({&flow, room, {}});
+                entry.flows.push_back({&flow, room, {}});
             }
         }
         if (!has_outdated) {
             return;
         }
         books_.close();
-        of.flows.clear();
+        entry.flows.clear();
     }
 }
 
 void claiming::give_turns() {
     bool has_given = true;
-    while (has_given && given_ < asked_.limit) {
+    while (has_given && turn_count_ < request_.limit) {
         has_given = false;
         for (queue_turns& each : turns_) {
-            has_given = (given_ < asked_.limit && give_turn(each)) || has_given;
+            has_given = (turn_count_ < request_.limit && give_turn(each)) || has_given;
         }
     }
 }
 
-bool claiming::give_turn(queue_turns& of) {
-    if (of.room == 0) {
+bool claiming::give_turn(queue_turns& entry) {
+    if (entry.room == 0) {
         return false;
     }
-    for (std::size_t seen = 0; seen < of.flows.size(); ++seen) {
-        flow_turns& next = of.flows[of.next];
-        of.next = (of.next + 1) % of.flows.size();
+    for (std::size_t seen = 0; seen < entry.flows.size(); ++seen) {
+        flow_turns& next = entry.flows[entry.next];
+        entry.next = (entry.next + 1) % entry.flows.size();
         if (next.room > 0) {
             --next.room;
-            --of.room;
-            next.turns.push_back(given_++);
-            of.queue->turn = ++last_turn_;
+            --entry.room;
+            next.turns.push_back(turn_count_++);
+            entry.queue->turn = ++last_turn_;
             next.flow->turn = last_turn_;
             next.flow->has_moved = true;
             return true;
         }
     }
-    of.room = 0;
+    entry.room = 0;
     return false;
 }
 
-void claiming::fetch(queue_turns& of, flow_turns& in) {
+void claiming::fetch(queue_turns& entry, flow_turns& in) {
     static const std::string sql = "SELECT " + std::string(task_columns) +
                                    " FROM tasks WHERE line = ? ORDER BY rank, id LIMIT ?";
     const sqlite::rows found = on_.query(sql, due_line(in.flow->id), in.turns.size());
-    const std::int64_t now = number_of(asked_.now);
+    const std::int64_t now = number_of(request_.now);
     std::size_t turn = 0;
     for (const sqlite::row each : found) {
         task_record& task = result_.tasks[in.turns[turn++]];
         task = read_task(each);
         task.state = task_state::running;
         ++task.run;
-        task.queue = of.queue->name;
+        task.queue = entry.queue->name;
         task.flow_key = in.flow->key;
-        task.node = asked_.node;
-        task.started_at = asked_.now;
+        task.node = request_.node;
+        task.started_at = request_.now;
         task.progress = 0;
         task.message.clear();
         task.held_by.clear();
@@ -233,20 +235,20 @@ void claiming::fetch(queue_turns& of, flow_turns& in) {
             "progress = NULL, "
             "message = NULL, held_by = NULL WHERE id = ?",
             running_line(node_), task.run, node_, now, task.id.number());
-        books_.moves(*of.queue, *in.flow, {task_state::pending, true},
+        books_.moves(*entry.queue, *in.flow, {task_state::pending, true},
                      {task_state::running, false});
     }
-    rate_bucket of_queue = of.queue->bucket();
-    of_queue.take(asked_.now, turn);
-    of.queue->full_at = of_queue.full_at();
-    rate_bucket of_key = in.flow->bucket(of.queue->limits);
-    of_key.take(asked_.now, turn);
-    in.flow->full_at = of_key.full_at();
+    rate_bucket queue_rate = entry.queue->bucket();
+    queue_rate.take(request_.now, turn);
+    entry.queue->full_at = queue_rate.full_at();
+    rate_bucket key_rate = in.flow->bucket(entry.queue->limits);
+    key_rate.take(request_.now, turn);
+    in.flow->full_at = key_rate.full_at();
 }
 
 std::optional<timestamp> claiming::next_at() {
-    if (given_ == asked_.limit || has_more_to_move_) {
-        return asked_.now;
+    if (turn_count_ == request_.limit || has_more_to_move_) {
+        return request_.now;
     }
     std::optional<timestamp> earliest;
     for (queue_row* const each : queues_) {
@@ -260,8 +262,8 @@ std::optional<timestamp> claiming::next_at() {
 
 // The earliest time at which the queue's rate allows a start and a task is available: a task
 // becomes due, or the rate of a key allows one.
-std::optional<timestamp> claiming::next_at(queue_row& of) {
-    if (of.is_paused || of.is_full()) {
+std::optional<timestamp> claiming::next_at(queue_row& queue) {
+    if (queue.is_paused || queue.is_full()) {
         return std::nullopt;
     }
     std::optional<std::int64_t> first;
@@ -270,36 +272,36 @@ std::optional<timestamp> claiming::next_at(queue_row& of) {
             first = other;
         }
     };
-    if (of.count(task_state::pending) > of.due) {
-        take_earlier(on_.query("SELECT min(rank) FROM tasks WHERE line = ?", later_line(of.id))
+    if (queue.count(task_state::pending) > queue.due) {
+        take_earlier(on_.query("SELECT min(rank) FROM tasks WHERE line = ?", later_line(queue.id))
                          .one<std::optional<std::int64_t>>());
     }
-    if (of.due > 0) {
-        if (of.limits.key_rate > 0) {
+    if (queue.due > 0) {
+        if (queue.limits.key_rate > 0) {
             take_earlier(
-                on_.query("SELECT min(free_at) FROM flows WHERE place = 3 AND queue = ?", of.id)
+                on_.query("SELECT min(free_at) FROM flows WHERE place = 3 AND queue = ?", queue.id)
                     .one<std::optional<std::int64_t>>());
         }
-        if (of.bucket().is_limited() &&
-            !on_.query("SELECT 1 FROM flows WHERE place = 1 AND queue = ? LIMIT 1", of.id)
+        if (queue.bucket().is_limited() &&
+            !on_.query("SELECT 1 FROM flows WHERE place = 1 AND queue = ? LIMIT 1", queue.id)
                  .empty()) {
-            first = number_of(asked_.now);
+            first = number_of(request_.now);
         }
     }
     if (!first.has_value()) {
         return std::nullopt;
     }
-    return std::max(time_of(*first), of.bucket().next(asked_.now));
+    return std::max(time_of(*first), queue.bucket().next(request_.now));
 }
 
 }  // namespace
 
-claimed claim_tasks(sqlite::session& on, const claim_request& asked, event_list& events) {
-    const std::optional<std::int64_t> node = node_number(on, asked.node, asked.now);
-    if (!node.has_value() || asked.limit == 0) {
+claimed claim_tasks(sqlite::session& on, const claim_request& request, event_list& events) {
+    const std::optional<std::int64_t> node = node_number(on, request.node, request.now);
+    if (!node.has_value() || request.limit == 0) {
         return {};
     }
-    claiming now(on, asked, *node, events);
+    claiming now(on, request, *node, events);
     return now.run();
 }
 

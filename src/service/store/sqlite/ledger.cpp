@@ -108,10 +108,10 @@ queue_row* ledger::queue(std::string_view name, std::size_t max_queues) {
     if (!has_room_for_queue(on_, max_queues)) {
         return nullptr;
     }
-    queue_row made;
-    made.name = name;
-    made.id = on_.execute("INSERT INTO queues(name) VALUES (?)", name).last_id;
-    return &add(std::move(made));
+    queue_row fresh;
+    fresh.name = name;
+    fresh.id = on_.execute("INSERT INTO queues(name) VALUES (?)", name).last_id;
+    return &add(std::move(fresh));
 }
 
 flow_row& ledger::flow(std::int64_t id) {
@@ -125,8 +125,8 @@ flow_row& ledger::flow(std::int64_t id) {
     return add(read_flow(found[0]));
 }
 
-flow_row& ledger::flow(queue_row& of, std::string_view key) {
-    std::string name = std::to_string(of.id);
+flow_row& ledger::flow(queue_row& queue, std::string_view key) {
+    std::string name = std::to_string(queue.id);
     name.append(" ").append(key);
     flow_row*& known = by_key_[std::move(name)];
     if (known != nullptr) {
@@ -134,50 +134,50 @@ flow_row& ledger::flow(queue_row& of, std::string_view key) {
     }
     static const std::string sql =
         "SELECT " + std::string(flow_columns) + " FROM flows WHERE queue = ? AND key = ?";
-    const sqlite::rows found = on_.query(sql, of.id, key);
+    const sqlite::rows found = on_.query(sql, queue.id, key);
     if (!found.empty()) {
         known = &add(read_flow(found[0]));
         return *known;
     }
     // A new flow gets the last turn: a key that is removed and added again must not be first each
     // time.
-    flow_row made;
-    made.queue = of.id;
-    made.key = key;
-    made.turn = of.turn;
-    made.id =
-        on_.execute("INSERT INTO flows(queue, key, turn) VALUES (?, ?, ?)", of.id, key, of.turn)
-            .last_id;
-    known = &add(std::move(made));
+    flow_row fresh;
+    fresh.queue = queue.id;
+    fresh.key = key;
+    fresh.turn = queue.turn;
+    fresh.id = on_.execute("INSERT INTO flows(queue, key, turn) VALUES (?, ?, ?)", queue.id, key,
+                           queue.turn)
+                   .last_id;
+    known = &add(std::move(fresh));
     return *known;
 }
 
-void ledger::count(queue_row& of, flow_row& in, standing as, int by) {
-    of.count(as.state) += static_cast<std::uint64_t>(static_cast<std::int64_t>(by));
+void ledger::count(queue_row& queue, flow_row& flow, standing as, int delta) {
+    queue.count(as.state) += static_cast<std::uint64_t>(static_cast<std::int64_t>(delta));
     if (as.state == task_state::pending && as.is_due) {
-        of.due += static_cast<std::uint64_t>(static_cast<std::int64_t>(by));
-        in.due += by;
+        queue.due += static_cast<std::uint64_t>(static_cast<std::int64_t>(delta));
+        flow.due += delta;
     }
     if (as.state == task_state::running) {
-        in.running += by;
+        flow.running += delta;
     }
-    of.is_changed = true;
-    in.is_changed = true;
+    queue.is_changed = true;
+    flow.is_changed = true;
 }
 
-void ledger::enters(queue_row& of, flow_row& in, standing as) {
-    ++in.tasks;
-    count(of, in, as, 1);
+void ledger::enters(queue_row& queue, flow_row& flow, standing as) {
+    ++flow.tasks;
+    count(queue, flow, as, 1);
 }
 
-void ledger::moves(queue_row& of, flow_row& in, standing from, standing to) {
-    count(of, in, from, -1);
-    count(of, in, to, 1);
+void ledger::moves(queue_row& queue, flow_row& flow, standing from, standing to) {
+    count(queue, flow, from, -1);
+    count(queue, flow, to, 1);
 }
 
-void ledger::leaves(queue_row& of, flow_row& in, standing as) {
-    --in.tasks;
-    count(of, in, as, -1);
+void ledger::leaves(queue_row& queue, flow_row& flow, standing as) {
+    --flow.tasks;
+    count(queue, flow, as, -1);
 }
 
 void ledger::close() {

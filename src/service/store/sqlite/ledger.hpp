@@ -29,7 +29,9 @@ struct queue_row : queue_record {
     std::int64_t full_at = 0;
     bool is_changed = false;
 
-    std::uint64_t& count(task_state of) noexcept { return counts[static_cast<std::size_t>(of)]; }
+    std::uint64_t& count(task_state state) noexcept {
+        return counts[static_cast<std::size_t>(state)];
+    }
     rate_bucket bucket() const noexcept { return {limits.rate, limits.burst, full_at}; }
     bool is_full() const noexcept {
         return limits.max_running > 0 &&
@@ -91,18 +93,18 @@ public:
     queue_row* queue(std::string_view name,
                      std::size_t max_queues);  // null: there are max_queues already
     flow_row& flow(std::int64_t id);
-    flow_row& flow(queue_row& of, std::string_view key);
+    flow_row& flow(queue_row& queue, std::string_view key);
     queue_row& add(queue_row known);
     flow_row& add(flow_row known);
 
-    void enters(queue_row& of, flow_row& in, standing as);
-    void moves(queue_row& of, flow_row& in, standing from, standing to);
-    void leaves(queue_row& of, flow_row& in, standing as);
+    void enters(queue_row& queue, flow_row& flow, standing as);
+    void moves(queue_row& queue, flow_row& flow, standing from, standing to);
+    void leaves(queue_row& queue, flow_row& flow, standing as);
     // Writes all changes. Must be the last call.
     void close();
 
 private:
-    void count(queue_row& of, flow_row& in, standing as, int by);
+    void count(queue_row& queue, flow_row& flow, standing as, int delta);
     void write(queue_row& changed);
     void write(flow_row& changed);
 

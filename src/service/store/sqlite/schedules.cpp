@@ -63,14 +63,14 @@ new_task read_template(std::string_view text) {
 
 }  // namespace
 
-void put_schedule(sqlite::session& on, const schedule& asked, timestamp next_slot) {
+void put_schedule(sqlite::session& on, const schedule& definition, timestamp next_slot) {
     on.execute(
         "INSERT INTO schedules(name, cron, zone, missed, is_paused, task, next_slot) VALUES (?1, "
         "?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET next_slot = iif(is_paused = 0 "
         "AND cron = ?2 AND zone = ?3, next_slot, ?7), cron = ?2, zone = ?3, missed = ?4, "
         "is_paused = ?5, task = ?6",
-        asked.name, asked.cron, asked.zone, static_cast<int>(asked.missed), asked.is_paused,
-        write_template(asked.task), number_of(next_slot));
+        definition.name, definition.cron, definition.zone, static_cast<int>(definition.missed),
+        definition.is_paused, write_template(definition.task), number_of(next_slot));
 }
 
 bool remove_schedule(sqlite::session& on, std::string_view name) {
@@ -110,21 +110,21 @@ std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view
     if (found.empty()) {
         return std::nullopt;
     }
-    submit_result made;
+    submit_result result;
     if (fresh.has_value()) {
         ledger books(on, now);
         submitter to(on, books, ids, events, now, max_queues);
-        made = to.add(*fresh);
+        result = to.add(*fresh);
         books.close();
-        if (made.what == submit_result::verdict::queue_full ||
-            made.what == submit_result::verdict::too_many_queues) {
-            return made;  // the schedule stays at its slot
+        if (result.what == submit_result::verdict::queue_full ||
+            result.what == submit_result::verdict::too_many_queues) {
+            return result;  // the schedule stays at its slot
         }
         on.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",
-                   number_of(fresh->run_at.value_or(slot)), made.id.number(), name);
+                   number_of(fresh->run_at.value_or(slot)), result.id.number(), name);
     }
     on.execute("UPDATE schedules SET next_slot = ? WHERE name = ?", number_of(next_slot), name);
-    return made;
+    return result;
 }
 
 }  // namespace weir::service::detail

@@ -17,8 +17,8 @@ namespace {
 using namespace detail;
 
 template <class T>
-struct told {
-    told() = default;
+struct work_result {
+    work_result() = default;
     T answer{};
     std::vector<task_event> events;
 };
@@ -43,10 +43,10 @@ public:
             });
     }
 
-    task<claimed> claim(claim_request asked) override {
-        return change_unsynced(asked.now, [asked, node = std::string(asked.node)](
-                                              sqlite::session& on, event_list& events) {
-            claim_request own = asked;
+    task<claimed> claim(claim_request request) override {
+        return change_unsynced(request.now, [request, node = std::string(request.node)](
+                                                sqlite::session& on, event_list& events) {
+            claim_request own = request;
             own.node = node;
             return claim_tasks(on, own, events);
         });
@@ -162,10 +162,11 @@ public:
         tell_queue(name);
     }
 
-    task<> put_schedule(schedule asked, timestamp next_slot) override {
-        return change({}, [asked = std::move(asked), next_slot](sqlite::session& on, event_list&) {
-            detail::put_schedule(on, asked, next_slot);
-        });
+    task<> put_schedule(schedule request, timestamp next_slot) override {
+        return change({},
+                      [request = std::move(request), next_slot](sqlite::session& on, event_list&) {
+                          detail::put_schedule(on, request, next_slot);
+                      });
     }
     task<bool> remove_schedule(std::string_view name) override {
         return change({}, [name = std::string(name)](sqlite::session& on, event_list&) {
@@ -196,7 +197,7 @@ public:
         });
     }
     task<> close() override { return file_->close(); }
-    void observe(store_observer* by) noexcept override { observer_ = by; }
+    void observe(store_observer* observer) noexcept override { observer_ = observer; }
 
 private:
     // Runs work(session&, event_list&) as a transaction.
@@ -220,7 +221,7 @@ private:
         const bool is_observed = observer_ != nullptr;
         auto performs = [&](sqlite::session& on) {
             event_list events(is_observed, now);
-            told<std::conditional_t<has_answer, answer_type, bool>> result;
+            work_result<std::conditional_t<has_answer, answer_type, bool>> result;
             if constexpr (has_answer) {
                 result.answer = work(on, events);
             } else {
@@ -260,7 +261,7 @@ private:
         }
         const std::shared_ptr<sqlite::database> on = file_->database();
         try {
-            auto performs = [&](sqlite::session& with) { return work(with); };
+            auto performs = [&](sqlite::session& reader) { return work(reader); };
             answer.emplace(co_await on->read(performs));
         } catch (const sqlite::error& error) {
             file_->failed(error);

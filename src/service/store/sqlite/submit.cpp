@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t longest_inside = 2000;
 
 template <class T>
-std::optional<T> unless(const T& given, const T& usual) {
-    return given == usual ? std::optional<T>() : std::optional<T>(given);
+std::optional<T> unless(const T& value, const T& usual) {
+    return value == usual ? std::optional<T>() : std::optional<T>(value);
 }
 
 std::optional<std::string_view> unless_empty(std::string_view text) {
@@ -32,9 +32,9 @@ task_id id_source::next(sqlite::session& on, timestamp now, task_id last) {
     }
     const auto milliseconds =
         std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch()).count();
-    const task_id made = next_id(last, milliseconds);
-    last_.store(made.number(), std::memory_order_relaxed);
-    return made;
+    const task_id id = next_id(last, milliseconds);
+    last_.store(id.number(), std::memory_order_relaxed);
+    return id;
 }
 
 std::optional<submit_result> submitter::known(const new_task& fresh) {
@@ -108,12 +108,12 @@ submit_result submitter::add(const new_task& fresh) {
     }
     books_.enters(queue, flow, {task_state::pending, is_due});
     if (events_.is_wanted()) {
-        task_record made;
-        made.id = last_;
-        made.kind = fresh.kind;
-        made.queue = fresh.queue;
-        made.due_at = due_at;
-        events_.add(made);
+        task_record created;
+        created.id = last_;
+        created.kind = fresh.kind;
+        created.queue = fresh.queue;
+        created.due_at = due_at;
+        events_.add(created);
     }
     return {submit_result::verdict::made, last_};
 }

@@ -113,7 +113,7 @@ private:
     task_id last_{};
 };
 
-claimed claim_tasks(sqlite::session& on, const claim_request& asked, event_list& events);
+claimed claim_tasks(sqlite::session& on, const claim_request& request, event_list& events);
 std::vector<bool> settle_tasks(sqlite::session& on, std::string_view node,
                                const std::vector<settlement>& ended, timestamp now,
                                event_list& events);
@@ -149,7 +149,7 @@ std::vector<std::int64_t> list_failed(sqlite::session& on, const task_filter& fi
 std::vector<hold> explain(sqlite::session& on, task_id id, timestamp now);
 std::vector<queue_record> list_queues(sqlite::session& on);
 
-void put_schedule(sqlite::session& on, const schedule& asked, timestamp next_slot);
+void put_schedule(sqlite::session& on, const schedule& definition, timestamp next_slot);
 bool remove_schedule(sqlite::session& on, std::string_view name);
 std::vector<schedule_record> list_schedules(sqlite::session& on);
 std::optional<submit_result> fire_schedule(sqlite::session& on, std::string_view name,

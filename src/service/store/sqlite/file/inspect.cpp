@@ -110,12 +110,12 @@ task<sqlite_file_facts> look_at_sqlite_store(std::string path) {
         refuse("the task store " + path + " cannot be read and written: " + std::strerror(errno));
     }
     try {
-        sqlite::open_options how;
-        how.readers = 1;
-        how.create = false;
-        how.read_only = true;
-        how.immutable = !is_there(path + "-wal") || !is_there(path + "-shm");
-        sqlite::database opened = co_await sqlite::open(path, how);
+        sqlite::open_options options;
+        options.readers = 1;
+        options.create = false;
+        options.read_only = true;
+        options.immutable = !is_there(path + "-wal") || !is_there(path + "-shm");
+        sqlite::database opened = co_await sqlite::open(path, options);
         auto reads = [&](sqlite::session& on) { look(on, path, found); };
         co_await opened.read(reads);
         co_await opened.close();

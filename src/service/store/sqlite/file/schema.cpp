@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Each version is a script that migrates the previous one, in a transaction of its own. user_version
-// counts the scripts that have run, and application_id marks the file as a database of Weir.
-// Released scripts are never changed, since existing files have run them. Scripts only add columns
-// and tables, with defaults, so that a process of an older version that has the file open continues
-// to work.
+// Each version is a script that migrates the previous one, in a transaction of its own.
+// user_version counts the scripts that have run, and application_id marks the file as a database of
+// Weir. Released scripts are never changed, since existing files have run them. Scripts only add
+// columns and tables, with defaults, so that a process of an older version that has the file open
+// continues to work.
 //
 // The cost of a task is mostly the indexes that it passes through, so there is a single one: a task
 // is always in one line, at a rank. There are lines of due tasks (one per flow, by priority), of

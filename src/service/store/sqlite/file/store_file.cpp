@@ -42,23 +42,23 @@ private:
 
 task<std::unique_ptr<sqlite_file>> sqlite_file::open(std::string path,
                                                      const sqlite_store_options& options) {
-    std::unique_ptr<sqlite_file> made(new sqlite_file(std::move(path), options));
+    std::unique_ptr<sqlite_file> opened(new sqlite_file(std::move(path), options));
     try {
-        co_await made->open_database(true);
+        co_await opened->open_database(true);
     } catch (const sqlite::error& error) {
-        throw_unavailable(made->path_, error);
+        throw_unavailable(opened->path_, error);
     }
-    co_return made;
+    co_return opened;
 }
 
 task<> sqlite_file::open_database(bool is_new_allowed) {
-    sqlite::open_options how;
-    how.create = is_new_allowed;
-    how.readers = options_.readers;
-    how.busy_timeout = options_.busy_timeout;
-    how.sync = options_.is_durable ? sqlite::durability::full : sqlite::durability::off;
-    how.foreign_keys = false;
-    auto opened = std::make_shared<sqlite::database>(co_await sqlite::open(path_, how));
+    sqlite::open_options settings;
+    settings.create = is_new_allowed;
+    settings.readers = options_.readers;
+    settings.busy_timeout = options_.busy_timeout;
+    settings.sync = options_.is_durable ? sqlite::durability::full : sqlite::durability::off;
+    settings.foreign_keys = false;
+    auto opened = std::make_shared<sqlite::database>(co_await sqlite::open(path_, settings));
     co_await opened->execute_alone("PRAGMA cache_size = -" +
                                    std::to_string(1000 * options_.cache_megabytes) +
                                    "; PRAGMA wal_autocheckpoint = 4000");
