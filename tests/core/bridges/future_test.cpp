@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Promises and futures beyond what the semantics list says.
+// Promises and futures beyond the list of semantics.
 
 #include <weir/future.hpp>
 #include <weir/testing/testing.hpp>

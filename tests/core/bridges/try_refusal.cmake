@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Compiles SOURCE with one of its cases, WHAT: it must fail, and say why in words that help.
+# Compiles SOURCE with one of its cases, WHAT: it must fail with a helpful message.
 
 execute_process(
     COMMAND "${COMPILER}" -std=c++20 -fsyntax-only "-DAWAIT_${WHAT}" "-I${INCLUDE}" "${SOURCE}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The leaf protocol: what a stop does to operations of every kind.
+// The leaf protocol: the effect of a stop on operations of every kind.
 
 #include "support.hpp"
 
@@ -32,7 +32,7 @@ WEIR_TEST(Awaitable, TheFiberGoesOnOnlyAfterALateOperationHasLetGo) {
     co_await weir::sleep(1s);
     started.cancel();
     co_await weir::sleep(1s);
-    started.cancel();  // may be asked again
+    started.cancel();  // a repeated request
     co_await weir::sleep(1h);
     EXPECT_TRUE(log.empty());
     EXPECT_FALSE(started.done());

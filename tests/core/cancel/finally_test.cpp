@@ -448,7 +448,7 @@ WEIR_TEST(ErrorBeatsStop, AtTheEndOfAFiberToo) {
     EXPECT_NE(second.error(), nullptr);
 }
 
-// The failure came first, so it cannot be taken for what became of the stop.
+// The failure came first, so it cannot be the result of the stop.
 WEIR_TEST(ErrorBeatsStop, AStopThatFindsAGroupFailedGoesOnBehindTheError) {
     for (const bool body_waits : {false, true}) {
         lines log;

@@ -101,7 +101,7 @@ WEIR_TEST(Group, AStopWhileItJoinsAfterAFailureIsNotLost) {
 WEIR_TEST(Group, JoinsAndCollectsErrors) {
     int ended = 0;
     auto child = [&](bool fails) -> weir::task<> {
-        co_await weir::sleep(fails ? 2s : 1s);  // the failure stops who is not through
+        co_await weir::sleep(fails ? 2s : 1s);  // the failure stops the unfinished children
         ++ended;
         if (fails) {
             throw std::runtime_error("child failed");

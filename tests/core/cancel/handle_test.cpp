@@ -56,7 +56,7 @@ WEIR_TEST(Handle, ATaskThatSwallowsTheCancelSpendsTheRequest) {
     EXPECT_EQ(end, "value");
     EXPECT_EQ(log, (lines{"got 3", "undisturbed"}));
 
-    // The same for a timeout: the value is listened to, and the scope leaves nothing behind.
+    // The same for a timeout: the value is used, and the scope leaves no request behind.
     auto awaited = weir::spawn(inner);
     const int got = co_await weir::timeout(1s, awaited);
     EXPECT_EQ(got, 3);
@@ -96,7 +96,7 @@ WEIR_TEST(Handle, ARequestHeldByAShieldIsNotForwarded) {
 }
 
 WEIR_TEST(Handle, OnlyWaitersThatWereCancelledStop) {
-    // Another waiter of the same task sees weir::cancelled, and may go on.
+    // Another waiter of the same task sees weir::cancelled, and may continue.
     lines log;
     auto awaited = weir::spawn(forever);
     auto other = [&]() -> task<> {

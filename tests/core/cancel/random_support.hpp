@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The world of the random test: what it counts, and who may be asked to stop.
+// The state of the random test: its counts, and the places that a stop can be aimed at.
 //
 // Every frame of a random tree knows the chain of places above it that a stop can be aimed at. With
 // that, two things can be checked at every single wait: a wait that is stopped has a reason (a
@@ -138,7 +138,7 @@ private:
     bool is_over_ = false;
 };
 
-// Completes in its own time, whatever is asked of it.
+// Completes in its own time, regardless of requests.
 class late_operation final : public weir::operation {
 public:
     late_operation(weir::clock::duration delay, bool keeps) noexcept

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random trees of tasks, scopes, shields, clean-up and groups, stopped at random times. Each seed
-// is one tree with its own simulated loop and its own order of ready tasks. WEIR_TREES says how
-// many; WEIR_TREE runs one of them.
+// is one tree with its own simulated loop and its own order of ready tasks. WEIR_TREES is their
+// number; WEIR_TREE runs one of them.
 
 #include "random_support.hpp"
 
@@ -217,7 +217,7 @@ task<int> joined(world& in, int depth) {
 
 // ---- requests from inside -----------------------------------------------------------------------
 
-// Asks one of the places above to stop, from wherever it is called.
+// Requests a stop of one of the places above.
 void ask_above(world& in, place& at) {
     for (place* each = &at; each != nullptr; each = each->outer) {
         if (in.once_in(2)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The end of run: everything is stopped and awaited; at the deadline shields break; what still does
-// not end is named.
+// The end of run: everything is stopped and awaited; at the deadline shields break; tasks that
+// still do not end are named.
 
 #include "support.hpp"
 

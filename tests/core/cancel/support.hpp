@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of cancellation share: a record of what happened, and an operation that does as
-// told.
+// Shared by the tests of cancellation: a record of events, and an operation that the test controls.
 #pragma once
 
 #include <weir/testing/testing.hpp>
@@ -45,7 +44,7 @@ private:
     Function function_;
 };
 
-// An operation under the control of the test, which plays what it waits for.
+// An operation that the test completes.
 struct plan {
     bool is_ready = false;  // complete without waiting
     bool lets_go = true;    // cancel takes effect at once

@@ -61,10 +61,10 @@ WEIR_TEST(Timeout, InnerExpiryDoesNotTouchTheOuterScope) {
     EXPECT_EQ(weir::now() - begin, 3500ms);
 }
 
-// Three nested scopes and the fiber are asked to stop in one tick, each in every order and every
+// Stops of three nested scopes and the fiber are requested in one tick, in every order and every
 // subset.
 task<> nested_requests(std::array<int, 4> order, int count) {
-    std::array<weir::cancel_scope, 3> scopes;  // 0 is the outermost; 3 stands for the fiber
+    std::array<weir::cancel_scope, 3> scopes;  // 0 is the outermost; 3 is the fiber
     lines log;
     auto innermost = [&]() -> task<> {
         noted gone(log, "innermost gone");
@@ -169,19 +169,19 @@ WEIR_TEST(Timeout, AScopeThatIsLeftTakesItsUndeliveredRequestWithIt) {
     weir::cancel_scope scope;
     auto work = [&]() -> task<int> {
         scope.cancel();
-        co_return 5;  // without a suspension: nothing to stop
+        co_return 5;  // without a suspension: no effect
     };
     const std::optional<int> got = co_await scope.run(work());
     EXPECT_EQ(got, 5);
     EXPECT_FALSE(scope.caught());
     EXPECT_TRUE(scope.cancel_called());
     co_await weir::sleep(1s);
-    scope.cancel();  // after the end: nothing
+    scope.cancel();  // after the end: no effect
     co_await weir::sleep(1s);
 }
 
 WEIR_TEST(Timeout, AnOuterRequestSurvivesTheInnerScopesErrorAndValue) {
-    // The fiber is cancelled while it runs inside a scope that then ends by itself.
+    // The fiber is cancelled while it runs inside a scope that then ends normally.
     for (const bool fails : {false, true}) {
         lines log;
         auto work = [&]() -> task<> {
@@ -250,7 +250,7 @@ WEIR_TEST(Timeout, AnInterceptedWalkAnswersAllRequestsInsideItsTarget) {
     EXPECT_TRUE(undisturbed);
 }
 
-// ---- catchable: the exception knows what it is about --------------------------------------------
+// ---- catchable: the exception knows its request -------------------------------------------------
 
 WEIR_TEST(Timeout, AStopSeenAsExceptionIsTurnedIntoTimedOutByItsOwnScopeOnly) {
     bool inner_timed_out = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The walk: what a stop destroys, in which order, how deep, and who starts it.
+// The walk: the frames that a stop destroys, their order and depth, and the start of the walk.
 
 #include "support.hpp"
 

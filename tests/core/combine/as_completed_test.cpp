@@ -11,7 +11,7 @@ using namespace combinators;
 
 using handles = std::vector<weir::handle<int>>;
 
-// Takers that are stopped after they were granted something give it back: nothing is lost.
+// Takers that are stopped after a grant return it: no result is lost.
 WEIR_TEST(AsCompleted, WhatAStoppedTakerWasGrantedGoesToTheNext) {
     handles all;
     for (int i = 0; i < 5; ++i) {

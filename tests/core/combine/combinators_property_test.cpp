@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random trees of combinators with random delays, failures, cancellations and time limits, under
-// random schedules. Whatever happens: every child has ended when its combinator returns, values are
-// in order and complete, and each combinator ends in exactly one way.
+// random schedules. In every case every child has ended when its combinator returns, values are in
+// order and complete, and each combinator ends in exactly one way.
 
 #include "support.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace combinators;
 
-// What a run of one seed has to keep true.
+// The invariants of a run of one seed.
 struct world {
     explicit world(std::uint32_t seed) : random(seed) {}
 

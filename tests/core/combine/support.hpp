@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of combinators share: children that are counted while they live, and report
+// Shared by the tests of combinators: children that are counted while they live, and report
 // collectors.
 #pragma once
 
@@ -51,7 +51,7 @@ inline weir::task<int> stubborn(int& live, std::chrono::milliseconds cleanup) {
     co_return 0;
 }
 
-// Collects what the loop reports, in place of the test's handler, which fails the test.
+// Collects the loop's reports, in place of the test's handler, which fails the test.
 class reports {
 public:
     reports() {

@@ -231,8 +231,8 @@ WEIR_TEST(Generator, MayBeDroppedWhileItsBodyRuns) {
     EXPECT_TRUE(cleaned);
 }
 
-// Stopped at each of its suspension points: the frame goes, the clean-up is awaited, the generator
-// says that it was stopped.
+// Stopped at each of its suspension points: the frame is destroyed, the clean-up is awaited, the
+// generator reports the stop.
 WEIR_TEST(Generator, StoppedAtEverySuspension) {
     for (int when = 0; when < 5; ++when) {
         std::vector<std::string> log;
@@ -446,7 +446,7 @@ TEST(Generator, WithCleanUpOutlivesALoopThatCouldNotEnd) {
         co_await weir::yield();
     };
     EXPECT_THROW(weir::run(main(), {.shutdown_deadline = 1ms}), weir::shutdown_timeout);
-    numbers = {};  // nobody can run its clean-up
+    numbers = {};  // no loop can run its clean-up
 }
 
 }  // namespace

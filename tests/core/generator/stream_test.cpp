@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The functions over streams: what they give, that they close what they were given, and bad
-// arguments.
+// The functions over streams: their results, closing of their sources, and invalid arguments.
 
 #include <weir/stream.hpp>
 #include <weir/testing/testing.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which driver a loop gets, and what the core's own drivers promise.
+// The choice of a loop's driver, and the contract of the core's own drivers.
 
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>

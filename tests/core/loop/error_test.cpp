@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What errors say, and what they are.
+// The messages and types of errors.
 
 #include <weir/testing/testing.hpp>
 
@@ -16,7 +16,7 @@ TEST(ErrorGroup, FindsBaseClassesInsideNestedGroups) {
         return weir::error_group({std::make_exception_ptr(errors)...});
     };
     const auto group = wrap(wrap(std::out_of_range("far")), weir::timed_out(), 7);
-    // Both groups and timed_out are runtime_errors; a group counts as what is in it.
+    // Both groups and timed_out are runtime_errors; a group counts as its contents.
     const auto* failure = group.find<std::runtime_error>();
     ASSERT_NE(failure, nullptr);
     EXPECT_STREQ(failure->what(), "timed out");

@@ -259,7 +259,7 @@ TEST(Loop, AGuestIsWokenByPosts) {
     poster.join();
     EXPECT_EQ(ran, 2);
     EXPECT_LT(std::chrono::steady_clock::now(), limit - 6s) << "the post did not wake the host";
-    // stop() means nothing to a guest, and must not slow it down.
+    // stop() has no effect on a guest, and must not slow it down.
     loop.stop();
     for (int index = 0; index < 10; ++index) {
         loop.call_soon([&] { ++ran; });

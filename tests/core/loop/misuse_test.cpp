@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Misuse is answered by an exception of a named type that says what was wrong.
+// Misuse throws an exception of a named type that describes the mistake.
 
 #include <support/loops.hpp>
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using weir_test::contains;
 using weir_test::simulated;
 
-// The message of what the call throws; empty, and a failure, if it is not of that type.
+// The message of the call's exception; empty, and a failure, if it is not of that type.
 template <class Error, class Call>
 std::string message_of(Call call) {
     try {
@@ -218,7 +218,7 @@ TEST(Misuse, AnotherThreadInDebugMode) {
     loop.run(main());
 }
 
-// A leaf of one's own that somebody completes on the wrong thread.
+// A user-defined leaf that is completed on the wrong thread.
 struct gate final : weir::operation {
     bool start() noexcept override { return true; }
     bool cancel() noexcept override { return true; }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How programs end by signals: child processes are asked to end, and what they print and return is
-// looked at.
+// Programs that end by signals: child processes get signals, and their output and exit codes are
+// checked.
 //
 // Not under the thread sanitizer: it holds a signal back until the next function that it
-// intercepts, and the system calls in which a loop sleeps are none of these, so that one that comes
-// just before the loop falls asleep is seen only when something else wakes it. These programs have
-// one thread.
+// intercepts, and the system calls in which a loop sleeps are none of these, so that a signal just
+// before the loop sleeps is seen only when another event wakes it. These programs have one thread.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -32,7 +31,7 @@ namespace {
 using namespace std::chrono_literals;
 using weir_test::contains;
 
-// A copy of this process that runs the body and ends with its value. What it prints is kept.
+// A copy of this process that runs the body and ends with its value. Its output is kept.
 class child {
 public:
     explicit child(const std::function<int()>& body) {
@@ -147,7 +146,7 @@ TEST(Run, EndAProgramGracefully) {
     for (const int number : {SIGINT, SIGTERM}) {
         child server([] {
             auto serve = []() -> weir::task<> {
-                weir::spawn(waits_and_cleans(5ms));  // what else runs is cleaned up too
+                weir::spawn(waits_and_cleans(5ms));  // other tasks are cleaned up, too
                 co_await waits_and_cleans(5ms);
             };
             return weir::run_main(serve);
@@ -190,7 +189,7 @@ TEST(Run, ATaskThatIgnoresThemIsNamedAtTheDeadline) {
     EXPECT_TRUE(contains(leftover.text, "mule (waits: stubborn)")) << leftover.text;
     EXPECT_TRUE(contains(leftover.text, "never_ends at ")) << leftover.text;
     EXPECT_TRUE(contains(leftover.text, "run_test.cpp:")) << leftover.text;
-    // The main task itself, which goes on after each stop.
+    // The main task itself, which continues after each stop.
     child stubborn_main([] {
         auto ignores = []() -> weir::task<> {
             auto wait = []() -> weir::task<> { co_await weir::sleep_forever(); };
@@ -206,7 +205,7 @@ TEST(Run, ATaskThatIgnoresThemIsNamedAtTheDeadline) {
     stubborn_main.gets(SIGINT);
     EXPECT_EQ(stubborn_main.ended(), weir::exit_with_late_tasks) << stubborn_main.text;
     EXPECT_TRUE(contains(stubborn_main.text, "[intercept]")) << stubborn_main.text;
-    // Run alone says the same on standard error, and throws.
+    // Run alone prints the same on standard error, and throws.
     child plain([] {
         try {
             weir::run(never_ends(), with_deadline(30ms));

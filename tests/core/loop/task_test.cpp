@@ -34,7 +34,7 @@ WEIR_TEST(Task, IsLazyAndConsumedOnce) {
     const int got = co_await std::move(made);
     EXPECT_EQ(got, 1);
     EXPECT_TRUE(ran);
-    EXPECT_FALSE(made.valid());  // NOLINT: what is left is part of the contract
+    EXPECT_FALSE(made.valid());  // NOLINT: the moved-from state is part of the contract
     WEIR_EXPECT_THROW(std::move(made), weir::invalid_state);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The task tree, the names in it, and what debug mode reports. By itself, not united with others
-// (tests/unite.cmake): the namespace that makes is seen in the names.
+// The task tree, the names in it, and the reports of debug mode. Compiled alone, not united with
+// others (tests/unite.cmake): the namespace that this adds would be part of the names.
 
 #include "base/source_place.hpp"
 #include <support/loops.hpp>

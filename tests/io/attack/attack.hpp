@@ -53,8 +53,8 @@ inline weir::task<> pause(dice& random) {
     }
 }
 
-// Sanitizers do not see what the kernel writes. So buffers stay allocated when the task that owned
-// one has left it: they are filled with a pattern, and looked at again later.
+// Sanitizers do not see writes of the kernel. So buffers stay allocated after the task that owned
+// them: they are filled with a pattern, and checked again later.
 class retired_buffers {
 public:
     static constexpr char pattern = static_cast<char>(0xdb);

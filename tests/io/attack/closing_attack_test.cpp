@@ -16,7 +16,7 @@ struct ending {
     int other = 0;
 };
 
-// Until an error says that the socket was closed.
+// Until an error reports that the socket was closed.
 weir::task<> use(std::shared_ptr<both_ends> ends, unsigned way, ending& how) {
     try {
         for (;;) {
@@ -68,7 +68,7 @@ WEIR_IO_TEST(ClosingAttack, ClosingEndsWhateverIsUnderWay) {
         EXPECT_EQ(how.finished, 0) << random.seed();
         EXPECT_EQ(how.other, 0) << random.seed();
         EXPECT_EQ(how.closed + reading.cancelled() + writing.cancelled(), 2) << random.seed();
-        // The peer sees the end, or a reset if it had sent what nobody read.
+        // The peer sees the end, or a reset if it had sent data that was not read.
         try {
             for (;;) {
                 std::array<char, 50'000> buffer;

@@ -45,7 +45,7 @@ WEIR_IO_TEST(FileAttack, StoppedReadsAndWrites) {
         dice random(seed);
         const std::size_t offset = random.below(size);
         const std::size_t length = 1 + random.below(std::min(size - offset, std::size_t{50'000}));
-        // What is written is what is there: a stopped write changes nothing either.
+        // The file contains exactly the completed writes: a stopped write changes nothing.
         if (random.one_in(2)) {
             co_await disturb(weir::spawn(read_block(used, length, offset, is_wrong)), random);
         } else {
@@ -64,7 +64,7 @@ WEIR_IO_TEST(FileAttack, StoppedReadsAndWrites) {
     EXPECT_FALSE(is_wrong);
     co_await expect_no_damage(dice(0));
     EXPECT_EQ(weir_test::open_descriptors(), before);
-    // Bytes in sequence: a stopped read has moved nothing, or has delivered.
+    // Bytes in sequence: a stopped read has not moved the position, or has delivered.
     std::size_t position = 0;
     dice random(7);
     while (position < size) {

@@ -38,7 +38,7 @@ weir::task<> read_once(weir::io::socket& from, reader_state& state, std::size_t 
     state.ended = count == 0;
 }
 
-// How not to: what has been taken is lost if the stop comes before it is given on.
+// A wrong way: bytes that were taken are lost if the stop comes before they are passed on.
 weir::task<> read_and_lose(weir::io::socket& from, reader_state& state, std::size_t size) {
     lent buffer(size);
     co_await from.readable();
@@ -268,7 +268,7 @@ WEIR_IO_TEST(StreamAttack, WaitsForReadinessAreStoppedAndTheirNumbersReused) {
         co_await waiting.wait();
         ::close(fds[0]);
         ::close(fds[1]);
-        // These have the same numbers: nobody may be told of the old ones.
+        // These have the same numbers: no task may get events of the old ones.
         EXPECT_EQ(::pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
         auto fresh = weir::spawn([&]() -> weir::task<> { co_await weir::wait_readable(fds[0]); });
         co_await pause(random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The resolver against a name server that answers as it is told to.
+// The resolver against a name server that the test controls.
 
 #include "fake_server.hpp"
 #include "support.hpp"
@@ -64,7 +64,7 @@ WEIR_IO_TEST(Dns, FamiliesAreChosen) {
     co_await with_server(answer_all, body);
 }
 
-// What servers say, and what comes of it.
+// The answers of servers, and the resolver's results.
 WEIR_IO_TEST(Dns, FailuresAreNamed) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         const bool v4 = asked.type == type_a;
@@ -80,10 +80,10 @@ WEIR_IO_TEST(Dns, FailuresAreNamed) {
         if (asked.name == "shut.example") {
             return {{dns_reply(asked, 5).text()}};
         }
-        if (asked.name == "odd.example") {  // a code that c-ares takes for success
+        if (asked.name == "odd.example") {  // a code that c-ares treats as success
             return {{dns_reply(asked, 11).address("odd.example", "10.0.0.1").text()}};
         }
-        if (asked.name == "half-sick.example") {  // one family fails, the other has nothing
+        if (asked.name == "half-sick.example") {  // one family fails, the other has no addresses
             return {{dns_reply(asked, v4 ? 2 : 0).text()}};
         }
         if (asked.name == "half-broken.example") {  // one answers, the other talks nonsense
@@ -115,7 +115,7 @@ WEIR_IO_TEST(Dns, FailuresAreNamed) {
         const auto found = co_await names.resolve("half-broken.example", 5);
         EXPECT_EQ(texts(found), (words{"10.0.0.7:5"}));
 
-        // Remembered is what does not exist, not what could not be asked.
+        // The resolver caches names that do not exist, not failures to reach a server.
         for (const char* each :
              {"gone.example", "bare.example", "sick.example", "half-sick.example"}) {
             const int before = server.asked(each, type_a);
@@ -124,7 +124,7 @@ WEIR_IO_TEST(Dns, FailuresAreNamed) {
                 std::string(each) == "gone.example" || std::string(each) == "bare.example";
             EXPECT_EQ(server.asked(each, type_a), before + (remembered ? 0 : 1)) << each;
         }
-        // Never asked for.
+        // Never queried.
         const int before = server.asked();
         WEIR_EXPECT_THROW_WITH(names.resolve("no-such.invalid"), resolve_error,
                                "cannot resolve no-such.invalid: no such host (NXDOMAIN)");
@@ -135,7 +135,8 @@ WEIR_IO_TEST(Dns, FailuresAreNamed) {
 }
 
 WEIR_IO_TEST(Dns, NobodyListens) {
-    // A port that was free a moment ago: the kernel says so, and c-ares tries the others.
+    // A port that was free a moment ago: the kernel reports the refusal, and c-ares tries the
+    // others.
     weir::io::address nowhere;
     {
         fake_server closed(answer_all);
@@ -363,8 +364,7 @@ WEIR_IO_TEST(Dns, ThoseWhoAskForTheSameShareOneQuestion) {
     co_await with_server(slow, body);
 }
 
-// A box that swallows questions for IPv6: IPv4 is not held up for long, and what comes late is
-// kept.
+// A middlebox drops IPv6 queries: IPv4 is not delayed for long, and late answers are cached.
 WEIR_IO_TEST(Dns, DoesNotWaitLongForTheOtherFamily) {
     auto handler = [](const dns_question& asked) -> std::vector<packet> {
         std::vector<packet> made = answer_all(asked);

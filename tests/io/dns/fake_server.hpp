@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A name server on loopback, UDP and TCP, that answers as it is told to.
+// A name server on loopback, UDP and TCP, that answers with the test's handler.
 #pragma once
 
 #include <weir/fd.hpp>
@@ -173,7 +173,7 @@ private:
         address_ = weir::io::address::from(reinterpret_cast<const sockaddr*>(&raw), size);
         tcp_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (::bind(tcp_, address_.data(), static_cast<socklen_t>(address_.size())) != 0 ||
-            ::listen(tcp_, 16) != 0) {  // somebody has the port
+            ::listen(tcp_, 16) != 0) {  // another process has the port
             ::close(std::exchange(tcp_, -1));
             ::close(udp_);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The race for the first connection, with attempts that go as they are told, in simulated time.
+// The race for the first connection, with scripted attempts, in simulated time.
 
 #include "io/net/happy_eyeballs.hpp"
 
@@ -75,7 +75,7 @@ struct world {
 
 constexpr clock::duration infinite = clock::duration::max();
 
-// What RFC 8305 wants, by plain arithmetic.
+// The outcome that RFC 8305 requires, by plain arithmetic.
 struct expected {
     std::vector<clock::duration> started{};
     int winner = -1;
@@ -159,7 +159,7 @@ WEIR_TEST(HappyEyeballs, AgainstTheRules) {
             all.scripts.push_back({kind, std::chrono::nanoseconds(1 + random() % 600'000'000)});
         }
         const expected right = predict(all.scripts, delay);
-        if (right.winner < 0) {  // somebody must answer, and it is the last one
+        if (right.winner < 0) {  // one must answer, and it is the last one
             for (script& each : all.scripts) {
                 each.end = each.end == fate::never ? fate::failure : each.end;
             }

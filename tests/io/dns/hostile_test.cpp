@@ -45,7 +45,7 @@ WEIR_IO_TEST(Hostile, CancelledAtOnceWhereNobodyAnswers) {
         const auto begin = weir::now();
         WEIR_EXPECT_TIMEOUT(weir::timeout(5ms, names.resolve("slow.example")));
         EXPECT_LT(weir::now() - begin, 2s);
-        EXPECT_EQ(names.stats().running, 101u);  // asked on, for whoever comes next
+        EXPECT_EQ(names.stats().running, 101u);  // the query continues, for the next caller
     };
     co_await with_server(silence, body);
 }
@@ -55,7 +55,7 @@ WEIR_IO_TEST(Hostile, DestroyedWhileAsking) {
         const weir::io::address where = server.address();
         auto names = std::make_unique<resolver>(alone(where));
         std::vector<weir::handle<void>> all;
-        for (int index = 0; index < 300; ++index) {  // more than are asked for at a time
+        for (int index = 0; index < 300; ++index) {  // more than are queried at a time
             const std::string name = std::to_string(index) + ".example";
             all.push_back(weir::spawn([](resolver& from, std::string host)
                                           -> weir::task<> { co_await from.resolve(host, 1); },
@@ -78,7 +78,7 @@ WEIR_IO_TEST(Hostile, DestroyedWhileAsking) {
     co_await with_server(silence, body);
 }
 
-// Answers changed in a few places, cut, doubled or made up. Whatever they are, each question ends,
+// Answers changed in a few places, cut, doubled or made up. For every answer, each question ends,
 // with addresses or a resolve_error.
 WEIR_IO_TEST(Hostile, MutatedAnswers) {
     std::mt19937 random(2024);
@@ -142,7 +142,7 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
             for (const auto& each : all) {
                 co_await each;
             }
-            // What is left has been answered early, and is asked on.
+            // The remaining lookups were answered early, and their queries continue.
             EXPECT_EQ(names.stats().queued, 0u);
         }
         EXPECT_EQ(answered + failed, 1200);
@@ -152,8 +152,9 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
     co_await with_server(handler, body);
 }
 
-// Askers come, share, time out and are cancelled at random, the server answers sometimes and late,
-// the cache is small, resolvers are destroyed in the middle of it. Everybody is answered, once.
+// Callers arrive, share lookups, time out and are cancelled at random, the server answers sometimes
+// and late, the cache is small, resolvers are destroyed in the middle of it. Every caller gets an
+// answer, once.
 WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
     std::mt19937 random(99);
     auto handler = [&](const dns_question& asked) -> std::vector<packet> {
@@ -201,7 +202,7 @@ WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
                 co_await weir::sleep(std::chrono::microseconds(random() % 100));
             }
             if (random() % 2 == 0) {
-                co_await weir::sleep(2ms);  // all have begun to ask by now
+                co_await weir::sleep(2ms);  // all have sent their queries by now
                 names.reset();
             }
             for (const auto& each : all) {

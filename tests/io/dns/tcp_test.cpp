@@ -22,7 +22,7 @@ std::string port_of(const weir::io::listener& from) {
     return std::to_string(from.local_address().port());
 }
 
-// A port that nobody listens on, while this exists.
+// A port without a listener, while this object exists.
 class refusing_port {
 public:
     refusing_port() : fd_(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -44,7 +44,7 @@ private:
     std::uint16_t port_ = 0;
 };
 
-// A listener whose queue is full: who connects waits for ever.
+// A listener whose queue is full: clients wait for ever in connect().
 class black_hole {
 public:
     explicit black_hole(const address& at) : listener_(weir::io::listen(at, {.backlog = 1})) {

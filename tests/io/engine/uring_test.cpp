@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the io_uring driver must do as the epoll driver does, and what happens where io_uring is not
-// available.
+// Behaviour that the io_uring driver shares with the epoll driver, and the fallback where io_uring
+// is not available.
 
 #include "io/attack/attack.hpp"
 
@@ -59,7 +59,7 @@ TEST(Uring, MakesADriverOrNone) {
     EXPECT_FALSE(made->has_sources());
 }
 
-// A host that sleeps in poll(2) whenever Weir says that it may.
+// A host that sleeps in poll(2) whenever Weir permits it.
 TEST(Uring, GuestModeSleepsAndWakes) {
     for (const weir::driver_kind kind : drivers()) {
         weir::loop guest({.driver = kind});
@@ -203,7 +203,7 @@ WEIR_IO_TEST(Uring, MoreOperationsThanEntries) {
     co_await expect_no_damage(dice(0));
 }
 
-// The exit code of what is done in a forked child: 0 is good.
+// The exit code of a function that runs in a forked child: 0 is success.
 int in_child(const std::function<int()>& what) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -257,7 +257,7 @@ TEST(Uring, WhereUringIsForbidden) {
     for (const int error : {EPERM, ENOSYS, ENOMEM}) {
         EXPECT_EQ(in_child([&] {
                       if (!forbid_uring(error)) {
-                          return 0;  // no seccomp here, nothing to see
+                          return 0;  // no seccomp here: skip
                       }
                       ::unsetenv("WEIR_DRIVER");
                       const std::string none =
@@ -283,7 +283,7 @@ TEST(Uring, TheEnvironmentChooses) {
                   ::setenv("WEIR_DRIVER", "io_uring", 1);
                   EXPECT_EQ(why_no_loop(weir::driver_kind::automatic),
                             "WEIR_DRIVER is 'io_uring'; it can be epoll or uring");
-                  // What the program names is not asked of the environment.
+                  // The driver that the program names takes precedence over the environment.
                   EXPECT_EQ(why_no_loop(weir::driver_kind::epoll), "epoll");
                   if (drivers().size() > 1) {
                       ::setenv("WEIR_DRIVER", "uring", 1);

@@ -55,7 +55,8 @@ WEIR_IO_TEST(FileSystem, AtomicallyMeansAllOrNothing) {
     EXPECT_EQ(text, "new text");
     const weir::io::file_status about = co_await weir::io::stat(path);
     EXPECT_EQ(about.permissions, 0604u);
-    // Stopped at any moment it is the old one or the new one, and nothing lies beside it.
+    // After a stop at any moment the file is the old one or the new one, and no temporary file is
+    // left.
     std::mt19937 random(1);
     std::string large(200'000, 'z');
     for (int round = 0; round < 60; ++round) {

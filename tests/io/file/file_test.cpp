@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files: what they promise, by io_uring and by threads.
+// Files, through io_uring and through threads.
 
 #include "file_support.hpp"
 #include "support/io.hpp"
@@ -251,7 +251,8 @@ WEIR_IO_TEST(File, ANamedPipeIsOpenedWithoutWaiting) {
 WEIR_IO_TEST(File, WhoHasALeaseIsWaitedFor) {
     const place here;
     co_await weir::io::write_file(here / "file", "x");
-    const auto former = std::signal(SIGIO, SIG_IGN);  // what tells its owner
+    const auto former =
+        std::signal(SIGIO, SIG_IGN);  // the kernel's notice to the owner of the lease
     file owner = co_await file::open(here / "file", {.read = false, .write = true});
     const bool has_lease = ::fcntl(owner.fd(), F_SETLEASE, F_WRLCK) == 0;
     auto opening = weir::spawn(file::open(here / "file"));

@@ -46,7 +46,7 @@ TEST(AddressOrder, FollowsTheExamplesOfTheStandard) {
         }
         return made;
     };
-    // Scope decides, whatever the family.
+    // Scope decides, for both families.
     EXPECT_EQ(
         ordered({"2001:db8:1::1", "198.51.100.121"}, {"2001:db8:1::2", "fe80::1", "169.254.13.78"}),
         (words{"2001:db8:1::1", "198.51.100.121"}));
@@ -61,7 +61,7 @@ TEST(AddressOrder, FollowsTheExamplesOfTheStandard) {
     // The matching label: native before 6to4.
     EXPECT_EQ(ordered({"2001:db8:1::1", "2002:c633:6401::1"}, {"2002:c633:6401::2"}),
               (words{"2002:c633:6401::1", "2001:db8:1::1"}));
-    // Unique local addresses after IPv4; nothing to send from: last.
+    // Unique local addresses after IPv4; addresses without a source address: last.
     EXPECT_EQ(ordered({"fd00::1", "10.1.2.3"}, {"fd00::2", "10.1.2.4"}),
               (words{"10.1.2.3", "fd00::1"}));
     EXPECT_EQ(ordered({"2001:db8::1", "10.1.2.3"}, {"10.1.2.4"}),

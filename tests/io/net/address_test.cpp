@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Addresses: what is read, what is written, what is refused.
+// Addresses: parsing, formatting, and invalid texts.
 
 #include <weir/error.hpp>
 #include <weir/io/address.hpp>
@@ -95,7 +95,7 @@ TEST(Address, OfWhateverSizeTheSystemsFormIsGiven) {
     sockaddr_storage raw;
     std::memset(&raw, 0x55, sizeof raw);
     const address v4 = address::parse("127.0.0.1:80");
-    std::memcpy(&raw, v4.data(), 8);  // what counts of it
+    std::memcpy(&raw, v4.data(), 8);  // the part that is used
     EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), sizeof raw), v4);
     EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), v4.size()), v4);
     EXPECT_EQ(address::from(reinterpret_cast<const sockaddr*>(&raw), 8), address());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Listeners on loopback: what they promise.
+// Listeners on loopback.
 
 #include "support/io.hpp"
 

@@ -199,7 +199,7 @@ WEIR_IO_TEST(Serve, OutOfDescriptors) {
     while (stats.accepted < 10) {
         co_await weir::sleep(1ms);
     }
-    // From here on each new client takes the last descriptor, and there is none to accept it with.
+    // From here on each new client takes the last descriptor, and none is left to accept it with.
     rlimit former{};
     ::getrlimit(RLIMIT_NOFILE, &former);
     rlimit tight = former;

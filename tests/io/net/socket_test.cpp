@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sockets on loopback: what they promise.
+// Sockets on loopback.
 
 #include "support/io.hpp"
 
@@ -153,7 +153,7 @@ WEIR_IO_TEST(Socket, ErrorsNameWhatWasAsked) {
         EXPECT_EQ(error.what(), "connect to " + nobody.text() + ": Connection refused");
         EXPECT_EQ(error.code(), std::errc::connection_refused);
     }
-    // Nobody is there but ourselves: a retry would meet that by chance.
+    // The only peer is the socket itself: a retry could connect to itself by chance.
     try {
         co_await weir::io::connect(nobody, nobody);
         ADD_FAILURE();

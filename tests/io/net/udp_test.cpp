@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Datagrams: what is promised, and what stops at random do to it.
+// Datagrams, also under stops at random moments.
 
 #include "io/attack/attack.hpp"
 
@@ -29,7 +29,7 @@ WEIR_IO_TEST(Udp, DatagramsComeWholeWithTheirSender) {
         const datagram empty = co_await client.receive_from(buffer);
         EXPECT_EQ(empty.size, 0u);
         EXPECT_EQ(empty.sender, server.local_address());
-        // The rest of a large one is lost, and that is told.
+        // The rest of a large datagram is lost, and the result reports that.
         co_await client.send_to(std::string(100, 'x'), server.local_address());
         const datagram cut = co_await server.receive_from(buffer);
         EXPECT_EQ(cut.size, 20u);
@@ -82,7 +82,7 @@ WEIR_IO_TEST(Udp, ErrorsNameWhatWasAsked) {
     {
         nobody = weir::udp::bind(address::loopback(0)).local_address();
     }
-    // The refusal comes back as an ICMP message, and is told to a later call; then it is forgotten.
+    // The refusal arrives as an ICMP message; a later call reports it, once.
     weir::udp::socket client = weir::udp::connect(nobody);
     std::array<char, 20> buffer;
     co_await client.send("anybody?");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The socket over which `weir ps` asks.
+// The socket that `weir ps` queries.
 
 #include <support/io.hpp>
 #include <support/peers/program.hpp>

@@ -60,7 +60,7 @@ WEIR_IO_TEST(Pipe, CarriesBytesAndItsEnd) {
     EXPECT_EQ(after_end, 0u);
 }
 
-// Their operations can be handed to whatever takes an awaitable.
+// Their operations can be passed to every function that takes an awaitable.
 WEIR_IO_TEST(Pipe, ReadsAndWritesHaveLimits) {
     auto [reader, writer] = weir::io::make_pipe();
     std::array<char, 4> buffer;

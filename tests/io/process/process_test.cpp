@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Child processes: streams, ends, and stops at any moment, after which none is left.
+// Child processes: streams, ends, and stops at any moment, which leave no process behind.
 
 #include "support/io.hpp"
 
@@ -120,7 +120,8 @@ WEIR_IO_TEST(Process, RunsInItsOwnSurroundings) {
     const auto bare = co_await weir::run_command(
         {"/usr/bin/env"}, {.environment = variables, .inherit_environment = false});
     EXPECT_EQ(bare.out, "ADDED=1=2\nWEIR_TEST_OURS=replaced\n");
-    // Only 0, 1 and 2, whatever is open here, even without close-on-exec; ls itself has 3.
+    // Only 0, 1 and 2, regardless of the descriptors open here, even without close-on-exec; ls
+    // itself has 3.
     const int open = ::open("/dev/null", O_RDONLY);
     const auto descriptors = co_await weir::run_command({"ls", "/proc/self/fd"});
     EXPECT_EQ(descriptors.out, "0\n1\n2\n3\n");

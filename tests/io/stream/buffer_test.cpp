@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bytes and const_bytes: made from whatever holds bytes, without copying.
+// bytes and const_bytes: made from every container of bytes, without copying.
 
 #include <weir/io/buffer.hpp>
 

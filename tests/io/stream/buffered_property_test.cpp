@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // buffered_reader against a plain model: the whole text in a string, and a position. Random texts
 // in random chunks, random calls with random delimiters and limits, cut short by timeouts and
-// cancellations at random moments. A call that was cut short must have changed nothing; one that
-// answers must answer as the model does.
+// cancellations at random moments. An interrupted call must have changed nothing; a completed one
+// must return the model's result.
 
 #include "testing/io/stream_support.hpp"
 

@@ -14,7 +14,7 @@ using io::buffered_reader;
 
 static_assert(io::byte_source<buffered_reader<simulated_stream&>>);
 
-// Gives what it was told to, a chunk a read, and counts.
+// Returns scripted chunks, one per read, and counts the reads.
 struct scripted_source {
     std::vector<std::string> chunks;
     std::size_t next = 0;
@@ -117,8 +117,8 @@ WEIR_TEST(BufferedReader, LimitsAreNamedAndExact) {
     EXPECT_EQ(empty, "");
 }
 
-// A peer that never ends its line gets no more memory than the limit is worth, and one that
-// announces a huge message none before it sends it.
+// A peer that never ends its line gets no more memory than the limit, and one that announces a huge
+// message gets none before it sends the message.
 WEIR_TEST(BufferedReader, MemoryFollowsWhatArrives) {
     simulated_network net;
     auto [near, far] = net.pair();
@@ -205,7 +205,7 @@ WEIR_TEST(BufferedReader, OneTaskAtATime) {
     EXPECT_THROW(buffered_reader(far, {.capacity = 0}), weir::invalid_argument);
 }
 
-// What came before an error can be read after it, and a parser sees each byte once.
+// Bytes that arrived before an error can be read after it, and a parser sees each byte once.
 WEIR_TEST(BufferedReader, FillAndConsumeServeParsers) {
     simulated_network net({.link = rough()});
     auto [near, far] = net.pair();

@@ -95,7 +95,7 @@ WEIR_TEST(BufferedWriter, GivesItsMemoryBack) {
     EXPECT_EQ(sink.all(), "small" + pattern(1000));
 }
 
-// After a cut write nobody knows what was sent: sending it again could double it.
+// After an interrupted write the sent part is unknown: a retry could send it twice.
 WEIR_TEST(BufferedWriter, AfterACutWriteItRefusesToGoOn) {
     recording_sink slow{.delay = 10ms};
     buffered_writer writer(slow);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The errors of the layer: what they say and what they derive from.
+// The errors of the layer: their messages and base classes.
 
 #include <weir/io/error.hpp>
 

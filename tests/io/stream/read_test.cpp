@@ -35,7 +35,7 @@ WEIR_TEST(ReadExact, NamesHowManyOfHowManyCame) {
     std::array<char, 10> into{};
     WEIR_EXPECT_THROW_WITH(io::read_exact(far, into), weir::end_of_stream,
                            "read_exact: the stream ended after 3 of 10 bytes");
-    co_await io::read_exact(far, io::bytes());  // nothing is always there
+    co_await io::read_exact(far, io::bytes());  // zero bytes are always available
 }
 
 WEIR_TEST(ReadAll, ReadsToTheEndWithinItsLimit) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Plain blocking sockets with a time limit on each call. All connections of a wave are opened, then
-// all say what they have to say, then all come to their ends in random order: so the server has
-// many of them half-way at any time, though the client does one thing after the other.
+// all send their data, then all end in random order: so the server has many unfinished ones at any
+// time, though the client works sequentially.
 
 #include "hostile_client.hpp"
 

@@ -14,15 +14,15 @@ struct client_plan {
     unsigned connections = 0;  // open at the same time
     unsigned waves = 1;
     std::uint64_t seed = 1;
-    // Nobody resets, floods or leaves early, and those who came first are done first: also a server
-    // that can hold only some of them at a time has to get through.
+    // No client resets, floods or leaves early, and the first clients finish first: a server that
+    // can hold only some of them at a time has to serve all, too.
     bool in_good_order = false;
 };
 
 // Connects in waves. Of each wave some connections talk and check the echo, others leave at once,
 // reset before or in the middle of an answer, close their half and read to the end, flood the
-// server without ever reading, or say nothing at all. After each wave a fresh connection has to be
-// served: the server is not stuck. Ends with 0, or says on stderr what went wrong and ends with 1.
+// server without ever reading, or send no data at all. After each wave a fresh connection has to be
+// served: the server is not stuck. Returns 0, or describes the failure on stderr and returns 1.
 pid_t start_client(const client_plan& plan);
 
 }  // namespace stress

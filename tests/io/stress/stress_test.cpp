@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A server against thousands of clients that come and go in waves and reset at random: it leaks
-// nothing, stalls for nobody, and is alone again in the end. With WEIR_STRESS set, 9,000
-// connections at a time and many waves.
+// nothing, serves every other client, and has no connections left in the end. With WEIR_STRESS set,
+// 9,000 connections at a time and many waves.
 
 #include "hostile_client.hpp"
 #include "support/io.hpp"
@@ -124,8 +124,8 @@ weir::task<> waves() {
     EXPECT_EQ(stats.failed, 0U);
     EXPECT_EQ(stats.accept_errors, 0U);
     EXPECT_EQ(weir_test::open_descriptors(), descriptors);
-    // What the first part needed is kept for reuse; the others need no more. A hundred bytes lost
-    // per connection would show.
+    // The memory of the first part is kept for reuse; the others need no more. A leak of a hundred
+    // bytes per connection would be detected.
 #if WEIR_RECYCLES_FRAMES
     const long bearable = 512 + static_cast<long>(plan.connections * plan.waves) / 10;
     EXPECT_LE(resident[2] - resident[1], bearable) << "KiB, after " << resident[1];
@@ -139,7 +139,7 @@ TEST(Stress, ClientsComeAndGoInWavesAndResetAtRandom) {
 }
 
 // Not with the sanitizer of undefined behaviour, which comes with this one: it opens a pipe to see
-// whether memory can be read, and takes what it cannot look at for a broken object.
+// whether memory can be read, and treats memory that it cannot check as a broken object.
 #if !defined(__SANITIZE_ADDRESS__)
 
 // The smallest limit that leaves room for some more descriptors than there are.

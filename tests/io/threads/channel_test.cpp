@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// channel: order, bounds, the end, cancellation of those who wait, and what waking another loop
-// costs.
+// channel: order, bounds, the end, cancellation of waiters, and the cost of waking another loop.
 
 #include "support.hpp"
 #include "support/loops.hpp"
@@ -119,7 +118,8 @@ WEIR_TEST(Channel, AStoppedReceiverPassesItsItemOn) {
     co_await first.wait();
     EXPECT_TRUE(first.cancelled());
 
-    // With nobody next, it is there for whoever comes, and before those that were sent later.
+    // Without another waiter, the item goes to the next receiver, before items that were sent
+    // later.
     auto third = weir::spawn([&]() -> task<> { (void)co_await numbers.receive(); });
     co_await weir::testing::settle_all();
     EXPECT_TRUE(numbers.try_send(8));
@@ -159,7 +159,7 @@ WEIR_TEST(Channel, AStoppedSenderPassesItsPlaceOn) {
 }
 
 // One of two receivers has a claim on the last item of a closed channel, and is stopped: the other,
-// who would have got the end, gets the item.
+// which would have got the end, gets the item.
 WEIR_TEST(Channel, TheEndWaitsForClaims) {
     channel<int> numbers(2);
     auto first = weir::spawn([&]() -> task<> { (void)co_await numbers.receive(); });
@@ -196,8 +196,8 @@ WEIR_TEST(Channel, IsAStream) {
     co_await sender;
 }
 
-// Random senders and receivers on one loop, stopped at random, under whatever schedule is asked
-// for. Every item that was sent arrives exactly once, each sender's in order.
+// Random senders and receivers on one loop, stopped at random, under the schedules of the
+// environment. Every item that was sent arrives exactly once, each sender's in order.
 WEIR_TEST(Channel, RandomCancelsOnOneLoop) {
     dice random(11);
     for (int round = 0; round < 30; ++round) {
@@ -357,7 +357,7 @@ TEST(Channel, WakingALoopCostsOneCallAndNoneWhileItIsAwake) {
 }
 
 // Many loops and threads on both sides; senders and receivers on loops are stopped and started
-// again at random. Every item whose send returned arrives once; what a stopped sender kept does
+// again at random. Every item whose send returned arrives once; the item of a stopped send does
 // not.
 TEST(Channel, ManyLoopsThreadsAndRandomCancels) {
     constexpr int loop_pairs = 2;
@@ -397,7 +397,7 @@ TEST(Channel, ManyLoopsThreadsAndRandomCancels) {
                     co_await weir::sleep(std::chrono::microseconds(random.below(400)));
                     sender.cancel();
                     co_await sender.wait();
-                    // What it was stopped with is not sent: that number may be left out.
+                    // The item of a stopped send is not sent: its number may be missing.
                     next += random.below(2) == 0 ? 0 : 1;
                 }
             };

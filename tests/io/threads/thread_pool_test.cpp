@@ -408,8 +408,8 @@ WEIR_TEST(ThreadPool, IsAnExecutorForTheTaskManager) {
     co_await manager.shutdown();
 }
 
-// Several loops use one pool; callers are cancelled at random moments. Whatever happens, a function
-// runs at most once, and what it holds dies on its loop's thread.
+// Several loops use one pool; callers are cancelled at random moments. In every case a function
+// runs at most once, and its captures are destroyed on its loop's thread.
 TEST(ThreadPool, ManyLoopsAndRandomCancels) {
     constexpr int loops = 3;
     constexpr int calls_each = 1500;

@@ -18,7 +18,7 @@ using namespace io_threads_tests;
 using weir::run_on_threads;
 using weir::task;
 
-// Until so many tasks have come here, on whatever loops.
+// Waits until so many tasks have arrived here, on any loops.
 task<> meet(std::atomic<int>& arrived, int count) {
     ++arrived;
     while (arrived < count) {
@@ -183,7 +183,7 @@ TEST(RunOnThreads, ASignalReachesAllOfThem) {
             co_await weir::sleep_forever();
         };
         auto clean_up = [&]() -> task<> {
-            // Nobody waits for another's clean-up before being told.
+            // All loops are stopped before the clean-up of any of them has ended.
             ++cleaned_up;
             while (cleaned_up < 3) {
                 co_await weir::sleep(100us);
@@ -233,7 +233,7 @@ TEST(RunOnThreads, ASignalReachesThoseThatGoOnWithoutTheFirst) {
     };
     EXPECT_THROW(run_on_threads(3, main), weir::interrupted);
     EXPECT_EQ(cleaned_up, 2);
-    // And nobody waits for ever where no signal comes.
+    // And no loop waits for ever without a signal.
     run_on_threads(3, [](std::size_t index) -> task<> {
         co_await weir::sleep(std::chrono::milliseconds(index));
     });
@@ -296,7 +296,7 @@ WEIR_TEST(OnThreads, AStopReachesAllOfThem) {
 }
 
 // Loops that fail, end, cancel themselves or are cancelled from outside at random moments, while
-// they pass items to each other: all end, whatever comes first, and what is thrown fits.
+// they pass items to each other: all end, in every order, and throw the expected errors.
 TEST(RunOnThreads, RandomEnds) {
     for (unsigned round = 0; round < 120; ++round) {
         weir::channel<int> items(2);

@@ -63,7 +63,7 @@ public:
 
     weir::io::socket& talk() { return *talk_; }
 
-    // Reads what it says until that comes, and on to the end of the line.
+    // Reads the program's output up to this text, and on to the end of the line.
     weir::task<std::string> hear(std::string what) {
         for (;;) {
             const std::size_t found = heard_.find(what);
@@ -81,9 +81,10 @@ public:
             heard_.append(block, count);
         }
     }
-    // Reads on, lest it has to wait until somebody does. Ends with the program or this object.
+    // Reads the rest of the output, so that the program never blocks on a full pipe. Ends with the
+    // program or this object.
     weir::task<> drain() { return drain(talk_); }
-    // To its end, which is near; gives the exit status.
+    // Reads to the end of the output; returns the exit status.
     weir::task<int> finish() {
         char block[4096];
         for (;;) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handshakes that succeed, and what is known after them; handshakes that fail, and what is said.
+// Handshakes that succeed, and the information about the connection; handshakes that fail, and
+// their errors.
 
 #include "support.hpp"
 
@@ -185,7 +186,8 @@ WEIR_TEST(TlsHandshake, AsksForClientCertificates) {
                                                        server(tls::client_certificates::accepted));
     EXPECT_SAYS(unknown.server, "unknown authority 'CN=Nobody We Know'");
 
-    // In TLS 1.3 the client is through before the server has seen its certificate: reading tells.
+    // In TLS 1.3 the client has finished before the server has seen its certificate: the next read
+    // reports the refusal.
     two_ends ends = connected();
     auto accepted = weir::spawn(
         tls::accept(std::move(ends.server), server(tls::client_certificates::required)));
@@ -221,7 +223,7 @@ WEIR_TEST(TlsHandshake, HasATimeLimit) {
     EXPECT_EQ(weir::now() - begin, 1s);
 }
 
-// What a peer that speaks something else sends, and how that is told.
+// The first bytes of peers that speak another protocol, and the errors that name it.
 WEIR_TEST(TlsHandshake, NamesPeersThatDoNotSpeakTls) {
     struct attempt {
         const char* sent;

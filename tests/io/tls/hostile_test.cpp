@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Peers that send garbage, change bytes on the way, drip, flood, or use the corners of the
-// protocol. Whatever they do, both ends come to an end, with an error or with exactly what was
-// sent. Simulated time finds what would wait for ever, and the address sanitizer what is lost.
+// protocol. In every case both ends finish, with an error or with exactly the data that was sent.
+// Simulated time detects endless waits, and the address sanitizer leaks.
 
 #include "raw_peer.hpp"
 #include "support.hpp"
@@ -89,7 +89,7 @@ std::function<void(std::string&)> tampering(std::mt19937& random) {
     };
 }
 
-// A conversation over a transport that somebody tampers with, in one direction.
+// A conversation over a transport that is tampered with, in one direction.
 task<> converse(tls::context client, tls::context server, two_ends ends, int& clean) {
     const std::string text(3000, 'x');
     auto talk = [&text](auto connecting) -> task<std::string> {
@@ -161,7 +161,7 @@ WEIR_TEST(TlsHostile, FloodsAreCutOff) {
         "\x14\x03\x03\x00\x01\x01"s,              // change cipher spec
         "\x15\x03\x03\x00\x02\x01\x5a"s,          // a warning
         "\x16\x03\x03\x00\x04\x00\x00\x00\x00"s,  // hello request
-        "\x16\x03\x03\x00\x00"s,                  // nothing
+        "\x16\x03\x03\x00\x00"s,                  // an empty record
         "\x17\x03\x03\x00\x01x"s,                 // data
         // A hello of 16 MiB, a kilobyte at a time.
         "\x16\x03\x03\x04\x00\x01\xff\xff\xff"s + std::string(1020, 'x'),
@@ -194,7 +194,7 @@ WEIR_TEST(TlsHostile, FloodsAreCutOff) {
 
 // ---- corners of the protocol
 
-// Key updates that ask for an answer: it comes, however many there were.
+// Key updates that request an answer: it arrives, for any number of them.
 WEIR_TEST(TlsHostile, AnswersKeyUpdates) {
     two_ends ends = connected();
     raw_peer peer(std::move(ends.server), true, TLS1_3_VERSION);
@@ -218,7 +218,7 @@ WEIR_TEST(TlsHostile, AnswersKeyUpdates) {
     EXPECT_EQ(std::string(buffer.data(), more), "again");
 }
 
-// A peer of TLS 1.2 that asks to negotiate again is refused, even when nobody writes here.
+// The renegotiation request of a TLS 1.2 peer is refused, even when no task writes.
 WEIR_TEST(TlsHostile, RefusesToRenegotiate) {
     for (const bool answers_are_read : {true, false}) {
         two_ends ends = connected({}, {.capacity = answers_are_read ? 1'000'000u : 1000u});
@@ -229,7 +229,7 @@ WEIR_TEST(TlsHostile, RefusesToRenegotiate) {
         co_await peer.send();
         secure_stream server = co_await std::move(accepting);
         const std::string large(answers_are_read ? 0 : 10'000, 'x');
-        auto writing = weir::spawn(server.write(large));  // it is stuck, if nobody reads
+        auto writing = weir::spawn(server.write(large));  // it is stuck, if no task reads
         auto reading = weir::spawn(read_all(server));
 
         // Hellos of a client that does not wait for answers.
@@ -253,8 +253,8 @@ WEIR_TEST(TlsHostile, RefusesToRenegotiate) {
     }
 }
 
-// A write was stopped in the middle of a record: an answer behind it would be garbage to the peer,
-// who would end a connection that is still good for reading.
+// A write was stopped in the middle of a record: an answer after it would be invalid for the peer,
+// which would end a connection that is still readable.
 WEIR_TEST(TlsHostile, AnswersNothingBehindHalfARecord) {
     constexpr std::size_t capacity = 1000;
     two_ends ends = connected({}, {.capacity = capacity});
@@ -280,8 +280,8 @@ WEIR_TEST(TlsHostile, AnswersNothingBehindHalfARecord) {
     WEIR_EXPECT_THROW(reading, weir::io_error);
 }
 
-// A session from a host that lets everybody in does not open one that asks for certificates, and
-// each host is spoken to under its own rules.
+// A session of a host that requires no certificates is not valid for one that does, and each host
+// has its own rules.
 WEIR_TEST(TlsHostile, SessionsDoNotCarryOverToOtherHosts) {
     const tls::certificate second = ids().authority.issue({.names = "second.example"});
     const tls::context strict =
@@ -334,7 +334,7 @@ WEIR_TEST(TlsHostile, SessionsDoNotCarryOverToOtherHosts) {
 }
 
 // A ticket in several records, of which one has come: OpenSSL writes nothing before the rest. The
-// writer waits for the reader's input, or reads for itself.
+// writer waits for the reader's input, or reads the transport itself.
 WEIR_TEST(TlsHostile, WritesInTheMiddleOfATicket) {
     const tls::context client_context =
         tls::context::client({.ca_pem = ids().authority.certificate_pem(),

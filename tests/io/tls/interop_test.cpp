@@ -42,7 +42,7 @@ private:
     std::string path_;
 };
 
-// Where an s_server listens, from what it says.
+// The address of an s_server, from its output.
 task<io::address> address_of(child& server) {
     const std::string line = co_await server.hear("ACCEPT ");
     weir::spawn(server.drain());
@@ -155,7 +155,7 @@ WEIR_IO_TEST(TlsInterop, ServerAgainstSClient) {
             const std::string asked = co_await ask(peer, "who is there?");
             EXPECT_EQ(asked, "hello\n");
             co_await client.hear("who is there?");  // tickets came before
-            co_await client.talk().close_write();   // s_client says good-bye, and so do we
+            co_await client.talk().close_write();   // s_client sends close_notify, and so do we
             const std::string rest = co_await read_all(peer);
             EXPECT_EQ(rest, "");
             co_await peer.close_write();

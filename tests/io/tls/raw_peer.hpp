@@ -31,7 +31,8 @@ public:
         SSL_CTX_free(context_);
     }
 
-    std::string host = "good.example";  // of a client: whom it asks for, with which session
+    std::string host =
+        "good.example";  // of a client: the host that it requests, and the session that it offers
     SSL_SESSION* session = nullptr;
 
     SSL_CTX* context() { return context_; }
@@ -51,7 +52,7 @@ public:
             }
         }
     }
-    // What it wants to send.
+    // The bytes to send.
     std::string output() {
         char* data = nullptr;
         const long size = BIO_get_mem_data(SSL_get_wbio(ssl_), &data);
@@ -69,7 +70,7 @@ public:
         BIO_write(SSL_get_rbio(ssl_), buffer.data(), static_cast<int>(count));
         co_return count > 0;
     }
-    // Without sending what comes out last.
+    // Does not send the last output.
     task<> handshake() {
         begin();
         while (SSL_do_handshake(ssl_) != 1) {

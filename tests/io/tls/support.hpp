@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of TLS share: certificates, and a pipe in memory that serves as the transport.
+// Shared by the tests of TLS: certificates, and a pipe in memory that serves as the transport.
 #pragma once
 
 #include <weir/io/tls.hpp>
@@ -28,7 +28,7 @@ struct pipe {
     std::string bytes;
     weir::event readable;  // set when something may have changed; each has one waiter
     weir::event writable;
-    bool is_ended = false;   // nothing more comes
+    bool is_ended = false;   // no more data will arrive
     bool is_closed = false;  // the reader has gone
     bool is_left = false;    // the writer has
     std::size_t passed = 0;  // bytes written so far
@@ -46,7 +46,7 @@ struct manner {
     std::size_t most_written = 1 << 20;
     std::size_t capacity = 1 << 20;
     unsigned seed = 0;  // not 0: pieces are random, up to the limits
-    // May change, drop or add to what is written.
+    // May change, drop or add to the written bytes.
     std::function<void(std::string&)> alter{};
 };
 
@@ -120,7 +120,7 @@ public:
         if (in_ != nullptr) {
             in_->is_closed = true;
             in_->notify();
-            out_->is_ended = out_->is_left = true;  // what is on the way still arrives
+            out_->is_ended = out_->is_left = true;  // data in flight still arrives
             out_->notify();
         }
     }
@@ -163,7 +163,7 @@ struct identities {
     tls::certificate unknown = stranger.issue({.names = "good.example"});
     tls::certificate user = authority.issue({.names = "alice"});
 
-    // Keeps no sessions: what one test leaves behind is not to change the next.
+    // Keeps no sessions: one test must not affect the next.
     tls::context client =
         tls::context::client({.ca_pem = authority.certificate_pem(), .cached_sessions = 0});
     tls::context server = serving(good);
@@ -183,7 +183,7 @@ struct both_streams {
     secure_stream server;
 };
 
-// A handshake over the transport, both sides at once. What the client throws wins.
+// A handshake over the transport, both sides at once. The client's error has precedence.
 inline task<both_streams> shake_hands(tls::context client, tls::context server, two_ends ends,
                                       std::string host = "good.example",
                                       tls::connect_options how = {},
@@ -200,7 +200,7 @@ inline task<both_streams> shake_hands(const manner& of_client = {}, const manner
     return shake_hands(ids().client, ids().server, connected(of_client, of_server));
 }
 
-// How each side ended: empty for well, else 'kind: what'.
+// How each side ended: empty for success, else 'kind: message'.
 struct endings {
     std::string client;
     std::string server;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Certificates made on the spot: for whom they are, by whom, and how long.
+// Generated certificates: their names, issuers and validity.
 
 #include "io/tls/tls_openssl.hpp"
 

@@ -43,7 +43,7 @@ task<> write_in_portions(Stream& to, const std::string& text, unsigned seed) {
     co_await to.close_write();
 }
 
-// Both directions at once, with transports that split and delay: what arrives is what was sent.
+// Both directions at once, with transports that split and delay: all data arrives unchanged.
 TEST(Tls, CarriesBothDirectionsInWhateverPieces) {
     schedules::expect_under(40, []() -> task<> {
         const auto seed = static_cast<unsigned>(weir::testing::current_seed() + 1);
@@ -151,7 +151,7 @@ WEIR_TEST(Tls, TellsATruncationFromAnEnd) {
                         "truncated: TLS connection with good.example: cut off");
         }
     }
-    // The other direction of a peer that only ended its own goes on.
+    // The peer ends its own direction; the other one stays usable.
     both_streams made = co_await shake_hands();
     co_await made.server.transport().close_write();
     WEIR_EXPECT_THROW_WITH(read_all(made.client), tls_error, "cut off");
@@ -268,7 +268,7 @@ TEST(Tls, AStoppedReadLosesNothing) {
     });
 }
 
-// A writer that was stopped cannot go on; what the peer has decrypted is a prefix; reading works.
+// A stopped writer cannot continue; the peer has decrypted a prefix; reading works.
 TEST(Tls, AStoppedWriteEndsWriting) {
     schedules::expect_under(150, []() -> task<> {
         const auto seed = static_cast<unsigned>(weir::testing::current_seed() + 1);
