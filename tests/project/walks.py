@@ -17,6 +17,7 @@ import sys
 
 WALK = re.compile(r"^### Walk: (.+?) \(at most (\d+) files\)\n(.*?)(?=^#|\Z)", re.M | re.S)
 STEP = re.compile(r"^\d+\. `([\w/.]+\.\w+)`(.*?)(?=^\d+\. |\n\n|\Z)", re.M | re.S)
+PATH = re.compile(r"`((?:include|src|tests|tools)/[\w/.]+\.\w+)`")
 NAME = re.compile(r"`([\w:~]+)(?:\(\))?`")
 EXPECTED_WALKS = 5
 
@@ -31,6 +32,9 @@ def problems(root):
         files = {path for path, _ in steps}
         if not files:
             yield f"{title}: names no file"
+        for path in sorted(set(PATH.findall(body)) - files):  # alternatives beside the steps
+            if not (root / path).is_file():
+                yield f"{title}: there is no file {path}"
         if len(files) > int(limit):
             yield f"{title}: {len(files)} files, more than {limit}"
         for path, words in steps:
