@@ -157,7 +157,7 @@ private:
         return send_buffer_and(data.text(), "\r\n");
     }
 
-    // What was batch_bytes, then the data without a copy; what follows waits for the next time.
+    // Sends the buffered text, then the data without a copy; `after` stays in the buffer.
     task<> send_buffer_and(std::string_view data, std::string_view after) {
         check_not_failed();
         for (std::size_t sent = 0; sent < data.size();) {
