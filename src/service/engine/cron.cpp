@@ -24,7 +24,6 @@ namespace weir::service {
 namespace {
 
 // ---- parsing
-// -------------------------------------------------------------------------------------------
 
 constexpr std::array<std::string_view, 12> month_names = {"jan", "feb", "mar", "apr", "may", "jun",
                                                           "jul", "aug", "sep", "oct", "nov", "dec"};
@@ -159,7 +158,6 @@ std::string_view expand_alias(std::string_view text) noexcept {
 }
 
 // ---- slots and zones
-// -----------------------------------------------------------------------------------
 
 using date::local_days;
 
