@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a callable takes and gives, where it has one answer: functions and lambdas that are not
-// generic.
+// signature: the parameters and the result of a function or a lambda that is not generic.
 #pragma once
 
 #include <weir/base/to_task.hpp>
@@ -11,24 +10,11 @@
 
 namespace weir::detail {
 
-// What awaiting the result of a call gives: task<T> and other awaitables give T, plain values
-// themselves.
-template <class Returned>
-struct invoked_value {
-    using type = Returned;
-};
-template <awaitable Returned>
-struct invoked_value<Returned> {
-    using type = kept_t<awaited_t<std::remove_cvref_t<Returned>>>;
-};
-template <class Callable, class... Args>
-using invoked_value_t = typename invoked_value<std::invoke_result_t<Callable, Args...>>::type;
-
 template <class Callable>
 struct signature : signature<decltype(&Callable::operator())> {};
 template <class Returned, class... Params>
 struct signature<Returned (*)(Params...)> {
-    using type = typename invoked_value<Returned>::type(std::decay_t<Params>...);
+    using type = typename call_value<Returned>::type(std::decay_t<Params>...);
 };
 template <class Returned, class... Params>
 struct signature<Returned (*)(Params...) noexcept> : signature<Returned (*)(Params...)> {};
@@ -42,7 +28,7 @@ template <class Returned, class Class, class... Params>
 struct signature<Returned (Class::*)(Params...) const noexcept>
     : signature<Returned (*)(Params...)> {};
 
-// The signature of a handler of one argument, taken apart.
+// The parameter and the result of a handler with one argument.
 template <class Signature>
 struct handler_parts;
 template <class Result, class Param>
@@ -60,12 +46,12 @@ task<Returned> await_call(Callable callable, Args... args) {
     }
 }
 
-// A task that calls fn(args...), which it owns. fn gives a task, another awaitable, or a plain
-// value. Nothing is called before the task runs.
+// A task that owns the callable and its arguments, and calls it when the task runs. The callable
+// returns a task, another awaitable, or a plain value.
 template <class Callable, class... Args>
 auto task_of_call(Callable&& callable, Args&&... args) {
     using plain = std::decay_t<Callable>;
-    using value = invoked_value_t<plain&, std::decay_t<Args>...>;
+    using value = typename call_value<std::invoke_result_t<plain&, std::decay_t<Args>...>>::type;
     if constexpr (starts_task<plain&, std::decay_t<Args>...>) {
         return make_task(std::forward<Callable>(callable), std::forward<Args>(args)...);
     } else {

@@ -78,7 +78,7 @@ task<task_value> await_body(Callable callable, std::tuple<Args...> args, task_co
             },
             args);
     };
-    using value = typename invoked_value<decltype(call())>::type;
+    using value = typename call_value<decltype(call())>::type;
     if constexpr (std::is_void_v<value>) {
         co_await call();
         co_return task_value();
