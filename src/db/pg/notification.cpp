@@ -27,14 +27,14 @@ namespace {
 constexpr std::size_t longest_name = 63;
 
 std::string quoted(std::string_view name) {
-    std::string made = "\"";
+    std::string result = "\"";
     for (const char each : name) {
-        made += each;
+        result += each;
         if (each == '"') {
-            made += '"';
+            result += '"';
         }
     }
-    return made + '"';
+    return result + '"';
 }
 
 task<> readable(PGconn* connection) {

@@ -151,8 +151,8 @@ task<bool> client::remove(std::string key) {
     co_return removed.number() > 0;
 }
 
-task<std::int64_t> client::increment(std::string key, std::int64_t by) {
-    const value now = co_await command("INCRBY", key, by);
+task<std::int64_t> client::increment(std::string key, std::int64_t amount) {
+    const value now = co_await command("INCRBY", key, amount);
     co_return now.number();
 }
 

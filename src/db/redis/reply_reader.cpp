@@ -26,18 +26,18 @@ struct reply_reader::state {
     ~state() { redisReaderFree(reader); }
 
     // The object in its place; null if there are too many.
-    static value* place_for(const redisReadTask* task, value made) noexcept {
+    static value* place_for(const redisReadTask* task, value parsed) noexcept {
         auto& own = *static_cast<state*>(task->privdata);
         if (++own.elements > own.max_elements) {
             return nullptr;
         }
         try {
             if (task->parent == nullptr) {
-                return new value(std::move(made));
+                return new value(std::move(parsed));
             }
             auto& parent = *static_cast<value*>(task->parent->obj);
             value::list& list = parent.elements();
-            list.push_back(std::move(made));
+            list.push_back(std::move(parsed));
             return &list.back();
         } catch (...) {
             return nullptr;
@@ -124,11 +124,11 @@ std::optional<value> reply_reader::next() {
         }
         return std::nullopt;
     }
-    const std::unique_ptr<value> made(static_cast<value*>(whole));
+    const std::unique_ptr<value> reply(static_cast<value*>(whole));
     state_->elements = 0;
     state_->bytes = 0;
     state_->fed = 0;
-    return std::move(*made);
+    return std::move(*reply);
 }
 
 }  // namespace weir::redis::detail

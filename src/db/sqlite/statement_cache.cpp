@@ -42,18 +42,18 @@ value column_of(sqlite3_stmt* statement, int column) {
     }
 }
 
-int bind_value(sqlite3_stmt* statement, int index, const value& given) {
-    if (const std::int64_t* const number = given.integer()) {
+int bind_value(sqlite3_stmt* statement, int index, const value& bound) {
+    if (const std::int64_t* const number = bound.integer()) {
         return sqlite3_bind_int64(statement, index, *number);
     }
-    if (const double* const real = given.real()) {
+    if (const double* const real = bound.real()) {
         return sqlite3_bind_double(statement, index, *real);
     }
-    if (const std::string* const text = given.text()) {
+    if (const std::string* const text = bound.text()) {
         return sqlite3_bind_text64(statement, index, text->data(), text->size(), SQLITE_STATIC,
                                    SQLITE_UTF8);
     }
-    if (const blob* const bytes = given.bytes()) {
+    if (const blob* const bytes = bound.bytes()) {
         // A null pointer would bind a null, which an empty blob is not.
         return bytes->empty() ? sqlite3_bind_zeroblob(statement, index, 0)
                               : sqlite3_bind_blob64(statement, index, bytes->data(), bytes->size(),
@@ -137,24 +137,24 @@ statement_cache::entries::iterator statement_cache::prepare(sqlite3* handle, std
     if (sql.size() > INT_MAX) {
         throw error(SQLITE_TOOBIG, "the SQL is too long");
     }
-    sqlite3_stmt* made = nullptr;
+    sqlite3_stmt* prepared = nullptr;
     const char* rest = nullptr;
     const int result = sqlite3_prepare_v3(handle, sql.data(), static_cast<int>(sql.size()),
-                                          SQLITE_PREPARE_PERSISTENT, &made, &rest);
+                                          SQLITE_PREPARE_PERSISTENT, &prepared, &rest);
     if (result != SQLITE_OK) {
         throw_error(handle, sql, result);
     }
     const std::string_view left(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
-    if (made == nullptr || left.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
-        sqlite3_finalize(made);
+    if (prepared == nullptr || left.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
+        sqlite3_finalize(prepared);
         throw error(SQLITE_MISUSE,
-                    std::string(made == nullptr ? "no statement" : "several statements") + " in " +
-                        shown(sql) + "; exactly one is expected");
+                    std::string(prepared == nullptr ? "no statement" : "several statements") +
+                        " in " + shown(sql) + "; exactly one is expected");
     }
     try {
-        entries_.push_front({.sql = std::string(sql), .statement = made});
+        entries_.push_front({.sql = std::string(sql), .statement = prepared});
     } catch (...) {
-        sqlite3_finalize(made);
+        sqlite3_finalize(prepared);
         throw;
     }
     const auto added = entries_.begin();

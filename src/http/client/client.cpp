@@ -99,23 +99,23 @@ task<std::vector<io::address>> find_addresses(client_core& core, const http::url
 // libcurl would send these headers as given, and the body as it is. With a wrong length, the rest
 // of the body becomes another request, on a connection that other requests use later.
 void check_framing(const client_request& request) {
-    const headers& given = request.headers();
-    const bool has_length = given.contains("Content-Length");
+    const headers& fields = request.headers();
+    const bool has_length = fields.contains("Content-Length");
     if (has_length) {
         const std::optional<std::uint64_t> size =
             request.method() == method::head ? 0 : request.body().size();
-        if (!size.has_value() || given.joined("Content-Length") != std::to_string(*size)) {
+        if (!size.has_value() || fields.joined("Content-Length") != std::to_string(*size)) {
             throw invalid_argument(
                 description_of(request) + ": the header Content-Length is '" +
-                given.joined("Content-Length") + "', which is not the size of the body" +
+                fields.joined("Content-Length") + "', which is not the size of the body" +
                 (size.has_value() ? ", " + std::to_string(*size) + " bytes" : "") +
                 "; leave the header out, the client writes it");
         }
     }
-    if (given.contains("Transfer-Encoding") &&
-        (has_length || !same_name(given.joined("Transfer-Encoding"), "chunked"))) {
+    if (fields.contains("Transfer-Encoding") &&
+        (has_length || !same_name(fields.joined("Transfer-Encoding"), "chunked"))) {
         throw invalid_argument(description_of(request) + ": the header Transfer-Encoding is '" +
-                               given.joined("Transfer-Encoding") +
+                               fields.joined("Transfer-Encoding") +
                                "'; it must be 'chunked', without Content-Length, or left out");
     }
 }
@@ -151,28 +151,28 @@ task<transfer_owner> attempt(client_core& core, client_request& request,
         throw transport_error(transport_error::kind::client_closed,
                               description_of(request) + ": the client was closed");
     }
-    transfer_owner made = core.new_transfer();
-    made->connection().set_route(core.hosts(), std::move(route), found);
+    transfer_owner running = core.new_transfer();
+    running->connection().set_route(core.hosts(), std::move(route), found);
     if (on_new_connection) {
-        made->connection().require_new();
+        running->connection().require_new();
     }
     if (request.body().is_stream()) {
         upload streamed(*request.body().as_stream());
-        made->start(request, limits, std::move(place), &streamed);
-        co_await send_stream(*made, streamed);
+        running->start(request, limits, std::move(place), &streamed);
+        co_await send_stream(*running, streamed);
     } else {
-        made->start(request, limits, std::move(place), nullptr);
-        co_await made->head_received();
+        running->start(request, limits, std::move(place), nullptr);
+        co_await running->head_received();
     }
-    if (made->may_retry_on_new_connection()) {
+    if (running->may_retry_on_new_connection()) {
         if (!request.body().is_stream()) {
-            request.set_body(made->take_request_body());
+            request.set_body(running->take_request_body());
         }
-        made.reset();
-    } else if (!made->has_head()) {
-        made->rethrow();
+        running.reset();
+    } else if (!running->has_head()) {
+        running->rethrow();
     }
-    co_return made;
+    co_return running;
 }
 
 task<client_response> exchange(std::shared_ptr<client_core> core, client_request request) {

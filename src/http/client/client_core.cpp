@@ -59,8 +59,8 @@ void client_core::opened(CURLM* multi) noexcept {
 }
 
 dns::resolver& client_core::resolver() {
-    dns::resolver* const given = settings_.options.resolver;
-    return given != nullptr ? *given : dns::loop_resolver();
+    dns::resolver* const resolver = settings_.options.resolver;
+    return resolver != nullptr ? *resolver : dns::loop_resolver();
 }
 
 void client_core::check_address(const io::address& address, std::string_view host) const {
@@ -70,15 +70,15 @@ void client_core::check_address(const io::address& address, std::string_view hos
 }
 
 transfer_owner client_core::new_transfer() {
-    std::unique_ptr<transfer> made;
+    std::unique_ptr<transfer> fresh;
     if (spare_.empty()) {
-        made = std::make_unique<transfer>();
+        fresh = std::make_unique<transfer>();
     } else {
-        made = std::move(spare_.back());
+        fresh = std::move(spare_.back());
         spare_.pop_back();
     }
-    made->prepare(shared_from_this());
-    return transfer_owner(made.release());
+    fresh->prepare(shared_from_this());
+    return transfer_owner(fresh.release());
 }
 
 void client_core::take_back(transfer& released) noexcept {

@@ -13,10 +13,10 @@ namespace weir::http {
 
 namespace {
 
-void check_time(clock::duration given, const char* what) {
-    if (given <= clock::duration::zero()) {
+void check_time(clock::duration value, const char* what) {
+    if (value <= clock::duration::zero()) {
         throw invalid_argument(std::string("client_request::") + what + ": " +
-                               std::to_string(given.count()) + " ns must be more than 0");
+                               std::to_string(value.count()) + " ns must be more than 0");
     }
 }
 

@@ -21,8 +21,8 @@ void check(bool is_valid, const char* option, Value value, const char* expected)
     }
 }
 
-void check_time(clock::duration given, const char* option) {
-    check(given > clock::duration::zero(), option, given.count(), "more than 0 ns");
+void check_time(clock::duration value, const char* option) {
+    check(value > clock::duration::zero(), option, value.count(), "more than 0 ns");
 }
 
 }  // namespace
@@ -32,33 +32,38 @@ long to_curl_milliseconds(clock::duration time) noexcept {
     return static_cast<long>(std::clamp<std::int64_t>(count, 1, 86'400'000));
 }
 
-client_settings::client_settings(const client_options& given)
-    : options(given),
-      user_agent(given.user_agent),
-      ca_file(given.tls.ca_file),
-      ca_dir(given.tls.ca_dir),
-      ca_pem(given.tls.ca_pem),
-      certificate_file(given.tls.certificate_file),
-      key_file(given.tls.key_file),
-      certificate_pem(given.tls.certificate_pem),
-      key_pem(given.tls.key_pem),
-      key_password(given.tls.key_password) {
-    check(given.max_connections > 0, "max_connections", given.max_connections, "1 or more");
-    check(given.max_per_host > 0, "max_per_host", given.max_per_host, "1 or more");
-    check_time(given.idle_time, "idle_time");
-    check_time(given.timeout, "timeout");
-    check_time(given.connect_timeout, "connect_timeout");
-    check_time(given.stall_timeout, "stall_timeout");
-    check(given.max_redirects >= 0, "max_redirects", given.max_redirects, "0 or more");
-    check(given.max_header_count > 0, "max_header_count", given.max_header_count, "1 or more");
-    check(given.max_header_bytes > 0, "max_header_bytes", given.max_header_bytes, "1 or more");
+client_settings::client_settings(const client_options& user_options)
+    : options(user_options),
+      user_agent(user_options.user_agent),
+      ca_file(user_options.tls.ca_file),
+      ca_dir(user_options.tls.ca_dir),
+      ca_pem(user_options.tls.ca_pem),
+      certificate_file(user_options.tls.certificate_file),
+      key_file(user_options.tls.key_file),
+      certificate_pem(user_options.tls.certificate_pem),
+      key_pem(user_options.tls.key_pem),
+      key_password(user_options.tls.key_password) {
+    check(user_options.max_connections > 0, "max_connections", user_options.max_connections,
+          "1 or more");
+    check(user_options.max_per_host > 0, "max_per_host", user_options.max_per_host, "1 or more");
+    check_time(user_options.idle_time, "idle_time");
+    check_time(user_options.timeout, "timeout");
+    check_time(user_options.connect_timeout, "connect_timeout");
+    check_time(user_options.stall_timeout, "stall_timeout");
+    check(user_options.max_redirects >= 0, "max_redirects", user_options.max_redirects,
+          "0 or more");
+    check(user_options.max_header_count > 0, "max_header_count", user_options.max_header_count,
+          "1 or more");
+    check(user_options.max_header_bytes > 0, "max_header_bytes", user_options.max_header_bytes,
+          "1 or more");
     if (!is_field_value(user_agent)) {
         throw invalid_argument("client_options::user_agent cannot be sent as a header");
     }
-    if (!given.proxy.empty()) {
-        proxy = http::url::parse(given.proxy);
+    if (!user_options.proxy.empty()) {
+        proxy = http::url::parse(user_options.proxy);
         if (proxy.scheme() != "http" && proxy.scheme() != "https") {
-            throw invalid_argument("client_options::proxy is '" + without_password(given.proxy) +
+            throw invalid_argument("client_options::proxy is '" +
+                                   without_password(user_options.proxy) +
                                    "': it must be an http or https URL");
         }
     }

@@ -17,7 +17,7 @@ namespace weir::http::detail {
 // client_options with texts of its own.
 struct client_settings {
     // Throws invalid_argument for an invalid option.
-    explicit client_settings(const client_options& given);
+    explicit client_settings(const client_options& user_options);
 
     // Sets an easy handle's options. Throws std::bad_alloc.
     void configure(CURL* easy, CURLSH* share) const;

@@ -61,7 +61,7 @@ public:
         state_.avail_in = static_cast<uInt>(std::min(from.size(), most));
         state_.next_out = reinterpret_cast<Bytef*>(into.data());
         state_.avail_out = static_cast<uInt>(std::min(into.size(), most));
-        const uInt given = state_.avail_in;
+        const uInt available = state_.avail_in;
         const uInt room = state_.avail_out;
         const int code = inflate(&state_, Z_NO_FLUSH);
         if (code == Z_MEM_ERROR) {
@@ -71,8 +71,8 @@ public:
             throw_invalid(name());
         }
         is_done_ = code == Z_STREAM_END;
-        const step result{given - state_.avail_in, room - state_.avail_out};
-        if (is_last && !is_done_ && result.used == 0 && result.made == 0 && room > 0) {
+        const step result{available - state_.avail_in, room - state_.avail_out};
+        if (is_last && !is_done_ && result.used == 0 && result.produced == 0 && room > 0) {
             throw_incomplete(name());
         }
         return result;
@@ -148,7 +148,7 @@ private:
 
 bool body_decoder::begin(std::string_view coding, std::uint64_t limit) {
     limit_ = limit;
-    made_ = 0;
+    produced_ = 0;
     has_begun_ = false;
     decompressor_.reset();
     if (same_name(coding, "gzip") || same_name(coding, "x-gzip")) {
@@ -167,8 +167,8 @@ decompressor::step body_decoder::run(io::const_bytes from, io::bytes into, bool 
         return {};  // no input at all is an empty body in any coding
     }
     const decompressor::step result = decompressor_->run(from, into, is_last);
-    made_ += result.made;
-    if (made_ > limit_) {
+    produced_ += result.produced;
+    if (produced_ > limit_) {
         throw limit_exceeded("the body has more than " + std::to_string(limit_) +
                              " bytes when decompressed");
     }

@@ -17,7 +17,7 @@ class decompressor {
 public:
     struct step {
         std::size_t used = 0;
-        std::size_t made = 0;
+        std::size_t produced = 0;
     };
     virtual ~decompressor() = default;
     // Decompresses as much as input and room allow. `is_last`: nothing follows the input. Throws
@@ -38,7 +38,7 @@ public:
 private:
     std::unique_ptr<decompressor> decompressor_;
     std::uint64_t limit_ = 0;
-    std::uint64_t made_ = 0;
+    std::uint64_t produced_ = 0;
     bool has_begun_ = false;
 };
 

@@ -104,8 +104,8 @@ public:
                 throw std::runtime_error("brotli failed to compress a body");
             }
             std::size_t size = 0;  // all output
-            const std::uint8_t* const made = BrotliEncoderTakeOutput(state_, &size);
-            out.append(reinterpret_cast<const char*>(made), size);
+            const std::uint8_t* const output = BrotliEncoderTakeOutput(state_, &size);
+            out.append(reinterpret_cast<const char*>(output), size);
         } while (left > 0 || BrotliEncoderHasMoreOutput(state_) == BROTLI_TRUE ||
                  (what == then::end && BrotliEncoderIsFinished(state_) == BROTLI_FALSE));
     }

@@ -194,14 +194,14 @@ curl_sockets::entry& curl_sockets::entry_of(int fd) {
         entries_.resize(index + 1);
     }
     if (entries_[index] == nullptr) {
-        auto made = std::make_unique<entry>();
-        made->owner = this;
-        made->fd = fd;
-        made->reading.socket = made->writing.socket = made.get();
+        auto added = std::make_unique<entry>();
+        added->owner = this;
+        added->fd = fd;
+        added->reading.socket = added->writing.socket = added.get();
         // The lists never allocate later: each has room for every socket.
         changed_.reserve(2 * entries_.size());
         ready_.reserve(2 * entries_.size());
-        entries_[index] = std::move(made);
+        entries_[index] = std::move(added);
     }
     return *entries_[index];
 }

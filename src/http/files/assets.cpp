@@ -29,10 +29,10 @@ std::string etag_of_variant(std::string_view etag, coding which) {
     if (etag.empty()) {
         return {};
     }
-    std::string made(etag.substr(0, etag.size() - 1));
-    made += '-';
-    made += detail::name_of(which);
-    return made + '"';
+    std::string result(etag.substr(0, etag.size() - 1));
+    result += '-';
+    result += detail::name_of(which);
+    return result + '"';
 }
 
 // An asset in one of its codings.
@@ -43,7 +43,7 @@ struct variant {
 };
 
 struct prepared {
-    explicit prepared(const asset& given) : source(given) {
+    explicit prepared(const asset& original) : source(original) {
         if (source.content_type.empty()) {
             source.content_type = detail::content_type_of(source.path);
         }
@@ -56,12 +56,13 @@ struct prepared {
             return;
         }
         for (const coding each : {coding::brotli, coding::gzip}) {
-            auto made = std::make_shared<std::string>();
+            auto compressed = std::make_shared<std::string>();
             detail::make_compressor(each, {.gzip = 6, .brotli = 6}, source.content.size())
-                ->run(source.content, detail::compressor::then::end, *made);
-            if (made->size() < source.content.size() - source.content.size() / 10) {
-                made->shrink_to_fit();
-                variants.push_back({each, etag_of_variant(source.etag, each), std::move(made)});
+                ->run(source.content, detail::compressor::then::end, *compressed);
+            if (compressed->size() < source.content.size() - source.content.size() / 10) {
+                compressed->shrink_to_fit();
+                variants.push_back(
+                    {each, etag_of_variant(source.etag, each), std::move(compressed)});
             }
         }
     }

@@ -114,12 +114,13 @@ condition check_conditions(http::method method, const headers& fields, const val
 }
 
 bool range_applies(const headers& fields, const validators& current, std::chrono::sys_seconds now) {
-    const std::optional<std::string_view> given = fields.find("If-Range");
-    if (!given) {
+    const std::optional<std::string_view> if_range = fields.find("If-Range");
+    if (!if_range) {
         return true;
     }
-    if (is_etag(*given)) {
-        return fields.count("If-Range") == 1 && same_etag(*given, current.etag, comparison::strong);
+    if (is_etag(*if_range)) {
+        return fields.count("If-Range") == 1 &&
+               same_etag(*if_range, current.etag, comparison::strong);
     }
     const auto date = date_of(fields, "If-Range");
     return date && current.last_modified == date &&

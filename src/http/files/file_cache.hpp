@@ -50,15 +50,15 @@ public:
     // quarter of the cache is not kept.
     void keep(std::string path, const file_facts& facts, text content) {
         forget(path);
-        entry made{std::move(path), facts, std::move(content)};
-        if (cost(made) > limit_ / 4) {
+        entry added{std::move(path), facts, std::move(content)};
+        if (cost(added) > limit_ / 4) {
             return;
         }
-        while (held_ + cost(made) > limit_) {
+        while (held_ + cost(added) > limit_) {
             forget(std::string_view(entries_.back().path));
         }
-        held_ += cost(made);
-        entries_.push_front(std::move(made));
+        held_ += cost(added);
+        entries_.push_front(std::move(added));
         by_path_.emplace(entries_.front().path, entries_.begin());
     }
 

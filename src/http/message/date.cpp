@@ -115,14 +115,15 @@ void take_asctime(cursor& from, fields& to) noexcept {
     to.year = static_cast<int>(from.take_number(4));
 }
 
-std::optional<std::chrono::sys_seconds> moment_of(const fields& of) noexcept {
-    const std::chrono::year_month_day date(std::chrono::year(of.year), std::chrono::month(of.month),
-                                           std::chrono::day(of.day));
-    if (!date.ok() || of.hour > 23 || of.minute > 59 || of.second > 60) {
+std::optional<std::chrono::sys_seconds> moment_of(const fields& parts) noexcept {
+    const std::chrono::year_month_day date(std::chrono::year(parts.year),
+                                           std::chrono::month(parts.month),
+                                           std::chrono::day(parts.day));
+    if (!date.ok() || parts.hour > 23 || parts.minute > 59 || parts.second > 60) {
         return std::nullopt;
     }
-    return std::chrono::sys_days(date) + std::chrono::hours(of.hour) +
-           std::chrono::minutes(of.minute) + std::chrono::seconds(of.second);
+    return std::chrono::sys_days(date) + std::chrono::hours(parts.hour) +
+           std::chrono::minutes(parts.minute) + std::chrono::seconds(parts.second);
 }
 
 // The latest year with these two digits that is not more than 50 years ahead.

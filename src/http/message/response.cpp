@@ -43,8 +43,8 @@ response response::upgrade(std::string_view protocol, upgrade_function go_on) {
 }
 
 std::string_view response::content_type() const noexcept {
-    if (const auto given = headers_.find("Content-Type")) {
-        return *given;
+    if (const auto type = headers_.find("Content-Type")) {
+        return *type;
     }
     return content_type_ != nullptr ? std::string_view(content_type_) : std::string_view();
 }

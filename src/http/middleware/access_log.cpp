@@ -222,16 +222,16 @@ std::string to_line(const access_record& record) {
 }
 
 task<response> access_log::operator()(request& request, next inner) const {
-    entry made(*sink_, request);
+    entry log_entry(*sink_, request);
     response answer = co_await answered(inner, request);
-    made.record.code = answer.status();
+    log_entry.record.code = answer.status();
     const bool has_body = request.method() != method::head && may_have_body(answer.status());
     body::streamed* const stream = answer.body().as_stream();
     if (stream == nullptr || !has_body) {
-        made.record.bytes = has_body ? answer.body().size() : 0;
+        log_entry.record.bytes = has_body ? answer.body().size() : 0;
         co_return answer;
     }
-    auto lasting = std::make_unique<lasting_entry>(sink_, made, request);
+    auto lasting = std::make_unique<lasting_entry>(sink_, log_entry, request);
     stream->write = counted_stream(std::move(stream->write), std::move(lasting));
     co_return answer;
 }

@@ -30,15 +30,15 @@ using digest = std::array<unsigned char, 32>;
 digest digest_of(const digest& salt, std::string_view token) {
     const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
                                                                      &EVP_MD_CTX_free);
-    digest made;
+    digest result;
     unsigned size = 0;
     if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1 ||
         EVP_DigestUpdate(context.get(), salt.data(), salt.size()) != 1 ||
         EVP_DigestUpdate(context.get(), token.data(), token.size()) != 1 ||
-        EVP_DigestFinal_ex(context.get(), made.data(), &size) != 1 || size != made.size()) {
+        EVP_DigestFinal_ex(context.get(), result.data(), &size) != 1 || size != result.size()) {
         throw std::bad_alloc();
     }
-    return made;
+    return result;
 }
 
 // RFC 6750, b64token.

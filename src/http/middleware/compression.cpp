@@ -100,20 +100,20 @@ struct shared_state {
     std::unique_ptr<compressor> idle_gzip;  // reused for the next text
 
     std::string compressed(std::string_view text, coding which) {
-        std::string made;
-        made.reserve(text.size() / 2);
+        std::string result;
+        result.reserve(text.size() / 2);
         if (which != coding::gzip) {
             detail::make_compressor(which, levels, text.size())
-                ->run(text, compressor::then::end, made);
-            return made;
+                ->run(text, compressor::then::end, result);
+            return result;
         }
         std::unique_ptr<compressor> gzip = std::move(idle_gzip);
         if (gzip == nullptr || !gzip->restart()) {
             gzip = detail::make_compressor(which, levels, text.size());
         }
-        gzip->run(text, compressor::then::end, made);
+        gzip->run(text, compressor::then::end, result);
         idle_gzip = std::move(gzip);
-        return made;
+        return result;
     }
 };
 
@@ -150,10 +150,10 @@ private:
     coding which_;
 };
 
-void weaken_etag(headers& of) {
-    const std::string_view etag = of.get("ETag");
+void weaken_etag(headers& fields) {
+    const std::string_view etag = fields.get("ETag");
     if (!etag.empty() && !etag.starts_with("W/")) {
-        of.set("ETag", "W/" + std::string(etag));
+        fields.set("ETag", "W/" + std::string(etag));
     }
 }
 
@@ -176,14 +176,15 @@ task<std::string> decoded_body(request& request, std::string_view name, std::uin
     std::array<char, 4096> raw;
     std::size_t filled = 0;
     std::string whole;
-    std::string made(piece, '\0');
+    std::string decoded(piece, '\0');
     bool is_last = false;
     for (;;) {
-        const auto step = decode_part(decoder, io::const_bytes(raw).first(filled), made, is_last);
-        whole.append(made, 0, step.made);
+        const auto step =
+            decode_part(decoder, io::const_bytes(raw).first(filled), decoded, is_last);
+        whole.append(decoded, 0, step.produced);
         filled -= step.used;
         std::memmove(raw.data(), raw.data() + step.used, filled);
-        if (step.made > 0 || step.used > 0) {
+        if (step.produced > 0 || step.used > 0) {
             continue;
         }
         if (is_last) {

@@ -40,8 +40,8 @@ std::string request_ids::make() {
 }
 
 task<response> request_ids::operator()(request& request, next inner) const {
-    const std::string_view given = request.header(header_name);
-    const std::string id = takes_given_ && is_sane(given) ? std::string(given) : make();
+    const std::string_view received = request.header(header_name);
+    const std::string id = takes_given_ && is_sane(received) ? std::string(received) : make();
     request.attach(request_id{id});
     response answer = co_await answered(inner, request);
     answer.headers().set(header_name, id);

@@ -152,10 +152,10 @@ std::string in_seconds(clock::duration limit) {
 
 class host_policies::core {
 public:
-    explicit core(const host_policies_options& given)
-        : options((check(given), given)),
-          retries(retry_options_for(given)),
-          hosts({.max_size = given.max_hosts,
+    explicit core(const host_policies_options& user_options)
+        : options((check(user_options), user_options)),
+          retries(retry_options_for(user_options)),
+          hosts({.max_size = user_options.max_hosts,
                  .still_matters =
                      [](const std::string&, std::unique_ptr<host>& one) {
                          return one->gate.time_left(now()) > clock::duration::zero();
@@ -317,9 +317,10 @@ std::string host_policies::key_of(const url& to) const {
     return std::string(host);
 }
 
-repeatable host_policies::repeatable_of(method with) const noexcept {
-    return core_->options.retry_all_methods || is_idempotent(with) ? repeatable::always
-                                                                   : repeatable::if_not_sent;
+repeatable host_policies::repeatable_of(method request_method) const noexcept {
+    return core_->options.retry_all_methods || is_idempotent(request_method)
+               ? repeatable::always
+               : repeatable::if_not_sent;
 }
 
 }  // namespace weir::http

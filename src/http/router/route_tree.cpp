@@ -100,14 +100,14 @@ void route_pattern::add_named(segment_kind kind, std::string_view name) {
 }
 
 std::string route_pattern::shape() const {
-    std::string made;
+    std::string result;
     for (const pattern_segment& each : segments_) {
-        made += '/';
-        made += each.kind == segment_kind::text        ? each.text
-                : each.kind == segment_kind::parameter ? "{}"
-                                                       : "{...}";
+        result += '/';
+        result += each.kind == segment_kind::text        ? each.text
+                  : each.kind == segment_kind::parameter ? "{}"
+                                                         : "{...}";
     }
-    return made;
+    return result;
 }
 
 path_form form_of(std::string_view path) noexcept {

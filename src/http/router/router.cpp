@@ -180,18 +180,18 @@ void route_table::check_new(std::string_view method_name, const route_pattern& p
 
 void route_table::add(std::string_view method_name, std::string_view pattern, handler answer) {
     check_open();
-    auto made = std::make_unique<route>();
-    made->method_name = method_name;
-    made->pattern = std::make_unique<route_pattern>(std::string(pattern));
+    auto added = std::make_unique<route>();
+    added->method_name = method_name;
+    added->pattern = std::make_unique<route_pattern>(std::string(pattern));
     if (!answer) {
         throw invalid_argument("router: the handler of '" + std::string(pattern) + "' is empty");
     }
-    made->own = std::move(answer);
-    made->scope = &own_scope();
-    check_new(method_name, *made->pattern);
+    added->own = std::move(answer);
+    added->scope = &own_scope();
+    check_new(method_name, *added->pattern);
     routes_.reserve(routes_.size() + 1);
-    keys_.insert(key_of(method_name, *made->pattern));
-    routes_.push_back(std::move(made));
+    keys_.insert(key_of(method_name, *added->pattern));
+    routes_.push_back(std::move(added));
 }
 
 void route_table::use(middleware before) {

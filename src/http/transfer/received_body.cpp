@@ -43,8 +43,8 @@ std::size_t received_body::take_decoded(io::bytes into, bool is_last) {
             const io::const_bytes from = io::const_bytes(std::string_view(buffer_)).after(taken_);
             const decompressor::step step = decoder_.run(from, into, is_last);
             taken_ += step.used;
-            if (step.made > 0 || step.used == 0) {
-                return step.made;
+            if (step.produced > 0 || step.used == 0) {
+                return step.produced;
             }
         }
     } catch (const std::runtime_error& error) {

@@ -48,11 +48,11 @@ std::uint16_t default_port(std::string_view scheme) noexcept {
     return scheme == "https" || scheme == "wss" ? 443 : 80;
 }
 
-bool url_parser::parse(std::string_view given) {
-    if (!check_beginning(given)) {
+bool url_parser::parse(std::string_view text) {
+    if (!check_beginning(text)) {
         return false;
     }
-    const curl_url parts = split_url(std::string(given), reason_);
+    const curl_url parts = split_url(std::string(text), reason_);
     return parts && write_authority(parts.get()) && write_path_and_rest(parts.get());
 }
 

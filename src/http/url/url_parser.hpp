@@ -21,7 +21,7 @@ std::uint16_t default_port(std::string_view scheme) noexcept;
 class url_parser {
 public:
     // False if it is not a valid URL; reason() says why.
-    bool parse(std::string_view given);
+    bool parse(std::string_view text);
 
     std::string& text() noexcept { return text_; }
     const url_parts& parts() const noexcept { return parts_; }
@@ -29,7 +29,7 @@ public:
 
 private:
     bool refuse(std::string reason);
-    bool check_beginning(std::string_view given);
+    bool check_beginning(std::string_view text);
     bool write_authority(CURLU* from);
     bool write_credential(const std::string& raw);
     bool write_path_and_rest(CURLU* from);

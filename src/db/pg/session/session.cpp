@@ -49,9 +49,9 @@ session_settings::session_settings(const connect_options& options,
 task<connection> open_session(std::shared_ptr<const connector> server, session_settings settings) {
     connection_ptr opened = co_await server->open();
     settings.server = server->name();
-    auto made = std::make_shared<session>(std::move(opened), std::move(settings));
-    made->start();
-    co_return connection(std::move(made));
+    auto opened_session = std::make_shared<session>(std::move(opened), std::move(settings));
+    opened_session->start();
+    co_return connection(std::move(opened_session));
 }
 
 // ---- from start to end

@@ -45,23 +45,23 @@ std::string without_values(const error_fields& fields) {
 // The query as one line, cut if it is long.
 std::string beginning_of(std::string_view query) {
     constexpr std::size_t longest = 120;
-    std::string made;
+    std::string shortened;
     bool space = false;
     for (const char each : query) {
         if (each == ' ' || each == '\n' || each == '\t' || each == '\r') {
-            space = !made.empty();
+            space = !shortened.empty();
             continue;
         }
         const bool within_character = (static_cast<unsigned char>(each) & 0xC0U) == 0x80U;
-        if (made.size() >= longest && !within_character) {
-            return made + " ...";
+        if (shortened.size() >= longest && !within_character) {
+            return shortened + " ...";
         }
         if (std::exchange(space, false)) {
-            made += ' ';
+            shortened += ' ';
         }
-        made += each;
+        shortened += each;
     }
-    return made;
+    return shortened;
 }
 
 std::string message_for(const error_fields& fields, std::string_view query) {
