@@ -31,10 +31,10 @@ struct broadcast {
         co_await peer.wait_closed();
     }
     task<> begin() {
-        io::listener door = io::listen(io::address::loopback(0));
+        io::listener listener = io::listen(io::address::loopback(0));
         for (int i = 0; i < members; ++i) {
-            clients.push_back(co_await io::connect(door.local_address()));
-            io::socket peer = co_await door.accept();
+            clients.push_back(co_await io::connect(listener.local_address()));
+            io::socket peer = co_await listener.accept();
             auto handler = [this](ws::connection& to) { return attend(to); };
             ws::connection_options options;
             options.close_timeout = 1ms;  // the clients here do not answer

@@ -32,9 +32,9 @@ void expect_none(http::handler app, std::string asked) {
     std::optional<weir::io::socket> peer;
     auto once = [&]() -> task<> {
         if (!peer.has_value()) {
-            weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-            const weir::io::address at = door.local_address();
-            weir::spawn(http::serve(std::move(door), std::move(app)));
+            weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+            const weir::io::address at = listener.local_address();
+            weir::spawn(http::serve(std::move(listener), std::move(app)));
             peer.emplace(co_await weir::io::connect(at));
         }
         co_await ask(*peer, asked);

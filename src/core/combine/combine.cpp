@@ -144,8 +144,8 @@ fan_in::fan_in(goal aim, std::size_t count)
 
 void fan_in::add(fiber& watched) {
     const bool ended = watched.has(is_done);
-    if (const join_mistake made = check_join(watched); made != join_mistake::none && !ended) {
-        throw_join_mistake(made);
+    if (const join_mistake mistake = check_join(watched); mistake != join_mistake::none && !ended) {
+        throw_join_mistake(mistake);
     }
     member_watch& watch = watches_[count_++];
     watch.assign(watched);

@@ -11,9 +11,9 @@
 namespace weir::detail {
 
 group_state* make_group(loop_core& home) {
-    auto* made = ::new (frame_pool::allocate(sizeof(group_state))) group_state;
-    made->home = &home;
-    return made;
+    auto* state = ::new (frame_pool::allocate(sizeof(group_state))) group_state;
+    state->home = &home;
+    return state;
 }
 
 void destroy_group(group_state* group) noexcept {

@@ -12,8 +12,8 @@ namespace weir::detail {
 
 void watch_list::add(fiber& watched) {
     if (!watched.has(is_done)) {
-        if (const join_mistake made = check_join(watched); made != join_mistake::none) {
-            throw_join_mistake(made);
+        if (const join_mistake mistake = check_join(watched); mistake != join_mistake::none) {
+            throw_join_mistake(mistake);
         }
     }
     watches_[size_++].assign(watched);

@@ -353,9 +353,9 @@ bool loop::remove_signal(int number) noexcept {
 
 detail::start_options loop::start_options(const spawn_options& options,
                                           const std::source_location& where) {
-    detail::start_options made = detail::to_start_options(options, *this);
-    made.created = where;
-    return made;
+    detail::start_options converted = detail::to_start_options(options, *this);
+    converted.created = where;
+    return converted;
 }
 
 std::vector<any_handle> loop::all_tasks() {
@@ -432,8 +432,8 @@ loop_service* loop::find_service(const void* key) const {
     return found;
 }
 
-loop_service& loop::add_service(const void* key, std::unique_ptr<loop_service> made) {
-    return state_->services.add(key, std::move(made));
+loop_service& loop::add_service(const void* key, std::unique_ptr<loop_service> service) {
+    return state_->services.add(key, std::move(service));
 }
 
 }  // namespace weir

@@ -21,8 +21,8 @@ public:
         }
         return nullptr;
     }
-    loop_service& add(const void* key, std::unique_ptr<loop_service> made) {
-        return *services_.emplace_back(key, std::move(made)).second;
+    loop_service& add(const void* key, std::unique_ptr<loop_service> service) {
+        return *services_.emplace_back(key, std::move(service)).second;
     }
     // Last in, first out: later services may use earlier ones.
     void close() noexcept {

@@ -93,8 +93,8 @@ join_mistake check_join(const fiber& target) noexcept {
     return target.group->home != this_thread.loop ? join_mistake::other_loop : join_mistake::none;
 }
 
-void throw_join_mistake(join_mistake made) {
-    if (made == join_mistake::awaits_itself) {
+void throw_join_mistake(join_mistake mistake) {
+    if (mistake == join_mistake::awaits_itself) {
         throw invalid_state("a task awaits its own handle: it would wait for ever");
     }
     throw invalid_state(

@@ -11,8 +11,8 @@
 namespace weir::detail {
 
 stop_origin origin_of(fiber& on, frame* target) noexcept {
-    const bool whole = target == static_cast<frame*>(&on);
-    return {&on, target, whole ? 0 : static_cast<scope*>(target)->serial};
+    const bool is_fiber = target == static_cast<frame*>(&on);
+    return {&on, target, is_fiber ? 0 : static_cast<scope*>(target)->serial};
 }
 
 bool ask_again(const stop_origin& origin) noexcept {

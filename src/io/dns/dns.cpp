@@ -109,22 +109,22 @@ void check_time(const char* option, clock::duration time, clock::duration least,
     }
 }
 
-resolver_options checked(const resolver_options& given) {
+resolver_options checked(const resolver_options& options) {
     using namespace std::chrono_literals;
-    check_time("timeout", given.timeout, 1ms, 1h, "from 1 ms to 1 h");
-    if (given.tries < 1 || given.tries > 10) {
-        refuse("tries", std::to_string(given.tries), "from 1 to 10");
+    check_time("timeout", options.timeout, 1ms, 1h, "from 1 ms to 1 h");
+    if (options.tries < 1 || options.tries > 10) {
+        refuse("tries", std::to_string(options.tries), "from 1 to 10");
     }
     constexpr clock::duration ever = clock::duration::max();
-    check_time("resolution_delay", given.resolution_delay, 0s, ever, "0 or more");
-    check_time("min_time_to_live", given.min_time_to_live, 0s, ever, "0 or more");
-    check_time("max_time_to_live", given.max_time_to_live, given.min_time_to_live, ever,
+    check_time("resolution_delay", options.resolution_delay, 0s, ever, "0 or more");
+    check_time("min_time_to_live", options.min_time_to_live, 0s, ever, "0 or more");
+    check_time("max_time_to_live", options.max_time_to_live, options.min_time_to_live, ever,
                "min_time_to_live or more");
-    check_time("negative_time", given.negative_time, 0s, ever, "0 or more");
-    if (given.max_queries == 0) {
+    check_time("negative_time", options.negative_time, 0s, ever, "0 or more");
+    if (options.max_queries == 0) {
         refuse("max_queries", "0", "1 or more");
     }
-    return given;
+    return options;
 }
 
 class resolver_service final : public loop_service {

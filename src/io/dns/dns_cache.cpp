@@ -16,10 +16,10 @@ const answer* cache::find(std::string_view name, clock::time_point now) {
         return nullptr;
     }
     entries_.splice(entries_.begin(), entries_, found->second);
-    return &found->second->given;
+    return &found->second->result;
 }
 
-void cache::put(std::string name, answer given, clock::time_point now, clock::duration good_for) {
+void cache::put(std::string name, answer result, clock::time_point now, clock::duration good_for) {
     if (const auto old = index_.find(name); old != index_.end()) {
         erase(old->second);
     }
@@ -29,7 +29,7 @@ void cache::put(std::string name, answer given, clock::time_point now, clock::du
     while (entries_.size() >= capacity_) {
         erase(std::prev(entries_.end()));
     }
-    entries_.push_front({std::move(name), std::move(given), weir::detail::after(now, good_for)});
+    entries_.push_front({std::move(name), std::move(result), weir::detail::after(now, good_for)});
     try {
         index_.emplace(entries_.front().name, entries_.begin());
     } catch (...) {

@@ -27,14 +27,14 @@ public:
     // Null if there is no valid answer. The pointer is valid until the next call.
     const answer* find(std::string_view name, clock::time_point now);
     // Replaces the old answer; with a `good_for` of 0 the name is removed.
-    void put(std::string name, answer given, clock::time_point now, clock::duration good_for);
+    void put(std::string name, answer result, clock::time_point now, clock::duration good_for);
     void clear() noexcept;
     std::size_t size() const noexcept { return entries_.size(); }
 
 private:
     struct entry {
         std::string name;
-        answer given;
+        answer result;
         clock::time_point expires;
     };
     using order = std::list<entry>;

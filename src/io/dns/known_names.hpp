@@ -38,8 +38,8 @@ public:
     // Removes families that are not wanted, and puts the best addresses first.
     void arrange(std::vector<io::address>& addresses) const;
 
-    void remember(const std::string& name, answer given, clock::duration good_for) {
-        cache_.put(name, std::move(given), weir::now(), good_for);
+    void remember(const std::string& name, answer result, clock::duration good_for) {
+        cache_.put(name, std::move(result), weir::now(), good_for);
     }
     void clear_cache() noexcept { cache_.clear(); }
     std::size_t cached() const noexcept { return cache_.size(); }

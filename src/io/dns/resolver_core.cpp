@@ -227,8 +227,8 @@ void resolver_core::succeed(lookup& ended, std::vector<io::address> found) {
     clock::duration good_for = options_.max_time_to_live;
     for (const question& each : ended.questions) {
         if (!each.found.empty()) {
-            const clock::duration given = std::chrono::seconds(each.time_to_live);
-            good_for = std::min(good_for, std::max(given, options_.min_time_to_live));
+            const clock::duration time_to_live = std::chrono::seconds(each.time_to_live);
+            good_for = std::min(good_for, std::max(time_to_live, options_.min_time_to_live));
         }
     }
     for (const question& each : ended.questions) {

@@ -217,9 +217,9 @@ int release(owned_descriptor& own, const char* kind) {
     if (own == nullptr) {
         throw invalid_state("release: the " + std::string(kind) + " is closed");
     }
-    const int given = own->release();
+    const int fd = own->release();
     own.reset();
-    return given;
+    return fd;
 }
 
 }  // namespace weir::io::detail

@@ -266,23 +266,23 @@ task<command_result> run_owned(process child, std::string program, std::string i
 // The child starts when the task is awaited.
 task<command_result> run_later(std::vector<std::string> words, std::string input,
                                std::string directory, std::vector<std::string> environment,
-                               command_options given) {
+                               command_options run_options) {
     process child;
     {
         process_options options;
         options.in = input.empty() ? stdio::null : stdio::pipe;
         options.out = stdio::pipe;
-        options.err = given.err;
+        options.err = run_options.err;
         options.directory = directory;
         options.environment = environment;
-        options.inherit_environment = given.inherit_environment;
-        options.own_group = given.own_group;
-        options.grace = given.grace;
+        options.inherit_environment = run_options.inherit_environment;
+        options.own_group = run_options.own_group;
+        options.grace = run_options.grace;
         child = process(words, options);
     }
-    const bool has_err = given.err.what == child_stream::kind::pipe;
+    const bool has_err = run_options.err.what == child_stream::kind::pipe;
     co_return co_await run_owned(std::move(child), words.front(), std::move(input),
-                                 given.output_limit, has_err);
+                                 run_options.output_limit, has_err);
 }
 
 }  // namespace

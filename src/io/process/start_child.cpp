@@ -111,7 +111,7 @@ public:
             fail_(errno);
         }
         check(::posix_spawn_file_actions_adddup2(&actions_, moved.fd(), number));
-        given_[number] = std::move(moved);
+        kept_[number] = std::move(moved);
     }
     void merge(int number, int into) {
         check(::posix_spawn_file_actions_adddup2(&actions_, into, number));
@@ -154,7 +154,7 @@ private:
     failed_start fail_;
     posix_spawn_file_actions_t actions_;
     posix_spawnattr_t attributes_;
-    file_handle given_[3];
+    file_handle kept_[3];
 };
 
 // Sets up one standard stream. Returns our end of its pipe, if it has one.

@@ -112,9 +112,9 @@ channel_waiter::answer channel_core::block(channel_side side) noexcept {
     std::unique_lock lock(mutex_, std::adopt_lock);
     blocked_thread here;
     enter_line(here, side);
-    const channel_waiter::answer given = here.wait(lock);
+    const channel_waiter::answer result = here.wait(lock);
     lock.release();  // the caller's guard owns it
-    return given;
+    return result;
 }
 
 // ---- the channel

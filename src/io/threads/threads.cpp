@@ -166,16 +166,16 @@ report_handler thread_crew::shared_handler() {
     };
 }
 
-loop_options thread_crew::options_like(const loop_options& given) {
-    loop_options made;
-    made.driver = given.driver;
-    made.debug = given.debug;
-    made.slow_step = given.slow_step;
-    made.shutdown_deadline = given.shutdown_deadline;
-    made.seed = given.seed;
-    made.on_report = shared_handler();
-    made.signals = signal_handling::none;  // loop 0 handles signals for all
-    return made;
+loop_options thread_crew::options_like(const loop_options& main_options) {
+    loop_options options;
+    options.driver = main_options.driver;
+    options.debug = main_options.debug;
+    options.slow_step = main_options.slow_step;
+    options.shutdown_deadline = main_options.shutdown_deadline;
+    options.seed = main_options.seed;
+    options.on_report = shared_handler();
+    options.signals = signal_handling::none;  // loop 0 handles signals for all
+    return options;
 }
 
 void thread_crew::start_threads(std::size_t first, const loop_options& like) {

@@ -53,22 +53,22 @@ session_pointer session_cache::take(const std::string& key) {
     }
     const place at = found->second;
     hosts_.splice(hosts_.begin(), hosts_, at);
-    session_pointer given;
-    while (!at->sessions.empty() && given == nullptr) {
+    session_pointer session;
+    while (!at->sessions.empty() && session == nullptr) {
         SSL_SESSION& newest = *at->sessions.back();
         if (!is_fresh(newest)) {
             at->sessions.pop_back();
         } else if (SSL_SESSION_get_protocol_version(&newest) < TLS1_3_VERSION) {
             return session_pointer(SSL_SESSION_dup(&newest));
         } else {
-            given = std::move(at->sessions.back());
+            session = std::move(at->sessions.back());
             at->sessions.pop_back();
         }
     }
     if (at->sessions.empty()) {
         erase(at);
     }
-    return given;
+    return session;
 }
 
 void session_cache::forget(const std::string& key) {

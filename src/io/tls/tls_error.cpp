@@ -153,7 +153,8 @@ described_error describe_library_error(bool is_established, const std::string& r
     }
     // An alert: the peer's reason for ending the connection.
     const int alert = reason - SSL_AD_REASON_OFFSET;
-    const std::string said = std::string(SSL_alert_desc_string_long(alert)) + " (" + words + ")";
+    const std::string description =
+        std::string(SSL_alert_desc_string_long(alert)) + " (" + words + ")";
     switch (alert) {
         case SSL_AD_NO_APPLICATION_PROTOCOL:
             return {tls_failure::alpn, "no application protocol in common (" + words + ")"};
@@ -167,9 +168,9 @@ described_error describe_library_error(bool is_established, const std::string& r
         case SSL_AD_UNKNOWN_CA:
         case SSL_AD_CERTIFICATE_REQUIRED:
         case SSL_AD_ACCESS_DENIED:
-            return {tls_failure::verification, "the peer refused our certificate: " + said};
+            return {tls_failure::verification, "the peer refused our certificate: " + description};
         default:
-            return {otherwise, "the peer sent an alert: " + said};
+            return {otherwise, "the peer sent an alert: " + description};
     }
 }
 

@@ -97,24 +97,24 @@ struct password {
 
 // Without this callback OpenSSL would prompt on the terminal.
 int give_password(char* into, int size, int, void* argument) {
-    auto& given = *static_cast<password*>(argument);
-    given.was_requested = true;
-    if (given.text.empty() || given.text.size() > static_cast<std::size_t>(size)) {
+    auto& secret = *static_cast<password*>(argument);
+    secret.was_requested = true;
+    if (secret.text.empty() || secret.text.size() > static_cast<std::size_t>(size)) {
         return -1;
     }
-    return static_cast<int>(given.text.copy(into, given.text.size()));
+    return static_cast<int>(secret.text.copy(into, secret.text.size()));
 }
 
 key_pointer key(const pem_source& from, std::string_view password_text) {
     const bio_pointer text = bio_over(from.text);
-    password given{password_text};
+    password secret{password_text};
     ERR_clear_error();
-    key_pointer found(PEM_read_bio_PrivateKey(text.get(), nullptr, &give_password, &given));
+    key_pointer found(PEM_read_bio_PrivateKey(text.get(), nullptr, &give_password, &secret));
     if (found == nullptr) {
         const bool is_missing = from.text.find("PRIVATE KEY-----") == std::string::npos;
         const std::string why = library_error();
         ERR_clear_error();
-        refuse(from.name, given.was_requested
+        refuse(from.name, secret.was_requested
                               ? (password_text.empty() ? "the key is encrypted: give key_password"
                                                        : "key_password does not open the key")
                           : is_missing ? "no private key in PEM form"

@@ -25,8 +25,8 @@ bool is_ip_address(const std::string& host) {
 }
 
 // Without the brackets and the zone of an IPv6 address, and without a final dot.
-std::string plain_host(std::string_view given) {
-    std::string_view host = given;
+std::string plain_host(std::string_view text) {
+    std::string_view host = text;
     if (host.starts_with('[') && host.ends_with(']')) {
         host = host.substr(1, host.size() - 2);
     }
@@ -37,7 +37,7 @@ std::string plain_host(std::string_view given) {
     }
     const auto is_invalid = [](unsigned char c) { return c <= 0x20 || c >= 0x7f; };
     if (host.empty() || host.size() > 255 || std::any_of(host.begin(), host.end(), is_invalid)) {
-        throw invalid_argument("tls::connect: '" + printable(given, 300) +
+        throw invalid_argument("tls::connect: '" + printable(text, 300) +
                                "' is no host: it must be a name in ASCII or an IP address");
     }
     return std::string(host);

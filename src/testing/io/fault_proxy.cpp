@@ -75,9 +75,9 @@ struct fault_proxy::connection {
 };
 
 struct fault_proxy::core {
-    core(io::address to, const proxy_faults& given, std::uint64_t seeded)
+    core(io::address to, const proxy_faults& initial_faults, std::uint64_t seeded)
         : target(to),
-          faults(given),
+          faults(initial_faults),
           seed(seeded),
           random(seeded),
           accepting(io::listen(io::address::loopback(0))),

@@ -48,7 +48,7 @@ private:
 
 class network_core : public std::enable_shared_from_this<network_core> {
 public:
-    explicit network_core(const network_options& given);
+    explicit network_core(const network_options& network_settings);
 
     link& between(std::string_view a, std::string_view b);
     const link_options& options_between(std::string_view a, std::string_view b) const;

@@ -21,9 +21,9 @@ namespace sim {
 
 namespace {
 
-std::uint64_t seed_for(std::uint64_t given) noexcept {
-    if (given != 0) {
-        return given;
+std::uint64_t seed_for(std::uint64_t chosen_seed) noexcept {
+    if (chosen_seed != 0) {
+        return chosen_seed;
     }
     loop* const here = loop::current_or_null();
     const std::uint64_t fresh = here != nullptr ? here->fresh_seed() : 0;
@@ -103,8 +103,8 @@ std::string_view host_of(std::string_view address) {
                            "' is no address; it must be like 'host:80'");
 }
 
-network_core::network_core(const network_options& given)
-    : options(given), seed(seed_for(given.seed)), random(seed) {}
+network_core::network_core(const network_options& network_settings)
+    : options(network_settings), seed(seed_for(network_settings.seed)), random(seed) {}
 
 const link_options& link::options() const noexcept {
     return own.has_value() ? *own : network.options.link;

@@ -137,10 +137,10 @@ inline both_ends unix_pair() {
     return {weir::io::socket(fds[0]), weir::io::socket(fds[1])};
 }
 inline weir::task<both_ends> tcp_pair() {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    auto arriving = weir::spawn(weir::io::connect(door.local_address()));
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    auto arriving = weir::spawn(weir::io::connect(listener.local_address()));
     both_ends made;
-    made.left = co_await door.accept();
+    made.left = co_await listener.accept();
     made.right = co_await std::move(arriving);
     co_return made;
 }

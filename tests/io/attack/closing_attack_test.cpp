@@ -119,14 +119,15 @@ WEIR_IO_TEST(ClosingAttack, ClosedBeforeItBegan) {
 WEIR_IO_TEST(ClosingAttack, AListenerClosedWhileTasksAccept) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         dice random(seed);
-        auto door = std::make_unique<weir::io::listener>(weir::io::listen(address::loopback(0)));
+        auto listener =
+            std::make_unique<weir::io::listener>(weir::io::listen(address::loopback(0)));
         int ended = 0;
         std::vector<weir::handle<void>> accepting;
         for (int task = 0; task < 3; ++task) {
             accepting.push_back(weir::spawn([&]() -> weir::task<> {
                 try {
                     for (;;) {
-                        const weir::io::socket each = co_await door->accept();
+                        const weir::io::socket each = co_await listener->accept();
                     }
                 } catch (const weir::io_error& error) {
                     const bool says_so = error.code() == std::errc::operation_canceled ||
@@ -136,9 +137,9 @@ WEIR_IO_TEST(ClosingAttack, AListenerClosedWhileTasksAccept) {
                 }
             }));
         }
-        auto arriving = weir::spawn(weir::io::connect(door->local_address()));
+        auto arriving = weir::spawn(weir::io::connect(listener->local_address()));
         co_await pause(random);
-        door->close();
+        listener->close();
         for (const auto& each : accepting) {
             co_await each;
         }
@@ -154,7 +155,7 @@ weir::task<> leave_everything_under_way() {
     dice random(++seed);
     auto idle = std::make_shared<both_ends>(co_await some_pair(random));
     auto busy = std::make_shared<both_ends>(co_await some_pair(random));
-    auto door = std::make_shared<weir::io::listener>(weir::io::listen(address::loopback(0)));
+    auto listener = std::make_shared<weir::io::listener>(weir::io::listen(address::loopback(0)));
     weir::spawn([](auto on) -> weir::task<> {
         lent buffer(4000);
         co_await on->left.read(buffer.all());
@@ -164,7 +165,7 @@ weir::task<> leave_everything_under_way() {
         co_await on->left.write(buffer.all());
     }(busy));
     weir::spawn([](auto on) -> weir::task<> { co_await on->right.readable(); }(idle));
-    weir::spawn([](auto on) -> weir::task<> { co_await on->accept(); }(door));
+    weir::spawn([](auto on) -> weir::task<> { co_await on->accept(); }(listener));
     weir::spawn([](auto on) -> weir::task<> {
         co_await weir::wait_readable(on->fd());
     }(std::make_shared<weir::io::socket>(unix_pair().left)));

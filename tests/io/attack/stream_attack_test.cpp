@@ -195,14 +195,14 @@ WEIR_IO_TEST(StreamAttack, AStoppedWriteHasSentABeginning) {
     co_await expect_no_damage(dice(0));
 }
 
-weir::task<> accept_one(weir::io::listener& door, std::vector<weir::io::socket>& into) {
-    into.push_back(co_await door.accept());
+weir::task<> accept_one(weir::io::listener& listener, std::vector<weir::io::socket>& into) {
+    into.push_back(co_await listener.accept());
 }
 
 WEIR_IO_TEST(StreamAttack, NoConnectionIsLostWhenAcceptsAreStopped) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         dice random(seed);
-        weir::io::listener door = weir::io::listen(
+        weir::io::listener listener = weir::io::listen(
             random.one_in(2) ? address::loopback(0)
                              : address::parse("unix:@weir-attack-" + std::to_string(::getpid())));
         std::vector<weir::io::socket> accepted;
@@ -211,15 +211,15 @@ WEIR_IO_TEST(StreamAttack, NoConnectionIsLostWhenAcceptsAreStopped) {
         auto connecting = weir::spawn([&]() -> weir::task<> {
             dice pauses(seed + 1000);
             for (std::size_t number = 0; number < count; ++number) {
-                connected.push_back(co_await weir::io::connect(door.local_address()));
+                connected.push_back(co_await weir::io::connect(listener.local_address()));
                 co_await pause(pauses);
             }
         });
         while (accepted.size() < count) {
             // Several wait at once, and each is stopped on its own.
-            auto patient = weir::spawn(accept_one(door, accepted));
-            auto stopped = weir::spawn(accept_one(door, accepted));
-            auto other = weir::spawn(accept_one(door, accepted));
+            auto patient = weir::spawn(accept_one(listener, accepted));
+            auto stopped = weir::spawn(accept_one(listener, accepted));
+            auto other = weir::spawn(accept_one(listener, accepted));
             co_await disturb(stopped, random, false);
             co_await disturb(other, random, false);
             patient.cancel();
@@ -231,16 +231,16 @@ WEIR_IO_TEST(StreamAttack, NoConnectionIsLostWhenAcceptsAreStopped) {
 }
 
 WEIR_IO_TEST(StreamAttack, StoppedConnectsLeaveNothing) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
     auto serving = weir::spawn([&]() -> weir::task<> {
         for (;;) {
-            const weir::io::socket each = co_await door.accept();
+            const weir::io::socket each = co_await listener.accept();
         }
     });
     const std::ptrdiff_t before = weir_test::open_descriptors();
     for (unsigned seed = 0; seed < 300; ++seed) {
         dice random(seed);
-        co_await disturb(weir::spawn(weir::io::connect(door.local_address())), random);
+        co_await disturb(weir::spawn(weir::io::connect(listener.local_address())), random);
         if (random.one_in(10)) {
             co_await weir::sleep(300us);
         }

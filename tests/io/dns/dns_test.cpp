@@ -21,14 +21,14 @@ WEIR_IO_TEST(Dns, BothFamiliesWithThePort) {
         EXPECT_EQ(sorted, (words{"10.0.0.1:8080", "[fd00::1]:8080"}));
         const auto again = co_await names.resolve("host.EXAMPLE", "https");
         EXPECT_EQ(again.at(0).port(), 443);
-        EXPECT_EQ(server.asked(), 2);  // the second came from the cache
+        EXPECT_EQ(server.queries(), 2);  // the second came from the cache
         EXPECT_EQ(names.stats().queries, 2u);
         EXPECT_EQ(names.stats().cache_hits, 1u);
         EXPECT_EQ(names.stats().cached, 1u);
         EXPECT_EQ(names.stats().running, 0u);
         names.clear_cache();
         co_await names.resolve("host.example", 1);
-        EXPECT_EQ(server.asked(), 4);
+        EXPECT_EQ(server.queries(), 4);
     };
     co_await with_server(answer_all, body);
 }
@@ -47,12 +47,12 @@ WEIR_IO_TEST(Dns, FamiliesAreChosen) {
         EXPECT_EQ(found, (words{"10.0.0.1:1", "[fd00::1]:1"}));
         found = co_await ask(weir::dns::families::ipv6_first);
         EXPECT_EQ(found, (words{"[fd00::1]:1", "10.0.0.1:1"}));
-        EXPECT_EQ(server.asked(), 4);
+        EXPECT_EQ(server.queries(), 4);
         found = co_await ask(weir::dns::families::ipv4_only);
         EXPECT_EQ(found, (words{"10.0.0.1:1"}));
         found = co_await ask(weir::dns::families::ipv6_only);
         EXPECT_EQ(found, (words{"[fd00::1]:1"}));
-        EXPECT_EQ(server.asked(), 6);
+        EXPECT_EQ(server.queries(), 6);
 
         resolver_options options = alone(where);
         options.families = weir::dns::families::ipv6_only;
@@ -66,29 +66,29 @@ WEIR_IO_TEST(Dns, FamiliesAreChosen) {
 
 // The answers of servers, and the resolver's results.
 WEIR_IO_TEST(Dns, FailuresAreNamed) {
-    auto handler = [](const dns_question& asked) -> std::vector<packet> {
-        const bool v4 = asked.type == type_a;
-        if (asked.name == "gone.example") {
-            return {{dns_reply(asked, 3).text()}};
+    auto handler = [](const dns_question& question) -> std::vector<packet> {
+        const bool v4 = question.type == type_a;
+        if (question.name == "gone.example") {
+            return {{dns_reply(question, 3).text()}};
         }
-        if (asked.name == "bare.example") {
-            return {{dns_reply(asked).text()}};
+        if (question.name == "bare.example") {
+            return {{dns_reply(question).text()}};
         }
-        if (asked.name == "sick.example") {
-            return {{dns_reply(asked, 2).text()}};
+        if (question.name == "sick.example") {
+            return {{dns_reply(question, 2).text()}};
         }
-        if (asked.name == "shut.example") {
-            return {{dns_reply(asked, 5).text()}};
+        if (question.name == "shut.example") {
+            return {{dns_reply(question, 5).text()}};
         }
-        if (asked.name == "odd.example") {  // a code that c-ares treats as success
-            return {{dns_reply(asked, 11).address("odd.example", "10.0.0.1").text()}};
+        if (question.name == "odd.example") {  // a code that c-ares treats as success
+            return {{dns_reply(question, 11).address("odd.example", "10.0.0.1").text()}};
         }
-        if (asked.name == "half-sick.example") {  // one family fails, the other has no addresses
-            return {{dns_reply(asked, v4 ? 2 : 0).text()}};
+        if (question.name == "half-sick.example") {  // one family fails, the other has no addresses
+            return {{dns_reply(question, v4 ? 2 : 0).text()}};
         }
-        if (asked.name == "half-broken.example") {  // one answers, the other talks nonsense
-            dns_reply reply(asked);
-            reply.address(asked.name, "10.0.0.7");
+        if (question.name == "half-broken.example") {  // one answers, the other talks nonsense
+            dns_reply reply(question);
+            reply.address(question.name, "10.0.0.7");
             std::string text = reply.text();
             return {{v4 ? text : text.substr(0, text.size() - 7)}};
         }
@@ -118,18 +118,18 @@ WEIR_IO_TEST(Dns, FailuresAreNamed) {
         // The resolver caches names that do not exist, not failures to reach a server.
         for (const char* each :
              {"gone.example", "bare.example", "sick.example", "half-sick.example"}) {
-            const int before = server.asked(each, type_a);
+            const int before = server.queries(each, type_a);
             WEIR_EXPECT_THROW_WITH(names.resolve(each), resolve_error, each);
             const bool remembered =
                 std::string(each) == "gone.example" || std::string(each) == "bare.example";
-            EXPECT_EQ(server.asked(each, type_a), before + (remembered ? 0 : 1)) << each;
+            EXPECT_EQ(server.queries(each, type_a), before + (remembered ? 0 : 1)) << each;
         }
         // Never queried.
-        const int before = server.asked();
+        const int before = server.queries();
         WEIR_EXPECT_THROW_WITH(names.resolve("no-such.invalid"), resolve_error,
                                "cannot resolve no-such.invalid: no such host (NXDOMAIN)");
         WEIR_EXPECT_THROW_WITH(names.resolve("secret.onion"), resolve_error, "NXDOMAIN");
-        EXPECT_EQ(server.asked(), before);
+        EXPECT_EQ(server.queries(), before);
     };
     co_await with_server(handler, body);
 }
@@ -155,8 +155,8 @@ WEIR_IO_TEST(Dns, NobodyListens) {
 }
 
 WEIR_IO_TEST(Dns, AnotherServerWhereOneFails) {
-    auto refusing = [](const dns_question& asked) -> std::vector<packet> {
-        return {{dns_reply(asked, asked.type == type_a ? 2 : 5).text()}};
+    auto refusing = [](const dns_question& question) -> std::vector<packet> {
+        return {{dns_reply(question, question.type == type_a ? 2 : 5).text()}};
     };
     auto body = [&](fake_server& sick) -> weir::task<> {
         auto inner = [&](fake_server& healthy) -> weir::task<> {
@@ -164,8 +164,8 @@ WEIR_IO_TEST(Dns, AnotherServerWhereOneFails) {
             resolver names({.servers = servers, .resolv_conf = "/dev/null", .hosts_file = ""});
             const auto found = co_await names.resolve("a.example");
             EXPECT_EQ(found.size(), 2u);
-            EXPECT_EQ(sick.asked(), 2);
-            EXPECT_EQ(healthy.asked(), 2);
+            EXPECT_EQ(sick.queries(), 2);
+            EXPECT_EQ(healthy.queries(), 2);
         };
         co_await with_server(answer_all, inner);
     };
@@ -173,35 +173,35 @@ WEIR_IO_TEST(Dns, AnotherServerWhereOneFails) {
 }
 
 WEIR_IO_TEST(Dns, TruncationAliasesStrangersAndEmptyPackets) {
-    auto handler = [](const dns_question& asked) -> std::vector<packet> {
-        dns_reply good(asked);
-        if (asked.name == "long.example") {
-            if (!asked.over_tcp) {
-                return {{dns_reply(asked, 0, 0x8380).text()}};
+    auto handler = [](const dns_question& question) -> std::vector<packet> {
+        dns_reply good(question);
+        if (question.name == "long.example") {
+            if (!question.over_tcp) {
+                return {{dns_reply(question, 0, 0x8380).text()}};
             }
-            for (int index = 0; index < 200 && asked.type == type_a; ++index) {
-                good.address(asked.name, "10.1.0." + std::to_string(index));
+            for (int index = 0; index < 200 && question.type == type_a; ++index) {
+                good.address(question.name, "10.1.0." + std::to_string(index));
             }
-        } else if (asked.name == "alias.example") {
-            good.alias(asked.name, "middle.example", 50);
+        } else if (question.name == "alias.example") {
+            good.alias(question.name, "middle.example", 50);
             good.alias("middle.example", "end.example", 0);
-            if (asked.type == type_a) {
+            if (question.type == type_a) {
                 good.address("end.example", "10.0.0.9").address("other.example", "6.6.6.6");
             }
-        } else if (asked.name == "loop.example") {
-            good.alias(asked.name, "loop2.example").alias("loop2.example", asked.name);
-        } else if (asked.name == "noise.example") {
-            dns_question wrong = asked;
+        } else if (question.name == "loop.example") {
+            good.alias(question.name, "loop2.example").alias("loop2.example", question.name);
+        } else if (question.name == "noise.example") {
+            dns_question wrong = question;
             wrong.id[0] = static_cast<char>(wrong.id[0] ^ 1);
-            std::vector<packet> made{{dns_reply(wrong).address(asked.name, "6.6.6.6").text()}};
-            wrong = asked;
+            std::vector<packet> made{{dns_reply(wrong).address(question.name, "6.6.6.6").text()}};
+            wrong = question;
             wrong.section =
-                wire_name("evil.example") + asked.section.substr(asked.section.size() - 4);
+                wire_name("evil.example") + question.section.substr(question.section.size() - 4);
             made.push_back({dns_reply(wrong).address("evil.example", "6.6.6.6").text()});
             made.push_back({"x"});
             made.push_back({""});
             made.push_back({std::string(700, 'y')});
-            good.address(asked.name, asked.type == type_a ? "10.0.0.4" : "fd00::4");
+            good.address(question.name, question.type == type_a ? "10.0.0.4" : "fd00::4");
             made.push_back({good.text()});
             return made;
         }
@@ -216,7 +216,7 @@ WEIR_IO_TEST(Dns, TruncationAliasesStrangersAndEmptyPackets) {
         found = co_await names.resolve("alias.example", 7);
         EXPECT_EQ(texts(found), (words{"10.0.0.9:7"}));
         co_await names.resolve("alias.example", 7);  // good for no time: one of the aliases is
-        EXPECT_EQ(server.asked("alias.example", type_a), 2);
+        EXPECT_EQ(server.queries("alias.example", type_a), 2);
         WEIR_EXPECT_THROW_WITH(names.resolve("loop.example"), weir::resolve_error, "no addresses");
         resolver_options options = alone(where);
         options.families = weir::dns::families::ipv4_first;
@@ -229,12 +229,12 @@ WEIR_IO_TEST(Dns, TruncationAliasesStrangersAndEmptyPackets) {
 }
 
 WEIR_IO_TEST(Dns, SearchDomainsAreTriedInTurn) {
-    auto handler = [](const dns_question& asked) -> std::vector<packet> {
-        if (asked.name == "db.two.example" || asked.name == "deep.db") {
-            return answer_all(asked);
+    auto handler = [](const dns_question& question) -> std::vector<packet> {
+        if (question.name == "db.two.example" || question.name == "deep.db") {
+            return answer_all(question);
         }
         // There is an IPv6 name of the kind in the first domain, but not so for IPv4.
-        return {{dns_reply(asked, 3).text()}};
+        return {{dns_reply(question, 3).text()}};
     };
     const temporary_file conf("search one.example two.example\noptions ndots:1\n");
     auto body = [&](fake_server& server) -> weir::task<> {
@@ -244,20 +244,20 @@ WEIR_IO_TEST(Dns, SearchDomainsAreTriedInTurn) {
         resolver names(options);
         const auto found = co_await names.resolve("db");
         EXPECT_EQ(found.size(), 2u);
-        EXPECT_EQ(server.asked("db.one.example", type_a), 1);
-        EXPECT_EQ(server.asked("db", type_a), 0);
+        EXPECT_EQ(server.queries("db.one.example", type_a), 1);
+        EXPECT_EQ(server.queries("db", type_a), 0);
         const auto deep = co_await names.resolve("deep.db");
         EXPECT_EQ(deep.size(), 2u);
-        EXPECT_EQ(server.asked("deep.db.one.example", type_a), 0);
+        EXPECT_EQ(server.queries("deep.db.one.example", type_a), 0);
         WEIR_EXPECT_THROW_WITH(names.resolve("db."), weir::resolve_error, "NXDOMAIN");
-        EXPECT_EQ(server.asked("db", type_a), 1);
+        EXPECT_EQ(server.queries("db", type_a), 1);
         WEIR_EXPECT_THROW(names.resolve("none"), weir::resolve_error);
-        EXPECT_EQ(server.asked("none.two.example", type_aaaa), 1);
-        EXPECT_EQ(server.asked("none", type_aaaa), 1);
+        EXPECT_EQ(server.queries("none.two.example", type_aaaa), 1);
+        EXPECT_EQ(server.queries("none", type_aaaa), 1);
 
         // The file changes: another network.
         conf.write("search three.example\n");
-        while (server.asked("none.three.example", type_a) == 0) {
+        while (server.queries("none.three.example", type_a) == 0) {
             co_await weir::sleep(20ms);
             WEIR_EXPECT_THROW(names.resolve("none"), weir::resolve_error);
             names.clear_cache();
@@ -279,20 +279,20 @@ WEIR_IO_TEST(Dns, HostsFileComesFirst) {
         EXPECT_EQ(texts(found), (words{"10.9.9.9:3", "10.9.9.8:3", "[fd00::9]:3"}));
         found = co_await names.resolve("box.local.", 3);
         EXPECT_EQ(texts(found), (words{"10.9.9.9:3"}));
-        EXPECT_EQ(server.asked(), 0);
+        EXPECT_EQ(server.queries(), 0);
     };
     co_await with_server(answer_all, body);
 }
 
 WEIR_IO_TEST(Dns, CacheKeepsToTheTimeToLive) {
     unsigned ttl = 0;
-    auto handler = [&](const dns_question& asked) -> std::vector<packet> {
-        if (asked.name == "gone.example") {
-            return {{dns_reply(asked, 3).text()}};
+    auto handler = [&](const dns_question& question) -> std::vector<packet> {
+        if (question.name == "gone.example") {
+            return {{dns_reply(question, 3).text()}};
         }
-        dns_reply reply(asked);
-        reply.address(asked.name, asked.type == type_a ? "10.0.0.1" : "fd00::1",
-                      asked.type == type_a ? ttl : 3600);
+        dns_reply reply(question);
+        reply.address(question.name, question.type == type_a ? "10.0.0.1" : "fd00::1",
+                      question.type == type_a ? ttl : 3600);
         return {{reply.text()}};
     };
     auto body = [&](fake_server& server) -> weir::task<> {
@@ -304,9 +304,9 @@ WEIR_IO_TEST(Dns, CacheKeepsToTheTimeToLive) {
         options.cache_size = 2;
         resolver names(options);
         const auto time_to_forget = [&](const char* name) -> weir::task<weir::clock::duration> {
-            const int before = server.asked(name, type_a);
+            const int before = server.queries(name, type_a);
             const auto begin = weir::now();
-            while (server.asked(name, type_a) < before + 2) {
+            while (server.queries(name, type_a) < before + 2) {
                 const auto outcome = co_await weir::settle(names.resolve(name));
                 EXPECT_EQ(outcome.has_value(), std::string(name) != "gone.example");
                 co_await weir::sleep(1ms);
@@ -330,8 +330,8 @@ WEIR_IO_TEST(Dns, CacheKeepsToTheTimeToLive) {
 }
 
 WEIR_IO_TEST(Dns, ThoseWhoAskForTheSameShareOneQuestion) {
-    auto slow = [](const dns_question& asked) -> std::vector<packet> {
-        std::vector<packet> made = answer_all(asked);
+    auto slow = [](const dns_question& question) -> std::vector<packet> {
+        std::vector<packet> made = answer_all(question);
         made[0].delay = 10ms;
         return made;
     };
@@ -359,18 +359,18 @@ WEIR_IO_TEST(Dns, ThoseWhoAskForTheSameShareOneQuestion) {
                 EXPECT_EQ(found.size(), 2u);
             }
         }
-        EXPECT_EQ(server.asked(), 20);
+        EXPECT_EQ(server.queries(), 20);
     };
     co_await with_server(slow, body);
 }
 
 // A middlebox drops IPv6 queries: IPv4 is not delayed for long, and late answers are cached.
 WEIR_IO_TEST(Dns, DoesNotWaitLongForTheOtherFamily) {
-    auto handler = [](const dns_question& asked) -> std::vector<packet> {
-        std::vector<packet> made = answer_all(asked);
-        if (asked.type == type_aaaa && asked.name == "late.example") {
+    auto handler = [](const dns_question& question) -> std::vector<packet> {
+        std::vector<packet> made = answer_all(question);
+        if (question.type == type_aaaa && question.name == "late.example") {
             made[0].is_held = true;
-        } else if (asked.type == type_aaaa) {
+        } else if (question.type == type_aaaa) {
             return {};
         }
         return made;
@@ -397,7 +397,7 @@ WEIR_IO_TEST(Dns, DoesNotWaitLongForTheOtherFamily) {
         }
         found = co_await names.resolve("late.example");
         EXPECT_EQ(texts(found), (words{"10.0.0.1:0", "[fd00::1]:0"}));
-        EXPECT_EQ(server.asked("late.example", type_a), 1);
+        EXPECT_EQ(server.queries("late.example", type_a), 1);
     };
     co_await with_server(handler, body);
 }

@@ -39,15 +39,15 @@ inline std::string u32(unsigned value) {
 }
 
 inline std::string wire_name(const std::string& name) {
-    std::string made;
+    std::string encoded;
     std::size_t begin = 0;
     while (begin < name.size()) {
         const std::size_t end = std::min(name.find('.', begin), name.size());
-        made += static_cast<char>(end - begin);
-        made += name.substr(begin, end - begin);
+        encoded += static_cast<char>(end - begin);
+        encoded += name.substr(begin, end - begin);
         begin = end + 1;
     }
-    return made + '\0';
+    return encoded + '\0';
 }
 
 // An answer under construction.
@@ -112,11 +112,11 @@ public:
     }
 
     weir::io::address address() const { return address_; }
-    int asked(const std::string& name, int type) const {
-        const auto found = asked_.find({name, type});
-        return found == asked_.end() ? 0 : found->second;
+    int queries(const std::string& name, int type) const {
+        const auto found = queries_.find({name, type});
+        return found == queries_.end() ? 0 : found->second;
     }
-    int asked() const { return total_; }
+    int queries() const { return total_; }
     int over_tcp() const { return over_tcp_; }
     void release() {
         for (const auto& [data, peer] : std::exchange(held_, {})) {
@@ -180,21 +180,21 @@ private:
     }
 
     std::vector<packet> answer(const std::string& message, bool tcp) {
-        dns_question asked;
-        asked.id = message.substr(0, 2);
+        dns_question question;
+        question.id = message.substr(0, 2);
         std::size_t at = 12;
         while (at < message.size() && message[at] != 0) {
             const auto length = static_cast<std::size_t>(message[at]);
-            asked.name.append(asked.name.empty() ? "" : ".").append(message, at + 1, length);
+            question.name.append(question.name.empty() ? "" : ".").append(message, at + 1, length);
             at += length + 1;
         }
-        asked.section = message.substr(12, at + 5 - 12);
-        asked.type = static_cast<unsigned char>(message[at + 2]);
-        asked.over_tcp = tcp;
-        ++asked_[{asked.name, asked.type}];
+        question.section = message.substr(12, at + 5 - 12);
+        question.type = static_cast<unsigned char>(message[at + 2]);
+        question.over_tcp = tcp;
+        ++queries_[{question.name, question.type}];
         ++total_;
         over_tcp_ += tcp ? 1 : 0;
-        return handler_(asked);
+        return handler_(question);
     }
 
     void send(const std::string& data, const weir::io::address& to) const {
@@ -239,7 +239,7 @@ private:
     int udp_ = -1;
     int tcp_ = -1;
     weir::io::address address_;
-    std::map<std::pair<std::string, int>, int> asked_;
+    std::map<std::pair<std::string, int>, int> queries_;
     int total_ = 0;
     int over_tcp_ = 0;
     std::vector<std::pair<std::string, weir::io::address>> held_;
@@ -260,12 +260,12 @@ weir::task<> with_server(dns_handler handler, Body& body) {
 }
 
 // Addresses for all names: 10.0.0.1 and fd00::1.
-inline std::vector<packet> answer_all(const dns_question& asked) {
-    dns_reply reply(asked);
-    if (asked.type == type_a) {
-        reply.address(asked.name, "10.0.0.1");
-    } else if (asked.type == type_aaaa) {
-        reply.address(asked.name, "fd00::1");
+inline std::vector<packet> answer_all(const dns_question& question) {
+    dns_reply reply(question);
+    if (question.type == type_a) {
+        reply.address(question.name, "10.0.0.1");
+    } else if (question.type == type_aaaa) {
+        reply.address(question.name, "fd00::1");
     }
     return {{reply.text()}};
 }

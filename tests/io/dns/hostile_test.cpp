@@ -82,11 +82,11 @@ WEIR_IO_TEST(Hostile, DestroyedWhileAsking) {
 // with addresses or a resolve_error.
 WEIR_IO_TEST(Hostile, MutatedAnswers) {
     std::mt19937 random(2024);
-    auto handler = [&](const dns_question& asked) -> std::vector<packet> {
-        dns_reply reply(asked);
-        reply.alias(asked.name, "x.example").alias("x.example", "y.example");
+    auto handler = [&](const dns_question& question) -> std::vector<packet> {
+        dns_reply reply(question);
+        reply.alias(question.name, "x.example").alias("x.example", "y.example");
         for (unsigned count = random() % 4; count > 0; --count) {
-            reply.address("y.example", asked.type == type_a ? "10.0.0.1" : "fd00::1");
+            reply.address("y.example", question.type == type_a ? "10.0.0.1" : "fd00::1");
         }
         std::string text = reply.text();
         for (unsigned count = random() % 6; count > 0; --count) {
@@ -157,14 +157,14 @@ WEIR_IO_TEST(Hostile, MutatedAnswers) {
 // answer, once.
 WEIR_IO_TEST(Hostile, RandomComingAndGoing) {
     std::mt19937 random(99);
-    auto handler = [&](const dns_question& asked) -> std::vector<packet> {
+    auto handler = [&](const dns_question& question) -> std::vector<packet> {
         if (random() % 8 == 0) {
             return {};
         }
         if (random() % 6 == 0) {
-            return {{dns_reply(asked, random() % 6).text()}};
+            return {{dns_reply(question, random() % 6).text()}};
         }
-        std::vector<packet> made = answer_all(asked);
+        std::vector<packet> made = answer_all(question);
         made[0].delay = std::chrono::microseconds(random() % 3000);
         return made;
     };
@@ -243,8 +243,8 @@ WEIR_IO_TEST(Hostile, OutOfDescriptors) {
 
 // A loop ends while questions are under way; the next one starts anew.
 TEST(Hostile, OneResolverOnSeveralLoopsInTurn) {
-    fake_server server([](const dns_question& asked) -> std::vector<packet> {
-        return asked.name == "good.example" ? answer_all(asked) : std::vector<packet>();
+    fake_server server([](const dns_question& question) -> std::vector<packet> {
+        return question.name == "good.example" ? answer_all(question) : std::vector<packet>();
     });
     const weir::io::address where = server.address();
     resolver names(alone(where));
@@ -262,7 +262,7 @@ TEST(Hostile, OneResolverOnSeveralLoopsInTurn) {
         }(server, names));
         EXPECT_EQ(names.stats().running, 0u);
     }
-    EXPECT_EQ(server.asked("mute.example", type_a), 3);
+    EXPECT_EQ(server.queries("mute.example", type_a), 3);
 }
 
 }  // namespace

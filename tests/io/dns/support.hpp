@@ -18,11 +18,11 @@
 namespace weir_test {
 
 inline std::vector<std::string> texts(const std::vector<weir::io::address>& from) {
-    std::vector<std::string> made;
+    std::vector<std::string> result;
     for (const weir::io::address& each : from) {
-        made.push_back(each.text());
+        result.push_back(each.text());
     }
-    return made;
+    return result;
 }
 using words = std::vector<std::string>;
 

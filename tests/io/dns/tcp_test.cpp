@@ -74,32 +74,32 @@ WEIR_IO_TEST(Tcp, ByNameAddressAndPath) {
     weir::io::listener v6 = weir::io::listen(address::loopback_v6(0), {.only_v6 = true});
     // 'localhost' where only one of the families listens.
     for (weir::io::listener* each : {&v4, &v6}) {
-        weir::io::socket made = co_await weir::tcp::connect("localhost:" + port_of(*each));
-        EXPECT_EQ(made.remote_address(), each->local_address());
-        EXPECT_NE(made.option(IPPROTO_TCP, TCP_NODELAY), 0);
+        weir::io::socket connection = co_await weir::tcp::connect("localhost:" + port_of(*each));
+        EXPECT_EQ(connection.remote_address(), each->local_address());
+        EXPECT_NE(connection.option(IPPROTO_TCP, TCP_NODELAY), 0);
         weir::io::socket peer = co_await each->accept();
-        co_await made.write(std::string_view("hello"));
+        co_await connection.write(std::string_view("hello"));
         std::array<char, 16> buffer;
         const std::size_t count = co_await peer.read(buffer);
         EXPECT_EQ(count, 5u);
     }
-    weir::io::socket made =
+    weir::io::socket connection =
         co_await weir::tcp::connect("127.0.0.1", v4.local_address().port(), {.no_delay = false});
-    EXPECT_EQ(made.option(IPPROTO_TCP, TCP_NODELAY), 0);
-    made = co_await weir::tcp::connect("[::1]:" + port_of(v6));
-    EXPECT_EQ(made.remote_address(), v6.local_address());
+    EXPECT_EQ(connection.option(IPPROTO_TCP, TCP_NODELAY), 0);
+    connection = co_await weir::tcp::connect("[::1]:" + port_of(v6));
+    EXPECT_EQ(connection.remote_address(), v6.local_address());
 
     // From a chosen address.
-    made = co_await weir::tcp::connect("localhost:" + port_of(v4),
-                                       {.local = address::parse("127.0.0.2", 0)});
-    EXPECT_EQ(made.local_address().host(), "127.0.0.2");
+    connection = co_await weir::tcp::connect("localhost:" + port_of(v4),
+                                             {.local = address::parse("127.0.0.2", 0)});
+    EXPECT_EQ(connection.local_address().host(), "127.0.0.2");
     WEIR_EXPECT_THROW_WITH(weir::tcp::connect("127.0.0.1:1", {.local = address::loopback_v6(0)}),
                            weir::io_error, "connect to 127.0.0.1:1 from [::1]:0");
 
     const std::string path = "unix:@weir-connect-" + std::to_string(::getpid());
     weir::io::listener local = weir::io::listen(address::parse(path));
-    made = co_await weir::tcp::connect(path);
-    EXPECT_TRUE(made.is_open());
+    connection = co_await weir::tcp::connect(path);
+    EXPECT_TRUE(connection.is_open());
 }
 
 WEIR_IO_TEST(Tcp, ErrorsNameWhatWasTried) {
@@ -144,10 +144,10 @@ WEIR_IO_TEST(Tcp, AroundAHostThatDoesNotAnswer) {
         weir::tcp::connect("127.0.0.2", port, {.timeout = 20ms}), weir::timed_out,
         "connect to 127.0.0.2:" + std::to_string(port) + ": no connection within 0.02 s");
 
-    auto handler = [](const dns_question& asked) -> std::vector<packet> {
-        dns_reply reply(asked);
-        if (asked.type == type_a) {
-            reply.address(asked.name, "127.0.0.2").address(asked.name, "127.0.0.1");
+    auto handler = [](const dns_question& question) -> std::vector<packet> {
+        dns_reply reply(question);
+        if (question.type == type_a) {
+            reply.address(question.name, "127.0.0.2").address(question.name, "127.0.0.1");
         }
         return {{reply.text()}};
     };
@@ -156,8 +156,8 @@ WEIR_IO_TEST(Tcp, AroundAHostThatDoesNotAnswer) {
         weir::dns::resolver names(alone(where));
         const connect_options options{.attempt_delay = 20ms, .resolver = &names};
         const auto begin = weir::now();
-        weir::io::socket made = co_await weir::tcp::connect("srv.example", port, options);
-        EXPECT_EQ(made.remote_address().host(), "127.0.0.1");
+        weir::io::socket connection = co_await weir::tcp::connect("srv.example", port, options);
+        EXPECT_EQ(connection.remote_address().host(), "127.0.0.1");
         EXPECT_GE(weir::now() - begin, 20ms);
         EXPECT_LT(weir::now() - begin, 5s);
     };
@@ -180,7 +180,7 @@ WEIR_IO_TEST(Tcp, CancelledAtAnyTime) {
         const std::string where = (random() % 3 == 0 ? "127.0.0.2:" : "localhost:") + port_of(v4);
         auto connecting = weir::spawn(
             [](std::string to, int& count) -> weir::task<> {
-                weir::io::socket made = co_await weir::tcp::connect(to);
+                weir::io::socket connection = co_await weir::tcp::connect(to);
                 ++count;
             },
             where, std::ref(connected));

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using weir::io::address;
 
 WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
     int accepted = 0;
     int ended = 0;
     std::vector<weir::handle<void>> accepting;
@@ -29,7 +29,7 @@ WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
         accepting.push_back(weir::spawn([&]() -> weir::task<> {
             try {
                 for (;;) {
-                    const weir::io::socket each = co_await door.accept();
+                    const weir::io::socket each = co_await listener.accept();
                     ++accepted;
                 }
             } catch (const weir::io_error&) {
@@ -38,12 +38,12 @@ WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
         }));
     }
     for (int number = 0; number < 10; ++number) {
-        const weir::io::socket each = co_await weir::io::connect(door.local_address());
+        const weir::io::socket each = co_await weir::io::connect(listener.local_address());
     }
     while (accepted < 10) {
         co_await weir::sleep(1ms);
     }
-    door.close();
+    listener.close();
     for (auto& each : accepting) {
         co_await each;
     }
@@ -52,14 +52,14 @@ WEIR_IO_TEST(Listener, SeveralTasksAcceptAndClosingEndsThem) {
 
 // Another process may have the same listener: closing ours is not to silence its own.
 WEIR_IO_TEST(Listener, ClosingLeavesACopyOfItListening) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     weir::io::listener copy;
-    copy = weir::io::listener(::fcntl(door.fd(), F_DUPFD_CLOEXEC, 0));
+    copy = weir::io::listener(::fcntl(listener.fd(), F_DUPFD_CLOEXEC, 0));
     auto accepting = weir::spawn(
-        [&]() -> weir::task<> { EXPECT_THROW(co_await door.accept(), weir::io_error); });
+        [&]() -> weir::task<> { EXPECT_THROW(co_await listener.accept(), weir::io_error); });
     co_await weir::sleep(1ms);
-    door.close();
+    listener.close();
     co_await accepting;
     const weir::io::socket client = co_await weir::io::connect(at);
     weir::io::listener released(copy.release());

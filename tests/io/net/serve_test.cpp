@@ -50,10 +50,10 @@ weir::task<std::string> ask(weir::io::socket& server, std::string_view question)
 }
 
 WEIR_IO_TEST(Serve, ManyConnections) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     weir::tcp::server_stats stats;
-    auto server = weir::spawn(weir::tcp::serve(std::move(door), echo, {.stats = &stats}));
+    auto server = weir::spawn(weir::tcp::serve(std::move(listener), echo, {.stats = &stats}));
     auto client = [&](int number) -> weir::task<> {
         weir::io::socket connection = co_await weir::io::connect(at);
         for (int round = 0; round < 5; ++round) {
@@ -76,11 +76,11 @@ WEIR_IO_TEST(Serve, ManyConnections) {
 }
 
 WEIR_IO_TEST(Serve, TheLimitHoldsBackThoseWhoCome) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     weir::tcp::server_stats stats;
     auto server = weir::spawn(
-        weir::tcp::serve(std::move(door), echo, {.max_connections = 2, .stats = &stats}));
+        weir::tcp::serve(std::move(listener), echo, {.max_connections = 2, .stats = &stats}));
     std::vector<weir::io::socket> clients;
     for (int number = 0; number < 5; ++number) {
         clients.push_back(co_await weir::io::connect(at));
@@ -101,8 +101,8 @@ WEIR_IO_TEST(Serve, TheLimitHoldsBackThoseWhoCome) {
 }
 
 WEIR_IO_TEST(Serve, AHandlerThatFailsEndsItsOwnConnectionOnly) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     int reports = 0;
     weir::loop::current().on_report([&](const weir::report& about) {
         ++reports;
@@ -117,7 +117,7 @@ WEIR_IO_TEST(Serve, AHandlerThatFailsEndsItsOwnConnectionOnly) {
         }
         co_await peer.write("y");
     };
-    auto server = weir::spawn(weir::tcp::serve(std::move(door), handler, {.stats = &stats}));
+    auto server = weir::spawn(weir::tcp::serve(std::move(listener), handler, {.stats = &stats}));
     for (const char* question : {"n", "y"}) {
         weir::io::socket client = co_await weir::io::connect(at);
         co_await client.write(question);
@@ -135,8 +135,8 @@ WEIR_IO_TEST(Serve, AHandlerThatFailsEndsItsOwnConnectionOnly) {
 }
 
 WEIR_IO_TEST(Serve, DrainingFinishesWhatIsUnderWay) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     weir::tcp::server_stats stats;
     weir::event may_answer;
     auto handler = [&](weir::io::socket peer, weir::tcp::session& session) -> weir::task<> {
@@ -150,7 +150,7 @@ WEIR_IO_TEST(Serve, DrainingFinishesWhatIsUnderWay) {
             co_await peer.write("done");
         }
     };
-    auto server = weir::spawn(weir::tcp::serve(std::move(door), handler, {.stats = &stats}));
+    auto server = weir::spawn(weir::tcp::serve(std::move(listener), handler, {.stats = &stats}));
     weir::io::socket busy = co_await weir::io::connect(at);
     weir::io::socket idle = co_await weir::io::connect(at);
     co_await busy.write("?");
@@ -170,12 +170,12 @@ WEIR_IO_TEST(Serve, DrainingFinishesWhatIsUnderWay) {
 }
 
 WEIR_IO_TEST(Serve, TheDrainDeadlineCutsOff) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     weir::tcp::server_stats stats;
     auto handler = [](weir::io::socket) -> weir::task<> { co_await weir::sleep(1h); };
     auto server = weir::spawn(
-        weir::tcp::serve(std::move(door), handler, {.drain_deadline = 20ms, .stats = &stats}));
+        weir::tcp::serve(std::move(listener), handler, {.drain_deadline = 20ms, .stats = &stats}));
     weir::io::socket client = co_await weir::io::connect(at);
     co_await weir::sleep(5ms);
     server.cancel();
@@ -188,10 +188,10 @@ WEIR_IO_TEST(Serve, TheDrainDeadlineCutsOff) {
 // cannot.
 #if !defined(__SANITIZE_ADDRESS__)
 WEIR_IO_TEST(Serve, OutOfDescriptors) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     weir::tcp::server_stats stats;
-    auto server = weir::spawn(weir::tcp::serve(std::move(door), echo, {.stats = &stats}));
+    auto server = weir::spawn(weir::tcp::serve(std::move(listener), echo, {.stats = &stats}));
     std::vector<weir::io::socket> clients;
     for (int number = 0; number < 10; ++number) {
         clients.push_back(co_await weir::io::connect(at));
@@ -226,10 +226,10 @@ WEIR_IO_TEST(Serve, OutOfDescriptors) {
 weir::task<> stop_as_somebody_comes() {
     int greeted = 0;
     for (int round = 0; round < 20; ++round) {
-        weir::io::listener door = weir::io::listen(address::loopback(0));
-        const address at = door.local_address();
+        weir::io::listener listener = weir::io::listen(address::loopback(0));
+        const address at = listener.local_address();
         auto greet = [&](weir::io::socket peer) -> weir::task<> { co_await peer.write("hello"); };
-        auto server = weir::spawn(weir::tcp::serve(std::move(door), greet));
+        auto server = weir::spawn(weir::tcp::serve(std::move(listener), greet));
         int ends[2];
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
         weir::io::socket alarm(ends[0]);
@@ -274,8 +274,8 @@ TEST(Serve, AStopLosesNoConnectionUnderAnySchedule) {
 }
 
 WEIR_IO_TEST(Serve, DrainingEndsAllIdleWaitsOfAConnection) {
-    weir::io::listener door = weir::io::listen(address::loopback(0));
-    const address at = door.local_address();
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
     int idle = 0;
     auto handler = [&](weir::io::socket peer, weir::tcp::session& session) -> weir::task<> {
         weir::event never;
@@ -293,7 +293,7 @@ WEIR_IO_TEST(Serve, DrainingEndsAllIdleWaitsOfAConnection) {
     };
     weir::tcp::server_stats stats;
     auto server = weir::spawn(
-        weir::tcp::serve(std::move(door), handler, {.drain_deadline = 2s, .stats = &stats}));
+        weir::tcp::serve(std::move(listener), handler, {.drain_deadline = 2s, .stats = &stats}));
     const weir::io::socket client = co_await weir::io::connect(at);
     while (idle < 2) {
         co_await weir::sleep(1ms);

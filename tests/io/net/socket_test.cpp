@@ -33,10 +33,10 @@ struct both_ends {
 };
 
 weir::task<both_ends> make_pair(address at = address::loopback(0)) {
-    weir::io::listener door = weir::io::listen(at);
-    auto arriving = weir::spawn(weir::io::connect(door.local_address()));
+    weir::io::listener listener = weir::io::listen(at);
+    auto arriving = weir::spawn(weir::io::connect(listener.local_address()));
     both_ends made;
-    made.server = co_await door.accept();
+    made.server = co_await listener.accept();
     made.client = co_await std::move(arriving);
     co_return made;
 }
@@ -259,8 +259,8 @@ WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
 
 TEST(Socket, SimulatedTimeKnowsNone) {
     auto body = []() -> weir::task<> {
-        weir::io::listener door = weir::io::listen(address::loopback(0));
-        EXPECT_THROW(co_await door.accept(), weir::loop_error);
+        weir::io::listener listener = weir::io::listen(address::loopback(0));
+        EXPECT_THROW(co_await listener.accept(), weir::loop_error);
     };
     weir::run(body(), {.driver = weir::driver_kind::simulated});
 }

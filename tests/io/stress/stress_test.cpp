@@ -103,13 +103,13 @@ void on_each_driver(weir::task<> (*body)()) {
 weir::task<> waves() {
     const std::size_t tasks_before = weir::all_tasks().size();
     weir::tcp::server_stats stats;
-    io::listener door = io::listen(io::address::loopback(0));
-    client_plan plan{.port = door.local_address().port(),
+    io::listener listener = io::listen(io::address::loopback(0));
+    client_plan plan{.port = listener.local_address().port(),
                      .connections = connections_at_once(),
                      .waves = is_full() ? 6U : 2U};
     const std::ptrdiff_t descriptors = weir_test::open_descriptors();
     const weir::handle<void> server =
-        weir::spawn(weir::tcp::serve(std::move(door), echo, {.stats = &stats}));
+        weir::spawn(weir::tcp::serve(std::move(listener), echo, {.stats = &stats}));
 
     std::array<long, 3> resident{};
     for (unsigned part = 0; part < resident.size(); ++part) {
@@ -163,8 +163,8 @@ private:
 
 weir::task<> shortage() {
     weir::tcp::server_stats stats;
-    io::listener door = io::listen(io::address::loopback(0));
-    const client_plan plan{.port = door.local_address().port(),
+    io::listener listener = io::listen(io::address::loopback(0));
+    const client_plan plan{.port = listener.local_address().port(),
                            .connections = 100,
                            .waves = is_full() ? 20U : 2U,
                            .in_good_order = true};
@@ -173,7 +173,7 @@ weir::task<> shortage() {
     {
         const descriptor_limit tight(20);
         const weir::handle<void> server =
-            weir::spawn(weir::tcp::serve(std::move(door), echo, {.stats = &stats}));
+            weir::spawn(weir::tcp::serve(std::move(listener), echo, {.stats = &stats}));
         const int status = co_await client;
         EXPECT_EQ(status, 0);
         co_await stop(server);
