@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The leaf protocol: what every operation that a fiber can wait for is made of.
+// The leaf protocol, which every operation that a fiber can wait for implements.
 //
 // An operation is an object in the frame of the coroutine that awaits it. Write a class that
 // derives from weir::operation and has

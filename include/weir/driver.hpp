@@ -70,8 +70,8 @@ public:
     // True if the watch was armed.
     virtual bool unwatch(int fd, readiness direction) noexcept = 0;
 
-    // A descriptor has one source, and then no watches. Returns 0, or the number of the error. What
-    // it is now counts as a change. Detach before closing the descriptor.
+    // A descriptor has one source, and then no watches. Returns 0, or the number of the error. The
+    // present state counts as a change. Detach before closing the descriptor.
     virtual int attach(int fd, fd_source& source) noexcept = 0;
     virtual void detach(int fd, fd_source& source) noexcept = 0;
 };

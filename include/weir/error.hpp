@@ -21,7 +21,7 @@ public:
     cancelled() = default;
     explicit cancelled(std::string_view reason, std::uint32_t origin = 0)
         : reason_(reason), origin_(origin) {}
-    // What was given to cancel(); often empty.
+    // The reason passed to cancel(); often empty.
     const std::string& reason() const noexcept { return reason_; }
     // For the library: the scope whose stop this stands for.
     std::uint32_t origin() const noexcept { return origin_; }
@@ -93,7 +93,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// run: a signal has cancelled the main task. What run was called for is not done.
+// run: a signal has cancelled the main task. The work of run is not done.
 class interrupted : public std::runtime_error {
 public:
     explicit interrupted(int signal);

@@ -41,11 +41,11 @@ private:
 }  // namespace detail
 
 // co_await wait_readable(fd): until reading would not block (there is data, the end, or an error to
-// be read). Reports the state, not a change: what is readable now completes at the loop's next
-// poll. Does not own the descriptor: keep it open until the wait has ended. Cancelling unregisters
-// at once. Throws std::system_error if the descriptor is bad or of a kind that cannot be waited for
-// (a regular file), invalid_state if another task waits for the same direction of it, loop_error if
-// the loop's driver knows no descriptors (simulated time).
+// be read). Reports the state, not a change: a descriptor that is readable now completes at the
+// loop's next poll. Does not own the descriptor: keep it open until the wait has ended. Cancelling
+// unregisters at once. Throws std::system_error if the descriptor is bad or of a kind that cannot
+// be waited for (a regular file), invalid_state if another task waits for the same direction of it,
+// loop_error if the loop's driver knows no descriptors (simulated time).
 inline detail::fd_operation wait_readable(int fd) noexcept {
     return {fd, readiness::readable};
 }

@@ -185,8 +185,8 @@ auto open_use_and_close(task<Resource> opening, Body body)
 }  // namespace detail
 
 // co_await finally(work, cleanup): the clean-up runs however the work ends: value, error or stop.
-// It is a task, or a callable that makes one and may take an `ending`. It is shielded; what it
-// throws replaces the ending.
+// It is a task, or a callable that makes one and may take an `ending`. It is shielded; its
+// exception replaces the ending.
 template <detail::task_like Work, class Cleanup>
 auto finally(Work&& work, Cleanup&& cleanup) {
     WEIR_CHECK_CALLABLE(Work);

@@ -5,10 +5,10 @@
 //     std::vector<page> pages = co_await gather(std::move(fetches));      // vector<task<page>>
 //
 // Gather owns what it is given: tasks, operations, callables that make a task. On the first failure
-// it stops and awaits the rest, and then throws that first error itself; what the others fail with
-// while they are being stopped is reported as suppressed. A stop of the gathering task stops and
-// awaits all of them before it takes effect. So nothing that was given runs on afterwards, however
-// it ends.
+// it stops and awaits the rest, and then throws that first error itself; errors of the others while
+// they are being stopped are reported as suppressed. A stop of the gathering task stops and awaits
+// all of them before it takes effect. So nothing that was given runs on afterwards, however it
+// ends.
 //
 // Given nothing but handles, gather owns nothing: the tasks run anyway, and it follows asyncio. The
 // first error is thrown at once, the others run on, and what they fail with later counts as seen. A

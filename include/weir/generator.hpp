@@ -45,7 +45,7 @@ class generator;
 
 namespace detail {
 
-// What next() gives: an optional, or for references a pointer.
+// The result of next(): an optional, or for references a pointer.
 template <class T>
 struct generated {
     using item = std::optional<T>;
@@ -55,7 +55,7 @@ struct generated<T&> {
     using item = T*;
 };
 
-// What weir::moved() gives.
+// The result of weir::moved().
 template <class T>
 struct moved_value {
     T* value;

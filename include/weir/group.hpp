@@ -140,8 +140,9 @@ auto run_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
 
 // co_await with_group([&](task_group& group) -> task<T> { group.spawn(...); ... }): gives the
 // body's value when the body and all children have ended. If one fails, the others are stopped and
-// awaited, and all errors are thrown as one error_group. If this task is stopped, so are they. What
-// children refer to is declared before the group, not in its body: the body's locals end first.
+// awaited, and all errors are thrown as one error_group. If this task is stopped, so are they.
+// Declare objects that children refer to before the group, not in its body: the body's locals end
+// first.
 template <class Body>
     requires detail::starts_task<std::remove_reference_t<Body>&, task_group&>
 auto with_group(Body&& body) {

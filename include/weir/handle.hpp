@@ -96,7 +96,7 @@ public:
     void resume() { check_await(); }
 };
 
-// What co_await makes a join of.
+// Creates a join when it is awaited.
 template <class Join>
 struct join_recipe {
     using operation_type = Join;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task-local values: what asyncio calls context variables.
+// Task-local values (context variables in asyncio).
 #pragma once
 
 #include <weir/detail/context.hpp>

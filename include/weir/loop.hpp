@@ -32,12 +32,12 @@ struct inbox;
 bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callback);
 }  // namespace detail
 
-// automatic: what make_default_driver() makes, io_uring in programs that use weir::io where the
+// automatic: the driver of make_default_driver(), io_uring in programs that use weir::io where the
 // kernel allows it, else epoll, unless the environment variable WEIR_DRIVER names one. A driver
 // that is named and not available is a loop_error.
 enum class driver_kind : unsigned char { automatic, simulated, epoll, uring };
 
-// What run does about the signals that ask a program to end.
+// How run handles the signals that request a program's end.
 enum class signal_handling : unsigned char {
     // The first SIGINT or SIGTERM cancels the main task; run then waits for clean-up until the
     // shutdown deadline, which counts from the signal, and throws interrupted. A second one ends
@@ -51,7 +51,7 @@ struct loop_options {
     driver_kind driver = driver_kind::automatic;
     std::optional<bool> debug{};  // default: the environment variable WEIR_DEBUG
     clock::duration slow_step =
-        std::chrono::milliseconds(100);  // debug: what counts as held too long
+        std::chrono::milliseconds(100);  // debug: limit for holding the loop
     clock::duration shutdown_deadline =
         std::chrono::seconds(10);  // how long run waits for clean-up
     std::uint64_t seed = 0;        // not 0: ready tasks run in an order drawn from it
@@ -108,7 +108,7 @@ private:
     std::shared_ptr<detail::posted_call> call_;
 };
 
-// What belongs to a loop and is shared by all its tasks: see loop::service.
+// An object that belongs to a loop and is shared by all its tasks: see loop::service.
 class loop_service {
 public:
     loop_service() noexcept = default;
@@ -144,8 +144,8 @@ public:
     template <class T>
     T run_until(handle<T>&& main);
     void run_forever();
-    // What is ready now still runs; what is queued from now on waits for the next run. Before run:
-    // makes it do one turn without waiting.
+    // Tasks that are ready now still run; work queued from now on waits for the next run. Before
+    // run: makes it do one turn without waiting.
     void stop() noexcept;
     // Ends all tasks and closes.
     void shutdown();

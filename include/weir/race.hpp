@@ -6,7 +6,7 @@
 //
 // The first that returns a value wins; the others are stopped and awaited, and then the value is
 // given. One that fails is out of the race; if all fail, an error_group has their errors in the
-// order of the arguments. What the losers fail with while they are being stopped is reported as
+// order of the arguments. Errors of the losers while they are being stopped are reported as
 // suppressed. A stop of the racing task stops and awaits all of them before it takes effect. A
 // handle may take part: it is awaited, and cancelled when it loses.
 #pragma once

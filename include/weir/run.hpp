@@ -31,7 +31,7 @@ auto run(Callable&& callable, Args&&... args) {
     return run(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
 }
 
-// What run_main returns when tasks had to be stopped at the shutdown deadline or left behind.
+// The exit code of run_main when tasks had to be stopped at the shutdown deadline or left behind.
 inline constexpr int exit_with_late_tasks = 70;
 
 namespace detail {

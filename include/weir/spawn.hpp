@@ -72,8 +72,8 @@ inline start_options to_start_options(const spawn_options& given, const loop_cor
 
 }  // namespace detail
 
-// The task runs to its end even without a handle; an error that is never retrieved is
-// reported. At the end of run, what is still running is cancelled and awaited.
+// The task runs to its end even without a handle; an error that is never retrieved is reported. At
+// the end of run, tasks that still run are cancelled and awaited.
 template <class T>
 handle<T> spawn(task<T> work, const spawn_options& options = {},
                 std::source_location where = std::source_location::current()) {

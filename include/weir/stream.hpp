@@ -8,8 +8,8 @@
 //
 // Each takes its stream over, and closes it (if it has a close()) when it has ended or is closed
 // itself. The functions given to map, filter and for_each may return a task, which is then awaited.
-// Values are moved from one to the next; what a generator<T&> refers to is copied and stays as it
-// is.
+// Values are moved from one to the next; the objects that a generator<T&> refers to are copied and
+// stay unchanged.
 #pragma once
 
 #include <weir/generator.hpp>
@@ -22,7 +22,7 @@
 
 namespace weir {
 
-// What a stream's next() gives, and what is in it.
+// The result of a stream's next(), and the value in it.
 template <class Stream>
 using stream_item = detail::awaited_t<decltype(std::declval<Stream&>().next())>;
 template <class Stream>
@@ -50,8 +50,8 @@ using result_of = typename awaited_result<std::invoke_result_t<Function&, Args..
 template <class Function, class... Args>
 inline constexpr bool gives_task = is_task<std::invoke_result_t<Function&, Args...>>::value;
 
-// What is in an item, to be passed on: moved out of it, or, where the item only points at an object
-// of another owner (a generator<T&>), that object, which is then copied.
+// The value in an item, to be passed on: moved out of it, or, where the item only points at an
+// object of another owner (a generator<T&>), that object, which is then copied.
 template <class Item>
 decltype(auto) value_in(Item& item) {
     if constexpr (std::is_pointer_v<Item>) {

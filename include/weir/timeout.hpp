@@ -60,8 +60,8 @@ clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
 }  // namespace detail
 
 // The earliest deadline of the timeouts and scopes around the running code, those around the groups
-// and gathers it belongs to included; the end of time if there is none. What cannot succeed until
-// then need not be tried.
+// and gathers it belongs to included; the end of time if there is none. An attempt that cannot
+// succeed until then need not be made.
 clock::time_point current_deadline() noexcept;
 
 // co_await timeout(1s, work), or timeout_at(deadline, work): the work's result, or timed_out. At

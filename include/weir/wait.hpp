@@ -117,7 +117,7 @@ auto wait(Range&& handles, wait_until until = wait_until::all) {
     return detail::wait_until_time(std::forward<Range>(handles), until, clock::time_point::max());
 }
 // The same with a limit, counted from the call. When the time is up, that is simply the answer: the
-// split as it is then. What ends at that very moment counts as done.
+// split as it is then. A task that ends at that very moment counts as done.
 template <detail::handle_range Range, class Rep, class Period>
 auto wait(Range&& handles, wait_until until, std::chrono::duration<Rep, Period> limit) {
     return detail::wait_until_time(std::forward<Range>(handles), until,

@@ -42,7 +42,7 @@ concept awaitable = requires { typename awaited<std::remove_cvref_t<T>>::type; }
 template <class T>
 using kept_t = std::conditional_t<std::is_void_v<T>, void, std::remove_cvref_t<T>>;
 
-// What a call gives in the end: what awaiting its result gives, or the result itself.
+// The final result of a call: the awaited result, or the result itself.
 template <class Result>
 struct call_value {
     using type = kept_t<Result>;
@@ -52,7 +52,7 @@ struct call_value<Result> {
     using type = kept_t<awaited_t<std::remove_cvref_t<Result>>>;
 };
 
-// How an argument is held: temporaries are kept, what has a name is referred to.
+// How an argument is held: temporaries by value, lvalues by reference.
 template <class Given>
 using held_t =
     std::conditional_t<std::is_lvalue_reference_v<Given>, Given, std::remove_cvref_t<Given>>;

@@ -146,7 +146,7 @@ public:
             release_first(new_state);
         }
     }
-    // Those that were granted it do not get it after all.
+    // Operations that were granted it do not get it after all.
     void revoke_granted(wait_state new_state) noexcept {
         while (has_granted()) {
             listed_operation& first = at(this->first());

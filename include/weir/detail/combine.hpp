@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting for several fibers at once: what gather and race are made of.
+// Waiting for several fibers at once: the basis of gather and race.
 #pragma once
 
 #include <weir/base/child_call.hpp>
@@ -166,7 +166,7 @@ value_or_unit<T> copy_value(fiber_box<T>& ended) {
     }
 }
 
-// What a fiber that has no value ended with.
+// The ending of a fiber that has no value.
 std::exception_ptr error_or_cancellation(fiber& ended);
 
 template <bool Take, class T>

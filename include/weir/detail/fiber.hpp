@@ -75,8 +75,8 @@ enum fiber_flag : std::uint16_t {
     is_interrupted = 1 << 15,  // its operation was called off: nothing but a walk can follow
 };
 
-// The fiber is itself the outermost boundary of its stack. What few fibers have (a name, callbacks,
-// task-local values, a reason for the stop) is behind one pointer.
+// The fiber is itself the outermost boundary of its stack. Data that few fibers have (a name,
+// callbacks, task-local values, a reason for the stop) is behind one pointer.
 class fiber : public ready_item, public boundary, public list_link<sibling_tag> {
 public:
     frame* top = nullptr;          // the innermost frame

@@ -18,8 +18,8 @@ struct group_state;
 struct scope;
 struct walk;
 
-// What the trampoline does after a boundary has decided: resume a coroutine, start (or continue
-// with) a stop walk, or nothing, because the fiber is suspended or has ended.
+// The next action of the trampoline after a boundary has decided: resume a coroutine, start (or
+// continue with) a stop walk, or nothing, because the fiber is suspended or has ended.
 //
 // One word: null, a coroutine's address, or with the lowest bit set, a boundary's turn or a walk.
 class next_step {
@@ -43,8 +43,8 @@ private:
     void* word_;
 };
 
-// What a boundary does when it is its turn. Plain function pointers rather than virtual functions,
-// so that a frame is two words and telling coroutine from boundary is one bit.
+// The actions of a boundary on its turn. Plain function pointers rather than virtual functions, so
+// that a frame is two words and telling coroutine from boundary is one bit.
 struct boundary_table {
     // The child below has completed, or what the boundary waits for has happened.
     next_step (*advance)(boundary&, fiber&);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Recycled memory for coroutine frames and fibers. Blocks come in classes of 16 bytes, carry no
-// header, and may be freed on any thread: they then simply belong to that thread's pool. What a
-// thread hoards goes, a magazine at a time, to a depot that all threads share.
+// header, and may be freed on any thread: they then simply belong to that thread's pool. Surplus
+// blocks of a thread go, a magazine at a time, to a depot that all threads share.
 #pragma once
 
 #include <weir/detail/thread_state.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where the items of a queue are: a ring, a stack or a heap. Each has push(T&&), pop() and size();
-// what throws leaves the items as they were. They grow as needed and keep what they have grown to,
-// so that a queue in steady state does not allocate.
+// a call that throws leaves the items unchanged. They grow as needed and keep what they have grown
+// to, so that a queue in steady state does not allocate.
 #pragma once
 
 #include <algorithm>

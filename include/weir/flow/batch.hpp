@@ -8,8 +8,8 @@
 // not after the last. The results are in the order of the items.
 //
 // batch() ends at the first failure in the order of the items: it stops the calls for later items,
-// starts no further batch, and throws the error. batch_settled() goes on and returns an outcome for
-// each item. Stopping the task stops and awaits the calls of the current batch.
+// starts no further batch, and throws the error. batch_settled() continues and returns an outcome
+// for each item. Stopping the task stops and awaits the calls of the current batch.
 #pragma once
 
 #include <weir/flow/hook.hpp>

@@ -11,8 +11,8 @@
 // The end: consume() returns when the source has ended (a queue: closed and empty) and all items
 // taken from it have been processed. Only then does it throw an error of the source.
 //
-// A failing item: the consumer counts it, passes it to the sink, and goes on. The sink is called as
-// sink(item, outcome_view) and may be a coroutine, for example one that puts the item into a
+// A failing item: the consumer counts it, passes it to the sink, and continues. The sink is called
+// as sink(item, outcome_view) and may be a coroutine, for example one that puts the item into a
 // dead-letter queue. An exception of the sink ends everything: the other consumers are stopped, and
 // consume() throws it. So let the sink throw if a single failure must end the run. Without a sink,
 // the report has the first error.

@@ -53,8 +53,8 @@ public:
     // Counts as a call now; the result may be awaited or dropped. Throws loop_error without a loop.
     call_result<Result> call(Args... args) { return state_->call(std::move(args)...); }
 
-    // Drops the pending calls: awaiting one of them throws weir::cancelled. A run in progress goes
-    // on. False if no calls are pending.
+    // Drops the pending calls: awaiting one of them throws weir::cancelled. A run in progress
+    // continues. False if no calls are pending.
     bool cancel() { return state_->cancel_pending("the debounced call was cancelled"); }
     // co_await flush(): runs the pending calls without further delay and waits for the end of that
     // run; if no calls are pending, for the end of the run in progress. flush() does not throw the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// job_handle<T>: a job that was submitted to a worker pool. Shared and cheap to copy; the job goes
-// on when the last handle is destroyed.
+// job_handle<T>: a job that was submitted to a worker pool. Shared and cheap to copy; the job
+// continues when the last handle is destroyed.
 //
 //     weir::job_handle<int> sum = co_await pool.submit(add, 1, 2);
 //     int value = co_await sum;                             // or throws what add threw

@@ -76,7 +76,7 @@ namespace detail {
 class worker_pool_core;
 }  // namespace detail
 
-// What worker_pool and handler_pool have in common.
+// The common part of worker_pool and handler_pool.
 class basic_worker_pool {
 public:
     basic_worker_pool(const basic_worker_pool&) = delete;

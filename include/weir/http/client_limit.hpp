@@ -4,8 +4,8 @@
 //     app.use(http::trusted_proxies().trust("10.0.0.0/8"));          // if there are proxies
 //     app.use(http::client_limit({.rate = 10, .burst = 20}));         // each address, IPv6 by /64
 //     app.use(http::client_limit({.rate = 100}, [](const http::request& request) {
-//         const auto* who = request.attached<http::principal>();
-//         return who != nullptr ? who->name : std::string();         // empty: no limit
+//         const auto* user = request.attached<http::principal>();
+//         return user != nullptr ? user->name : std::string();       // empty: no limit
 //     }));
 //
 // Requests above the limit are answered with 429 and Retry-After in seconds. All responses say how

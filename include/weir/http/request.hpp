@@ -32,7 +32,7 @@ namespace detail {
 template <class T>
 inline constexpr char tag_of = 0;  // its address stands for the type
 
-// What the parser finds before the body. Reused for the next request, so that nothing is allocated.
+// The part of a request before the body. Reused for the next request, so that nothing is allocated.
 struct request_head {
     http::method method = http::method::get;
     std::string method_name = "GET";

@@ -26,7 +26,7 @@
 
 namespace weir::io {
 
-// What read_line does with a last line that has no line ending. Protocols refuse it, since the
+// How read_line handles a last line without a line ending. Protocols refuse it, since the
 // connection may have been cut; use accept for text written by people.
 enum class unterminated_line : unsigned char { refuse, accept };
 

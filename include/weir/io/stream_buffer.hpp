@@ -29,7 +29,7 @@ struct buffer_options {
     std::size_t idle_capacity = 1 << 10;
 };
 
-// What both directions share. `owner` names the class in error messages.
+// The common part of both directions. `owner` names the class in error messages.
 class stream_buffer {
 public:
     stream_buffer(const buffer_options& options, const char* owner);

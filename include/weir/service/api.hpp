@@ -58,8 +58,8 @@ struct api_options {
 };
 
 // The service must outlive the router, which observes it from now on. Call it on the service's
-// loop. Texts and lists of the options are copied; what hooks refer to must live as long as the
-// router. Throws invalid_argument for invalid options.
+// loop. Texts and lists of the options are copied; objects that hooks refer to must live as long as
+// the router. Throws invalid_argument for invalid options.
 http::router make_api(service& tasks, const api_options& options = {});
 
 }  // namespace weir::service

@@ -88,9 +88,9 @@ public:
     bool is_last_attempt() const noexcept { return attempt() >= task_.retry.max_attempts; }
     // When its timeout stops it.
     clock::time_point deadline() const noexcept { return deadline_; }
-    // How much is done, 0 to 1, and what is being done: seen in the API and the feed. Cheap: what
-    // comes too fast is written with the next. Of the message, 1000 bytes are kept. Throws
-    // invalid_argument if it is not a number.
+    // How much is done, 0 to 1, and what is being done: seen in the API and the feed. Cheap:
+    // updates that come too fast are merged with the next. Of the message, 1000 bytes are kept.
+    // Throws invalid_argument if it is not a number.
     void progress(double fraction, std::string_view message = {});
 
 private:

@@ -11,9 +11,9 @@
 
 namespace weir::service {
 
-// A queue is for what shares limits and a pause; what has many names (customers, say) is a flow
-// key. Each claim looks at all queues where something waits, so there are not many, and names that
-// clients make up come to an end.
+// Tasks of a queue share limits and a pause; use a flow key for a property with many values
+// (customers, say). Each claim looks at all queues with waiting tasks, so their number is limited,
+// also if clients invent names.
 inline constexpr std::size_t default_max_queues = 1000;
 
 // 0 is no limit. All hold over all nodes that share a store, and over crashes.

@@ -39,7 +39,7 @@ struct sqlite_store_options {
 // to be opened. Its calls throw the same when the file cannot be used.
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options = {});
 
-// What there is at a path, as far as a service would ask before it begins.
+// Facts about a file that a service checks before it starts.
 struct sqlite_file_facts {
     bool exists = false;
     std::int64_t version = 0;              // of the tables; 0: none yet
@@ -48,7 +48,7 @@ struct sqlite_file_facts {
     std::vector<std::pair<std::string, std::string>> schedules{};  // names and zones
 };
 
-// Looks, and changes nothing: makes no file, nor any beside it. Throws store_unavailable as
+// Reads only: creates no file, not even a temporary one beside it. Throws store_unavailable as
 // open_sqlite_store() does, also where the file or its folder could not be written.
 task<sqlite_file_facts> look_at_sqlite_store(std::string path);
 

@@ -98,7 +98,7 @@ struct run_key {
     std::uint32_t run = 0;
 };
 
-// What became of a run.
+// The result of a run.
 struct settlement {
     settlement() = default;
 
@@ -233,15 +233,14 @@ class store {
 public:
     virtual ~store() = default;
 
-    // What it asks of arguments it does not check: the service has.
-    // One result per task, in their order.
+    // The store does not check its arguments: the service has done so. One result per task, in
+    // their order.
     virtual task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) = 0;
 
     // Tasks for free workers, fair between flow keys, within all limits; they are running then.
     // None for a node without a lease: each run needs a responsible node.
     virtual task<claimed> claim(claim_request asked) = 0;
-    // What it takes this node to run: where the answer of a claim was lost, its tasks are found
-    // here.
+    // The runs of this node in the store, including those of a claim whose answer was lost.
     virtual task<std::vector<run_key>> running_on(std::string_view node) = 0;
     // One answer per settlement: false if the run is over for the store, and nothing was written.
     virtual task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
@@ -261,21 +260,23 @@ public:
 
     virtual task<std::optional<task_detail>> find(task_id id) = 0;
     virtual task<std::vector<task_record>> list(task_filter filter, timestamp now) = 0;
-    // What this store knows of; nothing if there is no such task.
+    // The reasons known to the store why the task does not run; empty if there is no such task.
     virtual task<std::vector<hold>> why(task_id id, timestamp now) = 0;
     virtual task<change_result> cancel(task_id id, timestamp now) = 0;
-    // Runs again what failed or was cancelled, with all its attempts; at once what waits for later.
+    // Runs a failed or cancelled task again, with all its attempts, and a task that waits for its
+    // time at once.
     virtual task<change_result> retry(task_id id, timestamp now) = 0;
-    // The same for what failed and matches, up to the filter's limit, what failed first: how many.
+    // The same for failed tasks that match, up to the filter's limit, oldest failure first. Returns
+    // their number.
     virtual task<std::size_t> redrive(task_filter filter, timestamp now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
-    // Both make a queue that is not there, or throw too_many_queues.
+    // Both create the queue if it does not exist, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
 
-    // Makes or replaces it. The slot that it is at is kept if the times are the same as before and
-    // it was not paused: what falls into a pause is skipped.
+    // Creates or replaces it. Its current slot is kept if the times are unchanged and it was not
+    // paused: slots during a pause are skipped.
     virtual task<> put_schedule(schedule asked, timestamp next_slot) = 0;
     virtual task<bool> remove_schedule(std::string_view name) = 0;
     virtual task<std::vector<schedule_record>> schedules() = 0;

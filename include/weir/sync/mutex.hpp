@@ -23,7 +23,7 @@ namespace detail {
 
 [[noreturn]] void throw_not_locked(const char* what);
 
-// Waits for a mutex; what the fiber gets in the end is the derived class's matter.
+// Waits for a mutex; the derived class decides the result.
 class mutex_operation : public listed_operation {
 public:
     inline bool ready() noexcept override;

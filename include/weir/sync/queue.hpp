@@ -9,7 +9,7 @@
 // that is woken has a claim on one item, which stays in the queue until the getter runs and takes
 // what the discipline says; a putter that is woken has a claim on one place, and brings its item
 // when it runs. A fiber that is stopped gives its claim to the next: no item is lost, and none
-// appears of a put that did not return. close() ends the stream: what is in the queue can still be
+// appears of a put that did not return. close() ends the stream: items in the queue can still be
 // taken. A queue belongs to the loop in which a fiber first had to wait for it. If it is destroyed
 // while fibers wait, they throw invalid_state.
 #pragma once
@@ -96,7 +96,7 @@ public:
     }
     std::size_t unfinished() const noexcept { return unfinished_; }
 
-    // Nothing more comes: puts throw queue_closed, those that wait too. What is in the queue can be
+    // No more items: puts throw queue_closed, also the waiting ones. Items in the queue can be
     // taken; once it is empty, get() throws queue_closed and next() gives the empty result.
     void close() noexcept { begin_close(size() == 0); }
     // The same, and what is in the queue is dropped. join() does not wait for what was dropped.

@@ -16,7 +16,7 @@
 
 namespace weir::testing {
 
-// Called once for each schedule; what it shares between tasks must be made afresh in each call.
+// Called once for each schedule; each call must create the objects that its tasks share.
 using test_body = std::function<task<void>()>;
 
 struct explore_options {

@@ -15,7 +15,7 @@ namespace weir::testing {
 // The generated class of a test derives from this. A fixture is any class with a default
 // constructor. One object is made for every schedule, inside the running loop, so that no schedule
 // sees what another left. It may have coroutines set_up() and tear_down(); GoogleTest fixtures with
-// SetUp() and TearDown() work too. What takes the fixture down runs however the test ends.
+// SetUp() and TearDown() work too. The tear-down runs however the test ends.
 template <class Fixture>
 class fixture_of : public Fixture {
 public:

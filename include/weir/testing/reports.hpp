@@ -22,7 +22,7 @@ struct seen_report {
     report_kind kind;
     std::string message;
 };
-// What was reported so far in this test, expected or not.
+// The reports so far in this test, expected or not.
 const std::vector<seen_report>& reports();
 
 }  // namespace weir::testing

@@ -92,8 +92,8 @@ concept uses_connection = weir::detail::starts_task<Body&, connection&>;
 
 }  // namespace detail
 
-// Throws invalid_argument for a URL that is not ws:// or wss:// and for invalid options, what
-// tcp::connect and tls::connect throw, handshake_error if the server declines, and timed_out.
+// Throws invalid_argument for a URL that is not ws:// or wss:// and for invalid options, the errors
+// of tcp::connect and tls::connect, handshake_error if the server declines, and timed_out.
 template <class Body>
     requires detail::uses_connection<std::remove_reference_t<Body>>
 auto with_connection(std::string_view url, Body&& body, const connect_options& options = {}) {

@@ -27,8 +27,8 @@ struct connection_options {
     // Messages received and not yet taken by the handler. When there are as many, nothing more is
     // read.
     std::size_t inbox_messages = 16;
-    // Queued messages. A message larger than outbox_bytes is accepted if the queue is empty. What
-    // is being written does not count: at most 64 KiB, or the frame that has begun.
+    // Queued messages. A message larger than outbox_bytes is accepted if the queue is empty. Bytes
+    // that are being written do not count: at most 64 KiB, or the frame that has begun.
     std::size_t outbox_bytes = 1 << 20;
     std::size_t outbox_messages = 1024;
     overflow when_full = overflow::wait;

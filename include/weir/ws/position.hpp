@@ -33,8 +33,8 @@ struct catch_up {
     std::uint64_t missed =
         0;  // older messages that the client has not seen and that are not kept any more
     // False: the position is not of this epoch of the topic, since the server was restarted or the
-    // topic dropped. What the client missed before is then unknown, and it should start afresh:
-    // both numbers count from the first message of this epoch.
+    // topic dropped. The number of messages missed before is then unknown, and the client should
+    // start afresh: both numbers count from the first message of this epoch.
     bool is_known = true;
     position at{};  // the position of the client now; live messages follow it
 };

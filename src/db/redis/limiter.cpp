@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two kinds of shared limits: what each sends to its script, and the local limiter that
+// The two kinds of shared limits: the arguments of each one's script, and the local limiter that
 // replaces it while Redis is away.
 
 #include "base/option_checks.hpp"
@@ -36,8 +36,8 @@ script with_time(std::string_view body) {
     return script(std::string(detail::time_of_server()).append(body));
 }
 
-// What both kinds have in common. Local is the limiter that is used while Redis is away; terms()
-// are the script's parameters.
+// The common part of both kinds. Local is the limiter that is used while Redis is away; terms() are
+// the script's parameters.
 template <class Local>
 class script_decision : public detail::shared_decision {
 public:

@@ -18,7 +18,7 @@ namespace weir::redis::detail {
 class outage {
 public:
     bool is_on() const noexcept { return is_on_; }
-    // What the last question ended with; empty while Redis answers.
+    // The error of the last question; empty while Redis answers.
     const std::string& error() const noexcept { return error_; }
     clock::time_point next_probe() const noexcept { return next_probe_; }
     void set_next_probe(clock::time_point at) noexcept { next_probe_ = at; }

@@ -3,13 +3,13 @@
 // the others, or is refused at once if that would take too long.
 //
 // While tasks wait, one task of the line asks about all of them at once; if the first has to wait,
-// it sleeps as long as the answer said, or until the front of the line changes. What the answer
-// grants to tasks that have left meanwhile goes back with the next question.
+// it sleeps as long as the answer said, or until the front of the line changes. Tokens granted to
+// tasks that have left meanwhile are refunded with the next question.
 //
 // A question without an answer is sent once more; then Redis counts as away: all tasks in the line
 // are answered by the user's choice (when_away), and so are later ones, at once, while the line's
-// task probes whether Redis is back. What a question took whose answer was lost stays taken: the
-// limit is kept, and a task waits longer. Refunds are sent once for the same reason.
+// task probes whether Redis is back. Tokens that a question took whose answer was lost stay taken:
+// the limit is kept, and a task waits longer. Refunds are sent once for the same reason.
 
 #include "db/redis/shared_line.hpp"
 

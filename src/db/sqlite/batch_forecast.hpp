@@ -42,7 +42,7 @@ public:
     // When the wait for the missing calls ends.
     time_point deadline() const noexcept { return deadline_; }
     // The wait brought no calls: the next batches do not wait.
-    void waited_in_vain() noexcept { rest_ = 50; }
+    void note_useless_wait() noexcept { rest_ = 50; }
     // A synced commit of so many calls, including the calls that waited meanwhile.
     void committed(time_point began, time_point ended, std::size_t calls) noexcept {
         committed_at_ = ended;

@@ -182,7 +182,7 @@ bool write_worker::take_more(calls& batch) {
     const bool has_come = queue_.take_more(batch, max_batch_, forecast_.expected() - batch.size(),
                                            forecast_.deadline());
     if (!has_come) {
-        forecast_.waited_in_vain();
+        forecast_.note_useless_wait();
     }
     return has_come;
 }

@@ -36,7 +36,7 @@ keyed_limiter_options<Key> limiter_options(const client_limit_options& options) 
             .name = options.name};
 }
 
-// What one client has left.
+// The remaining quota of one client.
 struct allowance {
     std::uint64_t remaining = 0;
     std::uint64_t reset = 0;  // seconds

@@ -12,7 +12,7 @@ namespace weir::http::detail {
 // How the client finds the end of the body.
 enum class body_framing : unsigned char { none, length, chunked, until_close };
 
-// What a head depends on besides the response.
+// The inputs of a head besides the response.
 struct head_context {
     unsigned minor_version = 1;  // of the request
     bool keep_alive = true;      // as far as the connection is concerned

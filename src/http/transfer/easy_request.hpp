@@ -47,7 +47,7 @@ public:
     const char* error_text() const noexcept { return error_text_; }
 
 private:
-    // What the options of the easy handle are set up for.
+    // The kind of request for which the options of the easy handle are set.
     enum class kind : unsigned char { other, plain_get };
 
     void set_url(const http::url& url);

@@ -47,7 +47,7 @@ TEST(BatchForecast, DoesNotWaitForQuickCommits) {
 TEST(BatchForecast, RestsAfterAWaitInVain) {
     batch_forecast forecast(10);
     forecast.committed(start, start + 1ms, 4);
-    forecast.waited_in_vain();
+    forecast.note_useless_wait();
     EXPECT_FALSE(forecast.expects_calls());
     int skipped = 0;
     for (;; ++skipped) {

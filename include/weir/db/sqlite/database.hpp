@@ -117,7 +117,7 @@ public:
     // avoids that.
     ~database();
 
-    // co_await execute(sql, parameters...): what it changed, once that is durable.
+    // co_await execute(sql, parameters...): the changes, once they are durable.
     template <class... Parameters>
     auto execute(std::string sql, Parameters&&... parameters) {
         return call_of(writer(), [sql = std::move(sql),

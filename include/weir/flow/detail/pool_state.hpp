@@ -66,8 +66,9 @@ private:
 
 namespace weir {
 
-// What a pool does with its objects. Each is a coroutine, or a plain function, which must not
-// block. The pool's own tasks call and await them; everything they refer to must outlive the pool.
+// The functions that a pool calls for its objects. Each is a coroutine, or a plain function, which
+// must not block. The pool's own tasks call and await them; everything they refer to must outlive
+// the pool.
 template <class T>
 struct pool_functions {
     detail::pool_function<T()> connect;       // makes one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The base of every operation on a file descriptor, and the descriptor that it waits on. Sockets,
-// listeners and pipes each own a descriptor; what their functions return is an io_operation.
+// listeners and pipes each own a descriptor; their functions return an io_operation.
 //
 // An awaited operation goes io_operation::start() -> engine::start() (src/io/engine/engine.hpp) ->
 // attempt() or the ring; the engine calls finish() when it has the result, and the fiber continues
@@ -77,7 +77,7 @@ private:
     bool is_nonblocking_;
     bool is_attached_ = false;  // to the driver, for readiness
     bool is_closing_ = false;
-    // What is known of the readiness: false only after a call that would have blocked.
+    // The known readiness: false only after a call that would have blocked.
     bool may_be_ready_[2] = {true, true};
     // There may be more to read even after a read that did not fill its buffer: at an end or an
     // error, and where the system ends a read early.
@@ -141,7 +141,7 @@ protected:
     virtual bool can_be_awaited() const noexcept { return true; }
     // Did the call take all there was? Then the next call need not be tried before it waits.
     virtual bool has_drained(int) const noexcept { return false; }
-    // What was tried, for error messages.
+    // The name of the operation, for error messages.
     virtual std::string attempted() const;
 
     // The result. Throws io_error that says what was tried: 'read from 127.0.0.1:80: Connection

@@ -20,7 +20,7 @@
 
 namespace weir::detail {
 
-// What the lanes share.
+// State shared by the lanes.
 template <class Items, class Function>
 class map_work {
     using returned =

@@ -27,7 +27,7 @@ namespace weir::detail {
 template <class Main>
 concept thread_main = starts_task<const std::remove_cvref_t<Main>&, std::size_t>;
 
-// What runs on each thread.
+// The function that runs on each thread.
 class thread_body {
 public:
     virtual task<void> start(std::size_t index) = 0;

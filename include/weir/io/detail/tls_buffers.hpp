@@ -28,7 +28,8 @@ public:
     io::const_bytes received(std::size_t count) noexcept;
     bool has_all_input() const noexcept { return has_all_input_; }
 
-    // What is to go to the transport. Taking swaps, so that output can be added while it is sent.
+    // Bytes to be sent to the transport. Taking swaps, so that output can be added while it is
+    // sent.
     std::size_t output_size() const noexcept { return output_.size(); }
     void take_output(std::vector<std::byte>& into) noexcept {
         into.clear();

@@ -7,7 +7,7 @@
 //     while (result_ptr each = co_await use->result()) { ... }
 //     use.give_back();
 //
-// If it is destroyed without give_back() (a stop, an error), what runs is cancelled and the
+// If it is destroyed without give_back() (a stop, an error), the running query is cancelled and the
 // connection closed.
 #pragma once
 
