@@ -18,15 +18,6 @@ using namespace weir_test;
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-task<std::optional<int>> at_most(clock::duration limit, task<int> work) {
-    std::optional<int> got;
-    try {
-        got = co_await timeout(limit, std::move(work));
-    } catch (const timed_out&) {
-    }
-    co_return got;
-}
-
 class pg_accounts {
 public:
     explicit pg_accounts(pg::database& in) : in_(in) {}
