@@ -48,8 +48,8 @@ struct db_arguments {
 template <class Worker>
 weir::task<> measure(const db_arguments& as, Worker worker) {
     using length = std::chrono::duration<double>;
-    const auto to_clock = [](double of) {
-        return std::chrono::duration_cast<weir::clock::duration>(length(of));
+    const auto to_clock = [](double amount) {
+        return std::chrono::duration_cast<weir::clock::duration>(length(amount));
     };
     std::uint64_t done = 0;
     auto all = [&](weir::task_group& group) -> weir::task<> {

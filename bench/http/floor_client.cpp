@@ -38,10 +38,10 @@ std::vector<interest> interests;
 void enter(int socket, unsigned events) {
     interest& at = interests[static_cast<std::size_t>(socket)];
     epoll_event event{.events = events, .data = {.fd = socket}};
-    const int how = events == 0          ? EPOLL_CTL_DEL
-                    : at.registered == 0 ? EPOLL_CTL_ADD
-                                         : EPOLL_CTL_MOD;
-    epoll_ctl(epoll_descriptor, how, socket, &event);
+    const int operation = events == 0          ? EPOLL_CTL_DEL
+                          : at.registered == 0 ? EPOLL_CTL_ADD
+                                               : EPOLL_CTL_MOD;
+    epoll_ctl(epoll_descriptor, operation, socket, &event);
     at.registered = events;
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 weir::task<> attend(weir::ws::hub& hub, weir::ws::connection& peer) {
     const auto member = hub.join(peer, "all");
-    while (auto said = co_await peer.receive()) {
-        hub.publish("all", said->text());
+    while (auto received = co_await peer.receive()) {
+        hub.publish("all", received->text());
     }
 }
 
@@ -30,11 +30,11 @@ weir::task<> serve() {
         return weir::ws::accept(request,
                                 [&hub](weir::ws::connection& peer) { return attend(hub, peer); });
     });
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    std::printf("%u\n", door.local_address().port());
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    std::printf("%u\n", listener.local_address().port());
     std::fflush(stdout);
     weir::http::handler handler = std::move(app);
-    co_await weir::http::serve(std::move(door), std::move(handler));
+    co_await weir::http::serve(std::move(listener), std::move(handler));
 }
 
 }  // namespace

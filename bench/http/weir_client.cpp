@@ -33,8 +33,8 @@ weir::task<> ask(weir::http::client& client, const std::string& url) {
 
 weir::task<> measure(std::string url, std::size_t concurrency, double warm_up, double seconds) {
     using length = std::chrono::duration<double>;
-    const auto to_clock = [](double of) {
-        return std::chrono::duration_cast<weir::clock::duration>(length(of));
+    const auto to_clock = [](double amount) {
+        return std::chrono::duration_cast<weir::clock::duration>(length(amount));
     };
     weir::http::client client({.max_connections = concurrency, .max_per_host = concurrency});
     co_await weir::with_group([&](weir::task_group& group) -> weir::task<> {

@@ -17,11 +17,11 @@ namespace {
 weir::task<> serve() {
     weir::http::router app;
     app.get("/", [] { return weir::http::response::text("Hello, World!"); });
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    std::printf("%u\n", door.local_address().port());
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    std::printf("%u\n", listener.local_address().port());
     std::fflush(stdout);
     weir::http::handler handler = std::move(app);
-    co_await weir::http::serve(std::move(door), std::move(handler), {.server_name = "weir"});
+    co_await weir::http::serve(std::move(listener), std::move(handler), {.server_name = "weir"});
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ public:
 
 private:
     // Threads of one process wait for each other, too: no more can be lost than it did not run.
-    static double got(const char* who, const cpu_times& now, const cpu_times& then, double wall) {
+    static double got(const char* name, const cpu_times& now, const cpu_times& then, double wall) {
         const double ran = now.ran - then.ran;
-        std::fprintf(stderr, "%s: busy for %.3f of the time\n", who, ran / wall);
+        std::fprintf(stderr, "%s: busy for %.3f of the time\n", name, ran / wall);
         return 1 - std::max(0.0, std::min(now.waited - then.waited, wall - ran)) / wall;
     }
 

@@ -63,9 +63,9 @@ public:
         close(output[1]);
         std::FILE* lines = fdopen(output[0], "r");
         unsigned port = 0;
-        const bool told = std::fscanf(lines, "%u", &port) == 1;
+        const bool has_port = std::fscanf(lines, "%u", &port) == 1;
         std::fclose(lines);
-        if (!told) throw std::runtime_error("the server did not say its port");
+        if (!has_port) throw std::runtime_error("the server did not say its port");
         port_ = static_cast<std::uint16_t>(port);
     }
     server_process(const server_process&) = delete;

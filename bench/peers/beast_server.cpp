@@ -26,10 +26,10 @@ using tcp_acceptor = asio::basic_socket_acceptor<tcp, executor>;
 // Formatted once a second.
 const std::string& date() {
     static std::string text;
-    static std::time_t of = 0;
+    static std::time_t formatted_at = 0;
     const std::time_t now = std::time(nullptr);
-    if (now != of) {
-        of = now;
+    if (now != formatted_at) {
+        formatted_at = now;
         char buffer[64];
         std::tm parts{};
         gmtime_r(&now, &parts);

@@ -27,13 +27,13 @@ weir::task<> attend(std::string url, bool reads) {
         if (!reads) {
             co_await weir::sleep_forever();
         }
-        while (auto said = co_await peer.receive()) {
+        while (auto received = co_await peer.receive()) {
             ++heard;
         }
     };
-    weir::ws::connect_options how;
-    how.connection.inbox_messages = 1;
-    co_await weir::ws::with_connection(url, listen, how);
+    weir::ws::connect_options options;
+    options.connection.inbox_messages = 1;
+    co_await weir::ws::with_connection(url, listen, options);
 }
 
 weir::task<> sit(std::string port, int count, int frozen) {

@@ -53,10 +53,10 @@ private:
 };
 
 new_task make(std::string queue, std::string key = "") {
-    new_task made("noop", R"({"number":1,"text":"a small task"})");
-    made.queue = std::move(queue);
-    made.flow_key = std::move(key);
-    return made;
+    new_task result("noop", R"({"number":1,"text":"a small task"})");
+    result.queue = std::move(queue);
+    result.flow_key = std::move(key);
+    return result;
 }
 
 task<> beat(store& in) {

@@ -37,12 +37,12 @@ weir::task<> serve(const char* database, std::size_t workers) {
     service::service tasks(*store, options);
     tasks.handle("noop", &noop);
     tasks.handle("stamp", &stamp);
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    std::printf("%u\n", static_cast<unsigned>(door.local_address().port()));
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    std::printf("%u\n", static_cast<unsigned>(listener.local_address().port()));
     std::fflush(stdout);
     weir::http::router app = service::make_api(tasks);
     auto all = [&](weir::task_group& group) -> weir::task<> {
-        group.spawn(weir::http::serve(std::move(door), std::move(app)));
+        group.spawn(weir::http::serve(std::move(listener), std::move(app)));
         group.spawn(tasks.run());
         co_return;
     };

@@ -78,15 +78,15 @@ private:
         ++counts_.answered;
     }
     task<> bad(int mark) {
-        std::string said;
+        std::string message;
         try {
             co_await in_.query("SELECT 'mark " + std::to_string(mark % 5) + "'::int");
         } catch (const pg::connection_error&) {
             throw;
         } catch (const pg::error& error) {
-            said = error.message();
+            message = error.message();
         }
-        EXPECT_NE(said.find("mark " + std::to_string(mark % 5)), std::string::npos) << said;
+        EXPECT_NE(message.find("mark " + std::to_string(mark % 5)), std::string::npos) << message;
         ++counts_.failed;
     }
     task<> transaction(int mark) {
@@ -184,20 +184,20 @@ WEIR_IO_TEST(PgAttack, AlsoWhenConnectionsAreKilled) {
 // Every waiting query gets an error: in line, sent, or waiting for a connection.
 WEIR_IO_TEST(PgAttack, ADatabaseMayGoWhileQueriesWait) {
     for (int round = 0; round < 20; ++round) {
-        std::vector<handle<std::string>> asked;
+        std::vector<handle<std::string>> queries;
         {
             pg::database shop({.url = pg_url()}, {.pool = {.max = 2}, .shared = 1, .pipeline = 3});
-            auto query = [](pg::database& of) -> task<std::string> {
-                co_return co_await state_of(of.query("SELECT pg_sleep(5)"));
+            auto query = [](pg::database& database) -> task<std::string> {
+                co_return co_await state_of(database.query("SELECT pg_sleep(5)"));
             };
             for (int i = 0; i < 10; ++i) {
-                asked.push_back(spawn(query(shop)));
+                queries.push_back(spawn(query(shop)));
             }
             co_await sleep(std::chrono::milliseconds(round));
         }
-        for (handle<std::string>& each : asked) {
-            const std::string said = co_await each;
-            EXPECT_NE(said.find("closed"), std::string::npos) << said;
+        for (handle<std::string>& each : queries) {
+            const std::string message = co_await each;
+            EXPECT_NE(message.find("closed"), std::string::npos) << message;
         }
     }
 }

@@ -96,12 +96,12 @@ WEIR_IO_TEST(Connection, TransfersMuchOverTls) {
         co_await one<bool>(own, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
     EXPECT_TRUE(is_safe);
     // More than the buffers of both sides hold, in both directions at once.
-    std::vector<task<std::string>> asked;
+    std::vector<task<std::string>> queries;
     for (int i = 0; i < 4; ++i) {
-        asked.push_back(one<std::string>(own, "SELECT $1 || repeat('x', 3000000)",
-                                         std::string(2'000'000, static_cast<char>('a' + i))));
+        queries.push_back(one<std::string>(own, "SELECT $1 || repeat('x', 3000000)",
+                                           std::string(2'000'000, static_cast<char>('a' + i))));
     }
-    const std::vector<std::string> answers = co_await gather(std::move(asked));
+    const std::vector<std::string> answers = co_await gather(std::move(queries));
     for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(answers[i].size(), 5'000'000U);
         EXPECT_EQ(answers[i][1'999'999], static_cast<char>('a' + i));
@@ -129,12 +129,12 @@ WEIR_IO_TEST(Connection, StatementsSurviveChangedTablesAndDiscards) {
     EXPECT_EQ(gone, "42P01");
     // Several at once, all of which the server has forgotten.
     co_await own.script("DEALLOCATE ALL");
-    std::vector<task<int>> asked;
+    std::vector<task<int>> queries;
     for (int i = 0; i < 20; ++i) {
-        asked.push_back(one<int>(own, "SELECT $1::int", i));
+        queries.push_back(one<int>(own, "SELECT $1::int", i));
     }
     co_await own.script("DEALLOCATE ALL");
-    const std::vector<int> answers = co_await gather(std::move(asked));
+    const std::vector<int> answers = co_await gather(std::move(queries));
     EXPECT_EQ(answers[19], 19);
 
     // Within a transaction nothing can be done about it; the error is the real one.
@@ -158,12 +158,12 @@ WEIR_IO_TEST(Connection, ScriptsRunAloneAndAsOneTransaction) {
     const std::string gone = co_await state_of(own.query("SELECT * FROM half"));
     EXPECT_EQ(gone, "42P01");
     // Beside queries.
-    std::vector<task<int>> asked;
+    std::vector<task<int>> queries;
     for (int i = 0; i < 10; ++i) {
-        asked.push_back(one<int>(own, "SELECT $1::int", i));
+        queries.push_back(one<int>(own, "SELECT $1::int", i));
     }
     handle<void> script = spawn(own.script("SELECT pg_sleep(0.01); SELECT 1"));
-    const std::vector<int> answers = co_await gather(std::move(asked));
+    const std::vector<int> answers = co_await gather(std::move(queries));
     EXPECT_EQ(answers[9], 9);
     co_await script;
     const int after = co_await one<int>(own, "SELECT 5");

@@ -26,8 +26,8 @@ using namespace weir;
 using namespace std::chrono_literals;
 
 const std::string& url() {
-    static const std::string made = weir_test::shared_postgres().url();
-    return made;
+    static const std::string result = weir_test::shared_postgres().url();
+    return result;
 }
 
 struct kept_row {
@@ -40,11 +40,11 @@ struct kept_row {
 std::string odd_text(std::mt19937& random) {
     static const std::vector<std::string> pieces = {"\t", "\n", "\r",  "\\", "\\N", "\\.", "N",
                                                     "\"", ",",  "\\x", "",   "ü",   " ",   "{}"};
-    std::string made;
+    std::string text;
     for (auto count = random() % 6; count > 0; --count) {
-        made += pieces[random() % pieces.size()];
+        text += pieces[random() % pieces.size()];
     }
-    return made;
+    return text;
 }
 
 task<> make_table(pg::database& database) {
@@ -120,15 +120,15 @@ WEIR_IO_TEST(Copy, AnErrorUndoesAllAndKeepsTheConnection) {
         }
     };
     std::string state;
-    std::string said;
+    std::string message;
     try {
         co_await database.copy_in("COPY copied FROM STDIN", bad);
     } catch (const pg::error& error) {
         state = error.sqlstate();
-        said = error.what();
+        message = error.what();
     }
     EXPECT_EQ(state, "22P02");
-    EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+    EXPECT_EQ(message.find("secret"), std::string::npos) << message;
 
     auto throws = [&](pg::copy_writer& out) -> task<> {
         for (int id = 0; id < 20'000; ++id) {
@@ -176,13 +176,13 @@ WEIR_IO_TEST(Copy, AnErrorUndoesAllAndKeepsTheConnection) {
     const int after = co_await process();
     EXPECT_EQ(after, before);
     // The wrong way round costs the connection, and no more.
-    said.clear();
+    message.clear();
     try {
         co_await database.copy_in("COPY copied TO STDOUT", nothing);
     } catch (const pg::error& error) {
-        said = error.what();
+        message = error.what();
     }
-    EXPECT_EQ(said, "pg: copy_in takes a COPY ... FROM STDIN");
+    EXPECT_EQ(message, "pg: copy_in takes a COPY ... FROM STDIN");
     const auto kept = co_await count_of(database);
     EXPECT_EQ(kept, 0);
     co_await database.close();
@@ -222,13 +222,13 @@ WEIR_IO_TEST(Copy, AFailedRowFailsTheCopy) {
         } catch (const timed_out&) {
         }
     };
-    std::string said;
+    std::string message;
     try {
         co_await database.copy_in("COPY copied (body) FROM STDIN", stops_a_row);
     } catch (const pg::error& error) {
-        said = error.what();
+        message = error.what();
     }
-    EXPECT_NE(said.find("failed or was stopped"), std::string::npos) << said;
+    EXPECT_NE(message.find("failed or was stopped"), std::string::npos) << message;
 
     const std::chrono::sys_time<std::chrono::hours> far(std::chrono::hours(1'000'000'000'000));
     auto skips_a_row = [&](pg::copy_writer& out) -> task<> {

@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 
 WEIR_IO_TEST(Database, SharesFewConnectionsAmongManyQueries) {
     pg::database shop({.url = pg_url()}, {.pool = {.max = 5}, .shared = 2});
-    std::vector<task<int>> asked;
+    std::vector<task<int>> queries;
     for (int i = 0; i < 500; ++i) {
-        asked.push_back(one<int>(shop, "SELECT $1::int + 1", i));
+        queries.push_back(one<int>(shop, "SELECT $1::int + 1", i));
     }
-    const std::vector<int> answers = co_await gather(std::move(asked));
+    const std::vector<int> answers = co_await gather(std::move(queries));
     for (int i = 0; i < 500; ++i) {
         EXPECT_EQ(answers[static_cast<std::size_t>(i)], i + 1);
     }
@@ -69,11 +69,11 @@ WEIR_IO_TEST(Database, TransactionsGetAConnectionBesideQueries) {
         };
         co_return co_await shop.transaction(body);
     };
-    std::vector<task<int>> asked;
+    std::vector<task<int>> queries;
     for (int i = 0; i < 60; ++i) {
-        asked.push_back(i % 3 == 0 ? transact(i) : query(i));
+        queries.push_back(i % 3 == 0 ? transact(i) : query(i));
     }
-    const std::vector<int> answers = co_await gather(std::move(asked));
+    const std::vector<int> answers = co_await gather(std::move(queries));
     for (int i = 0; i < 60; ++i) {
         EXPECT_EQ(answers[static_cast<std::size_t>(i)], i);
     }
@@ -81,11 +81,11 @@ WEIR_IO_TEST(Database, TransactionsGetAConnectionBesideQueries) {
 
 WEIR_IO_TEST(Database, ReportsWhyItCannotConnect) {
     pg::database nowhere({.url = "postgresql://weir@127.0.0.1:1/x"});
-    std::vector<task<std::string>> asked;
+    std::vector<task<std::string>> queries;
     for (int i = 0; i < 5; ++i) {
-        asked.push_back(state_of(nowhere.query("SELECT 1")));
+        queries.push_back(state_of(nowhere.query("SELECT 1")));
     }
-    for (const std::string& each : co_await gather(std::move(asked))) {
+    for (const std::string& each : co_await gather(std::move(queries))) {
         EXPECT_NE(each.find("refused"), std::string::npos) << each;
     }
     // All are leased, and none is returned in time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hostile values and hostile SQL over a connection that many share: each is answered or refused by
-// itself, its neighbours in the pipeline do not notice, and no message tells the values.
+// Hostile values and hostile SQL over a connection that many share: each is answered or refused
+// alone, other queries in the pipeline are not affected, and no message contains the values.
 
 #include <support/io.hpp>
 #include <support/peers/postgres.hpp>
@@ -24,18 +24,18 @@ using namespace weir;
 using namespace std::chrono_literals;
 
 const std::string& url() {
-    static const std::string made = weir_test::shared_postgres().url();
-    return made;
+    static const std::string result = weir_test::shared_postgres().url();
+    return result;
 }
 
 // The SQLSTATE, or "refused" if it was not even sent; what was said goes to `said`.
 task<std::string> state_of(pg::database& database, std::string sql,
-                           std::vector<pg::parameter> parameters, std::string& said) {
+                           std::vector<pg::parameter> parameters, std::string& message) {
     try {
         co_await database.query(std::move(sql), std::move(parameters));
         co_return "answered";
     } catch (const pg::error& error) {
-        said = error.what();
+        message = error.what();
         co_return std::string(error.sqlstate());
     }
 }
@@ -71,10 +71,10 @@ WEIR_IO_TEST(PgHostile, NeighboursDoNotNotice) {
         right += found.one<int>() == 2 * number ? 1 : 0;
     };
     const auto bad = [&](const attack& each) -> task<> {
-        std::string said;
-        const std::string state = co_await state_of(database, each.sql, each.parameters, said);
-        EXPECT_EQ(state, each.state) << each.sql << ": " << said;
-        EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+        std::string message;
+        const std::string state = co_await state_of(database, each.sql, each.parameters, message);
+        EXPECT_EQ(state, each.state) << each.sql << ": " << message;
+        EXPECT_EQ(message.find("secret"), std::string::npos) << message;
     };
     for (int round = 0; round < 3; ++round) {
         // The last one may cost the connection, and is tried alone.
@@ -92,9 +92,9 @@ WEIR_IO_TEST(PgHostile, NeighboursDoNotNotice) {
     EXPECT_EQ(last.one<int>(), first.one<int>());
 
     // COPY where rows are expected.
-    std::string said;
+    std::string message;
     const std::string state =
-        co_await timeout(5s, state_of(database, attacks.back().sql, {}, said));
+        co_await timeout(5s, state_of(database, attacks.back().sql, {}, message));
     EXPECT_NE(state, "answered");
     co_await good(7);
     co_await database.close();

@@ -26,8 +26,8 @@ using namespace weir;
 using namespace std::chrono_literals;
 
 const std::string& url() {
-    static const std::string made = weir_test::shared_postgres().url();
-    return made;
+    static const std::string result = weir_test::shared_postgres().url();
+    return result;
 }
 
 task<> notify(pg::database& database, std::string channel, std::string payload) {
@@ -108,9 +108,9 @@ WEIR_IO_TEST(Notification, ReconnectsAndReportsAGap) {
 }
 
 WEIR_IO_TEST(Notification, RefusesInvalidOptions) {
-    const auto refusal = [](const std::string& channel, pg::listen_options how) -> std::string {
+    const auto refusal = [](const std::string& channel, pg::listen_options options) -> std::string {
         try {
-            static_cast<void>(pg::listen({.url = "postgresql://127.0.0.1:1/x"}, channel, how));
+            static_cast<void>(pg::listen({.url = "postgresql://127.0.0.1:1/x"}, channel, options));
             return "";
         } catch (const invalid_argument& error) {
             return error.what();

@@ -34,12 +34,12 @@ WEIR_IO_TEST(Options, KeptStatementsBoundsPreparedStatements) {
 }
 
 WEIR_IO_TEST(Options, NoticesGoToTheHook) {
-    std::string said;
-    std::string* const to = &said;
+    std::string notices;
+    std::string* const to = &notices;
     pg::connection own = co_await pg::connect(
         {.url = pg_url(), .on_notice = [to](std::string_view text) { to->append(text); }});
     co_await own.execute("DROP TABLE IF EXISTS no_such_table");
-    EXPECT_NE(said.find("no_such_table"), std::string::npos) << said;
+    EXPECT_NE(notices.find("no_such_table"), std::string::npos) << notices;
 }
 
 }  // namespace

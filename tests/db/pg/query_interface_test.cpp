@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 
 WEIR_IO_TEST(QueryInterface, GivesEachOfManyTasksItsOwnAnswer) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
-    std::vector<task<int>> asked;
+    std::vector<task<int>> queries;
     for (int i = 0; i < 300; ++i) {
-        asked.push_back(one<int>(own, "SELECT $1::int * 2", i));
+        queries.push_back(one<int>(own, "SELECT $1::int * 2", i));
     }
-    const std::vector<int> answers = co_await gather(std::move(asked));
+    const std::vector<int> answers = co_await gather(std::move(queries));
     for (int i = 0; i < 300; ++i) {
         EXPECT_EQ(answers[static_cast<std::size_t>(i)], 2 * i);
     }
@@ -27,16 +27,16 @@ WEIR_IO_TEST(QueryInterface, GivesEachOfManyTasksItsOwnAnswer) {
 WEIR_IO_TEST(QueryInterface, AFailingQueryDoesNotAffectOthers) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
     co_await own.execute("CREATE TEMP TABLE kept(id int PRIMARY KEY)");
-    std::vector<task<std::string>> asked;
+    std::vector<task<std::string>> queries;
     for (int i = 0; i < 100; ++i) {
         // Even ones are new, every third is bad SQL, the others exist already.
         if (i % 3 == 0) {
-            asked.push_back(state_of(own.query("SELEC " + std::to_string(i / 9))));
+            queries.push_back(state_of(own.query("SELEC " + std::to_string(i / 9))));
         } else {
-            asked.push_back(state_of(own.execute("INSERT INTO kept VALUES ($1)", i / 2)));
+            queries.push_back(state_of(own.execute("INSERT INTO kept VALUES ($1)", i / 2)));
         }
     }
-    const std::vector<std::string> states = co_await gather(std::move(asked));
+    const std::vector<std::string> states = co_await gather(std::move(queries));
     std::vector<bool> there(100);
     std::size_t inserted = 0;
     for (std::size_t i = 0; i < 100; ++i) {

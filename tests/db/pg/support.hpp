@@ -22,7 +22,7 @@ namespace weir_test {
 
 // Its user 'guarded' must give a password; it speaks TLS to clients that want it.
 inline postgres& pg_server() {
-    static const auto made = [] {
+    static const auto server = [] {
         need("/usr/bin/openssl", "openssl");
         const temporary_folder folder;
         running_program openssl(folder, {"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
@@ -38,7 +38,7 @@ inline postgres& pg_server() {
                       {"server.key", folder.read("key")}},
         });
     }();
-    return *made;
+    return *server;
 }
 inline const std::string& pg_url() {
     static const std::string url = pg_server().url() + "?sslmode=disable";

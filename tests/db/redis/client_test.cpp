@@ -162,9 +162,9 @@ WEIR_IO_TEST(Client, HostileAnswersAreRefused) {
         "$2000\r\n" + std::string(3000, 'x'),
     };
     for (const std::string& each : attacks) {
-        weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
         auto answers = [&]() -> task<> {
-            weir::io::socket peer = co_await door.accept();
+            weir::io::socket peer = co_await listener.accept();
             char buffer[100];
             co_await peer.read(buffer);
             co_await peer.write(each);
@@ -173,7 +173,7 @@ WEIR_IO_TEST(Client, HostileAnswersAreRefused) {
         };
         auto answering = weir::spawn(answers());
         {
-            redis::client store({.port = door.local_address().port(),
+            redis::client store({.port = listener.local_address().port(),
                                  .response_timeout = 200ms,
                                  .max_reply_bytes = 1000});
             const auto first = co_await weir::settle(store.get("a"));
@@ -194,8 +194,8 @@ WEIR_IO_TEST(Client, CutsLoseNothingButWhatWasUnderWay) {
     int done = 0;
     int lost = 0;
     for (int round = 0; round < 15; ++round) {
-        weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-        const std::uint16_t port = door.local_address().port();
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        const std::uint16_t port = listener.local_address().port();
         // Forwards so many bytes, then cuts.
         auto forward = [&](weir::io::socket from, weir::io::socket to) -> task<> {
             auto half = [&](weir::io::socket& in, weir::io::socket& out, int most) -> task<> {
@@ -220,7 +220,7 @@ WEIR_IO_TEST(Client, CutsLoseNothingButWhatWasUnderWay) {
         };
         auto proxies = [&]() -> task<> {
             for (;;) {
-                weir::io::socket client = co_await door.accept();
+                weir::io::socket client = co_await listener.accept();
                 weir::io::socket server =
                     co_await weir::io::connect(weir::io::address::loopback(shared_server().port()));
                 co_await forward(std::move(client), std::move(server));
@@ -232,12 +232,12 @@ WEIR_IO_TEST(Client, CutsLoseNothingButWhatWasUnderWay) {
             auto asks = [&](int number) -> task<> {
                 for (int i = 0; i < 10; ++i) {
                     const std::string mine = std::to_string(number) + "." + std::to_string(i);
-                    const auto said = co_await weir::settle(store.command("ECHO", mine));
-                    if (said.has_error()) {
+                    const auto reply = co_await weir::settle(store.command("ECHO", mine));
+                    if (reply.has_error()) {
                         ++lost;
                     } else {
                         ++done;
-                        EXPECT_EQ(said.value().text(), mine);
+                        EXPECT_EQ(reply.value().text(), mine);
                     }
                 }
             };
@@ -258,13 +258,13 @@ WEIR_IO_TEST(Client, CutsLoseNothingButWhatWasUnderWay) {
 }
 
 WEIR_IO_TEST(Client, AClientThatGoesTellsWhoWaits) {
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
     std::optional<redis::client> store;
-    store.emplace(redis::client_options{.port = door.local_address().port()});
-    int told = 0;
+    store.emplace(redis::client_options{.port = listener.local_address().port()});
+    int refused = 0;
     auto asks = [&]() -> task<> {
         const auto ended = co_await weir::settle(store->command("PING"));
-        told += ended.has_error() ? 1 : 0;
+        refused += ended.has_error() ? 1 : 0;
     };
     auto all = [&](weir::task_group& group) -> task<> {
         for (int i = 0; i < 10; ++i) {
@@ -274,7 +274,7 @@ WEIR_IO_TEST(Client, AClientThatGoesTellsWhoWaits) {
         store.reset();
     };
     co_await weir::with_group(all);
-    EXPECT_EQ(told, 10);
+    EXPECT_EQ(refused, 10);
     EXPECT_THROW(redis::client({.host = ""}), weir::invalid_argument);
     EXPECT_THROW(redis::client({.database = -1}), weir::invalid_argument);
     EXPECT_THROW(redis::client({.response_timeout = 0s}), weir::invalid_argument);

@@ -27,7 +27,7 @@ namespace tls = weir::tls;
 using redis_test::redis_server;
 using redis_test::shared_server;
 
-redis::message of(std::string channel, std::string pattern, std::string payload) {
+redis::message message_of(std::string channel, std::string pattern, std::string payload) {
     return {std::move(channel), std::move(pattern), std::move(payload), false};
 }
 
@@ -58,14 +58,14 @@ WEIR_IO_TEST(RedisSubscription, BringsWhatIsPublished) {
     };
     auto publishing = weir::spawn(publishes());
     const auto first = co_await news.next();
-    EXPECT_EQ(first, of("bills", "", "first"));
+    EXPECT_EQ(first, message_of("bills", "", "first"));
     const auto second = co_await news.next();
-    EXPECT_EQ(second, of("orders", "", odd));
+    EXPECT_EQ(second, message_of("orders", "", odd));
     const auto third = co_await news.next();
-    EXPECT_EQ(third, of("orders.new", "orders.*", ""));
+    EXPECT_EQ(third, message_of("orders.new", "orders.*", ""));
     for (int i = 0; i < 2000; ++i) {
         const auto each = co_await news.next();
-        WEIR_ASSERT_EQ(each, of("orders", "", std::to_string(i)));
+        WEIR_ASSERT_EQ(each, message_of("orders", "", std::to_string(i)));
     }
     co_await publishing;
     EXPECT_THROW((void)store.subscribe({}), weir::invalid_argument);
@@ -87,7 +87,7 @@ WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
             const auto heard = co_await news.next();
             WEIR_ASSERT_TRUE(heard.has_value());
             co_await publishing;
-            is_heard = *heard == of("a", "", payload);
+            is_heard = *heard == message_of("a", "", payload);
         }
     };
     const auto misses = [&]() -> task<> {
@@ -157,7 +157,7 @@ WEIR_IO_TEST(RedisSubscription, ASlowReaderKeepsNothing) {
     EXPECT_LT(read, published);
     auto last = weir::spawn(publish_until_heard(store, "a", "last"));
     const auto after = co_await news.next();
-    EXPECT_EQ(after, of("a", "", "last"));
+    EXPECT_EQ(after, message_of("a", "", "last"));
     co_await last;
 }
 
@@ -194,16 +194,16 @@ WEIR_IO_TEST(RedisSubscription, ErrorsAndStops) {
     const auto failed = co_await weir::settle(listens(nobody));
     EXPECT_TRUE(failed.has_error());
     // What is no Redis: the first connection fails, and says so.
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
     auto answers = [&]() -> task<> {
-        weir::io::socket peer = co_await door.accept();
+        weir::io::socket peer = co_await listener.accept();
         char buffer[100];
         co_await peer.read(buffer);
         co_await peer.write(std::string_view(":1\r\n"));
         co_await peer.read(buffer);
     };
     auto answering = weir::spawn(answers());
-    redis::client wrong({.port = door.local_address().port()});
+    redis::client wrong({.port = listener.local_address().port()});
     auto odd = wrong.subscribe({"a"});
     const auto no_redis = co_await weir::settle(listens(odd));
     EXPECT_TRUE(no_redis.has_error());
@@ -240,12 +240,12 @@ WEIR_IO_TEST(RedisTls, ServerAndClientAreChecked) {
     auto news = store.subscribe({"a"});
     auto publishing = weir::spawn(publish_until_heard(store, "a", "secret"));
     const auto heard = co_await news.next();
-    EXPECT_EQ(heard, of("a", "", "secret"));
+    EXPECT_EQ(heard, message_of("a", "", "secret"));
     co_await publishing;
 
-    const auto refuses = [](redis::client& asked, std::string why) -> task<> {
+    const auto refuses = [](redis::client& store, std::string why) -> task<> {
         try {
-            co_await asked.command("PING");
+            co_await store.command("PING");
             ADD_FAILURE() << "not " << why;
         } catch (const redis::connection_error& error) {
             EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();

@@ -190,11 +190,11 @@ WEIR_IO_TEST(SqliteAttack, SomebodyElsesLockIsWaitedForAndThenAnError) {
 WEIR_IO_TEST(SqliteAttack, ADatabaseThatGoesTellsWhoWaits) {
     const place at;
     std::optional<sqlite::database> database(co_await open_with_table(at));
-    int told = 0;
+    int failed = 0;
     auto asks = [&](int number) -> task<> {
         const auto ended =
             co_await weir::settle(database->execute("INSERT INTO notes VALUES (?, 'x')", number));
-        told += ended.has_error() ? 1 : 0;
+        failed += ended.has_error() ? 1 : 0;
     };
     auto all = [&](weir::task_group& group) -> task<> {
         for (int i = 0; i < 500; ++i) {
@@ -206,7 +206,7 @@ WEIR_IO_TEST(SqliteAttack, ADatabaseThatGoesTellsWhoWaits) {
     co_await weir::with_group(all);
     sqlite::database again = co_await open_with_table(at);
     const std::int64_t written = co_await count_notes(again);
-    EXPECT_EQ(written + told, 500);
+    EXPECT_EQ(written + failed, 500);
 }
 
 }  // namespace

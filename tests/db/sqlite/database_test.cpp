@@ -20,8 +20,8 @@ WEIR_IO_TEST(Database, TransactionsAreAllOrNothing) {
         co_return last.last_id;
     };
     const sqlite::database_stats before = database.stats();
-    const std::int64_t given = co_await database.transaction(commits);
-    EXPECT_EQ(given, 2);
+    const std::int64_t result = co_await database.transaction(commits);
+    EXPECT_EQ(result, 2);
     EXPECT_EQ(database.stats().writes - before.writes, 3U);
     EXPECT_EQ(database.stats().commits - before.commits, 1U);
     EXPECT_EQ(database.stats().reads, before.reads);
@@ -53,13 +53,13 @@ WEIR_IO_TEST(Database, TransactionsAreAllOrNothing) {
     const sqlite::rows left = co_await database.query("SELECT number FROM notes ORDER BY number");
     EXPECT_EQ(left.as<int>(), (std::vector<int>{1, 2, 5}));
     // An error of one statement is the caller's to judge; SQLite undoes only that.
-    auto goes_on = [](sqlite::transaction& inside) -> task<> {
+    auto continues = [](sqlite::transaction& inside) -> task<> {
         co_await inside.execute("INSERT INTO notes VALUES (6, 'f')");
         const auto twice =
             co_await weir::settle(inside.execute("INSERT INTO notes VALUES (1, 'x')"));
         EXPECT_TRUE(twice.has_error());
     };
-    co_await database.transaction(goes_on);
+    co_await database.transaction(continues);
     const std::int64_t all = co_await count_notes(database);
     EXPECT_EQ(all, 4);
 }

@@ -221,22 +221,22 @@ WEIR_IO_TEST(SqliteFaults, ALockOfAnotherProcessIsWaitedForByThoseWhoWant) {
     const place at;
     sqlite::database database = co_await open_with_table(at, {.busy_timeout = 1h});
     holder other(at, "BEGIN IMMEDIATE;INSERT INTO notes VALUES (100, 'theirs')");
-    std::vector<weir::handle<void>> asked;
+    std::vector<weir::handle<void>> inserts;
     int begun = 0;
     auto insert = [&](int number) -> task<> {
         ++begun;
         co_await database.execute("INSERT INTO notes VALUES (?, 'ours')", number);
     };
     for (int i = 0; i < 4; ++i) {
-        asked.push_back(weir::spawn(insert(i)));
+        inserts.push_back(weir::spawn(insert(i)));
         while (begun <= i || (i == 0 && database.stats().queued > 0)) {
             co_await weir::sleep(1ms);
         }
     }
     const auto stopped = [&](std::size_t which) -> task<> {
-        asked[which].cancel();
-        co_await asked[which].wait();
-        EXPECT_TRUE(asked[which].cancelled());
+        inserts[which].cancel();
+        co_await inserts[which].wait();
+        EXPECT_TRUE(inserts[which].cancelled());
     };
     // The first waits alone, the others behind it, and then together.
     co_await stopped(0);
@@ -244,12 +244,12 @@ WEIR_IO_TEST(SqliteFaults, ALockOfAnotherProcessIsWaitedForByThoseWhoWant) {
         co_await weir::sleep(1ms);
     }
     co_await stopped(2);
-    EXPECT_FALSE(asked[1].done());
+    EXPECT_FALSE(inserts[1].done());
     const std::int64_t readable = co_await count_notes(database);
     EXPECT_EQ(readable, 0);
     other.kill();
-    co_await asked[1];
-    co_await asked[3];
+    co_await inserts[1];
+    co_await inserts[3];
     const sqlite::rows found = co_await database.query("SELECT number FROM notes ORDER BY number");
     EXPECT_EQ(found.as<int>(), (std::vector<int>{1, 3}));
     // All stopped: no call is left, and the writer continues.
@@ -273,8 +273,8 @@ WEIR_IO_TEST(SqliteFaults, ADatabaseThatAnotherHasForItselfCannotBeOpened) {
     weir_test::need("/usr/bin/python3", "python3");
     const place at;
     {
-        sqlite::database made = co_await open_with_table(at);
-        co_await made.close();
+        sqlite::database database = co_await open_with_table(at);
+        co_await database.close();
     }
     holder other(at, "PRAGMA locking_mode=EXCLUSIVE;BEGIN EXCLUSIVE");
     const auto busy = co_await weir::settle(sqlite::open(at.path(), {.busy_timeout = 20ms}));

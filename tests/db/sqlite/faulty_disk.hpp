@@ -50,19 +50,19 @@ private:
         sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
     };
 
-    static file& of(sqlite3_file* given) { return *reinterpret_cast<file*>(given); }
+    static file& file_of(sqlite3_file* memory) { return *reinterpret_cast<file*>(memory); }
     // What the operation ends with, unless it is to be done.
     int turn() { return left_-- == 0 ? code_.load() : SQLITE_OK; }
 
-    static int open(sqlite3_vfs* vfs, const char* name, sqlite3_file* given, int flags, int* got) {
+    static int open(sqlite3_vfs* vfs, const char* name, sqlite3_file* memory, int flags, int* got) {
         auto* const own = static_cast<faulty_disk*>(vfs->pAppData);
-        file& made = *new (given) file{{nullptr}, own};
+        file& opened = *new (memory) file{{nullptr}, own};
         if (own->refuses_writing_) {
             flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
         }
-        const int result = own->real_->xOpen(own->real_, name, made.real(), flags, got);
+        const int result = own->real_->xOpen(own->real_, name, opened.real(), flags, got);
         if (result == SQLITE_OK) {
-            made.base.pMethods = methods();
+            opened.base.pMethods = methods();
         }
         return result;
     }
@@ -70,67 +70,82 @@ private:
     static const sqlite3_io_methods* methods() {
         static const sqlite3_io_methods all = {
             .iVersion = 2,
-            .xClose = [](sqlite3_file* f) { return of(f).real()->pMethods->xClose(of(f).real()); },
+            .xClose =
+                [](sqlite3_file* f) {
+                    return file_of(f).real()->pMethods->xClose(file_of(f).real());
+                },
             .xRead =
                 [](sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
-                    return of(f).real()->pMethods->xRead(of(f).real(), to, size, at);
+                    return file_of(f).real()->pMethods->xRead(file_of(f).real(), to, size, at);
                 },
             .xWrite =
                 [](sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
-                    const int fault = of(f).on->turn();
+                    const int fault = file_of(f).on->turn();
                     // Half of it arrives.
-                    const int written = of(f).real()->pMethods->xWrite(
-                        of(f).real(), from, fault == SQLITE_OK ? size : size / 2, at);
+                    const int written = file_of(f).real()->pMethods->xWrite(
+                        file_of(f).real(), from, fault == SQLITE_OK ? size : size / 2, at);
                     return fault == SQLITE_OK ? written : fault;
                 },
             .xTruncate =
                 [](sqlite3_file* f, sqlite3_int64 size) {
-                    const int fault = of(f).on->turn();
+                    const int fault = file_of(f).on->turn();
                     return fault == SQLITE_OK
-                               ? of(f).real()->pMethods->xTruncate(of(f).real(), size)
+                               ? file_of(f).real()->pMethods->xTruncate(file_of(f).real(), size)
                                : fault;
                 },
             .xSync =
                 [](sqlite3_file* f, int) {
-                    ++of(f).on->syncs_;
-                    return of(f).on->fails_sync_.exchange(false) ? SQLITE_IOERR_FSYNC
-                                                                 : of(f).on->turn();
+                    ++file_of(f).on->syncs_;
+                    return file_of(f).on->fails_sync_.exchange(false) ? SQLITE_IOERR_FSYNC
+                                                                      : file_of(f).on->turn();
                 },
             .xFileSize =
                 [](sqlite3_file* f, sqlite3_int64* size) {
-                    return of(f).real()->pMethods->xFileSize(of(f).real(), size);
+                    return file_of(f).real()->pMethods->xFileSize(file_of(f).real(), size);
                 },
-            .xLock = [](sqlite3_file* f,
-                        int kind) { return of(f).real()->pMethods->xLock(of(f).real(), kind); },
-            .xUnlock = [](sqlite3_file* f,
-                          int kind) { return of(f).real()->pMethods->xUnlock(of(f).real(), kind); },
+            .xLock =
+                [](sqlite3_file* f, int kind) {
+                    return file_of(f).real()->pMethods->xLock(file_of(f).real(), kind);
+                },
+            .xUnlock =
+                [](sqlite3_file* f, int kind) {
+                    return file_of(f).real()->pMethods->xUnlock(file_of(f).real(), kind);
+                },
             .xCheckReservedLock =
                 [](sqlite3_file* f, int* is_held) {
-                    return of(f).real()->pMethods->xCheckReservedLock(of(f).real(), is_held);
+                    return file_of(f).real()->pMethods->xCheckReservedLock(file_of(f).real(),
+                                                                           is_held);
                 },
             .xFileControl =
-                [](sqlite3_file* f, int what, void* with) {
-                    return of(f).real()->pMethods->xFileControl(of(f).real(), what, with);
+                [](sqlite3_file* f, int what, void* argument) {
+                    return file_of(f).real()->pMethods->xFileControl(file_of(f).real(), what,
+                                                                     argument);
                 },
             .xSectorSize =
-                [](sqlite3_file* f) { return of(f).real()->pMethods->xSectorSize(of(f).real()); },
+                [](sqlite3_file* f) {
+                    return file_of(f).real()->pMethods->xSectorSize(file_of(f).real());
+                },
             .xDeviceCharacteristics =
                 [](sqlite3_file* f) {
-                    return of(f).real()->pMethods->xDeviceCharacteristics(of(f).real());
+                    return file_of(f).real()->pMethods->xDeviceCharacteristics(file_of(f).real());
                 },
             .xShmMap =
                 [](sqlite3_file* f, int page, int size, int extend, void volatile** at) {
-                    return of(f).real()->pMethods->xShmMap(of(f).real(), page, size, extend, at);
+                    return file_of(f).real()->pMethods->xShmMap(file_of(f).real(), page, size,
+                                                                extend, at);
                 },
             .xShmLock =
                 [](sqlite3_file* f, int first, int count, int kind) {
-                    return of(f).real()->pMethods->xShmLock(of(f).real(), first, count, kind);
+                    return file_of(f).real()->pMethods->xShmLock(file_of(f).real(), first, count,
+                                                                 kind);
                 },
             .xShmBarrier =
-                [](sqlite3_file* f) { of(f).real()->pMethods->xShmBarrier(of(f).real()); },
+                [](sqlite3_file* f) {
+                    file_of(f).real()->pMethods->xShmBarrier(file_of(f).real());
+                },
             .xShmUnmap =
                 [](sqlite3_file* f, int deletes) {
-                    return of(f).real()->pMethods->xShmUnmap(of(f).real(), deletes);
+                    return file_of(f).real()->pMethods->xShmUnmap(file_of(f).real(), deletes);
                 },
             .xFetch = nullptr,
             .xUnfetch = nullptr,

@@ -23,9 +23,10 @@ struct place {
 // One with a table for numbered texts, each number once.
 inline weir::task<sqlite::database> open_with_table(const place& at,
                                                     sqlite::open_options options = {}) {
-    sqlite::database made = co_await sqlite::open(at.path(), options);
-    co_await made.script("CREATE TABLE IF NOT EXISTS notes(number INTEGER PRIMARY KEY, text TEXT)");
-    co_return made;
+    sqlite::database opened = co_await sqlite::open(at.path(), options);
+    co_await opened.script(
+        "CREATE TABLE IF NOT EXISTS notes(number INTEGER PRIMARY KEY, text TEXT)");
+    co_return opened;
 }
 
 inline weir::task<std::int64_t> count_notes(sqlite::database& in) {

@@ -62,14 +62,14 @@ public:
         return next_++;
     }
 
-    void end(int call, ending how, time_point stamp) {
+    void end(int call, ending result, time_point stamp) {
         const time_point now = move_clock(stamp);
         const under_way ended = calls_.at(call);
         calls_.erase(call);
-        if (ended.era != era_ || how == ending::ignored || state_ == circuit_state::disabled) {
+        if (ended.era != era_ || result == ending::ignored || state_ == circuit_state::disabled) {
             return;
         }
-        const bool failed = how == ending::failure;
+        const bool failed = result == ending::failure;
         const bool slow = rules_.slow_rate > 0 && now - ended.begun >= rules_.slow_after;
         results_.push_back({now, failed, slow});
         if (state_ == circuit_state::half_open) {

@@ -43,15 +43,15 @@ public:
         }
         return token{.begun = now, .generation = generation_};
     }
-    void end(const token& ended, verdict how, weir::clock::time_point stamp) {
+    void end(const token& ended, verdict result, weir::clock::time_point stamp) {
         const auto now = pass_time(stamp);
         if ((ended.generation != generation_ && !made_.counts_late_results) ||
             state_ == weir::circuit_state::disabled) {
             return;
         }
-        if (how == verdict::ignored) {
+        if (result == verdict::ignored) {
             give_up_slot();
-        } else if (how == verdict::failure) {
+        } else if (result == verdict::failure) {
             if (state_ == weir::circuit_state::half_open ||
                 ++failures_ == rules_.consecutive_failures) {
                 open(now);

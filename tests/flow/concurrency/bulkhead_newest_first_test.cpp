@@ -37,26 +37,26 @@ WEIR_TEST(BulkheadNewestFirst, TheOldestIsDisplaced) {
     weir::testing::in_ordinary_order();
     bulkhead tried({.max_concurrent = 1, .max_waiting = 2, .order = newest_first});
     auto held = tried.try_acquire();
-    std::vector<handle<admission<permit>>> asked;
+    std::vector<handle<admission<permit>>> calls;
     const auto come = [&](priority level) {
-        asked.push_back(weir::spawn(ask(tried, 1, level), {.start = weir::start::eager}));
+        calls.push_back(weir::spawn(ask(tried, 1, level), {.start = weir::start::eager}));
     };
     come(priority::normal);
     come(priority::high);
     come(priority::normal);  // displaces the first
     come(priority::low);     // all others are more important
-    const auto first = co_await std::move(asked[0]);
+    const auto first = co_await std::move(calls[0]);
     WEIR_ASSERT_FALSE(first.has_value());
     EXPECT_EQ(first.refusal().reason, refusal_reason::displaced);
-    const auto last = co_await std::move(asked[3]);
+    const auto last = co_await std::move(calls[3]);
     WEIR_ASSERT_FALSE(last.has_value());
     EXPECT_EQ(last.refusal().reason, refusal_reason::queue_full);
     held.pass().release();
     {
-        const auto high = co_await std::move(asked[1]);
+        const auto high = co_await std::move(calls[1]);
         EXPECT_TRUE(high.has_value());
     }
-    const auto normal = co_await std::move(asked[2]);
+    const auto normal = co_await std::move(calls[2]);
     EXPECT_TRUE(normal.has_value());
     EXPECT_EQ(tried.stats().displaced, 1u);
 }

@@ -78,9 +78,9 @@ private:
         weir::priority level;
     };
 
-    void grant(const one& who) {
-        used_ += who.weight;
-        holders_.push_back(who);
+    void grant(const one& waiter) {
+        used_ += waiter.weight;
+        holders_.push_back(waiter);
     }
     std::size_t least_important() const {
         std::size_t found = 0;

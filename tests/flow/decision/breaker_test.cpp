@@ -12,10 +12,10 @@ using time_point = weir::clock::time_point;
 
 const time_point start(1000s);
 
-void call(breaker& on, verdict how, time_point begin, weir::clock::duration takes = 0s) {
+void call(breaker& on, verdict result, time_point begin, weir::clock::duration takes = 0s) {
     auto let_in = on.begin(begin);
     ASSERT_TRUE(let_in);
-    on.end(let_in.pass(), how, begin + takes);
+    on.end(let_in.pass(), result, begin + takes);
 }
 void calls(breaker& on, const char* endings, time_point at) {
     for (; *endings != '\0'; ++endings) {

@@ -130,11 +130,11 @@ time_point last_of(Decision& decision, int count) {
     time_point now = start;
     for (int i = 0; i < count; ++i) {
         for (;;) {
-            const verdict said = decision.try_take(now);
-            if (said.granted) {
+            const verdict answer = decision.try_take(now);
+            if (answer.granted) {
                 break;
             }
-            now += said.wait;
+            now += answer.wait;
         }
     }
     return now;
@@ -159,9 +159,9 @@ TEST(Gcra, FractionsOfATokenDoNotDrift) {
     gcra bucket({.rate = 1000, .burst = 1});
     time_point now = start;
     for (int i = 0; i < 1'000'000; ++i) {
-        const verdict said = bucket.try_take(now, 0.1);
-        if (!said.granted) {
-            now += said.wait;
+        const verdict answer = bucket.try_take(now, 0.1);
+        if (!answer.granted) {
+            now += answer.wait;
             EXPECT_TRUE(bucket.try_take(now, 0.1).granted);
         }
     }

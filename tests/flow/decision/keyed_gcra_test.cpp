@@ -17,17 +17,17 @@ using weir::hash_seed;
 
 class subject {
 public:
-    explicit subject(const traffic& how)
-        : rate_(how.rate, "test"), decision_(how.max_keys, false, hash_seed::fixed(how.seed)) {}
+    explicit subject(const traffic& load)
+        : rate_(load.rate, "test"), decision_(load.max_keys, false, hash_seed::fixed(load.seed)) {}
     keyed_answer take(int key, double tokens, clock::time_point now) {
         const keyed_answer expected = decision_.look(key, tokens, rate_, now);
-        const keyed_answer said = decision_.take(key, tokens, rate_, now);
+        const keyed_answer answer = decision_.take(key, tokens, rate_, now);
         // look() predicts take(), except that only take() finds the table full.
-        if (said.verdict != keyed_verdict::full) {
-            EXPECT_EQ(expected.verdict, said.verdict);
-            EXPECT_EQ(expected.wait, said.wait);
+        if (answer.verdict != keyed_verdict::full) {
+            EXPECT_EQ(expected.verdict, answer.verdict);
+            EXPECT_EQ(expected.wait, answer.wait);
         }
-        return said;
+        return answer;
     }
     std::size_t keys() const { return decision_.keys(); }
 
@@ -38,18 +38,18 @@ private:
 
 TEST(KeyedGcra, EqualsABucketForEachKeyThatIsNeverForgotten) {
     for (unsigned seed = 0; seed < 3000; ++seed) {
-        const traffic how = random_traffic(seed);
-        subject ours(how);
-        ASSERT_EQ(violation(ours, how), std::nullopt) << "seed " << seed;
+        const traffic load = random_traffic(seed);
+        subject ours(load);
+        ASSERT_EQ(violation(ours, load), std::nullopt) << "seed " << seed;
     }
 }
 
 template <class Naive>
 std::optional<std::string> first_violation() {
     for (unsigned seed = 0; seed < 200; ++seed) {
-        const traffic how = random_traffic(seed);
-        Naive naive(how);
-        if (auto found = violation(naive, how)) {
+        const traffic load = random_traffic(seed);
+        Naive naive(load);
+        if (auto found = violation(naive, load)) {
             return found;
         }
     }
@@ -70,11 +70,11 @@ TEST(KeyedGcra, NoDrift) {
         clock::time_point now{};
         std::uint64_t granted = 0;
         for (int i = 0; i < 200'000; ++i) {
-            const keyed_answer said = decision.take(1, 1, limits, now);
-            if (said.granted()) {
+            const keyed_answer answer = decision.take(1, 1, limits, now);
+            if (answer.granted()) {
                 ++granted;
             } else {
-                now += said.wait;  // the first moment at which it is granted
+                now += answer.wait;  // the first moment at which it is granted
             }
         }
         const double seconds = std::chrono::duration<double>(now.time_since_epoch()).count();

@@ -84,18 +84,18 @@ TEST(LimiterDecision, OldTimeStampsNeverLetMorePass) {
         sliding_counter counter({.limit = 3, .strict = true});
         std::vector<grant> passed[4];
         time_point latest = start;
-        time_point told = time_point::min();
+        time_point highest = time_point::min();
         for (int i = 0; i < 60; ++i) {
             latest += duration(random() % 100'000'000);
             // The latest time counts.
             const time_point stamp =
                 latest - (random() % 2 == 0 ? 0ns : duration(random() % 2'000'000'000));
-            told = std::max(told, stamp);
+            highest = std::max(highest, stamp);
             const bool granted[] = {bucket.try_take(stamp).granted, log.try_take(stamp).granted,
                                     fixed.try_take(stamp).granted, counter.try_take(stamp).granted};
             for (int each = 0; each < 4; ++each) {
                 if (granted[each]) {
-                    passed[each].push_back({told});
+                    passed[each].push_back({highest});
                 }
             }
         }

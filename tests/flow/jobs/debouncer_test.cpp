@@ -187,7 +187,7 @@ WEIR_TEST(Debouncer, CancelDropsPendingCalls) {
     EXPECT_TRUE(save.cancel());
     EXPECT_FALSE(save.pending());
     WEIR_EXPECT_CANCELLED(second);
-    const std::string one = co_await first;  // the run in progress goes on
+    const std::string one = co_await first;  // the run in progress continues
     EXPECT_EQ(one, "<a>");
     co_await weir::sleep(1s);
     EXPECT_EQ(seen.runs.size(), 1u);

@@ -45,9 +45,9 @@ WEIR_TEST(KeyedLimiter, WaitsInTheOrderOfAsking) {
     weir::testing::in_ordinary_order();
     clients limiter({.rate = 1});
     std::vector<std::string> order;
-    auto ask = [&](std::string who, std::string key, double tokens) -> task<> {
+    auto ask = [&](std::string caller, std::string key, double tokens) -> task<> {
         co_await limiter.acquire(key, tokens);
-        order.push_back(who + "@" + std::to_string(weir::now().time_since_epoch() / 1s));
+        order.push_back(caller + "@" + std::to_string(weir::now().time_since_epoch() / 1s));
     };
     const auto begin = weir::now().time_since_epoch() / 1s;
     co_await weir::with_group([&](weir::task_group& group) -> task<> {
@@ -59,8 +59,8 @@ WEIR_TEST(KeyedLimiter, WaitsInTheOrderOfAsking) {
         co_await settle_all();
         EXPECT_EQ(limiter.waiting(), 3u);
     });
-    const auto at = [begin](std::string who, long second) {
-        return who + "@" + std::to_string(begin + second);
+    const auto at = [begin](std::string caller, long second) {
+        return caller + "@" + std::to_string(begin + second);
     };
     EXPECT_EQ(order,
               (std::vector{at("a0", 0), at("b0", 0), at("a1", 1), at("b1", 1), at("a2", 2)}));

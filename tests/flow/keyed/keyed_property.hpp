@@ -54,25 +54,25 @@ inline traffic random_traffic(unsigned seed) {
 
 // The subject: take(key, tokens, now) -> keyed_answer, and keys().
 template <class Subject>
-std::optional<std::string> violation(Subject& subject, const traffic& how) {
-    std::mt19937 random(how.seed);
-    const pace rate(how.rate, "test");
+std::optional<std::string> violation(Subject& subject, const traffic& load) {
+    std::mt19937 random(load.seed);
+    const pace rate(load.rate, "test");
     std::map<int, model_bucket> model;
     const clock::time_point begin{std::chrono::hours(1000)};
     clock::time_point now = begin;
     clock::time_point latest = now;
-    const auto step = static_cast<unsigned>(1e9 / how.rate.rate);
-    for (int i = 0; i < how.requests; ++i) {
+    const auto step = static_cast<unsigned>(1e9 / load.rate.rate);
+    for (int i = 0; i < load.requests; ++i) {
         now += clock::duration(random() % step);
         if (random() % 50 == 0) {
             now += 10 * clock::duration(step);
         }
-        clock::time_point told = now;
-        if (how.goes_back && random() % 10 == 0) {
-            told -= clock::duration(random() % (20ull * step));
+        clock::time_point stamp = now;
+        if (load.goes_back && random() % 10 == 0) {
+            stamp -= clock::duration(random() % (20ull * step));
         }
-        latest = std::max(latest, told);
-        const int key = static_cast<int>(random() % how.clients);
+        latest = std::max(latest, stamp);
+        const int key = static_cast<int>(random() % load.clients);
         const double tokens = random() % 4 == 0 ? 1 + random() % 6 / 2.0 : 1;
 
         const std::int64_t tick = (latest - begin).count() * 16;
@@ -80,33 +80,33 @@ std::optional<std::string> violation(Subject& subject, const traffic& how) {
         model_bucket& bucket = at->second;
         bucket.refill(tick, rate.burst());
         const std::int64_t cost = rate.cost(tokens);
-        const keyed_answer said = subject.take(key, tokens, told);
-        if (said.verdict == keyed_verdict::full) {
+        const keyed_answer answer = subject.take(key, tokens, stamp);
+        if (answer.verdict == keyed_verdict::full) {
             const auto limiting =
                 static_cast<std::size_t>(std::count_if(model.begin(), model.end(), [&](auto& each) {
                     each.second.refill(tick, rate.burst());
                     return each.second.level < rate.burst();
                 }));
-            if (limiting < how.max_keys || bucket.level < rate.burst()) {
+            if (limiting < load.max_keys || bucket.level < rate.burst()) {
                 return "full while keys could be forgotten";
             }
             continue;
         }
         if (cost > rate.burst()) {
-            if (said.verdict != keyed_verdict::too_much) {
+            if (answer.verdict != keyed_verdict::too_much) {
                 return "promises more than a burst";
             }
             continue;
         }
-        if (said.granted() != (bucket.level >= cost)) {
-            return said.granted() ? "grants more than the rate" : "refuses what the rate allows";
+        if (answer.granted() != (bucket.level >= cost)) {
+            return answer.granted() ? "grants more than the rate" : "refuses what the rate allows";
         }
-        if (said.granted()) {
+        if (answer.granted()) {
             bucket.level -= cost;
-        } else if (said.wait != pace::duration(cost - bucket.level)) {
+        } else if (answer.wait != pace::duration(cost - bucket.level)) {
             return "tells the wrong time to wait";
         }
-        if (subject.keys() > how.max_keys) {
+        if (subject.keys() > load.max_keys) {
             return "keeps more keys than it may";
         }
     }

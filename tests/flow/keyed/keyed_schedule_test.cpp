@@ -95,24 +95,24 @@ TEST(KeyedSchedules, LinesAreFair) {
         auto body = [seed]() -> task<> {
             std::mt19937 random(seed);
             weir::keyed_limiter<int> limiter({.rate = 1000, .burst = 4});
-            std::vector<int> asked[2];
+            std::vector<int> arrived[2];
             std::vector<int> got[2];
-            auto use = [&](int who, int key, double tokens) -> task<> {
-                asked[key].push_back(who);
+            auto use = [&](int caller, int key, double tokens) -> task<> {
+                arrived[key].push_back(caller);
                 co_await limiter.acquire(key, tokens);
-                got[key].push_back(who);
+                got[key].push_back(caller);
             };
             co_await weir::with_group([&](weir::task_group& group) -> task<> {
-                for (int who = 0; who < 40; ++who) {
-                    group.spawn(use, who, static_cast<int>(random() % 2),
+                for (int caller = 0; caller < 40; ++caller) {
+                    group.spawn(use, caller, static_cast<int>(random() % 2),
                                 static_cast<double>(1 + random() % 4));
                     if (random() % 3 == 0) {
                         co_await weir::sleep(std::chrono::milliseconds(random() % 5));
                     }
                 }
             });
-            EXPECT_EQ(asked[0], got[0]);
-            EXPECT_EQ(asked[1], got[1]);
+            EXPECT_EQ(arrived[0], got[0]);
+            EXPECT_EQ(arrived[1], got[1]);
         };
         const auto result = weir::testing::replay(body, 0);
         ASSERT_FALSE(result.failed) << result.text();

@@ -22,7 +22,7 @@ using weir::testing::advance;
 struct client {
     inline static int alive = 0;
     std::string host;
-    explicit client(std::string of) : host(std::move(of)) { ++alive; }
+    explicit client(std::string name) : host(std::move(name)) { ++alive; }
     client(const client&) = delete;
     client& operator=(const client&) = delete;
     ~client() { --alive; }

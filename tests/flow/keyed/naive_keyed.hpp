@@ -12,7 +12,7 @@ namespace keyed_tests::naive {
 // A limiter per client in a map, as it is often written: a client that came once is kept for ever.
 class unbounded {
 public:
-    explicit unbounded(const traffic& how) : rate_(how.rate, "naive") {}
+    explicit unbounded(const traffic& load) : rate_(load.rate, "naive") {}
 
     keyed_answer take(int key, double tokens, clock::time_point now) {
         latest_ = std::max(latest_, now);
@@ -44,7 +44,7 @@ protected:
 // gets rid of its limit.
 class forgets_the_oldest : public unbounded {
 public:
-    explicit forgets_the_oldest(const traffic& how) : unbounded(how), max_keys_(how.max_keys) {}
+    explicit forgets_the_oldest(const traffic& load) : unbounded(load), max_keys_(load.max_keys) {}
 
     keyed_answer take(int key, double tokens, clock::time_point now) {
         latest_ = std::max(latest_, now);
@@ -66,7 +66,7 @@ private:
 //
 class never_forgets : public unbounded {
 public:
-    explicit never_forgets(const traffic& how) : unbounded(how), max_keys_(how.max_keys) {}
+    explicit never_forgets(const traffic& load) : unbounded(load), max_keys_(load.max_keys) {}
 
     keyed_answer take(int key, double tokens, clock::time_point now) {
         if (full_at_.size() >= max_keys_ && !full_at_.contains(key)) {

@@ -109,10 +109,10 @@ class counting_gcra : public weir::decision::gcra {
 public:
     using gcra::gcra;
     weir::decision::verdict try_take(time_point now, double weight) noexcept {
-        ++asked;
+        ++calls;
         return gcra::try_take(now, weight);
     }
-    int asked = 0;
+    int calls = 0;
 };
 
 // At each tick all waiters woke, although only one of them could be admitted.
@@ -124,7 +124,7 @@ WEIR_TEST(KnownBugs, aiolimiter_73_only_those_wake_who_can_go) {
         }
         co_return;
     });
-    EXPECT_LE(bucket.decision().asked, 3 * 1000);
+    EXPECT_LE(bucket.decision().calls, 3 * 1000);
 }
 
 // Small requests always found a token; a large request never found enough.

@@ -97,10 +97,10 @@ WEIR_TEST(Limiter, ALowerRateTellsThoseWhoCannotWaitThatLong) {
     weir::testing::in_ordinary_order();
     weir::token_bucket bucket({.rate = 1, .burst = 1, .max_wait = 4s});
     EXPECT_TRUE(bucket.try_acquire());
-    std::vector<std::string> told;
-    auto use = [&](int who) -> task<> {
+    std::vector<std::string> results;
+    auto use = [&](int caller) -> task<> {
         const auto in = co_await bucket.admit();
-        told.push_back(std::to_string(who) + (in ? " went" : " was refused"));
+        results.push_back(std::to_string(caller) + (in ? " went" : " was refused"));
     };
     std::vector<weir::handle<void>> users;
     for (int i = 1; i <= 3; ++i) {
@@ -112,7 +112,7 @@ WEIR_TEST(Limiter, ALowerRateTellsThoseWhoCannotWaitThatLong) {
         co_await each;
     }
     const std::vector<std::string> expected = {"2 was refused", "3 was refused", "1 went"};
-    EXPECT_EQ(told, expected);
+    EXPECT_EQ(results, expected);
 }
 
 WEIR_TEST(Limiter, WritesMetrics) {

@@ -30,10 +30,10 @@ template <class Limiter>
 task<std::string> order_of(Limiter& limiter, int count) {
     auto taken = co_await limiter.admit();
     std::string order;
-    auto use = [&](int who) -> task<> {
+    auto use = [&](int caller) -> task<> {
         auto in = co_await limiter.acquire();
         static_cast<void>(in);
-        order += static_cast<char>('a' + who);
+        order += static_cast<char>('a' + caller);
     };
     std::vector<handle<void>> users;
     for (int i = 0; i < count; ++i) {
@@ -115,13 +115,13 @@ WEIR_TEST(QueueOrder, TheOldestIsDisplaced) {
                                .when_full = weir::when_full::displace_oldest,
                                .order = newest_first});
     EXPECT_TRUE(bucket.try_acquire());
-    std::vector<handle<weir::admission<weir::let_through>>> asked;
+    std::vector<handle<weir::admission<weir::let_through>>> calls;
     for (int i = 0; i < 4; ++i) {
-        asked.push_back(weir::spawn(ask(bucket), {.start = weir::start::eager}));
+        calls.push_back(weir::spawn(ask(bucket), {.start = weir::start::eager}));
     }
     EXPECT_EQ(bucket.stats().displaced, 2u);
     for (std::size_t i = 0; i < 4; ++i) {
-        auto in = co_await asked[i];
+        auto in = co_await calls[i];
         EXPECT_EQ(in.has_value(), i >= 2);
         EXPECT_TRUE(in || in.refusal().reason == refusal_reason::displaced);
         EXPECT_TRUE(!in || in.pass().waited == (i == 3 ? 1s : 2s));
@@ -154,9 +154,9 @@ TEST(QueueOrder, IsItsModel) {
             line_model line(window_model(limit, 1s), true);
             time_point now = weir::now();
             std::vector<handle<void>> callers;
-            auto call = [&](int who, double weight) -> task<> {
+            auto call = [&](int caller, double weight) -> task<> {
                 static_cast<void>(co_await window.acquire(weight));
-                grants.push_back({weir::now(), weight, who});
+                grants.push_back({weir::now(), weight, caller});
             };
             for (const event& each : traffic) {
                 now += each.after;

@@ -67,9 +67,9 @@ WEIR_TEST(TokenBucket, WaitersAreServedInOrderAndNobodyOvertakes) {
     EXPECT_TRUE(bucket.try_acquire(5));
     const auto begin = weir::now();
     std::vector<std::pair<int, std::chrono::nanoseconds>> order;
-    auto use = [&](int who, double weight) -> task<> {
+    auto use = [&](int caller, double weight) -> task<> {
         co_await bucket.acquire(weight);
-        order.emplace_back(who, weir::now() - begin);
+        order.emplace_back(caller, weir::now() - begin);
     };
     const auto large = weir::spawn(use(1, 5));
     const auto small = weir::spawn(use(2, 1));

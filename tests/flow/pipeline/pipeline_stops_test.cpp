@@ -175,7 +175,7 @@ weir::task<int> body(world& w) {
     co_return 1;
 }
 
-std::string told(act what, int depth, weir::clock::duration at) {
+std::string description(act what, int depth, weir::clock::duration at) {
     return "act " + std::to_string(static_cast<int>(what)) + " depth " + std::to_string(depth) +
            " at " + std::to_string(at.count()) + " ns";
 }
@@ -196,7 +196,7 @@ weir::task<> stop_everywhere(Make make, int depth = 0) {
             continue;
         }
         for (weir::clock::duration at = 0ms; at <= 12ms; at += 500us) {
-            SCOPED_TRACE(told(act(each), depth, at));
+            SCOPED_TRACE(description(act(each), depth, at));
             world w{.what = act(each), .depth = depth};
             auto made = make();
             auto& api = *made;
@@ -205,12 +205,12 @@ weir::task<> stop_everywhere(Make make, int depth = 0) {
             co_await weir::sleep(at);
             w.is_stopping = true;
             const int begun = w.begun;
-            const auto asked = weir::now();
+            const auto requested = weir::now();
             const bool was_running = !call.done();
             call.cancel();
             co_await call.wait();
             if (was_running) {
-                EXPECT_LE(weir::now() - asked, 10ms);
+                EXPECT_LE(weir::now() - requested, 10ms);
                 if (begun > 0) {
                     EXPECT_EQ(w.begun_after_stop, 0);
                 }
@@ -304,7 +304,7 @@ template <class Pipeline>
 weir::task<> ends_in_time(Pipeline& api) {
     for (int each = 0; each < static_cast<int>(act::last); ++each) {
         for (int depth = 0; depth < (act(each) == act::is_deep ? 70 : 1); ++depth) {
-            SCOPED_TRACE(told(act(each), depth, {}));
+            SCOPED_TRACE(description(act(each), depth, {}));
             world w{.what = act(each), .depth = depth};
             auto work = [&w] { return body(w); };
             const auto began = weir::now();

@@ -43,25 +43,25 @@ public:
     };
     class pass {
     public:
-        explicit pass(counting_gate& of) noexcept : of_(&of) {}
-        pass(pass&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+        explicit pass(counting_gate& gate) noexcept : gate_(&gate) {}
+        pass(pass&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
         pass& operator=(pass&& other) noexcept {
-            std::swap(of_, other.of_);
+            std::swap(gate_, other.gate_);
             return *this;
         }
         ~pass() {
-            if (of_ != nullptr) {
-                ++of_->room;
+            if (gate_ != nullptr) {
+                ++gate_->room;
             }
         }
         void finish(const weir::outcome_view& ended, weir::call_context&) noexcept {
-            (ended.has_value() ? of_->good : of_->bad) += 1;
+            (ended.has_value() ? gate_->good : gate_->bad) += 1;
         }
 
     private:
-        counting_gate* of_;
+        counting_gate* gate_;
     };
-    explicit counting_gate(const options& given) : room(given.room), name(given.name) {}
+    explicit counting_gate(const options& chosen) : room(chosen.room), name(chosen.name) {}
     weir::admission<pass> try_enter(weir::call_context&) noexcept {
         if (room == 0) {
             return weir::refusal{weir::refusal_reason::concurrency_limited, 3s};
@@ -80,8 +80,10 @@ struct clock_gate {
     static constexpr weir::policy_kind kind = weir::policy_kind::custom;
     weir::clock::time_point began, ended;
     struct pass {
-        clock_gate* of;
-        void finish(const weir::outcome_view&, weir::call_context& call) { of->ended = call.now(); }
+        clock_gate* gate;
+        void finish(const weir::outcome_view&, weir::call_context& call) {
+            gate->ended = call.now();
+        }
     };
     weir::admission<pass> try_enter(weir::call_context& call) noexcept {
         began = call.now();
@@ -123,10 +125,10 @@ WEIR_TEST(Pipeline, TakesPlainValuesVoidAndTheContext) {
     bool called = false;
     co_await line.run([&] { called = true; });
     EXPECT_TRUE(called);
-    const auto told = co_await line.run([](weir::call_context& call) {
+    const auto result = co_await line.run([](weir::call_context& call) {
         return std::string(call.name()) + std::to_string(call.attempt());
     });
-    EXPECT_EQ(told, "line1");
+    EXPECT_EQ(result, "line1");
     auto text = co_await line.run(
         []() -> weir::task<std::unique_ptr<int>> { co_return std::make_unique<int>(5); });
     EXPECT_EQ(*text, 5);
@@ -147,13 +149,13 @@ WEIR_TEST(Pipeline, ARefusalNamesThePipelineAndSaysWhen) {
     WEIR_ASSERT_TRUE(ended.is_refused());
     EXPECT_EQ(ended.refusal().reason, weir::refusal_reason::concurrency_limited);
     EXPECT_EQ(ended.refusal().retry_after, 3s);
-    std::string said;
+    std::string message;
     try {
         co_await line.run(forty_two);
     } catch (const weir::refused& refused) {
-        said = refused.what();
+        message = refused.what();
     }
-    EXPECT_EQ(said, "payments: all places are taken, retry after 3 s");
+    EXPECT_EQ(message, "payments: all places are taken, retry after 3 s");
 }
 
 WEIR_TEST(Pipeline, AStopGivesBackWhatWasHeldAndIsCountedByNobody) {

@@ -92,7 +92,7 @@ WEIR_TEST(PipelineThrowing, PredicatesThatThrowFailTheCall) {
         }
         return true;
     };
-    auto told = [](const weir::retry_event&) { throw own_error(); };
+    auto throws_on_retry = [](const weir::retry_event&) { throw own_error(); };
     for (const weir::clock::duration total :
          {weir::clock::duration(1h), weir::clock::duration::max()}) {
         weir::pipeline first("first", weir::retry_options{.total_time = total, .retry_if = throws});
@@ -105,7 +105,8 @@ WEIR_TEST(PipelineThrowing, PredicatesThatThrowFailTheCall) {
         weir::pipeline fourth("fourth",
                               weir::retry_options{.total_time = total, .delay_from = asks});
         co_await fails_with_own_error(fourth);
-        weir::pipeline fifth("fifth", weir::retry_options{.total_time = total, .on_retry = told});
+        weir::pipeline fifth("fifth",
+                             weir::retry_options{.total_time = total, .on_retry = throws_on_retry});
         co_await fails_with_own_error(fifth);
         EXPECT_EQ(fifth.get<0>().stats().waiting, 0u);
     }

@@ -87,7 +87,7 @@ public:
 
 private:
     struct place {
-        explicit place(naive_pool& of) : from(&of) {}
+        explicit place(naive_pool& pool) : from(&pool) {}
         place(const place&) = delete;
         place& operator=(const place&) = delete;
         ~place() {

@@ -58,12 +58,12 @@ WEIR_TEST(PoolEnd, CloseRefusesWhoWaitsAndHasALimit) {
     weir::pool<connection> pool({.max = 2, .max_wait = 5min, .connect_timeout = 2min},
                                 at.functions());
     auto held = co_await pool.acquire();
-    std::string told;
+    std::string message;
     auto waiter = weir::spawn([&]() -> task<> {
         try {
             auto never = co_await pool.acquire();
         } catch (const weir::refused& refused) {
-            told = refused.what();
+            message = refused.what();
         }
     });
     co_await settle_all();
@@ -71,7 +71,7 @@ WEIR_TEST(PoolEnd, CloseRefusesWhoWaitsAndHasALimit) {
     const auto begin = weir::now();
     co_await pool.close(5s);
     EXPECT_EQ(weir::now() - begin, 5s);
-    EXPECT_EQ(told, "pool: shut down");
+    EXPECT_EQ(message, "pool: shut down");
     EXPECT_EQ(at.open, 1);
     EXPECT_EQ(pool.stats().lent, 1u);
     held.release();

@@ -63,9 +63,9 @@ private:
         }
         lent.release();
     }
-    task<> user(std::size_t who, int uses) {
+    task<> user(std::size_t index, int uses) {
         for (; uses > 0; --uses) {
-            handle<>& attempt = attempts_[who];
+            handle<>& attempt = attempts_[index];
             if (random_.one_in(2)) {
                 attempt = weir::spawn(use_once());
             } else {
@@ -140,10 +140,12 @@ std::string order_violation(std::uint64_t traces = 1000) {
             std::vector<handle<>> all;
             auto user = [&](int ticket) -> task<> {
                 struct leave {
-                    leave(std::set<int>& of, int one) : from(of), who(one) { from.insert(who); }
-                    ~leave() { from.erase(who); }
+                    leave(std::set<int>& tickets, int one) : from(tickets), number(one) {
+                        from.insert(number);
+                    }
+                    ~leave() { from.erase(number); }
                     std::set<int>& from;
-                    int who;
+                    int number;
                 };
                 auto place = std::make_unique<leave>(waiting, ticket);
                 auto lent = co_await pool.acquire();

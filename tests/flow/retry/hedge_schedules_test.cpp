@@ -24,7 +24,8 @@ TEST(HedgeSchedules, NothingIsLeftBehind) {
             int running = 0;
             auto attempt = [&running, &random]() -> task<int> {
                 ++running;
-                const std::unique_ptr<int, void (*)(int*)> here(&running, [](int* of) { --*of; });
+                const std::unique_ptr<int, void (*)(int*)> here(&running,
+                                                                [](int* count) { --*count; });
                 co_await weir::sleep(std::chrono::milliseconds(random() % 6));
                 if (random() % 3 == 0) {
                     throw flaky_error();
@@ -83,7 +84,7 @@ TEST(HedgeSchedules, OfTwoSuccessesAtOnceTheFirstCounts) {
 TEST(HedgeSchedules, AStragglerOutlivesCallerAndPolicy) {
     expect_always(
         []() -> task<> {
-            int asked = 0;
+            int checks = 0;
             int finished = 0;
             auto attempt = [&finished]() -> task<int> {
                 const outcome<> ended = co_await weir::intercept(weir::sleep(1h));
@@ -96,8 +97,8 @@ TEST(HedgeSchedules, AStragglerOutlivesCallerAndPolicy) {
                 weir::retry_budget budget(weir::in_flight_budget{});
                 weir::hedge_policy policy({.delay = 100ms,
                                            .accept_if =
-                                               [&asked](const outcome_view&) {
-                                                   ++asked;
+                                               [&checks](const outcome_view&) {
+                                                   ++checks;
                                                    return true;
                                                },
                                            .budget = &budget});
@@ -112,7 +113,7 @@ TEST(HedgeSchedules, AStragglerOutlivesCallerAndPolicy) {
             }
             co_await weir::sleep(1min);
             EXPECT_EQ(finished, 2);
-            EXPECT_EQ(asked, 0);
+            EXPECT_EQ(checks, 0);
         },
         50);
 }

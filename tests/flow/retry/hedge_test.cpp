@@ -23,7 +23,7 @@ struct script {
         const auto number = static_cast<std::size_t>(begun++);
         struct present {
             int& count;
-            explicit present(int& of) : count(of) { ++count; }
+            explicit present(int& counter) : count(counter) { ++count; }
             ~present() { --count; }
         };
         const present here(running);

@@ -260,7 +260,7 @@ WEIR_TEST(RetryPolicy, EverybodyIsTold) {
                             std::string(event.what) + " " + std::to_string(event.value));
         }
     } seen;
-    std::vector<std::string> told;
+    std::vector<std::string> events;
     weir::retry_policy policy(
         {.name = "pages",
          .max_attempts = 2,
@@ -272,23 +272,23 @@ WEIR_TEST(RetryPolicy, EverybodyIsTold) {
                  EXPECT_EQ(event.name, "pages");
                  EXPECT_EQ(event.delay, 1s);
                  EXPECT_NE(event.outcome.error<flaky_error>(), nullptr);
-                 told.push_back("retry " + std::to_string(event.attempt));
+                 events.push_back("retry " + std::to_string(event.attempt));
              },
          .on_aborted =
              [&](const weir::retry_event& event) {
                  EXPECT_EQ(event.end, weir::retry_end::aborted);
-                 told.push_back("aborted " + std::to_string(event.attempt));
+                 events.push_back("aborted " + std::to_string(event.attempt));
              },
          .on_exhausted =
              [&](const weir::retry_event& event) {
                  EXPECT_EQ(event.end, weir::retry_end::attempts);
-                 told.push_back("exhausted " + std::to_string(event.attempt));
+                 events.push_back("exhausted " + std::to_string(event.attempt));
              },
          .observer = &seen});
     flaky work(100);
     WEIR_EXPECT_THROW(policy.run(work), flaky_error);
     WEIR_EXPECT_THROW(policy.run([] { throw fatal_error(); }), fatal_error);
-    EXPECT_EQ(told, (std::vector<std::string>{"retry 1", "exhausted 2", "aborted 1"}));
+    EXPECT_EQ(events, (std::vector<std::string>{"retry 1", "exhausted 2", "aborted 1"}));
     EXPECT_EQ(seen.lines, (std::vector<std::string>{"retry pages retry 1.000000",
                                                     "retry pages exhausted 2.000000",
                                                     "retry pages aborted 1.000000"}));
@@ -299,9 +299,9 @@ WEIR_TEST(RetryPolicy, EverybodyIsTold) {
 }
 
 WEIR_TEST(RetryPolicy, CancellationIsNeverRetriedNorCounted) {
-    int asked = 0;
+    int checks = 0;
     weir::retry_policy policy({.backoff = doubling, .retry_if = [&](const outcome_view&) {
-                                   ++asked;
+                                   ++checks;
                                    return true;
                                }});
     const auto victim = weir::spawn(weir::sleep(1h, 1));
@@ -314,7 +314,7 @@ WEIR_TEST(RetryPolicy, CancellationIsNeverRetriedNorCounted) {
     EXPECT_TRUE(ended.is_cancelled());
     EXPECT_EQ(ended.reason(), "gone");
     EXPECT_EQ(calls, 1);
-    EXPECT_EQ(asked, 0);
+    EXPECT_EQ(checks, 0);
     EXPECT_EQ(policy.stats().cancelled, 1u);
     EXPECT_EQ(policy.stats().exhausted + policy.stats().aborted + policy.stats().retries, 0u);
 }

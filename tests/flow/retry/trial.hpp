@@ -95,8 +95,8 @@ inline bounds delay_bounds(const weir::backoff_options& options, int n) {
         case weir::jitter::kind::decorrelated:
             return {std::min(options.initial, options.maximum), options.maximum};
         case weir::jitter::kind::duration: {
-            const auto by = clock::duration(static_cast<std::int64_t>(amount));
-            return {plain > by ? plain - by - 1us : 0s, capped(plain + by + 1us)};
+            const auto spread = clock::duration(static_cast<std::int64_t>(amount));
+            return {plain > spread ? plain - spread - 1us : 0s, capped(plain + spread + 1us)};
         }
         case weir::jitter::kind::factor:
             return {times(1 - amount) - 1us, capped(times(1 + amount) + 1us)};

@@ -181,7 +181,7 @@ std::string bits_of(const std::string& range) {
     return bits_of(bytes, is_v6 ? 16 : 4).substr(0, prefix);
 }
 
-bool is_public_in_model(const address& of) {
+bool is_public_in_model(const address& one) {
     static const std::vector<std::string> v4_special = [] {
         std::vector<std::string> all;
         for (const char* each :
@@ -200,13 +200,13 @@ bool is_public_in_model(const address& of) {
         }
         return all;
     }();
-    if (of.kind() == address::family::ipv4) {
-        const auto* raw = reinterpret_cast<const sockaddr_in*>(of.data());
+    if (one.kind() == address::family::ipv4) {
+        const auto* raw = reinterpret_cast<const sockaddr_in*>(one.data());
         const std::string bits = bits_of(reinterpret_cast<const unsigned char*>(&raw->sin_addr), 4);
         return std::none_of(v4_special.begin(), v4_special.end(),
                             [&](const std::string& each) { return bits.starts_with(each); });
     }
-    const auto* raw = reinterpret_cast<const sockaddr_in6*>(of.data());
+    const auto* raw = reinterpret_cast<const sockaddr_in6*>(one.data());
     const std::string bits = bits_of(raw->sin6_addr.s6_addr, 16);
     return bits.starts_with("001") &&
            std::none_of(v6_special.begin(), v6_special.end(),

@@ -96,8 +96,8 @@ WEIR_IO_TEST(FilteredClient, NoSpellingReachesLoopback) {
 
 WEIR_IO_TEST(FilteredClient, ExceptionsAndRedirects) {
     site inside(io::address::loopback(0));
-    site gate(io::address::parse("127.0.0.2:0"), [&](http::request& asked) {
-        return http::response::redirect(inside.url(asked.path().substr(1)));
+    site gate(io::address::parse("127.0.0.2:0"), [&](http::request& incoming) {
+        return http::response::redirect(inside.url(incoming.path().substr(1)));
     });
     auto filter = address_filter::public_only();
     filter.allow("127.0.0.2");
@@ -129,13 +129,13 @@ WEIR_IO_TEST(FilteredClient, RebindingNeverConnects) {
     auto doors = twins(io::address::parse("127.0.0.2:0"), io::address::loopback(0));
     site outside(std::move(doors.first));
     site inside(std::move(doors.second));
-    int asked = 0;
+    int queries = 0;
     std::mt19937 random(1);
     const auto handler = [&](const weir_test::dns_question& question) {
         weir_test::dns_reply reply(question);
         if (question.type == weir_test::type_a) {
             if (question.name == "flips.example") {
-                reply.address(question.name, asked++ == 0 ? "127.0.0.2" : "127.0.0.1", 0);
+                reply.address(question.name, queries++ == 0 ? "127.0.0.2" : "127.0.0.1", 0);
             } else if (question.name == "random.example") {
                 reply.address(question.name, random() % 2 == 0 ? "127.0.0.2" : "127.0.0.1", 0);
             } else if (question.name == "both.example") {

@@ -47,8 +47,8 @@ std::string person_url(const std::string& server, std::string_view name, std::st
 // The next message of that kind.
 weir::task<boost::json::value> next(ws::connection& peer, std::string kind) {
     for (;;) {
-        const std::optional<ws::message> said = co_await peer.receive();
-        boost::json::value heard = http::parse_json(said.value().text());
+        const std::optional<ws::message> received = co_await peer.receive();
+        boost::json::value heard = http::parse_json(received.value().text());
         if (heard.at("kind").as_string() == kind) {
             co_return heard;
         }

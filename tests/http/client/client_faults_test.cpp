@@ -32,11 +32,11 @@ using socket = weir::io::socket;
 
 // A body that says which request it belongs to, in every part of it.
 std::string tagged(const std::string& tag, std::size_t size) {
-    std::string made;
-    while (made.size() < size) {
-        made += tag + ';';
+    std::string text;
+    while (text.size() < size) {
+        text += tag + ';';
     }
-    return made;
+    return text;
 }
 
 // GET /tag/size/how: that body; with a length, in chunks, or until the connection ends.

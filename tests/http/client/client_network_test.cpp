@@ -334,16 +334,16 @@ WEIR_IO_TEST(ClientNetwork, TlsAndHttp2) {
     EXPECT_EQ(old.version(), 11);
     co_await old.discard();
 
-    const auto fetch = [&](client& by) -> weir::task<std::string> {
-        client_response file = co_await by.get(origin.url("/big/file"));
+    const auto fetch = [&](client& fetcher) -> weir::task<std::string> {
+        client_response file = co_await fetcher.get(origin.url("/big/file"));
         std::string got = co_await file.text();
         co_return got;
     };
     client shared({.multiplex = true, .tls = {.ca_pem = pem}});
-    for (client* by : {&two, &one, &shared}) {
+    for (client* fetcher : {&two, &one, &shared}) {
         std::vector<weir::task<std::string>> work;
         for (int i = 0; i < 12; ++i) {
-            work.push_back(fetch(*by));
+            work.push_back(fetch(*fetcher));
         }
         const std::vector<std::string> files = co_await weir::gather(std::move(work));
         for (const std::string& each : files) {
@@ -353,9 +353,9 @@ WEIR_IO_TEST(ClientNetwork, TlsAndHttp2) {
     EXPECT_EQ(shared.stats().connections, 1U);
 
     client stranger;
-    for (client* by : {&stranger}) {
+    for (client* fetcher : {&stranger}) {
         try {
-            client_response none = co_await by->get(origin.url());
+            client_response none = co_await fetcher->get(origin.url());
             ADD_FAILURE();
         } catch (const weir::http::transport_error& error) {
             EXPECT_EQ(error.why(), kind::tls) << error.what();

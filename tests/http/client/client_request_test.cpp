@@ -141,17 +141,18 @@ WEIR_IO_TEST(ClientRequest, ALengthThatIsNotTheBodysIsRefused) {
     };
     const std::string smuggled = "GET /other HTTP/1.1\r\nHost: b\r\n\r\n";
     for (const char* length : {"0", "1", "-1", "x", "", "1000", "0037", "37, 37"}) {
-        const std::string said = co_await outcome(method::post, smuggled, "Content-Length", length);
-        EXPECT_EQ(said, "refused") << length;
+        const std::string result =
+            co_await outcome(method::post, smuggled, "Content-Length", length);
+        EXPECT_EQ(result, "refused") << length;
     }
     const std::string empty = co_await outcome(method::get, "", "Content-Length", "5");
     EXPECT_EQ(empty, "refused");
     const std::string right = co_await outcome(method::post, "12345", "Content-Length", "5");
     EXPECT_EQ(right, "12345");
     for (const char* coding : {"gzip", "identity", "chunked, gzip", "xchunked", ""}) {
-        const std::string said =
+        const std::string result =
             co_await outcome(method::post, "12345", "Transfer-Encoding", coding);
-        EXPECT_EQ(said, "refused") << coding;
+        EXPECT_EQ(result, "refused") << coding;
     }
     EXPECT_EQ(server.requests(), 1);
     co_await server.stop();

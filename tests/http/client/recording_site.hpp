@@ -21,11 +21,11 @@ public:
 
     explicit recording_site(weir::io::address at, handler answer = {})
         : recording_site(weir::io::listen(at), std::move(answer)) {}
-    explicit recording_site(weir::io::listener door, handler answer = {})
+    explicit recording_site(weir::io::listener listener, handler answer = {})
         : answer_(std::move(answer)) {
-        address_ = door.local_address();
-        running_ =
-            weir::spawn(weir::http::serve(std::move(door), [this](weir::http::request& request) {
+        address_ = listener.local_address();
+        running_ = weir::spawn(
+            weir::http::serve(std::move(listener), [this](weir::http::request& request) {
                 ++requests_;
                 return answer_ ? answer_(request) : weir::http::response::text("here");
             }));

@@ -86,8 +86,8 @@ private:
                     seen.body.resize(std::stoul(size));
                     co_await reader.read_exact(weir::io::bytes(seen.body));
                 }
-                const bool goes_on = co_await answer_(seen, peer);
-                if (!goes_on) {
+                const bool keeps_open = co_await answer_(seen, peer);
+                if (!keeps_open) {
                     co_return;
                 }
             }
@@ -115,11 +115,11 @@ inline weir::task<bool> say(weir::io::socket& peer, std::string text) {
 
 // Text in which a lost or repeated piece shows.
 inline std::string pattern(std::size_t size) {
-    std::string made(size, '\0');
+    std::string text(size, '\0');
     for (std::size_t i = 0; i < size; ++i) {
-        made[i] = static_cast<char>('a' + (i * 31 + i / 977) % 26);
+        text[i] = static_cast<char>('a' + (i * 31 + i / 977) % 26);
     }
-    return made;
+    return text;
 }
 
 }  // namespace weir_test

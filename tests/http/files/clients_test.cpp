@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 class site {
 public:
     explicit site(http::handler app) : server(std::move(app)) {
-        weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-        port = door.local_address().port();
-        running = weir::spawn(server.serve(std::move(door)));
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        port = listener.local_address().port();
+        running = weir::spawn(server.serve(std::move(listener)));
     }
     std::string url(std::string_view target) const {
         return "http://127.0.0.1:" + std::to_string(port) + std::string(target);

@@ -162,9 +162,9 @@ WEIR_IO_TEST(Files, ConditionsAndStrongTags) {
     // A file from the future was changed now.
     fs::last_write_time(here.root / "a.txt", date + std::chrono::hours(1000));
     const seen ahead = co_await ask(young, "/a.txt");
-    const auto said = http::parse_date(ahead["Last-Modified"]);
-    WEIR_ASSERT_TRUE(said.has_value());
-    EXPECT_LE(*said, std::chrono::system_clock::now());
+    const auto modified = http::parse_date(ahead["Last-Modified"]);
+    WEIR_ASSERT_TRUE(modified.has_value());
+    EXPECT_LE(*modified, std::chrono::system_clock::now());
 }
 
 WEIR_IO_TEST(Files, LargeOnesInPiecesAndRangesOfThem) {

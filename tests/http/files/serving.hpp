@@ -69,10 +69,10 @@ inline weir::task<seen> send(weir::http::response answer, bool is_head) {
 }
 
 inline weir::task<seen> ask(weir::http::handler& app, std::string target,
-                            weir::http::headers with = {},
+                            weir::http::headers fields = {},
                             weir::http::method which = weir::http::method::get) {
     weir::http::request incoming(which, target);
-    incoming.headers() = std::move(with);
+    incoming.headers() = std::move(fields);
     weir::http::response answer = co_await app(incoming);
     co_return co_await send(std::move(answer), which == weir::http::method::head);
 }
@@ -87,9 +87,9 @@ void add_fields(weir::http::headers& to, std::string_view name, std::string_view
 }
 template <class... Text>
 weir::http::headers fields(const Text&... names_and_values) {
-    weir::http::headers made;
-    add_fields(made, names_and_values...);
-    return made;
+    weir::http::headers result;
+    add_fields(result, names_and_values...);
+    return result;
 }
 
 }  // namespace weir_test

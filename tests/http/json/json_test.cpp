@@ -105,7 +105,7 @@ TEST(Json, SaysWhereItIsNone) {
     const std::string deep(33, '[');
     const struct {
         std::string text;
-        std::string_view said;
+        std::string_view expected;
     } cases[] = {
         {R"({"a": [1, -2, 3.5, true, null, "\u00e9"]})",
          "{\"a\":[1,-2,3.5E0,true,null,\"\xc3\xa9\"]}"},
@@ -137,7 +137,7 @@ TEST(Json, SaysWhereItIsNone) {
     };
     for (const auto& each : cases) {
         EXPECT_EQ(said_by([&] { return http::parse_json(each.text); }),
-                  each.said == "as given" ? std::string_view(each.text) : each.said)
+                  each.expected == "as given" ? std::string_view(each.text) : each.expected)
             << each.text;
     }
     EXPECT_EQ(
@@ -167,15 +167,15 @@ WEIR_TEST(Json, IsReadFromRequests) {
         {"application/json", "{}   ", status::content_too_large},
     };
     for (const auto& each : cases) {
-        request asked(method::post, "/");
+        request incoming(method::post, "/");
         if (!each.type.empty()) {
-            asked.headers().set("Content-Type", each.type);
+            incoming.headers().set("Content-Type", each.type);
         }
-        asked.set_body(std::string(each.body));
+        incoming.set_body(std::string(each.body));
         const http::json_options options{.max_bytes = 4};
         status code = status::ok;
         try {
-            const bj::value value = co_await http::read_json(asked, options);
+            const bj::value value = co_await http::read_json(incoming, options);
             EXPECT_TRUE(value.is_object());
         } catch (const http::problem& error) {
             code = error.code();
@@ -190,11 +190,11 @@ WEIR_TEST(Json, IsReadFromRequests) {
 
 WEIR_TEST(Json, BecomesTypes) {
     const auto ask = [](std::string body) -> task<std::string> {
-        request asked(method::post, "/");
-        asked.headers().set("Content-Type", "application/json");
-        asked.set_body(std::move(body));
+        request incoming(method::post, "/");
+        incoming.headers().set("Content-Type", "application/json");
+        incoming.set_body(std::move(body));
         try {
-            const auto points = co_await http::read_json<std::vector<point>>(asked);
+            const auto points = co_await http::read_json<std::vector<point>>(incoming);
             co_return bj::serialize(bj::value_from(points));
         } catch (const http::problem& error) {
             co_return std::to_string(number_of(error.code())) + ": " + error.what();
@@ -202,7 +202,7 @@ WEIR_TEST(Json, BecomesTypes) {
     };
     const struct {
         std::string_view body;
-        std::string_view said;
+        std::string_view expected;
     } cases[] = {
         {R"([{"x":1,"y":2},{"x":3,"y":null},{"x":4}])",
          R"([{"x":1,"y":2},{"x":3,"y":0},{"x":4,"y":0}])"},
@@ -215,46 +215,46 @@ WEIR_TEST(Json, BecomesTypes) {
          "422: the member 'y' must be an integer from -2147483648 to 2147483647"},
     };
     for (const auto& each : cases) {
-        const std::string said = co_await ask(std::string(each.body));
-        EXPECT_EQ(said, each.said);
+        const std::string answer = co_await ask(std::string(each.body));
+        EXPECT_EQ(answer, each.expected);
     }
 }
 
 TEST(Json, MembersAreNamed) {
-    const bj::value given = bj::parse(
+    const bj::value document = bj::parse(
         R"({"s":"text","b":true,"n":-1,"d":0.5,"p":{"x":"no"},"l":[1,2],"q":{"name":5},"z":null})");
-    EXPECT_EQ(http::member<std::string>(given, "s"), "text");
-    EXPECT_EQ(http::member<double>(given, "d"), 0.5);
-    EXPECT_TRUE(http::member<bool>(given, "b"));
-    EXPECT_EQ(http::member<std::vector<int>>(given, "l"), (std::vector{1, 2}));
-    EXPECT_TRUE(http::member<bj::value>(given, "z").is_null());
-    EXPECT_EQ(http::optional_member<int>(given, "z"), std::nullopt);
-    EXPECT_EQ(http::optional_member<int>(given, "none"), std::nullopt);
-    EXPECT_EQ(http::optional_member<int>(given, "n"), -1);
-    EXPECT_EQ(said_by([&] { return http::member<std::string>(given, "n"); }),
+    EXPECT_EQ(http::member<std::string>(document, "s"), "text");
+    EXPECT_EQ(http::member<double>(document, "d"), 0.5);
+    EXPECT_TRUE(http::member<bool>(document, "b"));
+    EXPECT_EQ(http::member<std::vector<int>>(document, "l"), (std::vector{1, 2}));
+    EXPECT_TRUE(http::member<bj::value>(document, "z").is_null());
+    EXPECT_EQ(http::optional_member<int>(document, "z"), std::nullopt);
+    EXPECT_EQ(http::optional_member<int>(document, "none"), std::nullopt);
+    EXPECT_EQ(http::optional_member<int>(document, "n"), -1);
+    EXPECT_EQ(said_by([&] { return http::member<std::string>(document, "n"); }),
               "422: the member 'n' must be a string");
-    EXPECT_EQ(said_by([&] { return http::member<bool>(given, "n"); }),
+    EXPECT_EQ(said_by([&] { return http::member<bool>(document, "n"); }),
               "422: the member 'n' must be true or false");
-    EXPECT_EQ(said_by([&] { return http::member<double>(given, "s"); }),
+    EXPECT_EQ(said_by([&] { return http::member<double>(document, "s"); }),
               "422: the member 's' must be a number");
-    EXPECT_EQ(said_by([&] { return http::member<std::uint64_t>(given, "n"); }),
+    EXPECT_EQ(said_by([&] { return http::member<std::uint64_t>(document, "n"); }),
               "422: the member 'n' must be an integer from 0 to 18446744073709551615");
-    EXPECT_EQ(said_by([&] { return http::member<point>(given, "p"); }),
+    EXPECT_EQ(said_by([&] { return http::member<point>(document, "p"); }),
               "422: in 'p': the member 'x' must be an integer from -2147483648 to 2147483647");
-    EXPECT_EQ(said_by([&] { return http::member<point>(given, "q").x; }),
+    EXPECT_EQ(said_by([&] { return http::member<point>(document, "q").x; }),
               "422: in 'q': the member 'x' is missing");
-    EXPECT_EQ(said_by([&] { return http::member<plain>(given, "p").name; }),
+    EXPECT_EQ(said_by([&] { return http::member<plain>(document, "p").name; }),
               "422: the member 'p' must be of another type");
-    EXPECT_EQ(said_by([&] { return http::json_to<plain>(given).name; }),
+    EXPECT_EQ(said_by([&] { return http::json_to<plain>(document).name; }),
               "422: the JSON must be of another type");
     EXPECT_EQ(http::member<plain>(bj::parse(R"({"q":{"name":"n"}})"), "q").name, "n");
 }
 
 TEST(Json, IsAnswered) {
-    const response made = http::json({{"id", 7}, {"list", {1, 2}}}, status::created);
-    EXPECT_EQ(made.status(), status::created);
-    EXPECT_EQ(made.content_type(), "application/json");
-    EXPECT_EQ(made.body().text(), R"({"id":7,"list":[1,2]})");
+    const response answer = http::json({{"id", 7}, {"list", {1, 2}}}, status::created);
+    EXPECT_EQ(answer.status(), status::created);
+    EXPECT_EQ(answer.content_type(), "application/json");
+    EXPECT_EQ(answer.body().text(), R"({"id":7,"list":[1,2]})");
     EXPECT_EQ(http::json(point{1, 2}).body().text(), R"({"x":1,"y":2})");
     EXPECT_EQ(http::json(std::vector<point>{{1, 2}}).body().text(), R"([{"x":1,"y":2}])");
     EXPECT_EQ(http::json(std::map<std::string, bool>{{"a", true}}).body().text(), R"({"a":true})");

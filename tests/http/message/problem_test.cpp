@@ -59,7 +59,7 @@ TEST(Problem, IsADocument) {
 
 TEST(Problem, IsValidUtf8WhateverIsSaid) {
     const struct {
-        std::string_view given;
+        std::string_view detail;
         std::string_view shown;
     } cases[] = {
         {"\xff", "\\ufffd"},
@@ -74,7 +74,7 @@ TEST(Problem, IsValidUtf8WhateverIsSaid) {
         {"\x7f\x01\\", "\\u007f\\u0001\\\\"},
     };
     for (const auto& each : cases) {
-        EXPECT_EQ(http::response::problem(status::not_found, each.given).body().text(),
+        EXPECT_EQ(http::response::problem(status::not_found, each.detail).body().text(),
                   "{\"title\":\"Not Found\",\"status\":404,\"detail\":\"" +
                       std::string(each.shown) + "\"}\n");
     }

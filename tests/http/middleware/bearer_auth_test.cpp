@@ -38,8 +38,8 @@ WEIR_TEST(BearerAuth, LetsKnownTokensIn) {
     auth.token("alices-secret", "alice", "read write").token("Ym9i==", "bob").realm("tasks");
     std::string seen;
     http::handler app = http::with(auth, [&](request& incoming) {
-        const auto* const who = incoming.attached<http::principal>();
-        seen = who->name + "|" + who->scopes;
+        const auto* const principal = incoming.attached<http::principal>();
+        seen = principal->name + "|" + principal->scopes;
         return response();
     });
     const struct {
@@ -116,9 +116,9 @@ WEIR_TEST(BearerAuth, RequiresScopes) {
     http::handler open = http::with(http::require_scope("tasks:write"), says_ok());
     const std::string nobody = co_await asks_with(open, "", "");
     EXPECT_EQ(nobody, "401 Bearer");
-    const http::principal who{"x", " a  bc d"};
-    EXPECT_TRUE(who.may("a") && who.may("bc") && who.may("d"));
-    EXPECT_FALSE(who.may("b") || who.may("") || who.may("a  bc"));
+    const http::principal principal{"x", " a  bc d"};
+    EXPECT_TRUE(principal.may("a") && principal.may("bc") && principal.may("d"));
+    EXPECT_FALSE(principal.may("b") || principal.may("") || principal.may("a  bc"));
 }
 
 TEST(BearerAuth, NeverShowsATokenInErrors) {

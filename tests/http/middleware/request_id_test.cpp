@@ -28,10 +28,10 @@ WEIR_TEST(RequestId, IsTakenFromTheClientOrMade) {
         seen = incoming.attached<http::request_id>()->text;
         return response();
     });
-    const auto ask = [&](std::string_view given) -> task<std::string> {
+    const auto ask = [&](std::string_view sent_id) -> task<std::string> {
         request incoming(method::get, "/");
-        if (!given.empty()) {
-            incoming.headers().set("X-Request-Id", given);
+        if (!sent_id.empty()) {
+            incoming.headers().set("X-Request-Id", sent_id);
         }
         const response answer = co_await app(incoming);
         EXPECT_EQ(answer.header("X-Request-Id"), seen);
@@ -45,11 +45,11 @@ WEIR_TEST(RequestId, IsTakenFromTheClientOrMade) {
     for (const std::string& bad :
          {std::string(), std::string(129, 'x'), std::string("a b"), std::string("a\"b"),
           std::string("a%0ab"), std::string("\xc3\xa9"), std::string("<x>")}) {
-        const std::string made = co_await ask(bad);
-        EXPECT_EQ(made.size(), 32u);
-        EXPECT_EQ(made.find_first_not_of("0123456789abcdef"), std::string::npos);
-        EXPECT_NE(made, last);
-        last = made;
+        const std::string new_id = co_await ask(bad);
+        EXPECT_EQ(new_id.size(), 32u);
+        EXPECT_EQ(new_id.find_first_not_of("0123456789abcdef"), std::string::npos);
+        EXPECT_NE(new_id, last);
+        last = new_id;
     }
     http::handler strict = http::with(http::request_ids().ignore_given(), throws_gone());
     request incoming(method::get, "/");

@@ -27,52 +27,52 @@ std::string expected_answer(const parsed_request& to) {
 
 http::handler echo() {
     return [](http::request& incoming) -> weir::task<http::response> {
-        std::string said =
+        std::string echoed =
             std::string(incoming.method_name()) + " " + std::string(incoming.target());
-        said += "\n";
+        echoed += "\n";
         const std::string body = co_await incoming.text();
-        said += body;
-        co_return http::response::text(said);
+        echoed += body;
+        co_return http::response::text(echoed);
     };
 }
 
 weir::task<> compare(std::string text, const parse_result& meant, std::uint64_t seed) {
-    http_test::conversation with(
+    http_test::conversation peer(
         echo(),
         {.max_header_bytes = limits.header_bytes,
          .max_headers = limits.header_count,
          .max_body_bytes = limits.body_bytes},
         {.link = {.segment = 1 + seed % 700, .short_reads = 0.3, .splits = 0.3}, .seed = seed});
     auto talk = [&]() -> weir::task<> {
-        co_await with.say(text);
-        co_await with.client().close_write();
+        co_await peer.say(text);
+        co_await peer.client().close_write();
     };
     const auto talking = weir::spawn(talk());
-    bool goes_on = true;
+    bool is_open = true;
     for (const parsed_request& each : meant.requests) {
-        http_test::answer answer = co_await with.answers.next();
+        http_test::answer answer = co_await peer.answers.next();
         if (answer.status == 100) {
-            answer = co_await with.answers.next();
+            answer = co_await peer.answers.next();
         }
         EXPECT_EQ(answer.status, 200);
         EXPECT_TRUE(answer.is_whole);
         EXPECT_EQ(answer.body, expected_answer(each));
         EXPECT_EQ(answer.headers.lists("Connection", "close"), !each.head.keep_alive);
-        goes_on = each.head.keep_alive;
-        if (!goes_on) {
+        is_open = each.head.keep_alive;
+        if (!is_open) {
             break;
         }
     }
-    if (goes_on && meant.status != 0) {
-        const http_test::answer refusal = co_await with.answers.next();
+    if (is_open && meant.status != 0) {
+        const http_test::answer refusal = co_await peer.answers.next();
         EXPECT_EQ(refusal.status, static_cast<int>(meant.status));
         EXPECT_TRUE(refusal.headers.lists("Connection", "close"));
         EXPECT_TRUE(refusal.is_whole);
-        goes_on = false;
+        is_open = false;
     }
-    const std::string rest = co_await with.answers.rest();
-    EXPECT_TRUE(rest.empty() || (goes_on && meant.wants_more)) << rest;
-    co_await with.end();
+    const std::string rest = co_await peer.answers.rest();
+    EXPECT_TRUE(rest.empty() || (is_open && meant.wants_more)) << rest;
+    co_await peer.end();
     (void)co_await weir::settle(talking.wait());
 }
 

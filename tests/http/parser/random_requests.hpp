@@ -27,18 +27,18 @@ public:
         return from[below(from.size())];
     }
     std::string text(std::size_t most, std::string_view letters) {
-        std::string made(below(most + 1), ' ');
-        for (char& each : made) {
+        std::string result(below(most + 1), ' ');
+        for (char& each : result) {
             each = pick(letters);
         }
-        return made;
+        return result;
     }
     std::string octets(std::size_t most) {
-        std::string made(below(most + 1), ' ');
-        for (char& each : made) {
+        std::string result(below(most + 1), ' ');
+        for (char& each : result) {
             each = static_cast<char>(below(256));
         }
-        return made;
+        return result;
     }
 
 private:
@@ -79,25 +79,25 @@ inline std::string in_random_case(dice& random, std::string text) {
     return text;
 }
 
-inline void choose_framing(dice& random, model& made) {
-    const std::size_t kind = random.below(made.minor_version == 0 ? 2 : 3);
+inline void choose_framing(dice& random, model& message) {
+    const std::size_t kind = random.below(message.minor_version == 0 ? 2 : 3);
     if (kind == 0) {
         return;
     }
-    made.body = random.one_in(4) ? std::string() : random.octets(random.one_in(3) ? 3000 : 40);
+    message.body = random.one_in(4) ? std::string() : random.octets(random.one_in(3) ? 3000 : 40);
     if (kind == 1) {
-        made.has_length = true;
-        made.fields.emplace_back(
+        message.has_length = true;
+        message.fields.emplace_back(
             in_random_case(random, "content-length"),
-            std::string(random.below(3), '0') + std::to_string(made.body.size()));
+            std::string(random.below(3), '0') + std::to_string(message.body.size()));
     } else {
-        made.is_chunked = true;
-        made.fields.emplace_back(in_random_case(random, "transfer-encoding"),
-                                 in_random_case(random, "chunked"));
+        message.is_chunked = true;
+        message.fields.emplace_back(in_random_case(random, "transfer-encoding"),
+                                    in_random_case(random, "chunked"));
     }
 }
 
-inline void choose_connection(dice& random, model& made) {
+inline void choose_connection(dice& random, model& message) {
     constexpr std::array<std::string_view, 5> words = {"close", "keep-alive", "te", "x", ""};
     bool closes = false;
     bool keeps = false;
@@ -112,32 +112,33 @@ inline void choose_connection(dice& random, model& made) {
                 list += random.pick(std::array<std::string_view, 3>{",", ", ", " ,"});
             }
         }
-        made.fields.emplace_back(in_random_case(random, "connection"), trimmed(list));
+        message.fields.emplace_back(in_random_case(random, "connection"), trimmed(list));
     }
-    made.keep_alive = !closes && (made.minor_version == 1 || keeps);
+    message.keep_alive = !closes && (message.minor_version == 1 || keeps);
 }
 
 inline model random_request(dice& random) {
     constexpr std::array<std::string_view, 6> methods = {"GET",     "POST",     "PUT",
                                                          "OPTIONS", "M-SEARCH", "get"};
-    model made;
-    made.method = random.pick(methods);
-    made.target = "/" + random.text(random.one_in(5) ? 300 : 20, target_letters);
-    made.minor_version = random.one_in(4) ? 0 : 1;
-    if (made.minor_version == 1 || random.one_in(2)) {
-        made.fields.emplace_back(in_random_case(random, "host"), "example.org:81");
+    model message;
+    message.method = random.pick(methods);
+    message.target = "/" + random.text(random.one_in(5) ? 300 : 20, target_letters);
+    message.minor_version = random.one_in(4) ? 0 : 1;
+    if (message.minor_version == 1 || random.one_in(2)) {
+        message.fields.emplace_back(in_random_case(random, "host"), "example.org:81");
     }
     for (std::size_t count = random.below(8); count != 0; --count) {
-        made.fields.emplace_back("x" + random.text(12, token_letters),
-                                 trimmed(random.text(random.one_in(5) ? 500 : 20, value_letters)));
+        message.fields.emplace_back(
+            "x" + random.text(12, token_letters),
+            trimmed(random.text(random.one_in(5) ? 500 : 20, value_letters)));
     }
-    choose_framing(random, made);
-    choose_connection(random, made);
+    choose_framing(random, message);
+    choose_connection(random, message);
     // Order among those of different names means nothing.
-    for (std::size_t i = made.fields.size(); i > 1; --i) {
-        std::swap(made.fields[i - 1], made.fields[random.below(i)]);
+    for (std::size_t i = message.fields.size(); i > 1; --i) {
+        std::swap(message.fields[i - 1], message.fields[random.below(i)]);
     }
-    return made;
+    return message;
 }
 
 inline std::string chunked(dice& random, std::string_view body) {

@@ -65,9 +65,9 @@ WEIR_IO_TEST(peers, nginx_and_curl) {
     {
         nginx origin("location /hello { return 200 'hello'; }\nlocation / { root www; }");
         origin.write("www/a.txt", "a file");
-        const auto said = co_await curl({origin.url("/hello"), "-w", " %{http_code}"});
-        EXPECT_EQ(said.out, "hello 200") << said.err;
-        EXPECT_EQ(said.status.code(), 0);
+        const auto output = co_await curl({origin.url("/hello"), "-w", " %{http_code}"});
+        EXPECT_EQ(output.out, "hello 200") << output.err;
+        EXPECT_EQ(output.status.code(), 0);
         const auto file = co_await curl({origin.url("/a.txt")});
         EXPECT_EQ(file.out, "a file");
         EXPECT_EQ(origin.access_log(), "GET /hello 200 5 2\nGET /a.txt 200 6 3\n");
@@ -128,10 +128,10 @@ WEIR_IO_TEST(peers, web_socket_packages) {
 }
 
 WEIR_IO_TEST(peers, a_browser_at_a_server_of_ours) {
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    const std::string url = "http://" + door.local_address().text() + "/";
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    const std::string url = "http://" + listener.local_address().text() + "/";
     co_await weir::with_group([&](weir::task_group& group) -> weir::task<> {
-        group.spawn(weir::tcp::serve(std::move(door), answer));
+        group.spawn(weir::tcp::serve(std::move(listener), answer));
         browser page;
         co_await page.open(url);
         const std::string title = co_await page.evaluate("document.title");
@@ -166,10 +166,10 @@ TEST(peers, one_that_is_missing_skips_the_test_and_fails_in_ci) {
     }
     EXPECT_TRUE(has_left);
     ASSERT_EQ(results.size(), 1);
-    const testing::TestPartResult& said = results.GetTestPartResult(0);
-    EXPECT_EQ(said.skipped(), std::getenv("CI") == nullptr);
-    EXPECT_EQ(said.fatally_failed(), std::getenv("CI") != nullptr);
-    EXPECT_NE(std::string(said.message()).find("no-such-package"), std::string::npos);
+    const testing::TestPartResult& failure = results.GetTestPartResult(0);
+    EXPECT_EQ(failure.skipped(), std::getenv("CI") == nullptr);
+    EXPECT_EQ(failure.fatally_failed(), std::getenv("CI") != nullptr);
+    EXPECT_NE(std::string(failure.message()).find("no-such-package"), std::string::npos);
 }
 
 // A program ends when the process that started it is killed.
@@ -186,9 +186,9 @@ TEST(peers, end_with_the_test_that_is_killed) {
             std::ifstream name("/proc/" + std::to_string(pid) + "/comm");
             return std::string{std::istreambuf_iterator<char>(name), {}} == "sleep\n";
         });
-        const bool told = write(ends[1], &pid, sizeof pid) == sizeof pid;
+        const bool is_written = write(ends[1], &pid, sizeof pid) == sizeof pid;
         std::filesystem::remove_all(folder.path());
-        kill(told ? getpid() : 0, SIGKILL);
+        kill(is_written ? getpid() : 0, SIGKILL);
     }
     int pid = 0;
     ASSERT_EQ(read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));

@@ -125,10 +125,10 @@ http::host_policies_options plain() {
     return options;
 }
 
-weir::task<http::status> get(host_policies& by, server& from, url to = page,
-                             method with = method::get) {
-    answer given = co_await by.run(to, with, [&] { return from.serve(); });
-    co_return given.status();
+weir::task<http::status> get(host_policies& policies, server& from, url to = page,
+                             method request_method = method::get) {
+    answer got = co_await policies.run(to, request_method, [&] { return from.serve(); });
+    co_return got.status();
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ TEST(HostPolicies, ChecksItsOptions) {
         http::host_policies_options options;
         change(options);
         try {
-            host_policies made(options);
+            host_policies checked(options);
         } catch (const weir::invalid_argument& error) {
             return error.what();
         }
@@ -228,29 +228,31 @@ WEIR_TEST(HostPolicies, PassesOnAllOtherAnswersAndErrors) {
 }
 
 WEIR_TEST(HostPolicies, RepeatsOnlyWhatDoesNoHarm) {
-    for (const method with : {method::post, method::patch, method::connect, method::other}) {
+    for (const method request_method :
+         {method::post, method::patch, method::connect, method::other}) {
         host_policies hosts(plain());
         server unwilling{.script = {{503}}};
-        const auto got = co_await get(hosts, unwilling, page, with);
+        const auto got = co_await get(hosts, unwilling, page, request_method);
         EXPECT_EQ(got, http::status::service_unavailable);
         server broken{.script = {{0}}};
-        WEIR_EXPECT_THROW(get(hosts, broken, page, with), lost);
+        WEIR_EXPECT_THROW(get(hosts, broken, page, request_method), lost);
         EXPECT_EQ(broken.arrivals.size(), 1u);
         server unknown{.script = {{3}}};  // nothing was sent
-        const auto second = co_await get(hosts, unknown, page, with);
+        const auto second = co_await get(hosts, unknown, page, request_method);
         EXPECT_EQ(second, http::status::ok);
 
         auto options = plain();
         options.retry_all_methods = true;
         host_policies bold(options);
         server from{.script = {{503}}};
-        const auto third = co_await get(bold, from, page, with);
+        const auto third = co_await get(bold, from, page, request_method);
         EXPECT_EQ(third, http::status::ok);
     }
-    for (const method with : {method::head, method::put, method::delete_, method::options}) {
+    for (const method request_method :
+         {method::head, method::put, method::delete_, method::options}) {
         host_policies hosts(plain());
         server from{.script = {{503}}};
-        const auto got = co_await get(hosts, from, page, with);
+        const auto got = co_await get(hosts, from, page, request_method);
         EXPECT_EQ(got, http::status::ok);
     }
 }

@@ -72,15 +72,15 @@ WEIR_IO_TEST(PoliteClient, RetriesFetchesAndBreaks) {
 
 WEIR_IO_TEST(PoliteClient, SendsBodiesAgain) {
     std::vector<std::string> bodies;
-    io::listener door = io::listen(io::address::loopback(0));
-    const io::address at = door.local_address();
+    io::listener listener = io::listen(io::address::loopback(0));
+    const io::address at = listener.local_address();
     const auto answer = [&](http::request& request) -> weir::task<http::response> {
         std::string text = co_await request.text();
         bodies.push_back(std::string(request.header("X-Mark")) + text);
         co_return bodies.size() < 3 ? http::response(http::status::bad_gateway)
                                     : http::response::text("stored");
     };
-    auto server = weir::spawn(http::serve(std::move(door), answer));
+    auto server = weir::spawn(http::serve(std::move(listener), answer));
     http::client client;
     http::polite_client polite(client, {.backoff = {.initial = 1ms, .maximum = 5ms}});
     http::client_request request(http::method::put, "http://" + at.text() + "/x");

@@ -29,9 +29,9 @@ namespace http = weir::http;
 class served {
 public:
     explicit served(http::handler app) : server(std::move(app)) {
-        weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-        port = std::to_string(door.local_address().port());
-        running = weir::spawn(server.serve(std::move(door)));
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        port = std::to_string(listener.local_address().port());
+        running = weir::spawn(server.serve(std::move(listener)));
     }
     std::string url(std::string_view target) const {
         return "http://127.0.0.1:" + port + std::string(target);
@@ -53,8 +53,8 @@ bool has(const std::string& text, std::string_view part) {
 WEIR_IO_TEST(EndToEnd, RoutesAndJson) {
     http::router tasks;
     tasks.post("", [](http::request& incoming) -> weir::task<http::response> {
-        const auto given = co_await http::read_json(incoming);
-        const auto title = http::member<std::string>(given, "title");
+        const auto document = co_await http::read_json(incoming);
+        const auto title = http::member<std::string>(document, "title");
         co_return http::json({{"title", title}}, http::status::created);
     });
     tasks.get("/{id}", [](http::request& incoming) {
@@ -85,9 +85,9 @@ WEIR_IO_TEST(EndToEnd, RoutesAndJson) {
         co_await curl({"-w", "%{http_code}", "-o", "/dev/null", own.url("/tasks/%zz")});
     EXPECT_EQ(bad.out, "400");
 
-    const auto made =
+    const auto created =
         co_await curl({"-w", " %{http_code}", "--json", R"({"title":"x"})", own.url("/tasks")});
-    EXPECT_EQ(made.out, R"({"title":"x"} 201)") << made.err;
+    EXPECT_EQ(created.out, R"({"title":"x"} 201)") << created.err;
     const auto untyped = co_await curl({"-d", "{}", own.url("/tasks")});
     EXPECT_TRUE(has(untyped.out, R"("status":415)")) << untyped.out;
     const auto unfit = co_await curl({"--json", "{}", own.url("/tasks")});

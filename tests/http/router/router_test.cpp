@@ -348,27 +348,27 @@ std::vector<std::string> split(std::string_view path) {
 // The rank of each segment of the pattern, if it matches: text 0, parameter 1, rest 2.
 std::optional<std::string> matches(std::string_view pattern, std::string_view path) {
     const std::vector<std::string> wanted = split(pattern);
-    const std::vector<std::string> given = split(path);
+    const std::vector<std::string> segments = split(path);
     std::string ranks;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (i >= given.size()) {
+        if (i >= segments.size()) {
             return std::nullopt;
         }
         if (wanted[i].ends_with("...}")) {
             return ranks + "2";
         }
         if (wanted[i].starts_with('{')) {
-            if (given[i].empty()) {
+            if (segments[i].empty()) {
                 return std::nullopt;
             }
             ranks += '1';
-        } else if (wanted[i] == given[i]) {
+        } else if (wanted[i] == segments[i]) {
             ranks += '0';
         } else {
             return std::nullopt;
         }
     }
-    return given.size() == wanted.size() ? std::optional(ranks) : std::nullopt;
+    return segments.size() == wanted.size() ? std::optional(ranks) : std::nullopt;
 }
 
 std::string naive(const std::vector<std::pair<method, std::string>>& routes, method which,
@@ -402,18 +402,18 @@ std::string naive(const std::vector<std::pair<method, std::string>>& routes, met
 }
 
 std::string encoded(std::string_view path, std::mt19937& random) {
-    std::string made;
+    std::string result;
     for (const char each : path) {
         if (each != '/' && random() % 3 == 0) {
             constexpr std::string_view digits = "0123456789abcdef";
-            made += '%';
-            made += digits[static_cast<unsigned char>(each) >> 4];
-            made += digits[static_cast<unsigned char>(each) & 15];
+            result += '%';
+            result += digits[static_cast<unsigned char>(each) >> 4];
+            result += digits[static_cast<unsigned char>(each) & 15];
         } else {
-            made += each;
+            result += each;
         }
     }
-    return made;
+    return result;
 }
 
 WEIR_TEST(Router, AgreesWithAPlainMatcher) {

@@ -170,12 +170,12 @@ public:
 // nothing more and waits.
 inline weir::task<std::string> everything_said_to(std::string bytes, http::handler app,
                                                   http::server_options options = {}) {
-    conversation with(std::move(app), options);
-    co_await with.say(bytes);
-    co_await with.client().close_write();
-    std::string said = co_await with.answers.rest();
-    co_await with.end();
-    co_return said;
+    conversation talk(std::move(app), options);
+    co_await talk.say(bytes);
+    co_await talk.client().close_write();
+    std::string answers = co_await talk.answers.rest();
+    co_await talk.end();
+    co_return answers;
 }
 
 }  // namespace http_test

@@ -52,9 +52,9 @@ class served {
 public:
     explicit served(http::server_options options = {}, http::handler app = application)
         : server(std::move(app), options) {
-        weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-        port = door.local_address().port();
-        running = weir::spawn(server.serve(std::move(door)));
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        port = listener.local_address().port();
+        running = weir::spawn(server.serve(std::move(listener)));
     }
     std::string url(std::string_view target = "/", std::string_view scheme = "http") const {
         return std::string(scheme) + "://127.0.0.1:" + std::to_string(port) + std::string(target);
@@ -202,9 +202,9 @@ WEIR_IO_TEST(RealServer, HooksSurroundTheService) {
     };
     server.on_start(notes("start1 ")).on_stop(notes("stop1 "));
     server.on_start(notes("start2 ")).on_stop(notes("stop2 "));
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    const std::uint16_t port = door.local_address().port();
-    weir::handle<void> running = weir::spawn(server.serve(std::move(door)));
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    const std::uint16_t port = listener.local_address().port();
+    weir::handle<void> running = weir::spawn(server.serve(std::move(listener)));
     const auto got = co_await curl({"http://127.0.0.1:" + std::to_string(port)});
     EXPECT_EQ(got.out, "x");
     running.cancel();
@@ -268,8 +268,8 @@ TEST(RealServer, RunsOnSeveralLoops) {
     std::uint16_t port = 0;
     {
         weir::run([&]() -> weir::task<> {
-            weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-            port = door.local_address().port();
+            weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+            port = listener.local_address().port();
             co_return;
         });
     }

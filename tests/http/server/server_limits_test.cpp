@@ -76,42 +76,42 @@ std::vector<attack> attacks() {
 
 WEIR_TEST(ServerLimits, ATableOfAttacksIsRefused) {
     for (const attack& each : attacks()) {
-        conversation with(echoes);
-        co_await with.say(each.bytes + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
-        const answer got = co_await with.answers.next();
+        conversation talk(echoes);
+        co_await talk.say(each.bytes + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
+        const answer got = co_await talk.answers.next();
         EXPECT_EQ(got.status, each.status) << each.name << ": " << got.body;
         EXPECT_EQ(got.headers.get("connection"), "close") << each.name;
-        const std::string rest = co_await with.answers.rest();
+        const std::string rest = co_await talk.answers.rest();
         EXPECT_EQ(rest, "") << each.name;
-        co_await with.end();
+        co_await talk.end();
     }
 }
 
 WEIR_TEST(ServerLimits, AMillionHeadersAreNotKept) {
-    conversation with(echoes);
+    conversation talk(echoes);
     auto sends = [&]() -> weir::task<> {
-        co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n");
+        co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n");
         std::string many;
         for (int i = 0; i < 1000; ++i) {
             many += "X: y\r\n";
         }
         for (int i = 0; i < 1000; ++i) {
-            co_await with.say(many);
+            co_await talk.say(many);
         }
     };
     auto sending = weir::spawn(sends());
-    const answer got = co_await with.answers.next();
+    const answer got = co_await talk.answers.next();
     EXPECT_EQ(got.status, 431);
-    co_await with.serving.wait();
+    co_await talk.serving.wait();
     sending.cancel();
     (void)co_await weir::settle(sending.wait());
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(ServerLimits, AnEndlessBodyIsCutOffAtTheLimit) {
     for (const bool is_chunked : {false, true}) {
         std::size_t taken = 0;
-        conversation with(
+        conversation talk(
             [&taken](http::request& incoming) -> weir::task<http::response> {
                 incoming.limit_body(100'000);
                 char buffer[1000];
@@ -125,30 +125,30 @@ WEIR_TEST(ServerLimits, AnEndlessBodyIsCutOffAtTheLimit) {
             },
             {.max_body_bytes = std::uint64_t{1} << 40});
         auto sends = [&]() -> weir::task<> {
-            co_await with.say(head_of(is_chunked ? "Transfer-Encoding: chunked\r\n"
+            co_await talk.say(head_of(is_chunked ? "Transfer-Encoding: chunked\r\n"
                                                  : "Content-Length: 1073741824\r\n"));
             std::string piece = is_chunked ? "1000\r\n" : "";
             piece += std::string(4096, 'x');
             piece += is_chunked ? "\r\n" : "";
             for (;;) {
-                co_await with.say(piece);
+                co_await talk.say(piece);
             }
         };
         auto sending = weir::spawn(sends());
-        const answer got = co_await with.answers.next();
+        const answer got = co_await talk.answers.next();
         EXPECT_EQ(got.status, 413);
         EXPECT_LE(taken, 100'000U);
-        co_await with.serving.wait();
+        co_await talk.serving.wait();
         sending.cancel();
         (void)co_await weir::settle(sending.wait());
-        co_await with.end();
+        co_await talk.end();
     }
 }
 
 WEIR_TEST(ServerLimits, OfSeveralTheLowestCounts) {
     for (const bool is_chunked : {false, true}) {
         for (const bool begins_first : {false, true}) {
-            conversation with(
+            conversation talk(
                 [=](http::request& incoming) -> weir::task<http::response> {
                     char buffer[3];
                     if (begins_first) {
@@ -161,14 +161,14 @@ WEIR_TEST(ServerLimits, OfSeveralTheLowestCounts) {
                 },
                 // Without a limit in time, which must not come out as one in the past.
                 {.body_timeout = weir::clock::duration::max(), .min_body_rate = 1});
-            co_await with.say(
+            co_await talk.say(
                 head_of(is_chunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: 10\r\n"));
-            co_await with.say(is_chunked ? "5\r\nhello\r\n" : "hello");
+            co_await talk.say(is_chunked ? "5\r\nhello\r\n" : "hello");
             co_await weir::sleep(1s);
-            co_await with.say(is_chunked ? "5\r\nworld\r\n0\r\n\r\n" : "world");
-            const answer got = co_await with.answers.next();
+            co_await talk.say(is_chunked ? "5\r\nworld\r\n0\r\n\r\n" : "world");
+            const answer got = co_await talk.answers.next();
             EXPECT_EQ(got.status, 413) << is_chunked << begins_first;
-            co_await with.end();
+            co_await talk.end();
         }
     }
     conversation patient(echoes,
@@ -211,24 +211,24 @@ WEIR_TEST(ServerLimits, SlowHeadersAreCutOff) {
 
 WEIR_TEST(ServerLimits, SlowBodiesAreCutOffAndSteadyOnesAreNot) {
     for (const bool is_chunked : {false, true}) {
-        conversation with(echoes);
+        conversation talk(echoes);
         const auto began = weir::now();
         auto drips = [&]() -> weir::task<> {
-            co_await with.say(head_of(is_chunked ? "Transfer-Encoding: chunked\r\n"
+            co_await talk.say(head_of(is_chunked ? "Transfer-Encoding: chunked\r\n"
                                                  : "Content-Length: 1000\r\n"));
             for (int i = 0; i < 1000; ++i) {
-                co_await with.say(is_chunked ? "1\r\nx\r\n" : "x");
+                co_await talk.say(is_chunked ? "1\r\nx\r\n" : "x");
                 co_await weir::sleep(1s);
             }
         };
         auto dripped = weir::spawn(drips());
-        const answer got = co_await with.answers.next();
+        const answer got = co_await talk.answers.next();
         EXPECT_EQ(got.status, 408);
         EXPECT_LE(weir::now() - began, 32s);
-        co_await with.serving.wait();
+        co_await talk.serving.wait();
         dripped.cancel();
         (void)co_await weir::settle(dripped.wait());
-        co_await with.end();
+        co_await talk.end();
     }
     // 2 KiB a second for five minutes.
     conversation steady(echoes);
@@ -248,27 +248,27 @@ WEIR_TEST(ServerLimits, SlowBodiesAreCutOffAndSteadyOnesAreNot) {
 }
 
 WEIR_TEST(ServerLimits, IdleConnectionsEnd) {
-    conversation with(echoes);
-    co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    co_await with.answers.next();
+    conversation talk(echoes);
+    co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    co_await talk.answers.next();
     const auto began = weir::now();
-    const std::string nothing = co_await with.answers.rest();
+    const std::string nothing = co_await talk.answers.rest();
     EXPECT_EQ(nothing, "");
     EXPECT_EQ(weir::now() - began, 60s);
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(ServerLimits, ClientsThatDoNotReadAreCutOff) {
-    conversation with([](http::request&) {
+    conversation talk([](http::request&) {
         return http::response::stream("text/plain", [](http::body_writer& out) -> weir::task<> {
             for (;;) {
                 co_await out.write(std::string(10'000, 'x'));
             }
         });
     });
-    co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     const auto began = weir::now();
-    co_await with.serving.wait();
+    co_await talk.serving.wait();
     EXPECT_EQ(weir::now() - began, 30s);
     // Whole texts too.
     conversation text(
@@ -277,21 +277,21 @@ WEIR_TEST(ServerLimits, ClientsThatDoNotReadAreCutOff) {
     co_await text.serving.wait();
     EXPECT_EQ(weir::now() - began, 60s);
     co_await text.end();
-    co_await with.end();
+    co_await talk.end();
 }
 
 TEST(ServerOptions, AreChecked) {
-    const auto with = [](const http::server_options& options) {
+    const auto server_with = [](const http::server_options& options) {
         return http::server([] { return http::response(); }, options);
     };
-    EXPECT_THROW(with({.max_header_bytes = 0}), weir::invalid_argument);
-    EXPECT_THROW(with({.max_headers = 0}), weir::invalid_argument);
-    EXPECT_THROW(with({.header_timeout = 0s}), weir::invalid_argument);
-    EXPECT_THROW(with({.body_timeout = -1s}), weir::invalid_argument);
-    EXPECT_THROW(with({.min_body_rate = 0}), weir::invalid_argument);
-    EXPECT_THROW(with({.max_requests = 0}), weir::invalid_argument);
-    EXPECT_THROW(with({.server_name = "a\r\nb"}), weir::invalid_argument);
-    EXPECT_THROW(with({.connections = {.max_connections = 0}}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.max_header_bytes = 0}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.max_headers = 0}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.header_timeout = 0s}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.body_timeout = -1s}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.min_body_rate = 0}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.max_requests = 0}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.server_name = "a\r\nb"}), weir::invalid_argument);
+    EXPECT_THROW(server_with({.connections = {.max_connections = 0}}), weir::invalid_argument);
     EXPECT_THROW(http::server{http::handler()}, weir::invalid_argument);
 }
 

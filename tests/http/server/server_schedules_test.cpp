@@ -23,7 +23,7 @@ struct ledger {
 };
 
 struct in_ledger {
-    explicit in_ledger(ledger& of) : book(of) { ++book.begun; }
+    explicit in_ledger(ledger& counted) : book(counted) { ++book.begun; }
     in_ledger(const in_ledger&) = delete;
     in_ledger& operator=(const in_ledger&) = delete;
     ~in_ledger() { ++book.ended; }
@@ -120,12 +120,12 @@ weir::task<> one_world() {
         weir::testing::link_options::drawn_from(weir::testing::current_seed());
     link.resets = random.one_in(3) ? 0.02 : 0;
     weir::testing::simulated_network net({.link = link});
-    weir::testing::simulated_listener door = net.listen("server:80");
+    weir::testing::simulated_listener listener = net.listen("server:80");
     http::handler app = strange_application(book, random);
     weir::tcp::session session;
     auto serve_some = [&](weir::task_group& group) -> weir::task<> {
         for (;;) {
-            weir::testing::simulated_stream peer = co_await door.accept();
+            weir::testing::simulated_stream peer = co_await listener.accept();
             group.spawn(http::serve_connection(weir::io::any_stream(std::move(peer)), app,
                                                http::server_options(), session));
         }
@@ -155,7 +155,7 @@ weir::task<> one_world() {
         if (choice <= 1) {
             server.cancel();
             (void)co_await weir::settle(server.wait());
-            door.close();
+            listener.close();
             group.cancel();
         } else {
             co_await weir::sleep(10min);  // all have ended

@@ -21,7 +21,7 @@ http::response says_ok(http::request&) {
 WEIR_TEST(Server, NothingFollowsAWriteThatWasStopped) {
     for (const bool minds : {true, false}) {
         bool was_refused = false;
-        conversation with([&](http::request&) {
+        conversation talk([&](http::request&) {
             return http::response::stream("text/plain",
                                           [&](http::body_writer& out) -> weir::task<> {
                                               const std::string much(500'000, 'x');
@@ -38,15 +38,15 @@ WEIR_TEST(Server, NothingFollowsAWriteThatWasStopped) {
                                               }
                                           });
         });
-        co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
+        co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
         co_await weir::sleep(2s);
-        const answer got = co_await with.answers.next();
+        const answer got = co_await talk.answers.next();
         EXPECT_TRUE(was_refused);
         EXPECT_FALSE(got.is_whole);
         EXPECT_EQ(got.body.find('y'), std::string::npos);
-        const std::string rest = co_await with.answers.rest();
+        const std::string rest = co_await talk.answers.rest();
         EXPECT_EQ(rest, "");
-        co_await with.end();
+        co_await talk.end();
     }
 }
 
@@ -54,7 +54,7 @@ WEIR_TEST(Server, NothingFollowsAWriteThatWasStopped) {
 WEIR_TEST(Server, ALineThatWasStoppedIsNotSaidAgain) {
     weir::testing::network_options narrow;
     narrow.link.window = 10;
-    conversation with(
+    conversation talk(
         [](http::request& incoming) -> weir::task<http::response> {
             weir::cancel_scope hasty(1s);
             const auto body = co_await hasty.run(incoming.text());
@@ -62,38 +62,38 @@ WEIR_TEST(Server, ALineThatWasStoppedIsNotSaidAgain) {
         },
         {}, narrow);
     auto asks = [&]() -> weir::task<> {
-        co_await with.say(
+        co_await talk.say(
             "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     };
     co_await asks();
     co_await weir::sleep(5s);
-    const std::string said = co_await with.answers.rest();
-    EXPECT_TRUE(std::string_view("HTTP/1.1 100 Continue\r\n\r\n").starts_with(said)) << said;
-    co_await with.end();
+    const std::string rest = co_await talk.answers.rest();
+    EXPECT_TRUE(std::string_view("HTTP/1.1 100 Continue\r\n\r\n").starts_with(rest)) << rest;
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, ABodyThatIsLostDoesNotLookWhole) {
-    conversation with([](http::request& incoming) -> weir::task<http::response> {
+    conversation talk([](http::request& incoming) -> weir::task<http::response> {
         weir::cancel_scope hasty(1s);
         const auto first = co_await hasty.run(incoming.text());
         EXPECT_FALSE(first.has_value());
         std::string rest = co_await incoming.text();
         co_return http::response::text(std::move(rest));
     });
-    co_await with.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345");
+    co_await talk.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345");
     co_await weir::sleep(2s);
-    co_await with.say("67890GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    const answer got = co_await with.answers.next();
+    co_await talk.say("67890GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    const answer got = co_await talk.answers.next();
     EXPECT_EQ(got.status, 400);
     EXPECT_EQ(got.headers.get("connection"), "close");
-    const std::string rest = co_await with.answers.rest();
+    const std::string rest = co_await talk.answers.rest();
     EXPECT_EQ(rest, "");
-    co_await with.end();
+    co_await talk.end();
 }
 
 // What a middleware said of one request is not said of the next.
 WEIR_TEST(Server, RequestsOfOneConnectionHaveNothingInCommon) {
-    conversation with([](http::request& incoming) {
+    conversation talk([](http::request& incoming) {
         const bool is_known = incoming.client_address().is_ip() ||
                               incoming.attached<int>() != nullptr || !incoming.route().empty() ||
                               !incoming.param("name").empty();
@@ -104,25 +104,25 @@ WEIR_TEST(Server, RequestsOfOneConnectionHaveNothingInCommon) {
         return http::response::text(is_known ? "known" : "new");
     });
     for (int i = 0; i < 2; ++i) {
-        co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        const answer got = co_await with.answers.next();
+        co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        const answer got = co_await talk.answers.next();
         EXPECT_EQ(got.body, "new");
     }
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, AnswersThatEndNoRequestAreRefused) {
     weir::testing::expect_report(weir::report_kind::suppressed_error, "cannot end a request", 2);
-    conversation with([](http::request& incoming) {
+    conversation talk([](http::request& incoming) {
         return http::response(incoming.path() == "/100" ? http::status::continue_
                                                         : static_cast<http::status>(101));
     });
-    co_await with.say("GET /100 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    const answer first = co_await with.answers.next();
+    co_await talk.say("GET /100 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    const answer first = co_await talk.answers.next();
     EXPECT_EQ(first.status, 500);
-    const answer second = co_await with.answers.next();
+    const answer second = co_await talk.answers.next();
     EXPECT_EQ(second.status, 500);
-    co_await with.end();
+    co_await talk.end();
     // A proxy that saw a CONNECT succeed passes on all bytes that follow.
     conversation tunnel(says_ok);
     co_await tunnel.say(

@@ -23,36 +23,36 @@ weir::task<http::response> echoes(http::request& incoming) {
 }
 
 WEIR_TEST(Server, AnswersAndKeepsTheConnection) {
-    conversation with(says_where);
+    conversation talk(says_where);
     for (int i = 0; i < 3; ++i) {
-        co_await with.say("GET /" + std::to_string(i) + "?q HTTP/1.1\r\nHost: a\r\n\r\n");
-        const answer got = co_await with.answers.next();
+        co_await talk.say("GET /" + std::to_string(i) + "?q HTTP/1.1\r\nHost: a\r\n\r\n");
+        const answer got = co_await talk.answers.next();
         EXPECT_EQ(got.status, 200);
         EXPECT_EQ(got.body, "GET /" + std::to_string(i) + "?q");
         EXPECT_EQ(got.headers.get("content-type"), "text/plain; charset=utf-8");
         EXPECT_EQ(got.headers.get("date").size(), 29U);
         EXPECT_FALSE(got.headers.contains("connection"));
     }
-    EXPECT_FALSE(with.serving.done());
-    co_await with.client().close_write();
-    co_await with.serving.wait();
-    co_await with.end();
+    EXPECT_FALSE(talk.serving.done());
+    co_await talk.client().close_write();
+    co_await talk.serving.wait();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, AnswersPipelinedRequestsInTheirOrder) {
-    conversation with(echoes);
+    conversation talk(echoes);
     std::string all;
     for (int i = 0; i < 50; ++i) {
         const std::string body = std::string(static_cast<std::size_t>(i), 'x') + std::to_string(i);
         all += "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +
                "\r\n\r\n" + body;
     }
-    co_await with.say(all);
+    co_await talk.say(all);
     for (int i = 0; i < 50; ++i) {
-        const answer got = co_await with.answers.next();
+        const answer got = co_await talk.answers.next();
         EXPECT_EQ(got.body, std::string(static_cast<std::size_t>(i), 'x') + std::to_string(i));
     }
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, ClosesWhenItIsAskedTo) {
@@ -84,7 +84,7 @@ WEIR_TEST(Server, ClosesWhenItIsAskedTo) {
 }
 
 WEIR_TEST(Server, SaysNothingBehindTheHeadersOfHead) {
-    conversation with([](http::request& incoming) {
+    conversation talk([](http::request& incoming) {
         if (incoming.path() == "/stream") {
             return http::response::stream("text/plain", [](http::body_writer&) -> weir::task<> {
                 ADD_FAILURE() << "nobody wants it";
@@ -93,59 +93,59 @@ WEIR_TEST(Server, SaysNothingBehindTheHeadersOfHead) {
         }
         return http::response::text("12345");
     });
-    co_await with.say(
+    co_await talk.say(
         "HEAD / HTTP/1.1\r\nHost: a\r\n\r\nHEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n"
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    const answer head = co_await with.answers.next(true);
+    const answer head = co_await talk.answers.next(true);
     EXPECT_EQ(head.headers.get("content-length"), "5");
-    const answer stream = co_await with.answers.next(true);
+    const answer stream = co_await talk.answers.next(true);
     EXPECT_EQ(stream.headers.get("transfer-encoding"), "chunked");
-    const answer get = co_await with.answers.next();
+    const answer get = co_await talk.answers.next();
     EXPECT_EQ(get.body, "12345");
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, ReadsBodiesOfEitherFraming) {
-    conversation with(echoes);
-    co_await with.say(
+    conversation talk(echoes);
+    co_await talk.say(
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
         "5\r\nhello\r\n7;ext=1\r\n, world\r\n0\r\nTrailer: x\r\n\r\n"
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
-    const answer chunked = co_await with.answers.next();
+    const answer chunked = co_await talk.answers.next();
     EXPECT_EQ(chunked.body, "hello, world");
-    const answer counted = co_await with.answers.next();
+    const answer counted = co_await talk.answers.next();
     EXPECT_EQ(counted.body, "abc");
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, SkipsABodyThatNobodyReads) {
-    conversation with(says_where);
-    co_await with.say("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n");
-    const answer first = co_await with.answers.next();
+    conversation talk(says_where);
+    co_await talk.say("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n");
+    const answer first = co_await talk.answers.next();
     EXPECT_EQ(first.body, "POST /1");
-    co_await with.say(std::string(20'000, 'x'));
-    co_await with.say(
+    co_await talk.say(std::string(20'000, 'x'));
+    co_await talk.say(
         "POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
         "GET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
-    const answer second = co_await with.answers.next();
+    const answer second = co_await talk.answers.next();
     EXPECT_EQ(second.body, "POST /2");
-    const answer third = co_await with.answers.next();
+    const answer third = co_await talk.answers.next();
     EXPECT_EQ(third.body, "GET /3");
     // One that is too long ends the connection, and says so.
-    co_await with.say("POST /4 HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n");
-    const answer last = co_await with.answers.next();
+    co_await talk.say("POST /4 HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n");
+    const answer last = co_await talk.answers.next();
     EXPECT_EQ(last.headers.get("connection"), "close");
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, SaysContinueWhenTheBodyIsWanted) {
-    conversation with(echoes);
-    co_await with.say(
+    conversation talk(echoes);
+    co_await talk.say(
         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-    const answer go = co_await with.answers.next();
+    const answer go = co_await talk.answers.next();
     EXPECT_EQ(go.status, 100);
-    co_await with.say("hello");
-    const answer got = co_await with.answers.next();
+    co_await talk.say("hello");
+    const answer got = co_await talk.answers.next();
     EXPECT_EQ(got.body, "hello");
     EXPECT_FALSE(got.headers.contains("connection"));
     // Without 100 Continue the client may or may not send the body, so the connection ends.
@@ -156,7 +156,7 @@ WEIR_TEST(Server, SaysContinueWhenTheBodyIsWanted) {
     EXPECT_EQ(refused.status, 200);
     EXPECT_EQ(refused.headers.get("connection"), "close");
     co_await other.end();
-    co_await with.end();
+    co_await talk.end();
 }
 
 weir::task<> writes_pieces(http::body_writer& out) {
@@ -173,29 +173,29 @@ WEIR_TEST(Server, StreamsAnswers) {
     for (const std::size_t size : {1U, 15U, 16'383U, 16'384U, 100'000U, 3U, 0U, 70'000U}) {
         whole += std::string(size, static_cast<char>('a' + size % 26));
     }
-    conversation with([&](http::request& incoming) {
+    conversation talk([&](http::request& incoming) {
         return incoming.path() == "/known"
                    ? http::response::stream("text/plain", writes_pieces, whole.size())
                    : http::response::stream("text/plain", writes_pieces);
     });
-    co_await with.say(
+    co_await talk.say(
         "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /known HTTP/1.1\r\nHost: a\r\n\r\n"
         "GET / HTTP/1.0\r\n\r\n");
-    const answer chunked = co_await with.answers.next();
+    const answer chunked = co_await talk.answers.next();
     EXPECT_TRUE(chunked.is_whole);
     EXPECT_EQ(chunked.body, whole);
-    const answer known = co_await with.answers.next();
+    const answer known = co_await talk.answers.next();
     EXPECT_EQ(known.headers.get("content-length"), std::to_string(whole.size()));
     EXPECT_EQ(known.body, whole);
-    const answer old = co_await with.answers.next();
+    const answer old = co_await talk.answers.next();
     EXPECT_FALSE(old.headers.contains("transfer-encoding"));
     EXPECT_EQ(old.headers.get("connection"), "close");
     EXPECT_EQ(old.body, whole);
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, StreamsBothWaysAtOnce) {
-    conversation with([](http::request& incoming) {
+    conversation talk([](http::request& incoming) {
         return http::response::stream(
             "text/plain", [&incoming](http::body_writer& out) -> weir::task<> {
                 char buffer[100];
@@ -209,23 +209,23 @@ WEIR_TEST(Server, StreamsBothWaysAtOnce) {
                 }
             });
     });
-    co_await with.say(
+    co_await talk.say(
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
     co_await weir::sleep(1s);
-    co_await with.say("2\r\ncd\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    const answer got = co_await with.answers.next();
+    co_await talk.say("2\r\ncd\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    const answer got = co_await talk.answers.next();
     EXPECT_EQ(got.body, "abcd");
-    const answer empty = co_await with.answers.next();
+    const answer empty = co_await talk.answers.next();
     EXPECT_EQ(empty.body, "");
     EXPECT_TRUE(empty.is_whole);
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, AStreamThatFailsIsSeenAsBrokenOff) {
     weir::testing::expect_report(weir::report_kind::suppressed_error, "disk on fire", 2);
     weir::testing::expect_report(weir::report_kind::suppressed_error, "its declared size", 2);
     for (const bool has_size : {false, true}) {
-        conversation with([has_size](http::request&) {
+        conversation talk([has_size](http::request&) {
             auto fails = [](http::body_writer& out) -> weir::task<> {
                 co_await out.write("some of it");
                 co_await out.flush();
@@ -234,49 +234,49 @@ WEIR_TEST(Server, AStreamThatFailsIsSeenAsBrokenOff) {
             return has_size ? http::response::stream("text/plain", fails, 100)
                             : http::response::stream("text/plain", fails);
         });
-        co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        const answer got = co_await with.answers.next();
+        co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        const answer got = co_await talk.answers.next();
         EXPECT_FALSE(got.is_whole);
-        co_await with.serving.wait();
-        co_await with.end();
+        co_await talk.serving.wait();
+        co_await talk.end();
     }
     // A size that is not kept to.
-    for (const std::size_t said : {3U, 30U}) {
-        conversation with([said](http::request&) {
+    for (const std::size_t announced : {3U, 30U}) {
+        conversation talk([announced](http::request&) {
             return http::response::stream(
                 "text/plain",
                 [](http::body_writer& out) -> weir::task<> { co_await out.write("0123456789"); },
-                said);
+                announced);
         });
-        co_await with.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        const answer got = co_await with.answers.next();
+        co_await talk.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        const answer got = co_await talk.answers.next();
         EXPECT_FALSE(got.is_whole);
-        co_await with.serving.wait();
-        co_await with.end();
+        co_await talk.serving.wait();
+        co_await talk.end();
     }
 }
 
 WEIR_TEST(Server, ErrorsOfHandlersAreAnswers) {
     weir::testing::expect_report(weir::report_kind::suppressed_error, "GET /bad failed");
-    conversation with([](http::request& incoming) -> http::response {
+    conversation talk([](http::request& incoming) -> http::response {
         if (incoming.path() == "/gone") {
             throw http::problem(http::status::gone, "it \"was\" here\n");
         }
         throw std::runtime_error("the password is 1234");
     });
-    co_await with.say("GET /gone HTTP/1.1\r\nHost: a\r\n\r\nGET /bad HTTP/1.1\r\nHost: a\r\n\r\n");
-    const answer gone = co_await with.answers.next();
+    co_await talk.say("GET /gone HTTP/1.1\r\nHost: a\r\n\r\nGET /bad HTTP/1.1\r\nHost: a\r\n\r\n");
+    const answer gone = co_await talk.answers.next();
     EXPECT_EQ(gone.status, 410);
     EXPECT_EQ(gone.headers.get("content-type"), "application/problem+json");
     EXPECT_NE(gone.body.find(R"(it \"was\" here)"), std::string::npos) << gone.body;
-    const answer bad = co_await with.answers.next();
+    const answer bad = co_await talk.answers.next();
     EXPECT_EQ(bad.status, 500);
     EXPECT_EQ(bad.body.find("1234"), std::string::npos);
-    co_await with.end();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, HandsAConnectionOver) {
-    conversation with([](http::request&) {
+    conversation talk([](http::request&) {
         return http::response::upgrade("shouting", [](http::upgraded peer) -> weir::task<> {
             std::string heard = peer.received;
             char buffer[10];
@@ -287,17 +287,17 @@ WEIR_TEST(Server, HandsAConnectionOver) {
             co_await peer.stream.write("HEARD " + heard);
         });
     });
-    co_await with.say(
+    co_await talk.say(
         "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: shouting\r\n\r\n01234");
-    const answer head = co_await with.answers.next();
+    const answer head = co_await talk.answers.next();
     EXPECT_EQ(head.status, 101);
     EXPECT_EQ(head.headers.get("upgrade"), "shouting");
     EXPECT_EQ(head.headers.get("connection"), "Upgrade");
-    co_await with.say("56789");
-    const std::string said = co_await with.answers.rest();
-    EXPECT_EQ(said, "HEARD 0123456789");
-    co_await with.serving.wait();
-    co_await with.end();
+    co_await talk.say("56789");
+    const std::string heard = co_await talk.answers.rest();
+    EXPECT_EQ(heard, "HEARD 0123456789");
+    co_await talk.serving.wait();
+    co_await talk.end();
 }
 
 WEIR_TEST(Server, DrainsWithAnAnswerToWhatIsUnderWay) {

@@ -75,7 +75,7 @@ WEIR_TEST(Connection, EchoesTextAndBytes) {
 WEIR_TEST(Connection, TheEndOfTheHandlerIsTheEnd) {
     simulated_network net({.link = {.latency = 5ms}});
     struct row {
-        int how;
+        int kind;
         close_code code;
     };
     for (const row each : {row{0, close_code::normal}, row{1, close_code::internal_error},
@@ -83,10 +83,10 @@ WEIR_TEST(Connection, TheEndOfTheHandlerIsTheEnd) {
         auto [near, far] = net.pair();
         auto handler = [&](ws::connection& peer) -> task<> {
             co_await peer.send("hello");
-            if (each.how == 1) {
+            if (each.kind == 1) {
                 throw std::runtime_error("broken");
             }
-            if (each.how == 2) {
+            if (each.kind == 2) {
                 co_await wait_for_ever();
             }
         };
@@ -94,11 +94,11 @@ WEIR_TEST(Connection, TheEndOfTheHandlerIsTheEnd) {
         auto client = [&](ws::connection& peer) -> task<> {
             const std::optional<ws::message> hello = co_await peer.receive();
             EXPECT_TRUE(hello);
-            if (each.how == 2) {
+            if (each.kind == 2) {
                 server.cancel();
             }
             const auto last = co_await weir::settle(peer.receive());
-            if (each.how == 1) {
+            if (each.kind == 1) {
                 EXPECT_TRUE(last.has_error());
             } else {
                 EXPECT_TRUE(last.has_value() && !last.value());
@@ -107,9 +107,9 @@ WEIR_TEST(Connection, TheEndOfTheHandlerIsTheEnd) {
             EXPECT_FALSE(peer.is_open());
         };
         co_await be_client(std::move(near), client);
-        if (each.how == 1) {
+        if (each.kind == 1) {
             WEIR_EXPECT_THROW_WITH(server, std::runtime_error, "broken");
-        } else if (each.how == 2) {
+        } else if (each.kind == 2) {
             WEIR_EXPECT_CANCELLED(server);
         } else {
             co_await server;
@@ -374,16 +374,16 @@ WEIR_TEST(Connection, APeerThatDoesNotCloseIsGivenUp) {
 
 WEIR_TEST(Connection, LostConnectionsSaySo) {
     simulated_network net({.link = {.latency = 1ms}});
-    for (const int how : {0, 1, 2}) {
+    for (const int variant : {0, 1, 2}) {
         auto [near, far] = net.pair();
         auto handler = [&](ws::connection& peer) -> task<> {
             const std::optional<ws::message> first = co_await peer.receive();
             EXPECT_TRUE(first);
-            if (how == 2) {
+            if (variant == 2) {
                 co_await weir::sleep(1s);
                 for (int count = 0; count < 3; ++count) {
-                    const auto how = co_await weir::settle(peer.send("into the void"));
-                    EXPECT_TRUE(how.has_value() || how.has_error());
+                    const auto sent = co_await weir::settle(peer.send("into the void"));
+                    EXPECT_TRUE(sent.has_value() || sent.has_error());
                     co_await weir::sleep(1s);
                 }
             }
@@ -400,9 +400,9 @@ WEIR_TEST(Connection, LostConnectionsSaySo) {
         auto server = weir::spawn(ws::serve(io::any_stream(std::move(far)), handler));
         co_await near.write(bytes_of(raw(1, "x")));
         co_await weir::sleep(100ms);
-        if (how == 0) {
+        if (variant == 0) {
             near.close();
-        } else if (how == 1) {
+        } else if (variant == 1) {
             near.reset();
         } else {
             net.reset("client", "server");

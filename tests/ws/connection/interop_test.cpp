@@ -53,9 +53,9 @@ http::handler echo_app() {
 // Runs a server of ours beside the body, which is given its port.
 template <class Body>
 task<> beside_server(Body& body, const http::server_options& options = {}) {
-    io::listener door = io::listen(io::address::loopback(0));
-    const std::uint16_t port = door.local_address().port();
-    auto server = weir::spawn(http::serve(std::move(door), echo_app(), options));
+    io::listener listener = io::listen(io::address::loopback(0));
+    const std::uint16_t port = listener.local_address().port();
+    auto server = weir::spawn(http::serve(std::move(listener), echo_app(), options));
     const auto result = co_await weir::settle(body(port));
     server.cancel();
     co_await server.wait();
@@ -138,17 +138,18 @@ WEIR_IO_TEST(WsReal, TalksToItselfInSecret) {
 
 // Many at once, stopped in the middle: the server says going_away to the peers that listen.
 WEIR_IO_TEST(WsReal, DrainsManyAtOnce) {
-    io::listener door = io::listen(io::address::loopback(0));
-    const std::string url = "ws://127.0.0.1:" + std::to_string(door.local_address().port()) + "/";
-    auto server = weir::spawn(http::serve(std::move(door), echo_app()));
+    io::listener listener = io::listen(io::address::loopback(0));
+    const std::string url =
+        "ws://127.0.0.1:" + std::to_string(listener.local_address().port()) + "/";
+    auto server = weir::spawn(http::serve(std::move(listener), echo_app()));
     int connected = 0;
-    int told = 0;
+    int notified = 0;
     auto client = [&](ws::connection& peer) -> task<> {
         co_await peer.send("hello");
         const std::optional<ws::message> hello = co_await peer.receive();
         connected += hello ? 1 : 0;
         const std::optional<ws::message> last = co_await peer.receive();
-        told += !last && peer.code() == ws::close_code::going_away ? 1 : 0;
+        notified += !last && peer.code() == ws::close_code::going_away ? 1 : 0;
     };
     auto one = [&]() -> task<> { co_await ws::with_connection(url, client); };
     auto all = [&](weir::task_group& group) -> task<> {
@@ -162,14 +163,14 @@ WEIR_IO_TEST(WsReal, DrainsManyAtOnce) {
     };
     co_await weir::with_group(all);
     co_await server.wait();
-    EXPECT_EQ(told, 50);
+    EXPECT_EQ(notified, 50);
 }
 
 // A client is stopped at any point, on a bad line: nothing is left, here or there.
 WEIR_IO_TEST(WsReal, ClientsAreStoppedOnABadLine) {
-    io::listener door = io::listen(io::address::loopback(0));
-    const io::address target = door.local_address();
-    auto server = weir::spawn(http::serve(std::move(door), echo_app()));
+    io::listener listener = io::listen(io::address::loopback(0));
+    const io::address target = listener.local_address();
+    auto server = weir::spawn(http::serve(std::move(listener), echo_app()));
     weir::testing::fault_proxy proxy(target, {}, 11);
     const std::string url = "ws://" + proxy.address().text() + "/";
     std::mt19937 random(5);

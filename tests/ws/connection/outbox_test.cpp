@@ -29,8 +29,8 @@ WEIR_TEST(Outbox, DropsTheOldest) {
     auto handler = [&](ws::connection& peer) -> task<> {
         for (int number = 0; number < 100; ++number) {
             const bool is_full = peer.room().messages == 0 || peer.room().bytes < 102;
-            const ws::posted how = peer.post(ws::frame::text(numbered(number)));
-            EXPECT_EQ(how, is_full ? ws::posted::queued_dropping : ws::posted::queued);
+            const ws::posted result = peer.post(ws::frame::text(numbered(number)));
+            EXPECT_EQ(result, is_full ? ws::posted::queued_dropping : ws::posted::queued);
             co_await weir::yield();
         }
         const ws::connection_stats now = peer.stats();

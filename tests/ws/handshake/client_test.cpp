@@ -29,10 +29,10 @@ task<std::string> try_answer(std::string answer, ws::connect_options options = {
         answer.replace(key, 3, plan.accept);
     }
     auto server = weir::spawn(
-        [](simulated_stream peer, std::string said) -> task<> {
+        [](simulated_stream peer, std::string response) -> task<> {
             std::array<char, 4096> buffer;
             co_await peer.read(buffer);
-            co_await peer.write(said);
+            co_await peer.write(response);
             co_await peer.close_write();
             co_await peer.read(buffer);
         },
@@ -53,9 +53,9 @@ std::string with_header(std::string_view line) {
     return answer.insert(answer.size() - 2, std::string(line) + "\r\n");
 }
 
-std::string replaced(std::string_view what, std::string_view by) {
+std::string replaced(std::string_view what, std::string_view replacement) {
     std::string answer = good_answer;
-    return answer.replace(answer.find(what), what.size(), by);
+    return answer.replace(answer.find(what), what.size(), replacement);
 }
 
 WEIR_TEST(Client, AcceptsAValidAnswer) {

@@ -61,8 +61,8 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
         const auto topic_name = [&] { return "t" + std::to_string(pick(5)); };
         for (int step = 0; step < 400; ++step) {
             const std::string name = topic_name();
-            model_client& who = clients[pick(clients.size())];
-            view& its = who.topics[name];
+            model_client& client = clients[pick(clients.size())];
+            view& its = client.topics[name];
             const std::size_t action = pick(100);
             life& now_alive = lives[name];
             const auto refresh = [&] {
@@ -76,9 +76,9 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
             };
             if (action < 50) {
                 refresh();
-                ws::position made;
+                ws::position published;
                 try {
-                    made = hub.publish(name, [&](const ws::position& at) {
+                    published = hub.publish(name, [&](const ws::position& at) {
                         return name + ":" + std::to_string(at.number);
                     });
                 } catch (const weir::limit_exceeded&) {
@@ -86,10 +86,10 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
                     continue;
                 }
                 if (now_alive.epoch == 0) {
-                    WEIR_ASSERT_EQ(made.number, 1u);
-                    now_alive.epoch = made.epoch;
+                    WEIR_ASSERT_EQ(published.number, 1u);
+                    now_alive.epoch = published.epoch;
                 }
-                WEIR_ASSERT_EQ(made.number, ++now_alive.last);
+                WEIR_ASSERT_EQ(published.number, ++now_alive.last);
                 now_alive.kept.push_back(weir::now());
                 if (now_alive.kept.size() > keep) {
                     now_alive.kept.pop_front();
@@ -99,21 +99,21 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
                     if (at.member && at.member->is_member()) {
                         WEIR_ASSERT_EQ(each.ear_.heard.size(), each.checked + 1);
                         WEIR_ASSERT_EQ(each.ear_.heard.back(),
-                                       name + ":" + std::to_string(made.number));
-                        WEIR_ASSERT_EQ(at.seen.number + 1, made.number);
-                        at.seen = made;
+                                       name + ":" + std::to_string(published.number));
+                        WEIR_ASSERT_EQ(at.seen.number + 1, published.number);
+                        at.seen = published;
                         each.checked = each.ear_.heard.size();
                     }
                     WEIR_ASSERT_EQ(each.ear_.heard.size(), each.checked);
                 }
             } else if (action < 75 && !its.member) {
                 refresh();
-                who.ear_.left = {};
+                client.ear_.left = {};
                 if (pick(4) == 0) {
-                    who.ear_.left.messages = pick(5);
+                    client.ear_.left.messages = pick(5);
                 }
                 try {
-                    its.member = hub.join(who.ear_, name, its.ever ? its.seen.text() : "");
+                    its.member = hub.join(client.ear_, name, its.ever ? its.seen.text() : "");
                 } catch (const weir::limit_exceeded&) {
                     WEIR_ASSERT_EQ(hub.at(name).epoch, 0u);
                     continue;
@@ -127,15 +127,15 @@ WEIR_TEST(HubModel, EveryMessageOnceOrCountedAsMissed) {
                 const std::uint64_t from = its.ever && known ? its.seen.number : 0;
                 const std::uint64_t unseen = now_alive.last - from;
                 const std::uint64_t expected = std::min<std::uint64_t>(
-                    {unseen, now_alive.kept.size(), who.ear_.left.messages});
+                    {unseen, now_alive.kept.size(), client.ear_.left.messages});
                 WEIR_ASSERT_EQ(found.replayed, expected);
                 WEIR_ASSERT_EQ(found.missed, unseen - expected);
                 for (std::uint64_t i = 0; i < expected; ++i) {
-                    WEIR_ASSERT_LT(who.checked, who.ear_.heard.size());
-                    WEIR_ASSERT_EQ(who.ear_.heard[who.checked++],
+                    WEIR_ASSERT_LT(client.checked, client.ear_.heard.size());
+                    WEIR_ASSERT_EQ(client.ear_.heard[client.checked++],
                                    name + ":" + std::to_string(now_alive.last - expected + 1 + i));
                 }
-                WEIR_ASSERT_EQ(who.checked, who.ear_.heard.size());
+                WEIR_ASSERT_EQ(client.checked, client.ear_.heard.size());
                 WEIR_ASSERT_EQ(found.at, (ws::position{now_alive.epoch, now_alive.last}));
                 its.seen = found.at;
                 its.ever = true;

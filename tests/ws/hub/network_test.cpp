@@ -41,19 +41,19 @@ class feed {
 public:
     feed(simulated_network& net, const ws::hub_options& keep, const ws::connection_options& options)
         : hub(std::make_unique<ws::hub>(keep)), keep_(keep), options_(options) {
-        door_ = net.listen("server:80");
+        listener_ = net.listen("server:80");
     }
 
     weir::task<> run() {
         auto accept = [this](weir::task_group& group) -> weir::task<> {
             for (;;) {
-                weir::testing::simulated_stream stream = co_await door_.accept();
+                weir::testing::simulated_stream stream = co_await listener_.accept();
                 group.spawn(attend(io::any_stream(std::move(stream))));
             }
         };
         co_await weir::with_group(accept);
     }
-    void close_door() { door_.close(); }
+    void close_listener() { listener_.close(); }
     void restart() { hub = std::make_unique<ws::hub>(keep_); }
     void publish(const std::string& topic, std::size_t padding = 0) {
         ++counts[topic];
@@ -91,7 +91,7 @@ private:
         co_await ws::serve(std::move(stream), talk, options_);
     }
 
-    weir::testing::simulated_listener door_;
+    weir::testing::simulated_listener listener_;
     ws::hub_options keep_;
     ws::connection_options options_;
 };
@@ -140,11 +140,11 @@ private:
                     topic_ + (last_ == ws::position() ? "" : " " + last_.text());
                 co_await peer.send(request);
                 while (!until || last_ != *until) {
-                    const std::optional<ws::message> said = co_await peer.receive();
-                    if (!said) {
+                    const std::optional<ws::message> received = co_await peer.receive();
+                    if (!received) {
                         break;
                     }
-                    take(said->text());
+                    take(received->text());
                     if (pace > 0ms) {
                         co_await weir::sleep(pace);
                     }
@@ -202,12 +202,12 @@ private:
 weir::task<> random_history(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
-    weir::testing::network_options how;
-    how.link = weir::testing::link_options::drawn_from(seed);
-    how.link.resets = seed % 3 == 0 ? 0.002 : 0;
-    how.link.window = 1000 + pick(20'000);
-    how.seed = seed;
-    simulated_network net(how);
+    weir::testing::network_options net_options;
+    net_options.link = weir::testing::link_options::drawn_from(seed);
+    net_options.link.resets = seed % 3 == 0 ? 0.002 : 0;
+    net_options.link.window = 1000 + pick(20'000);
+    net_options.seed = seed;
+    simulated_network net(net_options);
     const bool drops = seed % 2 == 0;
     ws::connection_options options;
     options.outbox_messages = 2 + pick(40);
@@ -300,12 +300,12 @@ WEIR_TEST(HubNetwork, OneThatNeverReadsDelaysNobody) {
         std::uint64_t received = 0;
         auto listen = [&](ws::connection& peer) -> weir::task<> {
             while (received < 2000) {
-                const std::optional<ws::message> said = co_await peer.receive();
-                if (!said) {
+                const std::optional<ws::message> message = co_await peer.receive();
+                if (!message) {
                     co_return;
                 }
                 ++received;
-                const std::uint64_t sent_at = std::stoull(std::string(said->text()));
+                const std::uint64_t sent_at = std::stoull(std::string(message->text()));
                 const auto now = static_cast<std::uint64_t>(weir::now().time_since_epoch().count());
                 EXPECT_LE(now - sent_at, 20'000'000u) << "message " << received << " came late";
             }
@@ -383,7 +383,7 @@ WEIR_TEST(HubNetwork, StoppedAtAnyTimeNothingIsLeft) {
         co_await publishing.wait();
         second.cancel();
         co_await second.wait();
-        server.close_door();
+        server.close_listener();
         EXPECT_EQ(server.hub->stats().members, 0u);
         EXPECT_EQ(net.stats().open, 0u) << "moment " << moment;
     }

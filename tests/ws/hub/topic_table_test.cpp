@@ -35,10 +35,10 @@ struct topics {
 
 TEST(TopicTable, DropsATopicThatIsNotUsed) {
     topics all({});
-    topic& made = all.make("a");
-    all.table.pin(made);
-    EXPECT_EQ(all.table.find("a"), &made);
-    all.table.unpin(made);
+    topic& added = all.make("a");
+    all.table.pin(added);
+    EXPECT_EQ(all.table.find("a"), &added);
+    all.table.unpin(added);
     EXPECT_EQ(all.table.find("a"), nullptr);
     EXPECT_EQ(all.table.size(), 0u);
 }
@@ -46,9 +46,9 @@ TEST(TopicTable, DropsATopicThatIsNotUsed) {
 TEST(TopicTable, KeepsATopicWithMessagesUntilThereAreTooMany) {
     topics all({.max_topics = 2});
     for (const char* const name : {"a", "b"}) {
-        topic& made = all.make(name);
-        all.keep(made, name);
-        all.table.drop_if_unused(made);
+        topic& added = all.make(name);
+        all.keep(added, name);
+        all.table.drop_if_unused(added);
     }
     EXPECT_EQ(all.table.size(), 2u);
     topic& used = *all.table.find("a");
@@ -73,17 +73,17 @@ TEST(TopicTable, EachLifeOfATopicHasAnEpoch) {
 
 TEST(TopicTable, LogsStayWithinTheirLimits) {
     topics all({.keep_messages = 2, .keep_bytes = 1000, .keep_total_bytes = 1000, .keep_for = 10s});
-    topic& made = all.make("a");
+    topic& added = all.make("a");
     for (const char* const text : {"1", "2", "3"}) {
-        all.keep(made, text);
+        all.keep(added, text);
     }
-    EXPECT_EQ(made.log.count, 2u);
-    EXPECT_EQ(made.log.messages.front().message.content().text(), "2");
+    EXPECT_EQ(added.log.count, 2u);
+    EXPECT_EQ(added.log.messages.front().message.content().text(), "2");
     EXPECT_EQ(all.store.over_limit(), nullptr);
     EXPECT_EQ(all.store.expired(weir::clock::time_point(9s)), nullptr);
-    EXPECT_EQ(all.store.expired(weir::clock::time_point(10s)), &made);
-    all.store.drop_expired(made.log, weir::clock::time_point(10s));
-    EXPECT_EQ(made.log.count, 0u);
+    EXPECT_EQ(all.store.expired(weir::clock::time_point(10s)), &added);
+    all.store.drop_expired(added.log, weir::clock::time_point(10s));
+    EXPECT_EQ(added.log.count, 0u);
     EXPECT_EQ(all.store.bytes(), 0u);
 }
 

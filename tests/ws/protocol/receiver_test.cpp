@@ -25,9 +25,9 @@ struct scenario {
     ws::connection_options limits{};
 };
 
-raw with(raw made, void (*change)(raw&)) {
-    change(made);
-    return made;
+raw changed(raw frame, void (*change)(raw&)) {
+    change(frame);
+    return frame;
 }
 raw close_with(unsigned code, std::string_view reason = {}) {
     return raw(closing, close_content(code, reason));
@@ -36,13 +36,13 @@ raw close_with(unsigned code, std::string_view reason = {}) {
 std::vector<scenario> scenarios() {
     const raw bye = close_with(1000);
     const auto reserved = [](unsigned bits, unsigned kind, std::string content) {
-        raw made = raw(kind, std::move(content));
-        made.reserved = bits;
-        return made;
+        raw frame = raw(kind, std::move(content));
+        frame.reserved = bits;
+        return frame;
     };
-    const auto unmasked = [](raw made) {
-        made.masked = false;
-        return made;
+    const auto unmasked = [](raw frame) {
+        frame.masked = false;
+        return frame;
     };
     const std::string k125(125, 'x'), k126(126, 'y'), k70000(70'000, 'z');
     std::vector<scenario> all{
@@ -54,13 +54,13 @@ std::vector<scenario> scenarios() {
         {"empty bytes", {raw(binary, ""), bye}, 1000, "b: "},
         {"bytes", {raw(binary, "\xFE\xFF"), bye}, 1000, "b:\xFE\xFF "},
         {"a length of 2 bytes for 5",
-         {with(raw(text, "hello"), [](raw& r) { r.length_size = 2; })},
+         {changed(raw(text, "hello"), [](raw& r) { r.length_size = 2; })},
          1002},
         {"a length of 8 bytes for 5",
-         {with(raw(text, "hello"), [](raw& r) { r.length_size = 8; })},
+         {changed(raw(text, "hello"), [](raw& r) { r.length_size = 8; })},
          1002},
         {"a length of 2^63",
-         {with(raw(binary, "x"), [](raw& r) { r.announced = 1ULL << 63; })},
+         {changed(raw(binary, "x"), [](raw& r) { r.announced = 1ULL << 63; })},
          1002},
         {"unmasked text", {unmasked(raw(text, "hello"))}, 1002},
         {"unmasked empty text", {unmasked(raw(text, ""))}, 1002},
@@ -120,7 +120,7 @@ std::vector<scenario> scenarios() {
          1007},
         {"told before the end", {raw(text, "\xFF", false)}, 1007},
         {"told before the frame has come",
-         {with(raw(text, "ab\xFF"), [](raw& r) { r.announced = 100; })},
+         {changed(raw(text, "ab\xFF"), [](raw& r) { r.announced = 100; })},
          1007},
         {"bytes need not be", {raw(binary, "\xFF\xC0"), bye}, 1000, "b:\xFF\xC0 "},
         // 7: closing
@@ -146,7 +146,7 @@ std::vector<scenario> scenarios() {
          "",
          {.max_message = 100}},
         {"announced as too big",
-         {with(raw(binary, "x"), [](raw& r) { r.announced = 1ULL << 62; })},
+         {changed(raw(binary, "x"), [](raw& r) { r.announced = 1ULL << 62; })},
          1009},
         {"too many frames",
          {raw(text, "", false), raw(continued, "", false), raw(continued, "", false)},

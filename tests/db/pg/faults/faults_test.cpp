@@ -12,8 +12,8 @@ using namespace pg_test;
 //
 task<bool> answers(pg::database& database, int tries = 100) {
     for (int attempt = 0; attempt < tries; ++attempt) {
-        const std::string how = co_await outcome_of(database.query("SELECT 1"));
-        if (how == "answered") {
+        const std::string outcome = co_await outcome_of(database.query("SELECT 1"));
+        if (outcome == "answered") {
             co_return true;
         }
         co_await sleep(20ms);
@@ -47,10 +47,10 @@ WEIR_IO_TEST(PgFaults, KilledAndRestarted) {
         auto second = spawn(outcome_of(database.transaction(sleeps)));
         co_await until(observer, running("= 2"));
         server.kill();
-        const std::string how_first = co_await timeout(5s, std::move(first));
-        const std::string how_second = co_await timeout(5s, std::move(second));
-        EXPECT_EQ(how_first, "lost, if harmless");
-        EXPECT_EQ(how_second, "lost, if harmless");
+        const std::string first_outcome = co_await timeout(5s, std::move(first));
+        const std::string second_outcome = co_await timeout(5s, std::move(second));
+        EXPECT_EQ(first_outcome, "lost, if harmless");
+        EXPECT_EQ(second_outcome, "lost, if harmless");
         // No server: the error comes at once and nothing was done, once the idle connections have
         // failed.
         std::string away = "lost, if harmless";
@@ -76,8 +76,8 @@ WEIR_IO_TEST(PgFaults, ShutDownByAnAdministrator) {
         auto query = spawn(outcome_of(long_query(database)));
         co_await until(observer, running("= 1"));
         server.shut_down();
-        const std::string how = co_await timeout(5s, std::move(query));
-        EXPECT_EQ(how, "lost, try again");  // 57P01: it was undone
+        const std::string outcome = co_await timeout(5s, std::move(query));
+        EXPECT_EQ(outcome, "lost, try again");  // 57P01: it was undone
     }
     server.start();
     // Idle connections were closed meanwhile; no task gets one of those.
@@ -149,8 +149,8 @@ WEIR_IO_TEST(PgFaults, CutInAQueryAndInAPipeline) {
     auto query = spawn(outcome_of(long_query(database)));
     co_await until(observer, running("= 1"));
     proxy.reset_all();
-    std::string how = co_await timeout(5s, std::move(query));
-    EXPECT_EQ(how, "lost, if harmless");
+    std::string outcome = co_await timeout(5s, std::move(query));
+    EXPECT_EQ(outcome, "lost, if harmless");
 
     // After so many bytes of a connection, somewhere in the middle of many queries.
     int answered = 0;
@@ -189,8 +189,8 @@ WEIR_IO_TEST(PgFaults, CutInAQueryAndInAPipeline) {
     const auto limited = [&]() -> task<> {
         co_await timeout(100ms, database.query("SELECT 1 + 1"));
     };
-    how = co_await outcome_of(limited());
-    EXPECT_EQ(how, "late");
+    outcome = co_await outcome_of(limited());
+    EXPECT_EQ(outcome, "late");
     proxy.set({});
     proxy.reset_all();
     const bool is_back_again = co_await answers(database);
@@ -214,9 +214,9 @@ WEIR_IO_TEST(PgFaults, StreamsThatAreCut) {
     };
     proxy.set({.reset_after = 700'000});
     proxy.reset_all();
-    std::string how =
+    std::string outcome =
         co_await timeout(10s, outcome_of(database.copy_in("COPY cut FROM STDIN", writes)));
-    EXPECT_TRUE(how.starts_with("lost")) << how;
+    EXPECT_TRUE(outcome.starts_with("lost")) << outcome;
     auto chunks = database.copy_out(
         "COPY (SELECT n, repeat('x', 200) FROM generate_series(1, 100000) AS n) TO STDOUT");
     const auto reads = [&]() -> task<> {
@@ -227,8 +227,8 @@ WEIR_IO_TEST(PgFaults, StreamsThatAreCut) {
             }
         }
     };
-    how = co_await timeout(10s, outcome_of(reads()));
-    EXPECT_TRUE(how.starts_with("lost")) << how;
+    outcome = co_await timeout(10s, outcome_of(reads()));
+    EXPECT_TRUE(outcome.starts_with("lost")) << outcome;
     proxy.set({});
     bool is_back = co_await answers(database);
     EXPECT_TRUE(is_back);

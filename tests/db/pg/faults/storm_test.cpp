@@ -70,12 +70,12 @@ public:
 
 private:
     task<> limited(std::int64_t tag) {
-        const std::uint64_t how = below(8);
-        if (how > 2) {
+        const std::uint64_t kind = below(8);
+        if (kind > 2) {
             co_await one(tag);
-        } else if (how == 2) {
+        } else if (kind == 2) {
             co_await timeout(std::chrono::microseconds(below(4000)), one(tag));
-        } else if (how == 1) {
+        } else if (kind == 1) {
             co_await timeout(std::chrono::milliseconds(below(20)), one(tag));
         } else {
             auto running = spawn(one(tag));
@@ -100,14 +100,14 @@ private:
             case 3:
                 return nested(tag);
             default:
-                return told(tag);
+                return notify(tag);
         }
     }
 
     void expect(bool is_right) { wrong_ += is_right ? 0 : 1; }
 
     // Many texts, so that prepared statements come and go.
-    task<> told(std::int64_t tag) {
+    task<> notify(std::int64_t tag) {
         const std::string variant = "v" + std::to_string(below(24));
         const std::string word = "word of " + std::to_string(tag);
         const std::string sql = "SELECT $1::bigint, '" + variant + "', $2::text, repeat('x', $3)" +
@@ -173,12 +173,12 @@ private:
     // sure.
     task<> ending(std::int64_t tag, const bool& is_whole, task<> work) {
         struct at_the_end {
-            storm& of;
+            storm& owner;
             std::int64_t tag;
             const bool& is_whole;
             ~at_the_end() {
                 if (!is_whole) {
-                    of.undone_.insert(tag);
+                    owner.undone_.insert(tag);
                 }
             }
         };
@@ -266,8 +266,8 @@ task<> run_storm(bool with_cuts) {
     // All works again, except connections whose end was not noticed yet.
     int answered = 0;
     for (int number = 0; number < 100; ++number) {
-        const std::string how = co_await outcome_of(database.query("SELECT $1::int", number));
-        answered += how == "answered" ? 1 : 0;
+        const std::string outcome = co_await outcome_of(database.query("SELECT $1::int", number));
+        answered += outcome == "answered" ? 1 : 0;
     }
     EXPECT_GE(answered, 92);
     co_await database.close();

@@ -62,18 +62,18 @@ public:
             "'", "\"",   "\\", "\\x", "{",  "}",   ",",  "NULL", "null",
             ";", "--",   "/*", "$1",  "%s", "\n",  "\t", " ",    "",
             "a", "\x7f", "ß",  "漢",  "🙂", "\\'", "''", "$$",   "\x01"};
-        std::string made;
+        std::string result;
         for (std::uint64_t count = below(12); count > 0; --count) {
-            made += pieces[below(pieces.size())];
+            result += pieces[below(pieces.size())];
         }
-        return made;
+        return result;
     }
     pg::blob bytes() {
-        pg::blob made(below(40));
-        for (std::byte& each : made) {
+        pg::blob result(below(40));
+        for (std::byte& each : result) {
             each = static_cast<std::byte>(below(256));
         }
-        return made;
+        return result;
     }
     // From 4713 BC to 294246.
     microsecond_time time() {

@@ -81,7 +81,7 @@ task<> play_part(const part& mine) {
 // A copy of this process that plays the part until it is killed.
 class worker {
 public:
-    explicit worker(part of) : of_(std::move(of)) { start(); }
+    explicit worker(part role) : role_(std::move(role)) { start(); }
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
     ~worker() { kill(); }
@@ -99,7 +99,7 @@ private:
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (::getppid() == parent) {
                 try {
-                    weir::run(play_part(of_));
+                    weir::run(play_part(role_));
                 } catch (...) {
                 }
             }
@@ -112,7 +112,7 @@ private:
             ::waitpid(std::exchange(process_, -1), nullptr, 0);
         }
     }
-    part of_;
+    part role_;
     pid_t process_ = -1;
 };
 

@@ -9,8 +9,8 @@ namespace {
 using namespace shared_limits;
 
 plain_connection& connection() {
-    static plain_connection made(redis_test::shared_server().port());
-    return made;
+    static plain_connection shared(redis_test::shared_server().port());
+    return shared;
 }
 constexpr time_point start(1h);
 
@@ -56,10 +56,10 @@ void agrees_with(Local& local, script_alone& script, std::mt19937_64& random, do
             script.give_back(now, given, when);
         }
         const auto expected = local.try_take(now, weight);
-        const auto said = script.try_take(now, weight);
-        ASSERT_EQ(said.granted, expected.granted) << i;
-        ASSERT_LE(std::chrono::abs(said.wait - expected.wait), 2us) << i;
-        if (said.granted) {
+        const auto answer = script.try_take(now, weight);
+        ASSERT_EQ(answer.granted, expected.granted) << i;
+        ASSERT_LE(std::chrono::abs(answer.wait - expected.wait), 2us) << i;
+        if (answer.granted) {
             taken.emplace_back(weight, now);
         }
     }

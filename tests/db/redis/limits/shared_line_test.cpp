@@ -43,9 +43,9 @@ WEIR_TEST(SharedLine, OnlyTheFirstAsks) {
     network.latency = 1ms;
     simulated_limiter limit(bucket_of(10, 5), network);
     std::vector<int> order;
-    auto use = [&](int who) -> task<> {
+    auto use = [&](int number) -> task<> {
         co_await limit.acquire();
-        order.push_back(who);
+        order.push_back(number);
     };
     std::vector<weir::handle<void>> users;
     for (int i = 0; i < 100; ++i) {
@@ -207,9 +207,9 @@ WEIR_TEST(SharedLine, WhoWaitsAloneGoesBackInOrder) {
     simulated_limiter limit(bucket_of(1000, 1), network,
                             {.when_away = redis::when_away::limit_locally});
     std::vector<int> order;
-    auto use = [&](int who) -> task<> {
+    auto use = [&](int number) -> task<> {
         co_await limit.acquire();
-        order.push_back(who);
+        order.push_back(number);
     };
     std::vector<weir::handle<void>> users;
     for (int i = 0; i < 100; ++i) {

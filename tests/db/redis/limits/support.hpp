@@ -105,14 +105,14 @@ public:
               "if not is_mortal then redis.call('PERSIST', KEYS[1]) end\n"
               "return answer"),
           terms_(std::move(terms)) {
-        static int made = 0;
-        key_ = "alone:" + std::to_string(++made);
+        static int count = 0;
+        key_ = "alone:" + std::to_string(++count);
         at_.ask({"DEL", key_});
     }
 
     weir::decision::verdict try_take(time_point now, double weight = 1) {
-        const std::int64_t said = ask(now, {}, {weight}).at(0);
-        return {said == 0, said < 0 ? weir::refusal::never : microseconds(said)};
+        const std::int64_t reply = ask(now, {}, {weight}).at(0);
+        return {reply == 0, reply < 0 ? weir::refusal::never : microseconds(reply)};
     }
     void give_back(time_point now, double weight, time_point taken) {
         ask(now, {{weight, taken}}, {});
@@ -133,9 +133,9 @@ public:
         }
         words.push_back(in_microseconds(now));
         words.push_back(is_mortal ? "1" : "0");
-        std::vector<std::int64_t> said = at_.ask(words);
-        said.erase(said.begin());
-        return said;
+        std::vector<std::int64_t> reply = at_.ask(words);
+        reply.erase(reply.begin());
+        return reply;
     }
     std::int64_t expires_in() { return at_.ask({"PTTL", key_}).at(0); }
     const std::string& key() const { return key_; }
@@ -167,11 +167,11 @@ inline std::unique_ptr<script_alone> bucket_alone(plain_connection& at, double r
 }
 inline std::unique_ptr<script_alone> window_alone(plain_connection& at, double limit,
                                                   microseconds window = 1s) {
-    auto made = std::make_unique<script_alone>(
+    auto result = std::make_unique<script_alone>(
         at, redis::detail::sliding_window_script(),
         std::vector{std::to_string(window.count()), script_alone::in_words(limit * 1e6)});
-    made->unit = 1e6;
-    return made;
+    result->unit = 1e6;
+    return result;
 }
 
 // What the network between a limiter and its Redis does.
@@ -220,9 +220,9 @@ public:
         redis::detail::shared_answer answer;
         answer.at = redis::server_time(std::chrono::floor<microseconds>(now.time_since_epoch()));
         for (const double each : copy.weights) {
-            const auto said = shared_->try_take(now, std::abs(each));
-            answer.waits.push_back(said.granted ? 0ns : said.wait);
-            if (said.granted) {
+            const auto verdict = shared_->try_take(now, std::abs(each));
+            answer.waits.push_back(verdict.granted ? 0ns : verdict.wait);
+            if (verdict.granted) {
                 over_.taken.push_back({now, std::abs(each), 0});
             } else if (each > 0) {
                 break;
