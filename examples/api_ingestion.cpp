@@ -110,9 +110,9 @@ http::router products_api(int& requests) {
 
 weir::task<> scene(std::filesystem::path folder) {
     int requests = 0;
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    const std::string url = "http://" + door.local_address().text() + "/products";
-    auto serving = weir::spawn(http::serve(std::move(door), products_api(requests)));
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    const std::string url = "http://" + listener.local_address().text() + "/products";
+    auto serving = weir::spawn(http::serve(std::move(listener), products_api(requests)));
 
     http::client client;
     http::polite_client api(client, {.rate = 100,  // a second

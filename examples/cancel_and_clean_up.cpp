@@ -16,8 +16,8 @@ weir::task<> work() {
 }
 
 // Runs however the work ends; it may await, and a second cancel waits until it is through.
-weir::task<> clean_up(weir::ending how) {
-    if (how == weir::ending::stopped) {
+weir::task<> clean_up(weir::ending end) {
+    if (end == weir::ending::stopped) {
         std::puts("Task cancelled, cleaning up...");
     }
     co_await weir::sleep(500ms);

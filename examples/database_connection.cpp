@@ -19,9 +19,9 @@ public:
         is_connected_ = true;
     }
     // Receives how the use of the connection ended. Shielded: it always runs to its end.
-    weir::task<> close(weir::ending how) {
-        std::printf("Closing connection after %s\n", how == weir::ending::value   ? "success"
-                                                     : how == weir::ending::error ? "an error"
+    weir::task<> close(weir::ending end) {
+        std::printf("Closing connection after %s\n", end == weir::ending::value   ? "success"
+                                                     : end == weir::ending::error ? "an error"
                                                                                   : "a stop");
         co_await weir::sleep(100ms);
         is_connected_ = false;

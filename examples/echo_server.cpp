@@ -32,9 +32,9 @@ weir::task<std::string> shout(io::address server, std::string words) {
 }
 
 weir::task<> scene() {
-    io::listener door = io::listen(io::address::loopback(0));
-    const io::address here = door.local_address();
-    auto server = weir::spawn(weir::tcp::serve(std::move(door), echo));
+    io::listener listener = io::listen(io::address::loopback(0));
+    const io::address here = listener.local_address();
+    auto server = weir::spawn(weir::tcp::serve(std::move(listener), echo));
 
     const auto [first, second] = co_await weir::gather(shout(here, "hello"), shout(here, "world"));
     std::cout << first << ' ' << second << '\n';

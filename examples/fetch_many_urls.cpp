@@ -68,12 +68,12 @@ weir::task<http::response> page(http::request& request, int& now, int& most) {
 }
 
 weir::task<> scene() {
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    const std::string site = "http://" + door.local_address().text();
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    const std::string site = "http://" + listener.local_address().text();
     int now = 0;
     int most = 0;
     auto handler = [&](http::request& request) { return page(request, now, most); };
-    auto serving = weir::spawn(http::serve(std::move(door), handler));
+    auto serving = weir::spawn(http::serve(std::move(listener), handler));
 
     std::vector<std::string> urls{site + "/moved", site + "/nowhere", site + "/metadata",
                                   "http://10.0.0.1/"};

@@ -21,9 +21,9 @@ weir::future<int> look_up(std::string name) {
     return promise->get_future();
 }
 
-weir::task<> wait_for(std::string who, weir::future<int> answer) {
+weir::task<> wait_for(std::string waiter, weir::future<int> answer) {
     const int value = co_await answer;
-    std::printf("%s got %d\n", who.c_str(), value);
+    std::printf("%s got %d\n", waiter.c_str(), value);
 }
 
 weir::task<> main_task() {

@@ -42,8 +42,8 @@ weir::task<> run() {
     }
 
     // Different types: a tuple.
-    auto [who, orders] = co_await weir::gather(fetch_user(7), count_orders(7));
-    std::cout << who.name << " has " << orders << " orders\n";
+    auto [person, orders] = co_await weir::gather(fetch_user(7), count_orders(7));
+    std::cout << person.name << " has " << orders << " orders\n";
 }
 
 int main() {

@@ -41,10 +41,10 @@ weir::task<> client(io::address server) {
 
 // The client is part of the scene, so its task must not end with the server's: it is shielded.
 weir::task<> scene() {
-    io::listener door = io::listen(io::address::loopback(0));
-    auto customer = weir::spawn(client(door.local_address()));
+    io::listener listener = io::listen(io::address::loopback(0));
+    auto customer = weir::spawn(client(listener.local_address()));
     auto goodbye = [&]() -> weir::task<> { co_await customer; };
-    co_await weir::finally(weir::tcp::serve(std::move(door), answer_slowly), goodbye);
+    co_await weir::finally(weir::tcp::serve(std::move(listener), answer_slowly), goodbye);
 }
 
 weir::task<> serve_at(std::string where) {

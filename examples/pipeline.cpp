@@ -43,7 +43,7 @@ struct journal : weir::observer {
 
 weir::task<> main_task() {
     weather_service service{.down_from = weir::now() + 10s, .up_again = weir::now() + 40s};
-    journal told;
+    journal events;
 
     // Read from the outside in.
     weir::pipeline weather(
@@ -52,7 +52,7 @@ weir::task<> main_task() {
         weir::total_timeout{5s},                        // at most this long
         weir::retry_options{.max_attempts = 3, .backoff = weir::constant_backoff(200ms)},
         weir::circuit_breaker_options{
-            .consecutive_failures = 3, .open_for = 15s, .observer = &told},
+            .consecutive_failures = 3, .open_for = 15s, .observer = &events},
         weir::token_bucket_options{.rate = 10, .burst = 5},  // asks gently
         weir::attempt_timeout{1s});
 

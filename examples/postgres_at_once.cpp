@@ -44,10 +44,10 @@ weir::task<profile> find_profile(pg::database& shop, int id) {
 weir::task<> show(pg::database& shop, int id) {
     // All three are on their way together; if one fails, the others are stopped, and so are their
     // queries.
-    const auto [who, orders, about] =
+    const auto [person, orders, about] =
         co_await weir::gather(find_user(shop, id), find_orders(shop, id), find_profile(shop, id));
-    std::cout << who.name << " of " << about.city << ", phone " << about.phone.value_or("unknown")
-              << '\n';
+    std::cout << person.name << " of " << about.city << ", phone "
+              << about.phone.value_or("unknown") << '\n';
     for (const order& each : orders) {
         std::cout << "  order " << each.id << ": " << each.item << " for " << each.price << '\n';
     }

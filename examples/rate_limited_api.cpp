@@ -59,9 +59,9 @@ weir::task<int> ask(http::client& client, std::string url, std::string token) {
 }
 
 weir::task<> scene() {
-    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-    const std::string url = "http://" + door.local_address().text() + "/quote";
-    auto serving = weir::spawn(http::serve(std::move(door), quotes()));
+    weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+    const std::string url = "http://" + listener.local_address().text() + "/quote";
+    auto serving = weir::spawn(http::serve(std::move(listener), quotes()));
 
     http::client client;
     co_await ask(client, url, "forged-token");

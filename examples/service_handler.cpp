@@ -60,8 +60,8 @@ weir::task<> demo() {
     const service::submit_result first = co_await tasks.submit(wanted);
     const service::submit_result second =
         co_await tasks.submit(service::new_task("thumbnail", R"({"picture": ""})"));
-    const service::task_detail made = co_await wait_for(tasks, first.id);
-    print(made);
+    const service::task_detail finished = co_await wait_for(tasks, first.id);
+    print(finished);
     const service::task_detail refused = co_await wait_for(tasks, second.id);
     print(refused);
 
