@@ -8,7 +8,10 @@
 #include <weir/cancel.hpp>
 #include <weir/db/sqlite/database.hpp>
 #include <weir/group.hpp>
+#include <weir/scope.hpp>
 #include <weir/spawn.hpp>
+#include <weir/sync/event.hpp>
+#include <weir/testing/assertions.hpp>
 #include <weir/time.hpp>
 
 namespace sqlite_test {
