@@ -66,8 +66,7 @@ const service_options& checked(const service_options& options) {
     check_positive("poll", options.poll);
     check_positive("store_timeout", options.store_timeout);
     if (options.heartbeat > options.lease / 3) {
-        throw_bad_option("service", "heartbeat", options.heartbeat,
-                         "a third of the lease at most");
+        throw_bad_option("service", "heartbeat", options.heartbeat, "a third of the lease at most");
     }
     if (options.drain_limit < clock::duration::zero()) {
         throw_bad_option("service", "drain_limit", options.drain_limit, "0 or more");

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <string>
 
-namespace weir::service {
 namespace {
+
+using namespace weir;
+using namespace weir::service;
 
 class progress_log final : public progress_listener {
 public:
@@ -62,4 +64,3 @@ TEST(Job, FailuresCarryTheirDelay) {
 }
 
 }  // namespace
-}  // namespace weir::service

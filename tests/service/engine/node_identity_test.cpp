@@ -11,8 +11,10 @@
 #include <csignal>
 #include <string>
 
-namespace weir::service {
 namespace {
+
+using namespace weir;
+using namespace weir::service;
 
 // Another user's process may be hidden from /proc (hidepid): then it is not there, and alive all
 // the same.
@@ -24,26 +26,26 @@ TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
         ::pause();
         ::_exit(0);
     }
-    EXPECT_TRUE(detail::is_running(child));
-    EXPECT_TRUE(detail::is_running(child, nothing));
-    EXPECT_TRUE(detail::is_running(1, nothing));  // may belong to somebody else
+    EXPECT_TRUE(weir::service::detail::is_running(child));
+    EXPECT_TRUE(weir::service::detail::is_running(child, nothing));
+    EXPECT_TRUE(weir::service::detail::is_running(1, nothing));  // may belong to somebody else
     ::kill(child, SIGKILL);
     siginfo_t ended{};
     ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-    EXPECT_FALSE(detail::is_running(child));  // it ended, though it still has its number
+    EXPECT_FALSE(
+        weir::service::detail::is_running(child));  // it ended, though it still has its number
     ::waitpid(child, nullptr, 0);
-    EXPECT_FALSE(detail::is_running(child));
-    EXPECT_FALSE(detail::is_running(child, nothing));
+    EXPECT_FALSE(weir::service::detail::is_running(child));
+    EXPECT_FALSE(weir::service::detail::is_running(child, nothing));
     for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
-        EXPECT_TRUE(detail::is_running(none)) << none;
+        EXPECT_TRUE(weir::service::detail::is_running(none)) << none;
     }
     node_record other;
-    other.host = detail::this_host();
+    other.host = weir::service::detail::this_host();
     other.pid = child;
-    EXPECT_TRUE(detail::is_gone(other));
+    EXPECT_TRUE(weir::service::detail::is_gone(other));
     other.host += " elsewhere";
-    EXPECT_FALSE(detail::is_gone(other));
+    EXPECT_FALSE(weir::service::detail::is_gone(other));
 }
 
 }  // namespace
-}  // namespace weir::service

@@ -7,8 +7,10 @@
 #include <limits>
 #include <string>
 
-namespace weir::service {
 namespace {
+
+using namespace weir;
+using namespace weir::service;
 
 std::string error_of(const queue_limits& limits) {
     try {
@@ -37,4 +39,3 @@ TEST(Queue, CountsTasksByState) {
 }
 
 }  // namespace
-}  // namespace weir::service

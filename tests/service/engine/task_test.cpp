@@ -6,8 +6,10 @@
 
 #include <string>
 
-namespace weir::service {
 namespace {
+
+using namespace weir;
+using namespace weir::service;
 
 std::string error_of(const new_task& task) {
     try {
@@ -67,4 +69,3 @@ TEST(Task, ViewsHaveNamesAndAState) {
 }
 
 }  // namespace
-}  // namespace weir::service
