@@ -57,9 +57,9 @@ TEST(Check, SaysWhatIsWrong) {
         EXPECT_TRUE(has(answer.out, "WRONG")) << answer.out;
         EXPECT_TRUE(has(answer.out, part)) << answer.out;
     };
-    expect(check({"-d", "/nowhere/at/all/tasks.db"}), "no folder /nowhere/at/all");
-    expect(check({"-d", folder.path().string()}), "is no file");
-    expect(check({"-d", folder.write("text", std::string(1000, 'x'))}), "no SQLite database");
+    expect(check({"-d", "/nowhere/at/all/tasks.db"}), "the folder /nowhere/at/all does not exist");
+    expect(check({"-d", folder.path().string()}), "is not a file");
+    expect(check({"-d", folder.write("text", std::string(1000, 'x'))}), "not a SQLite database");
     const std::string good = folder / "good.db";
     expect(check({"-d", good, "--allow-command", "a=/nowhere/at/all"}), "no program /nowhere");
     expect(check({"-d", good, "--allow-command", "a=nothing-of-that-name"}), "in PATH");
@@ -71,7 +71,7 @@ TEST(Check, SaysWhatIsWrong) {
     if (::geteuid() != 0) {  // who may everything
         const std::string closed = folder.write("closed.db", "");
         ::chmod(closed.c_str(), 0400);
-        expect(check({"-d", closed}), "cannot be read and written");
+        expect(check({"-d", closed}), "is not readable and writable");
     }
     EXPECT_EQ(check({"-d", good, "--allow-command", "a=cat -u"}).code, 0);
 }
@@ -101,7 +101,7 @@ TEST(Check, LooksAtVersionsAndSchedules) {
     EXPECT_EQ(newer.code, 1) << newer.out;
     EXPECT_TRUE(has(newer.out, "version 1000")) << newer.out;
     change("PRAGMA application_id = 7");
-    EXPECT_TRUE(has(check({"-d", kept}).out, "something else"));
+    EXPECT_TRUE(has(check({"-d", kept}).out, "another program"));
 }
 
 }  // namespace

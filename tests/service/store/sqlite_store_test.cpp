@@ -67,7 +67,7 @@ WEIR_IO_TEST(SqliteStore, SaysWhatIsWrongWithAFile) {
     const std::string text = (at.folder.path() / "text.db").string();
     std::ofstream(text) << std::string(5000, 'x');
     why = co_await refusal(text);
-    EXPECT_NE(why.find("is no SQLite database"), std::string::npos) << why;
+    EXPECT_NE(why.find("is not a SQLite database"), std::string::npos) << why;
 
     const std::string other = (at.folder.path() / "other.db").string();
     {

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Nodes, their leases and their abandoned tasks. A node that has lost its lease keeps its row,
-// marked as gone once its tasks have been rescued, so that it is not mistaken for a new node when
-// it returns.
+// A node that has lost its lease keeps its row, marked as gone once its tasks have been rescued, so
+// that it is not registered as a new node when it returns.
 
-#include "service/store/sqlite/task_rows.hpp"
+#include "service/store/sqlite/leases.hpp"
+
+#include "service/store/sqlite/rows/ledger.hpp"
+#include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/store_texts.hpp"
+
+#include <string>
 
 namespace weir::service::detail {
 
-std::optional<std::int64_t> node_number(sqlite::session& on, std::string_view node,
+std::optional<std::int64_t> node_number(sqlite::session& session, std::string_view node,
                                         std::optional<timestamp> alive_at) {
     const sqlite::rows found =
-        on.query("SELECT number, expires_at, is_gone FROM nodes WHERE id = ?", node);
+        session.query("SELECT number, expires_at, is_gone FROM nodes WHERE id = ?", node);
     if (found.empty()) {
         return std::nullopt;
     }
@@ -22,13 +27,21 @@ std::optional<std::int64_t> node_number(sqlite::session& on, std::string_view no
     return row.get<std::int64_t>(0);
 }
 
-heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timestamp now) {
+std::vector<run_key> read_runs(const sqlite::rows& found) {
+    std::vector<run_key> runs;
+    for (const sqlite::row each : found) {
+        runs.push_back({task_id(each.get<std::int64_t>(0)), each.get<std::uint32_t>(1)});
+    }
+    return runs;
+}
+
+heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now) {
     heartbeat_answer answer;
-    const sqlite::rows found = on.query(
+    const sqlite::rows found = session.query(
         "SELECT number, host, pid, started_at, expires_at, is_gone FROM nodes WHERE id = ?",
         node.id);
     if (found.empty()) {
-        on.execute(
+        session.execute(
             "INSERT INTO nodes(id, host, pid, started_at, expires_at) VALUES (?, ?, ?, ?, ?)",
             node.id, node.host, node.pid, number_of(node.started_at), number_of(node.expires_at));
         return answer;
@@ -42,71 +55,32 @@ heartbeat_answer keep_lease(sqlite::session& on, const node_record& node, timest
         return answer;
     }
     const auto number = row.get<std::int64_t>(0);
-    on.execute("UPDATE nodes SET expires_at = ? WHERE number = ?", number_of(node.expires_at),
-               number);
-    const sqlite::rows cancelling = on.query(
-        "SELECT id, run FROM tasks WHERE line = ? AND is_cancelling = 1", running_line(number));
-    for (const sqlite::row each : cancelling) {
-        answer.cancelling.push_back(
-            {task_id(each.get<std::int64_t>(0)), each.get<std::uint32_t>(1)});
-    }
+    session.execute("UPDATE nodes SET expires_at = ? WHERE number = ?", number_of(node.expires_at),
+                    number);
+    answer.cancelling = read_runs(session.query(
+        "SELECT id, run FROM tasks WHERE line = ? AND is_cancelling = 1", running_line(number)));
     return answer;
 }
 
-std::vector<run_key> runs_of(sqlite::session& on, std::string_view node) {
-    const sqlite::rows found = on.query(
-        "SELECT id, run FROM tasks WHERE line = (SELECT 8 * number + 2 FROM nodes WHERE nodes.id = "
-        "?)",
-        node);
-    std::vector<run_key> runs;
-    for (const sqlite::row each : found) {
-        runs.push_back({task_id(each.get<std::int64_t>(0)), each.get<std::uint32_t>(1)});
-    }
-    return runs;
-}
-
-std::vector<node_record> list_nodes(sqlite::session& on) {
-    const sqlite::rows found = on.query(
-        "SELECT id, host, pid, started_at, expires_at FROM nodes INDEXED BY nodes_here WHERE "
-        "is_gone = 0 AND expires_at > 0 ORDER BY number");
-    std::vector<node_record> nodes;
-    for (const sqlite::row each : found) {
-        node_record& node = nodes.emplace_back();
-        node.id = each.get<std::string>(0);
-        node.host = each.get<std::string>(1);
-        node.pid = each.get<std::int64_t>(2);
-        node.started_at = time_of(each.get<std::int64_t>(3));
-        node.expires_at = time_of(each.get<std::int64_t>(4));
-    }
-    return nodes;
-}
-
-void end_lease(sqlite::session& on, std::string_view node) {
-    on.execute(
-        "UPDATE nodes SET expires_at = 0, is_gone = is_gone OR NOT EXISTS(SELECT 1 FROM tasks "
-        "WHERE line = 8 * number + 2) WHERE id = ?",
-        node);
-}
-
-rescue_step rescue_tasks(sqlite::session& on, timestamp now, std::uint32_t max_crashes,
-                         std::size_t limit, event_list& events) {
-    rescue_step step;
+rescue_batch rescue_tasks(sqlite::session& session, timestamp now, std::uint32_t max_crashes,
+                          std::size_t limit, event_list& events) {
+    rescue_batch batch;
     const sqlite::rows dead =
-        on.query("SELECT number, id FROM nodes WHERE is_gone = 0 AND expires_at <= ? LIMIT 1",
-                 number_of(now));
+        session.query("SELECT number, id FROM nodes WHERE is_gone = 0 AND expires_at <= ? LIMIT 1",
+                      number_of(now));
     if (dead.empty()) {
-        return step;
+        return batch;
     }
-    step.is_all = false;
+    batch.is_last = false;
     const auto node = dead[0].get<std::int64_t>(0);
-    const sqlite::rows orphans = on.query(
+    const sqlite::rows orphans = session.query(
         "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority FROM tasks "
         "WHERE line = ? LIMIT ?",
         running_line(node), limit);
     if (orphans.size() < limit) {
-        on.execute("UPDATE nodes SET is_gone = 1 WHERE number = ?", node);
+        session.execute("UPDATE nodes SET is_gone = 1 WHERE number = ?", node);
     }
-    ledger books(on, now);
+    ledger books(session, now);
     for (const sqlite::row each : orphans) {
         const auto id = each.get<std::int64_t>(0);
         const std::uint32_t crashes = each.get<std::uint32_t>(4) + 1;
@@ -115,40 +89,37 @@ rescue_step rescue_tasks(sqlite::session& on, timestamp now, std::uint32_t max_c
         attempt.end = attempt_end::crashed;
         attempt.started_at = time_of(each.get<std::int64_t>(6));
         attempt.ended_at = now;
-        attempt.error = "the process that ran it has gone";
+        attempt.error = crash_error;
         attempt.node = dead[0].get<std::string>(1);
         task_state state = task_state::pending;
         std::string error = attempt.error;
         if (each.get<bool>(5)) {
             state = task_state::cancelled;
-            ++step.done.cancelled;
+            ++batch.result.cancelled;
         } else if (crashes >= max_crashes) {
             state = task_state::failed;
-            error = "the process that ran it has gone, for the " + std::to_string(crashes) +
-                    (crashes == 1   ? "st time"
-                     : crashes == 2 ? "nd time"
-                     : crashes == 3 ? "rd time"
-                                    : "th time");
-            ++step.done.failed;
+            error = crash_limit_error(crashes);
+            ++batch.result.failed;
         } else {
-            ++step.done.returned;
+            ++batch.result.returned;
         }
         const bool is_due = state == task_state::pending;
-        const position stands =
-            is_due ? position{due_line(each.get<std::int64_t>(2)), -each.get<std::int64_t>(7)}
-                   : position{ended_line(state), number_of(now)};
-        on.execute(
+        const line_position position =
+            is_due ? line_position{due_line(each.get<std::int64_t>(2)), -each.get<std::int64_t>(7)}
+                   : line_position{ended_line(state), number_of(now)};
+        session.execute(
             "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, crashes = ?4, "
             "due_at = iif(?1 = 0, ?5, due_at), finished_at = iif(?1 = 0, NULL, ?5), error = ?6 "
             "WHERE id = ?7",
-            static_cast<int>(state), stands.line, stands.rank, crashes, number_of(now), error, id);
-        add_attempt(on, id, attempt);
+            static_cast<int>(state), position.line, position.rank, crashes, number_of(now), error,
+            id);
+        add_attempt(session, id, attempt);
         books.moves(books.queue(each.get<std::int64_t>(1)), books.flow(each.get<std::int64_t>(2)),
                     {task_state::running, false}, {state, is_due});
-        events.add(on, id);
+        events.add(session, id);
     }
     books.close();
-    return step;
+    return batch;
 }
 
 }  // namespace weir::service::detail

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Queries of clients. Lists scan tasks from the newest to the oldest, or only a small set: running
-// tasks, failed tasks, or tasks with a tag.
+// A filter becomes the WHERE clause of a query. The query scans the tasks from the newest to the
+// oldest, or a smaller set where the filter names one: running or failed tasks, those with a tag.
 
-#include "service/store/sqlite/task_rows.hpp"
+#include "service/store/sqlite/queries.hpp"
 
-#include <algorithm>
+#include "service/store/sqlite/rows/ledger.hpp"
+#include "service/store/sqlite/rows/task_rows.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace weir::service::detail {
 
@@ -31,50 +38,51 @@ private:
     std::vector<sqlite::value> parameters_;
 };
 
-void add_view(conditions& to, task_view view, timestamp now) {
+void add_view(conditions& all, task_view view, timestamp now) {
     switch (view) {
         case task_view::scheduled:
-            to.add("failures = 0");
-            to.add("due_at > ?", number_of(now));
+            all.add("failures = 0");
+            all.add("due_at > ?", number_of(now));
             break;
         case task_view::pending:
-            to.add("failures = 0");
-            to.add("due_at <= ?", number_of(now));
+            all.add("failures = 0");
+            all.add("due_at <= ?", number_of(now));
             break;
         case task_view::retrying:
-            to.add("failures > 0");
+            all.add("failures > 0");
             break;
         case task_view::running:
-            to.add("is_cancelling = 0");
+            all.add("is_cancelling = 0");
             break;
         case task_view::cancelling:
-            to.add("is_cancelling = 1");
+            all.add("is_cancelling = 1");
             break;
         default:
             break;
     }
 }
 
-// A line is scanned as a whole. If it is long, scanning all tasks finds its newest ones sooner.
-bool is_short(sqlite::session& on, task_state state) {
+// A query that uses a line reads all of it. Of a long line, the newest tasks are found faster by
+// scanning all tasks.
+bool is_short(sqlite::session& session, task_state state) {
     constexpr std::int64_t many = 2'000;
-    const auto standing =
-        on.query(state == task_state::failed ? "SELECT sum(failed) FROM queues"
-                                             : "SELECT sum(cancelled) FROM queues")
-            .one<std::optional<std::int64_t>>();
-    return standing.value_or(0) < many;
+    const auto count = session
+                           .query(state == task_state::failed ? "SELECT sum(failed) FROM queues"
+                                                              : "SELECT sum(cancelled) FROM queues")
+                           .one<std::optional<std::int64_t>>();
+    return count.value_or(0) < many;
 }
 
-conditions write_conditions(sqlite::session& on, const task_filter& filter, timestamp now) {
+conditions write_conditions(sqlite::session& session, const task_filter& filter, timestamp now) {
     conditions all;
     if (!filter.tag.empty()) {
         all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ?)", filter.tag);
     }
     const auto add_state = [&](task_state state) {
         all.add("tasks.state = ?", static_cast<int>(state));
-        // Small sets are read from their lines.
+        // Few tasks are found faster in their line.
         if ((state == task_state::failed || state == task_state::cancelled) &&
-            is_short(on, state)) {
+            is_short(session, state)) {
             all.add("line = ?", ended_line(state));
         } else if (state == task_state::running) {
             all.add("line IN (SELECT 8 * number + 2 FROM nodes WHERE is_gone = 0)");
@@ -102,7 +110,7 @@ conditions write_conditions(sqlite::session& on, const task_filter& filter, time
                 next_id({}, std::chrono::floor<std::chrono::milliseconds>(*filter.created_from)
                                 .time_since_epoch()
                                 .count())
-                    .number());  // an id is never older than its creation time
+                    .number());  // an id is never less than the one for its time
     }
     if (filter.created_to.has_value()) {
         all.add("created_at < ?", number_of(*filter.created_to));
@@ -115,16 +123,17 @@ conditions write_conditions(sqlite::session& on, const task_filter& filter, time
 
 }  // namespace
 
-std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filter, timestamp now) {
-    conditions all = write_conditions(on, filter, now);
+std::vector<task_record> search_tasks(sqlite::session& session, const task_filter& filter,
+                                      timestamp now) {
+    conditions all = write_conditions(session, filter, now);
     std::string columns(task_columns);
     if (filter.is_brief) {
         columns.replace(columns.size() - long_columns.size(), long_columns.size(), "NULL, NULL");
     }
     const sqlite::rows found =
-        on.fetch("SELECT " + columns + std::string(task_names) + " FROM tasks" + all.text() +
-                     " ORDER BY tasks.id DESC LIMIT ?",
-                 all.take(filter.limit));
+        session.fetch("SELECT " + columns + std::string(task_names) + " FROM tasks" + all.text() +
+                          " ORDER BY tasks.id DESC LIMIT ?",
+                      all.take(filter.limit));
     std::vector<task_record> tasks;
     tasks.reserve(found.size());
     for (const sqlite::row each : found) {
@@ -133,48 +142,21 @@ std::vector<task_record> list_tasks(sqlite::session& on, const task_filter& filt
     return tasks;
 }
 
-// Selects in the order of the line: tasks that were removed from it are not visited again by the
-// next step.
-std::vector<std::int64_t> list_failed(sqlite::session& on, const task_filter& filter,
-                                      timestamp now) {
-    conditions all = write_conditions(on, filter, now);
+// In the order of the line: a restarted task leaves it, so the next call does not find it again.
+std::vector<std::int64_t> search_failed(sqlite::session& session, const task_filter& filter,
+                                        timestamp now) {
+    conditions all = write_conditions(session, filter, now);
     all.add("line = ?", ended_line(task_state::failed));
-    return on
+    return session
         .fetch("SELECT tasks.id FROM tasks INDEXED BY tasks_line" + all.text() +
                    " ORDER BY rank, tasks.id LIMIT ?",
                all.take(filter.limit))
         .as<std::int64_t>();
 }
 
-std::optional<task_detail> find_task(sqlite::session& on, task_id id) {
-    static const std::string sql = "SELECT " + std::string(task_columns) + std::string(task_names) +
-                                   " FROM tasks WHERE id = ?";
-    const sqlite::rows found = on.query(sql, id.number());
-    if (found.empty()) {
-        return std::nullopt;
-    }
-    task_detail detail;
-    detail.task = read_named_task(found[0]);
-    const sqlite::rows attempts = on.query(
-        "SELECT run, end, started_at, ended_at, error, node FROM attempts WHERE task = ? ORDER BY "
-        "run DESC LIMIT 20",
-        id.number());
-    for (const sqlite::row each : attempts) {
-        attempt_record& attempt = detail.attempts.emplace_back();
-        attempt.run = each.get<std::uint32_t>(0);
-        attempt.end = static_cast<attempt_end>(each.get<int>(1));
-        attempt.started_at = time_of(each.get<std::int64_t>(2));
-        attempt.ended_at = time_of(each.get<std::int64_t>(3));
-        attempt.error = each.get<std::string>(4);
-        attempt.node = each.get<std::string>(5);
-    }
-    std::reverse(detail.attempts.begin(), detail.attempts.end());
-    return detail;
-}
-
-std::vector<hold> explain(sqlite::session& on, task_id id, timestamp now) {
-    const sqlite::rows found =
-        on.query("SELECT state, due_at, held_by, queue, flow FROM tasks WHERE id = ?", id.number());
+std::vector<hold> find_holds(sqlite::session& session, task_id id, timestamp now) {
+    const sqlite::rows found = session.query(
+        "SELECT state, due_at, held_by, queue, flow FROM tasks WHERE id = ?", id.number());
     std::vector<hold> reasons;
     if (found.empty()) {
         return reasons;
@@ -197,7 +179,7 @@ std::vector<hold> explain(sqlite::session& on, task_id id, timestamp now) {
         add(held_by.has_value() ? hold::reason::postponed : hold::reason::not_due, due_at).detail =
             held_by.value_or("");
     }
-    ledger books(on, now);
+    ledger books(session, now);
     const queue_row& queue = books.queue(task.get<std::int64_t>(3));
     const flow_row& flow = books.flow(task.get<std::int64_t>(4));
     if (queue.is_paused) {
@@ -219,17 +201,6 @@ std::vector<hold> explain(sqlite::session& on, task_id id, timestamp now) {
         add(hold::reason::its_turn);
     }
     return reasons;
-}
-
-std::vector<queue_record> list_queues(sqlite::session& on) {
-    static const std::string sql =
-        "SELECT " + std::string(queue_columns) + " FROM queues ORDER BY name";
-    const sqlite::rows found = on.query(sql);
-    std::vector<queue_record> queues;
-    for (const sqlite::row each : found) {
-        queues.push_back(read_queue(each));
-    }
-    return queues;
 }
 
 }  // namespace weir::service::detail

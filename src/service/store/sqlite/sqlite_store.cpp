@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Each call is one function on the thread of the writer, or of a reader: the database groups
-// waiting functions into one commit. A function may be called again after a commit that failed, so
-// it starts from the beginning each time and returns all its results. The observer is notified
-// here, on the loop, once the changes are durable.
+// Each operation is one function that runs on the database's writer thread, or on a reader thread:
+// the database commits the writes that wait at the same time together. It may run a function again
+// after a failed commit, so functions change nothing but the tables and return what they found. The
+// store tells its observer of changes on the loop, once they are committed.
 
+#include "service/store/sqlite/changes.hpp"
+#include "service/store/sqlite/claim.hpp"
 #include "service/store/sqlite/file/store_file.hpp"
-#include "service/store/sqlite/task_rows.hpp"
+#include "service/store/sqlite/leases.hpp"
+#include "service/store/sqlite/purge.hpp"
+#include "service/store/sqlite/queries.hpp"
+#include "service/store/sqlite/rows/schedule_rows.hpp"
+#include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/settle.hpp"
+#include "service/store/sqlite/submit.hpp"
+#include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
 #include <weir/service/sqlite_store.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace weir::service {
 
@@ -17,121 +30,189 @@ namespace {
 using namespace detail;
 
 template <class T>
-struct work_result {
-    work_result() = default;
+struct outcome {
+    outcome() = default;
     T answer{};
     std::vector<task_event> events;
 };
 
 class sqlite_store final : public store {
 public:
-    sqlite_store(std::unique_ptr<sqlite_file> opened, std::size_t max_queues)
-        : file_(std::move(opened)), max_queues_(max_queues) {}
+    sqlite_store(std::unique_ptr<sqlite_file> file, std::size_t max_queues)
+        : file_(std::move(file)), max_queues_(max_queues) {}
 
-    task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override {
-        return change(
-            now, [this, fresh = std::move(fresh), now](sqlite::session& on, event_list& events) {
-                ledger books(on, now);
-                submitter to(on, books, ids_, events, now, max_queues_);
-                std::vector<submit_result> results;
-                results.reserve(fresh.size());
-                for (const new_task& each : fresh) {
-                    results.push_back(to.add(each));
-                }
-                books.close();
-                return results;
-            });
+    // ---- submitting
+
+    task<std::vector<submit_result>> submit(std::vector<new_task> batch, timestamp now) override {
+        return change(now, [this, batch = std::move(batch), now](sqlite::session& session,
+                                                                 event_list& events) {
+            ledger books(session, now);
+            submitter tasks(session, books, ids_, events, now, max_queues_);
+            std::vector<submit_result> results;
+            results.reserve(batch.size());
+            for (const new_task& each : batch) {
+                results.push_back(tasks.add(each));
+            }
+            books.close();
+            return results;
+        });
     }
+
+    // ---- running
 
     task<claimed> claim(claim_request request) override {
         return change_unsynced(request.now, [request, node = std::string(request.node)](
-                                                sqlite::session& on, event_list& events) {
+                                                sqlite::session& session, event_list& events) {
             claim_request own = request;
             own.node = node;
-            return claim_tasks(on, own, events);
+            const std::optional<std::int64_t> number = node_number(session, node, own.now);
+            if (!number.has_value() || own.limit == 0) {
+                return claimed();
+            }
+            return claim_operation(session, own, *number, events).run();
         });
     }
     task<std::vector<run_key>> running_on(std::string_view node) override {
-        return ask([node = std::string(node)](sqlite::session& on) { return runs_of(on, node); });
+        return read([node = std::string(node)](sqlite::session& session) {
+            return read_runs(
+                session.query("SELECT id, run FROM tasks WHERE line = (SELECT 8 * number + 2 FROM "
+                              "nodes WHERE nodes.id = ?)",
+                              node));
+        });
     }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    timestamp now) override {
         return change(now, [node = std::string(node), ended = std::move(ended), now](
-                               sqlite::session& on, event_list& events) {
-            return settle_tasks(on, node, ended, now, events);
+                               sqlite::session& session, event_list& events) {
+            std::vector<bool> written(ended.size(), false);
+            if (const std::optional<std::int64_t> number = node_number(session, node)) {
+                settlement_writer writer(session, node, *number, now, events);
+                for (std::size_t i = 0; i < ended.size(); ++i) {
+                    written[i] = writer.write(ended[i]);
+                }
+                writer.close();
+            }
+            return written;
         });
     }
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                          timestamp now) override {
         return change_unsynced(now, [node = std::string(node), notes = std::move(notes)](
-                                        sqlite::session& on, event_list& events) {
-            detail::note_progress(on, node, notes, events);
+                                        sqlite::session& session, event_list& events) {
+            const std::optional<std::int64_t> number = node_number(session, node);
+            if (!number.has_value()) {
+                return;
+            }
+            for (const progress_note& each : notes) {
+                const sqlite::changed noted = session.execute(
+                    "UPDATE tasks SET progress = ?, message = ? WHERE id = ? AND state = 1 AND run "
+                    "= ? AND node = ?",
+                    each.progress, null_if_empty(each.message), each.key.id.number(), each.key.run,
+                    *number);
+                if (noted.rows > 0) {
+                    events.add(session, each.key.id.number());
+                }
+            }
         });
     }
 
+    // ---- nodes
+
     task<heartbeat_answer> heartbeat(node_record node, timestamp now) override {
-        return change_unsynced(now,
-                               [node = std::move(node), now](sqlite::session& on, event_list&) {
-                                   return keep_lease(on, node, now);
-                               });
+        return change_unsynced(
+            now, [node = std::move(node), now](sqlite::session& session, event_list&) {
+                return renew_lease(session, node, now);
+            });
     }
     task<std::vector<node_record>> nodes() override {
-        return ask([](sqlite::session& on) { return list_nodes(on); });
+        return read([](sqlite::session& session) {
+            const sqlite::rows found = session.query(
+                "SELECT id, host, pid, started_at, expires_at FROM nodes INDEXED BY nodes_here "
+                "WHERE is_gone = 0 AND expires_at > 0 ORDER BY number");
+            std::vector<node_record> nodes;
+            for (const sqlite::row each : found) {
+                node_record& node = nodes.emplace_back();
+                node.id = each.get<std::string>(0);
+                node.host = each.get<std::string>(1);
+                node.pid = each.get<std::int64_t>(2);
+                node.started_at = time_of(each.get<std::int64_t>(3));
+                node.expires_at = time_of(each.get<std::int64_t>(4));
+            }
+            return nodes;
+        });
     }
     task<> retire(std::string_view node) override {
-        return change({}, [node = std::string(node)](sqlite::session& on, event_list&) {
-            end_lease(on, node);
+        return change({}, [node = std::string(node)](sqlite::session& session, event_list&) {
+            session.execute(
+                "UPDATE nodes SET expires_at = 0, is_gone = is_gone OR NOT EXISTS(SELECT 1 FROM "
+                "tasks WHERE line = 8 * number + 2) WHERE id = ?",
+                node);
         });
     }
     task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) override {
-        constexpr std::size_t at_once = 500;
+        constexpr std::size_t batch_size = 500;
         rescue_result all;
         for (;;) {
-            auto some = [now, max_crashes](sqlite::session& on, event_list& events) {
-                return rescue_tasks(on, now, max_crashes, at_once, events);
+            auto rescue_some = [now, max_crashes](sqlite::session& session, event_list& events) {
+                return rescue_tasks(session, now, max_crashes, batch_size, events);
             };
-            const rescue_step step = co_await change(now, some);
-            all.returned += step.done.returned;
-            all.failed += step.done.failed;
-            all.cancelled += step.done.cancelled;
-            if (step.is_all) {
+            const rescue_batch batch = co_await change(now, rescue_some);
+            all.returned += batch.result.returned;
+            all.failed += batch.result.failed;
+            all.cancelled += batch.result.cancelled;
+            if (batch.is_last) {
                 co_return all;
             }
         }
     }
 
+    // ---- requests of clients
+
     task<std::optional<task_detail>> find(task_id id) override {
-        return ask([id](sqlite::session& on) { return find_task(on, id); });
+        return read([id](sqlite::session& session) {
+            static const std::string sql = "SELECT " + std::string(task_columns) +
+                                           std::string(task_names) + " FROM tasks WHERE id = ?";
+            std::optional<task_detail> result;
+            const sqlite::rows found = session.query(sql, id.number());
+            if (!found.empty()) {
+                result.emplace();
+                result->task = read_named_task(found[0]);
+                result->attempts = read_attempts(session, id.number());
+            }
+            return result;
+        });
     }
     task<std::vector<task_record>> list(task_filter filter, timestamp now) override {
-        return ask([filter = std::move(filter), now](sqlite::session& on) {
-            return list_tasks(on, filter, now);
+        return read([filter = std::move(filter), now](sqlite::session& session) {
+            return search_tasks(session, filter, now);
         });
     }
     task<std::vector<hold>> why(task_id id, timestamp now) override {
-        return ask([id, now](sqlite::session& on) { return explain(on, id, now); });
+        return read([id, now](sqlite::session& session) { return find_holds(session, id, now); });
     }
     task<change_result> cancel(task_id id, timestamp now) override {
-        return change(now, [id, now](sqlite::session& on, event_list& events) {
-            return cancel_task(on, id, now, events);
+        return change(now, [id, now](sqlite::session& session, event_list& events) {
+            return task_changes(session, now, events).cancel(id);
         });
     }
     task<change_result> retry(task_id id, timestamp now) override {
-        return change(now, [id, now](sqlite::session& on, event_list& events) {
-            return retry_task(on, id, now, events);
+        return change(now, [id, now](sqlite::session& session, event_list& events) {
+            return task_changes(session, now, events).retry(id);
         });
     }
     task<std::size_t> redrive(task_filter filter, timestamp now) override {
-        constexpr std::size_t at_once = 1000;
+        constexpr std::size_t batch_size = 1000;
         filter.state = task_state::failed;
         std::size_t all = 0;
         const std::size_t limit = filter.limit;
         while (all < limit) {
-            filter.limit = std::min(at_once, limit - all);
-            auto some = [&](sqlite::session& on, event_list& events) {
-                return redrive_tasks(on, filter, now, events);
+            filter.limit = std::min(batch_size, limit - all);
+            auto redrive_some = [&](sqlite::session& session, event_list& events) {
+                const std::vector<std::int64_t> ids = search_failed(session, filter, now);
+                task_changes(session, now, events).restart(ids);
+                return ids.size();
             };
-            const std::size_t done = co_await change(now, some);
+            const std::size_t done = co_await change(now, redrive_some);
             all += done;
             if (done < filter.limit) {
                 break;
@@ -140,60 +221,121 @@ public:
         co_return all;
     }
 
+    // ---- queues
+
     task<std::vector<queue_record>> queues() override {
-        return ask([](sqlite::session& on) { return list_queues(on); });
+        return read([](sqlite::session& session) {
+            static const std::string sql =
+                "SELECT " + std::string(queue_columns) + " FROM queues ORDER BY name";
+            const sqlite::rows found = session.query(sql);
+            std::vector<queue_record> queues;
+            for (const sqlite::row each : found) {
+                queues.push_back(read_queue(each));
+            }
+            return queues;
+        });
     }
     task<> pause(std::string_view queue, bool is_paused) override {
-        const std::string name(queue);
-        auto pauses = [&](sqlite::session& on, event_list&) {
-            check_room_for(on, name, max_queues_);
-            pause_queue(on, name, is_paused);
-        };
-        co_await change({}, pauses);
-        tell_queue(name);
+        return change_queue(std::string(queue),
+                            [is_paused](sqlite::session& session, std::string_view name) {
+                                session.execute(
+                                    "INSERT INTO queues(name, is_paused) VALUES (?1, ?2) ON "
+                                    "CONFLICT(name) DO UPDATE SET is_paused = ?2",
+                                    name, is_paused);
+                            });
     }
     task<> limit(std::string_view queue, queue_limits limits) override {
-        const std::string name(queue);
-        auto limiting = [&](sqlite::session& on, event_list&) {
-            check_room_for(on, name, max_queues_);
-            limit_queue(on, name, limits);
-        };
-        co_await change({}, limiting);
-        tell_queue(name);
+        return change_queue(
+            std::string(queue), [limits](sqlite::session& session, std::string_view name) {
+                session.execute(
+                    "INSERT INTO queues(name, max_pending, max_running, rate, burst, "
+                    "key_max_running, key_rate, key_burst) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
+                    "ON CONFLICT(name) DO UPDATE SET max_pending = ?2, max_running = ?3, rate = "
+                    "?4, burst = ?5, key_max_running = ?6, key_rate = ?7, key_burst = ?8",
+                    name, limits.max_pending, limits.max_running, limits.rate, limits.burst,
+                    limits.key_max_running, limits.key_rate, limits.key_burst);
+                // Flows that their rate still holds back become ready, too: the next claim checks.
+                session.execute(
+                    "UPDATE flows SET place = CASE WHEN due = 0 THEN 0 WHEN ?2 > 0 AND running >= "
+                    "?2 THEN 2 ELSE 1 END WHERE queue = (SELECT id FROM queues WHERE name = ?1) "
+                    "AND place != 0",
+                    name, limits.key_max_running);
+            });
     }
 
-    task<> put_schedule(schedule request, timestamp next_slot) override {
-        return change({},
-                      [request = std::move(request), next_slot](sqlite::session& on, event_list&) {
-                          detail::put_schedule(on, request, next_slot);
-                      });
+    // ---- schedules
+
+    task<> put_schedule(schedule plan, timestamp next_slot) override {
+        return change(
+            {}, [plan = std::move(plan), next_slot](sqlite::session& session, event_list&) {
+                session.execute(
+                    "INSERT INTO schedules(name, cron, zone, missed, is_paused, task, next_slot) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET next_slot "
+                    "= iif(is_paused = 0 AND cron = ?2 AND zone = ?3, next_slot, ?7), cron = ?2, "
+                    "zone = ?3, missed = ?4, is_paused = ?5, task = ?6",
+                    plan.name, plan.cron, plan.zone, static_cast<int>(plan.missed), plan.is_paused,
+                    write_template(plan.task), number_of(next_slot));
+            });
     }
     task<bool> remove_schedule(std::string_view name) override {
-        return change({}, [name = std::string(name)](sqlite::session& on, event_list&) {
-            return detail::remove_schedule(on, name);
+        return change({}, [name = std::string(name)](sqlite::session& session, event_list&) {
+            return session.execute("DELETE FROM schedules WHERE name = ?", name).rows > 0;
         });
     }
     task<std::vector<schedule_record>> schedules() override {
-        return ask([](sqlite::session& on) { return list_schedules(on); });
+        return read([](sqlite::session& session) {
+            static const std::string sql =
+                "SELECT " + std::string(schedule_columns) + " FROM schedules ORDER BY name";
+            const sqlite::rows found = session.query(sql);
+            std::vector<schedule_record> all;
+            for (const sqlite::row each : found) {
+                all.push_back(read_schedule(each));
+            }
+            return all;
+        });
     }
+    // The schedule leaves its slot and the task is inserted in one transaction, and only if the
+    // schedule is still at that slot: so no slot fires twice, and none is lost.
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
-                                            timestamp next_slot, std::optional<new_task> fresh,
+                                            timestamp next_slot, std::optional<new_task> task,
                                             timestamp now) override {
-        return change(now, [this, name = std::string(name), slot, next_slot,
-                            fresh = std::move(fresh),
-                            now](sqlite::session& on, event_list& events) {
-            return fire_schedule(on, name, slot, next_slot, fresh, now, ids_, events, max_queues_);
+        return change(now, [this, name = std::string(name), slot, next_slot, task = std::move(task),
+                            now](sqlite::session& session, event_list& events) {
+            std::optional<submit_result> result;
+            const sqlite::rows found = session.query(
+                "SELECT 1 FROM schedules WHERE name = ? AND next_slot = ? AND is_paused = 0", name,
+                number_of(slot));
+            if (found.empty()) {
+                return result;
+            }
+            result.emplace();
+            if (task.has_value()) {
+                ledger books(session, now);
+                result = submitter(session, books, ids_, events, now, max_queues_).add(*task);
+                books.close();
+                if (result->what == submit_result::verdict::queue_full ||
+                    result->what == submit_result::verdict::too_many_queues) {
+                    return result;  // the schedule stays at its slot
+                }
+                session.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",
+                                number_of(task->run_at.value_or(slot)), result->id.number(), name);
+            }
+            session.execute("UPDATE schedules SET next_slot = ? WHERE name = ?",
+                            number_of(next_slot), name);
+            return result;
         });
     }
 
+    // ---- maintenance
+
     task<std::size_t> purge(retention kept, timestamp now) override {
-        return change_unsynced(now, [kept, now](sqlite::session& on, event_list&) {
-            return purge_tasks(on, kept, now);
+        return change_unsynced(now, [kept, now](sqlite::session& session, event_list&) {
+            return purge_batch(session, kept, now);
         });
     }
     task<> probe() override {
-        return change({}, [](sqlite::session& on, event_list&) {
-            on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
+        return change({}, [](sqlite::session& session, event_list&) {
+            session.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         });
     }
     task<> close() override { return file_->close(); }
@@ -204,42 +346,41 @@ private:
     template <class Work>
     auto change(timestamp now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
-        return change_by<true>(now, std::move(work));
+        return commit<true>(now, std::move(work));
     }
-    // The same for changes that a machine crash may undo, since the next node to start would undo
-    // them anyway.
+    // A power failure may undo these changes: the rescue after the next start would do so anyway.
     template <class Work>
     auto change_unsynced(timestamp now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
-        return change_by<false>(now, std::move(work));
+        return commit<false>(now, std::move(work));
     }
     template <bool IsSynced, class Work>
-    auto change_by(timestamp now, Work work)
+    auto commit(timestamp now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
         using answer_type = std::invoke_result_t<Work&, sqlite::session&, event_list&>;
         constexpr bool has_answer = !std::is_void_v<answer_type>;
         const bool is_observed = observer_ != nullptr;
-        auto performs = [&](sqlite::session& on) {
+        auto run = [&](sqlite::session& session) {
             event_list events(is_observed, now);
-            work_result<std::conditional_t<has_answer, answer_type, bool>> result;
+            outcome<std::conditional_t<has_answer, answer_type, bool>> result;
             if constexpr (has_answer) {
-                result.answer = work(on, events);
+                result.answer = work(session, events);
             } else {
-                work(on, events);
+                work(session, events);
             }
             result.events = events.take();
             return result;
         };
-        std::optional<std::invoke_result_t<decltype(performs)&, sqlite::session&>> done;
+        std::optional<std::invoke_result_t<decltype(run)&, sqlite::session&>> done;
         if (file_->is_lost()) {
             co_await file_->find_again();
         }
-        const std::shared_ptr<sqlite::database> on = file_->database();
+        const std::shared_ptr<sqlite::database> database = file_->database();
         try {
             if constexpr (IsSynced) {
-                done.emplace(co_await on->write(performs));
+                done.emplace(co_await database->write(run));
             } else {
-                done.emplace(co_await on->write_unsynced(performs));
+                done.emplace(co_await database->write_unsynced(run));
             }
         } catch (const sqlite::error& error) {
             file_->failed(error);
@@ -252,32 +393,41 @@ private:
         }
     }
 
+    // Runs work(session&, name) on a queue that exists or that max_queues allows.
     template <class Work>
-    auto ask(Work work) -> task<std::invoke_result_t<Work&, sqlite::session&>> {
-        using answer_type = std::invoke_result_t<Work&, sqlite::session&>;
-        std::optional<answer_type> answer;
+    task<> change_queue(std::string name, Work work) {
+        auto check_and_work = [&](sqlite::session& session, event_list&) {
+            if (session.query("SELECT 1 FROM queues WHERE name = ?", name).empty() &&
+                !has_room_for_queue(session, max_queues_)) {
+                throw_too_many_queues(name, max_queues_);
+            }
+            work(session, name);
+        };
+        co_await change({}, check_and_work);
+        if (observer_ != nullptr) {
+            observer_->queue_changed(name);
+        }
+    }
+
+    template <class Work>
+    auto read(Work work) -> task<std::invoke_result_t<Work&, sqlite::session&>> {
+        std::optional<std::invoke_result_t<Work&, sqlite::session&>> answer;
         if (file_->is_lost()) {
             co_await file_->find_again();
         }
-        const std::shared_ptr<sqlite::database> on = file_->database();
+        const std::shared_ptr<sqlite::database> database = file_->database();
         try {
-            auto performs = [&](sqlite::session& reader) { return work(reader); };
-            answer.emplace(co_await on->read(performs));
+            auto run = [&](sqlite::session& session) { return work(session); };
+            answer.emplace(co_await database->read(run));
         } catch (const sqlite::error& error) {
             file_->failed(error);
         }
         co_return std::move(*answer);
     }
 
-    void tell_queue(std::string_view name) noexcept {
-        if (observer_ != nullptr) {
-            observer_->queue_changed(name);
-        }
-    }
-
     std::unique_ptr<sqlite_file> file_;
     const std::size_t max_queues_;
-    id_source ids_;  // the writer's
+    id_source ids_;  // used by the writer thread
     store_observer* observer_ = nullptr;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads a file without leaving a trace. Even to read a database in WAL mode, SQLite creates files
-// beside it, unless it is opened as immutable. If those files exist already, another process may be
-// writing, and they are used as they are.
+// Inspecting a file leaves no trace. To read a file in WAL mode, SQLite creates two files beside
+// it, unless the file is opened as immutable. Where both exist already, another process may be
+// writing, and the file is opened normally.
 
 #include "service/store/sqlite/file/schema.hpp"
 
@@ -27,26 +27,26 @@ namespace detail {
     constexpr int no_database = 26;
     constexpr int too_big = 18;
     if (error.primary_code() == too_big || error.is_constraint()) {
-        throw;  // the request itself is invalid, so a retry cannot succeed
+        throw;  // the request is invalid, and a retry would fail again
     }
-    std::string why = "cannot be used";
+    std::string reason = "cannot be used";
     if (error.is_full()) {
-        why = "cannot grow: the disk is full";
+        reason = "cannot grow: the disk is full";
     } else if (error.is_busy()) {
-        why = "is locked by another process, or too busy";
+        reason = "is locked by another process, or too busy";
     } else if (error.code() == has_moved) {
-        why = "is not where it was";
+        reason = "was deleted, moved or replaced";
     } else if (error.primary_code() == read_only) {
-        why = "is read-only";
+        reason = "is read-only";
     } else if (error.primary_code() == input_output) {
-        why = "cannot be read or written: its disk fails";
+        reason = "cannot be read or written: an I/O error";
     } else if (error.primary_code() == cannot_open) {
-        why = "cannot be opened: is there such a folder, and may this user write there?";
+        reason = "cannot be opened: check that its folder exists and is writable";
     } else if (error.primary_code() == no_database) {
-        why = "is no SQLite database";
+        reason = "is not a SQLite database";
     }
     const bool is_undone = error.is_full() || error.is_busy();
-    throw store_unavailable("the task store " + path + " " + why + " (" + error.what() + ")",
+    throw store_unavailable("the task store " + path + " " + reason + " (" + error.what() + ")",
                             is_undone ? db::retry_advice::yes : db::retry_advice::if_harmless);
 }
 
@@ -54,11 +54,11 @@ namespace detail {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw store_unavailable(what, db::retry_advice::no);
+[[noreturn]] void refuse(const std::string& message) {
+    throw store_unavailable(message, db::retry_advice::no);
 }
 
-bool is_there(const std::string& path) {
+bool exists(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
 }
 
@@ -67,28 +67,30 @@ void check_folder(const std::string& path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();
     if (!std::filesystem::is_directory(folder)) {
-        refuse("the task store " + path + " cannot be made: there is no folder " + folder);
+        refuse("the task store " + path + " cannot be created: the folder " + folder +
+               " does not exist");
     }
     if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-        refuse("the task store " + path + " cannot be kept: the folder " + folder +
-               " cannot be written: " + std::strerror(errno));
+        refuse("the task store " + path + " cannot be used: the folder " + folder +
+               " is not writable: " + std::strerror(errno));
     }
 }
 
-void look(sqlite::session& on, const std::string& path, sqlite_file_facts& found) {
-    found.version = detail::check_schema(on, path);
+void read_facts(sqlite::session& session, const std::string& path, sqlite_file_facts& found) {
+    found.version = detail::check_schema(session, path);
     if (found.version == 0) {
         return;
     }
-    for (const sqlite::row& each :
-         on.query("SELECT sum(pending), sum(running), sum(completed), sum(failed), sum(cancelled)"
-                  " FROM queues")) {
+    for (const sqlite::row& each : session.query(
+             "SELECT sum(pending), sum(running), sum(completed), sum(failed), sum(cancelled)"
+             " FROM queues")) {
         for (std::size_t state = 0; state < found.tasks.size(); ++state) {
             found.tasks[state] = static_cast<std::uint64_t>(
                 each.get<std::optional<std::int64_t>>(state).value_or(0));
         }
     }
-    for (const sqlite::row& each : on.query("SELECT name, zone FROM schedules ORDER BY name")) {
+    for (const sqlite::row& each :
+         session.query("SELECT name, zone FROM schedules ORDER BY name")) {
         found.schedules.emplace_back(each.get<std::string>(0), each.get<std::string>(1));
     }
 }
@@ -99,25 +101,25 @@ task<sqlite_file_facts> look_at_sqlite_store(std::string path) {
     sqlite_file_facts found;
     found.newest_version = detail::newest_schema();
     check_folder(path);
-    found.exists = is_there(path);
+    found.exists = exists(path);
     if (!found.exists) {
         co_return found;
     }
     if (!std::filesystem::is_regular_file(path)) {
-        refuse("the task store " + path + " is no file");
+        refuse("the task store " + path + " is not a file");
     }
     if (::access(path.c_str(), R_OK | W_OK) != 0) {
-        refuse("the task store " + path + " cannot be read and written: " + std::strerror(errno));
+        refuse("the task store " + path + " is not readable and writable: " + std::strerror(errno));
     }
     try {
         sqlite::open_options options;
         options.readers = 1;
         options.create = false;
         options.read_only = true;
-        options.immutable = !is_there(path + "-wal") || !is_there(path + "-shm");
+        options.immutable = !exists(path + "-wal") || !exists(path + "-shm");
         sqlite::database opened = co_await sqlite::open(path, options);
-        auto reads = [&](sqlite::session& on) { look(on, path, found); };
-        co_await opened.read(reads);
+        auto read = [&](sqlite::session& session) { read_facts(session, path, found); };
+        co_await opened.read(read);
         co_await opened.close();
     } catch (const sqlite::error& error) {
         detail::throw_unavailable(path, error);

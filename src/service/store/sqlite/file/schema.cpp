@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Each version is a script that migrates the previous one, in a transaction of its own.
-// user_version counts the scripts that have run, and application_id marks the file as a database of
-// Weir. Released scripts are never changed, since existing files have run them. Scripts only add
-// columns and tables, with defaults, so that a process of an older version that has the file open
-// continues to work.
+// Each version is a script that upgrades the version before, in a transaction of its own.
+// user_version is the number of scripts that have run, and application_id marks the file as a task
+// store. A script never changes once it is released, since existing files have run it. Scripts only
+// add, with defaults, so that a process of an older version that still has the file open continues
+// to work.
 //
-// The cost of a task is mostly the indexes that it passes through, so there is a single one: a task
-// is always in one line, at a rank. There are lines of due tasks (one per flow, by priority), of
-// tasks that wait for their time (one per queue, by that time), of running tasks (one per node) and
-// of ended tasks (one per state, by the time of their end). A flow is the tasks of a queue with one
-// flow key; tasks without a key form a flow, too.
+// Most of a task's cost is index updates, so one index serves all purposes: a task is always in one
+// line, at a rank. The lines are: due tasks (one line per flow, by priority), tasks that are due
+// later (one per queue, by that time), running tasks (one per node), and ended tasks (one per
+// state, by the time of their end). A flow is the set of tasks of one queue with the same flow key;
+// the tasks without a key are a flow, too.
 
 #include "service/store/sqlite/file/schema.hpp"
 
@@ -145,8 +145,8 @@ CREATE INDEX nodes_here ON nodes(expires_at) WHERE is_gone = 0;
 CREATE INDEX nodes_gone ON nodes(gone_at) WHERE is_gone = 1;
 )sql"};
 
-std::int64_t pragma(sqlite::session& on, const char* name) {
-    return on.query(std::string("PRAGMA ") + name).one<std::int64_t>();
+std::int64_t pragma(sqlite::session& session, const char* name) {
+    return session.query(std::string("PRAGMA ") + name).one<std::int64_t>();
 }
 
 }  // namespace
@@ -159,38 +159,38 @@ std::int64_t newest_schema() noexcept {
     return std::ssize(versions);
 }
 
-std::int64_t check_schema(sqlite::session& on, const std::string& path,
+std::int64_t check_schema(sqlite::session& session, const std::string& path,
                           std::span<const char* const> steps) {
     const std::int64_t newest = std::ssize(steps);
-    const std::int64_t found = pragma(on, "user_version");
-    const bool is_empty = on.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty();
-    if (!is_empty && pragma(on, "application_id") != application) {
-        throw store_unavailable(path + " is a database of something else, not of tasks",
+    const std::int64_t found = pragma(session, "user_version");
+    const bool is_empty = session.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty();
+    if (!is_empty && pragma(session, "application_id") != application) {
+        throw store_unavailable(path + " is the database of another program, not a task store",
                                 db::retry_advice::no);
     }
     if (found > newest) {
-        throw store_unavailable(path + " has version " + std::to_string(found) +
-                                    " of the tables, and this program knows up to " +
-                                    std::to_string(newest) + ": it needs a newer program",
+        throw store_unavailable(path + " has schema version " + std::to_string(found) +
+                                    ", and this program supports versions up to " +
+                                    std::to_string(newest) + ": use a newer program",
                                 db::retry_advice::no);
     }
     return found;
 }
 
-bool prepare_schema(sqlite::session& on, const std::string& path,
+bool prepare_schema(sqlite::session& session, const std::string& path,
                     std::span<const char* const> steps) {
-    const std::int64_t found = check_schema(on, path, steps);
+    const std::int64_t found = check_schema(session, path, steps);
     if (found == std::ssize(steps)) {
         // A read-only file fails here, and not at the first task.
-        on.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
+        session.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         return false;
     }
     try {
-        on.script(steps[static_cast<std::size_t>(found)]);
-        on.script("PRAGMA application_id = " + std::to_string(application) +
-                  "; PRAGMA user_version = " + std::to_string(found + 1));
+        session.script(steps[static_cast<std::size_t>(found)]);
+        session.script("PRAGMA application_id = " + std::to_string(application) +
+                       "; PRAGMA user_version = " + std::to_string(found + 1));
     } catch (const sqlite::error& error) {
-        throw sqlite::error(error.code(), "bringing the tables from version " +
+        throw sqlite::error(error.code(), "upgrading the schema from version " +
                                               std::to_string(found) + " to " +
                                               std::to_string(found + 1) + ": " + error.what());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ledger of one transaction: queues and flows are read once, changed in memory, and written
-// once.
+// ledger: the queues and flows that one transaction touches, with their counts. Each is read once,
+// changed in memory and written once.
 #pragma once
 
 #include "service/store/rate_bucket.hpp"
@@ -53,7 +53,7 @@ struct flow_row {
     whereabouts place{};
     std::int64_t free_at = 0;
     bool is_changed = false;
-    bool has_moved = false;  // its turn or place has changed, too
+    bool has_moved = false;  // the turn or place has changed, too
 
     rate_bucket bucket(const queue_limits& limits) const noexcept {
         return {limits.key_rate, limits.key_burst, full_at};
@@ -67,53 +67,53 @@ inline constexpr std::string_view queue_columns =
     "id, name, is_paused, max_pending, max_running, rate, burst, key_max_running, key_rate, "
     "key_burst, "
     "pending, running, completed, failed, cancelled, due, turn, full_at";
-queue_row read_queue(const sqlite::row& from);
+queue_row read_queue(const sqlite::row& row);
 inline constexpr std::string_view flow_columns =
     "id, queue, key, tasks, due, running, turn, full_at, place, free_at";
-flow_row read_flow(const sqlite::row& from);
+flow_row read_flow(const sqlite::row& row);
 
-// The state of a task as counted by its queue and flow.
+// How a task is counted.
 struct standing {
     task_state state{};
-    bool is_due = false;  // pending tasks only
+    bool is_due = false;  // only if pending
 };
 
-// Whether another queue may be created.
-bool has_room_for_queue(sqlite::session& on, std::size_t max_queues);
+// Whether max_queues allows another queue.
+bool has_room_for_queue(sqlite::session& session, std::size_t max_queues);
 
 class ledger {
 public:
-    ledger(sqlite::session& on, timestamp now) : on_(on), now_(now) {}
+    ledger(sqlite::session& session, timestamp now) : session_(session), now_(now) {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
-    // References stay valid. A queue or a flow looked up by name or key is created if it does not
-    // exist.
+    // References stay valid. A queue or flow that does not exist is created if it is given by name
+    // or key.
     queue_row& queue(std::int64_t id);
-    queue_row* queue(std::string_view name,
-                     std::size_t max_queues);  // null: there are max_queues already
+    queue_row* queue(std::string_view name, std::size_t max_queues);  // null: one too many
     flow_row& flow(std::int64_t id);
     flow_row& flow(queue_row& queue, std::string_view key);
-    queue_row& add(queue_row known);
-    flow_row& add(flow_row known);
+    // Rows that the caller has read. A flow that the ledger has already stays as it is.
+    queue_row& add(queue_row row);
+    flow_row& add(flow_row row);
 
-    void enters(queue_row& queue, flow_row& flow, standing as);
+    void enters(queue_row& queue, flow_row& flow, standing counted);
     void moves(queue_row& queue, flow_row& flow, standing from, standing to);
-    void leaves(queue_row& queue, flow_row& flow, standing as);
-    // Writes all changes. Must be the last call.
+    void leaves(queue_row& queue, flow_row& flow, standing counted);
+    // Writes the rows that have changed.
     void close();
 
 private:
-    void count(queue_row& queue, flow_row& flow, standing as, int delta);
-    void write(queue_row& changed);
-    void write(flow_row& changed);
+    void count(queue_row& queue, flow_row& flow, standing counted, int change);
+    void write(queue_row& row);
+    void write(flow_row& row);
 
-    sqlite::session& on_;
+    sqlite::session& session_;
     timestamp now_;
     std::deque<queue_row> queues_;
     std::deque<flow_row> flows_;
-    std::unordered_map<std::int64_t, flow_row*> by_id_;
-    std::unordered_map<std::string, flow_row*> by_key_;
+    std::unordered_map<std::int64_t, flow_row*> flows_by_id_;
+    std::unordered_map<std::string, flow_row*> flows_by_key_;
 };
 
 }  // namespace weir::service::detail

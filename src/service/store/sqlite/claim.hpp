@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// claim_operation: one claim of a node, within one transaction.
+#pragma once
+
+#include "service/store/sqlite/rows/event_list.hpp"
+#include "service/store/sqlite/rows/ledger.hpp"
+
+#include <weir/db/sqlite/session.hpp>
+#include <weir/service/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace weir::service::detail {
+
+class claim_operation {
+public:
+    // The request is referred to; node is the number of its node.
+    claim_operation(sqlite::session& session, const claim_request& request, std::int64_t node,
+                    event_list& events)
+        : session_(session),
+          request_(request),
+          node_(node),
+          events_(events),
+          books_(session, request.now) {}
+    claimed run();
+
+private:
+    struct flow_turns {
+        flow_row* row = nullptr;
+        std::uint64_t room = 0;          // how many more tasks its limits allow
+        std::vector<std::size_t> turns;  // positions in the result
+    };
+    struct queue_turns {
+        queue_row* row = nullptr;
+        std::uint64_t room = 0;
+        std::vector<flow_turns> flows;
+        std::size_t next_flow = 0;
+    };
+
+    void read_queues();
+    void move_due(queue_row& queue);
+    void find_candidates();
+    void find_flows(queue_turns& queue);
+    void free_slowed(const queue_row& queue);
+    void give_turns();
+    bool give_turn(queue_turns& queue);
+    void fetch(queue_turns& queue, flow_turns& flow);
+    std::optional<timestamp> next_at();
+    std::optional<timestamp> next_at(queue_row& queue);
+
+    sqlite::session& session_;
+    const claim_request& request_;
+    std::int64_t node_;
+    event_list& events_;
+    ledger books_;
+    std::vector<queue_row*> queues_;
+    std::vector<queue_turns> candidates_;
+    std::int64_t last_turn_ = 0;
+    std::size_t given_ = 0;
+    bool has_more_to_move_ = false;
+    claimed result_;
+};
+
+}  // namespace weir::service::detail

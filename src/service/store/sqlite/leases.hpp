@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Leases of nodes, and the tasks of nodes that have lost theirs.
+#pragma once
+
+#include "service/store/sqlite/rows/event_list.hpp"
+
+#include <weir/db/sqlite/session.hpp>
+#include <weir/service/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace weir::service::detail {
+
+// The node's number. With `alive_at`: only if its lease is valid then.
+std::optional<std::int64_t> node_number(sqlite::session& session, std::string_view node,
+                                        std::optional<timestamp> alive_at = {});
+
+// Rows of id and run.
+std::vector<run_key> read_runs(const sqlite::rows& found);
+
+// Registers the node, or renews its lease if that is still valid.
+heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now);
+
+struct rescue_batch {
+    rescue_result result;
+    bool is_last = true;  // no node is left whose lease has ended
+};
+// Rescues at most `limit` tasks, of one node.
+rescue_batch rescue_tasks(sqlite::session& session, timestamp now, std::uint32_t max_crashes,
+                          std::size_t limit, event_list& events);
+
+}  // namespace weir::service::detail

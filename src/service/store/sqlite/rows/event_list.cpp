@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// An event has the view that the task has at the time of the transaction, and the error of the last
+// run where that has failed.
+
+#include "service/store/sqlite/rows/event_list.hpp"
+
+#include "service/store/sqlite/rows/ledger.hpp"
+
+#include <optional>
+#include <string>
+
+namespace weir::service::detail {
+
+void event_list::add(const task_record& task) {
+    if (!is_observed_) {
+        return;
+    }
+    task_event event;
+    event.id = task.id;
+    event.kind = task.kind;
+    event.queue = task.queue;
+    event.view = view_of(task, now_);
+    event.run = task.run;
+    event.failures = task.failures;
+    event.progress = task.progress;
+    const bool has_failed = event.view == task_view::retrying || event.view == task_view::failed ||
+                            event.view == task_view::cancelled;
+    event.message = has_failed ? task.error : task.message;
+    event.at = now_;
+    event.due_at = task.due_at;
+    event.started_at = task.started_at.value_or(timestamp());
+    events_.push_back(std::move(event));
+}
+
+void event_list::add(sqlite::session& session, std::int64_t task) {
+    if (!is_observed_) {
+        return;
+    }
+    // Not all columns: payloads and results may be long.
+    const sqlite::rows found = session.query(
+        "SELECT state, is_cancelling, run, failures, due_at, started_at, kind, progress, message, "
+        "error, (SELECT name FROM queues WHERE queues.id = queue) FROM tasks WHERE id = ?",
+        task);
+    if (found.empty()) {
+        return;
+    }
+    const sqlite::row row = found[0];
+    task_record read;
+    read.id = task_id(task);
+    read.state = static_cast<task_state>(row.get<int>(0));
+    read.is_cancelling = row.get<bool>(1);
+    read.run = row.get<std::uint32_t>(2);
+    read.failures = row.get<std::uint32_t>(3);
+    read.due_at = time_of(row.get<std::int64_t>(4));
+    if (const std::int64_t* const started = row[5].integer()) {
+        read.started_at = time_of(*started);
+    }
+    read.kind = row.get<std::string>(6);
+    read.progress = row.get<std::optional<double>>(7).value_or(0);
+    read.message = row.get<std::optional<std::string>>(8).value_or("");
+    read.error = row.get<std::optional<std::string>>(9).value_or("");
+    read.queue = row.get<std::string>(10);
+    add(read);
+}
+
+}  // namespace weir::service::detail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// settlement_writer: writes how runs of one node have ended, within one transaction.
+#pragma once
+
+#include "service/store/sqlite/rows/event_list.hpp"
+#include "service/store/sqlite/rows/ledger.hpp"
+#include "service/store/sqlite/rows/task_rows.hpp"
+
+#include <weir/db/sqlite/session.hpp>
+#include <weir/service/store.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace weir::service::detail {
+
+class settlement_writer {
+public:
+    settlement_writer(sqlite::session& session, std::string_view node, std::int64_t node_number,
+                      timestamp now, event_list& events)
+        : session_(session),
+          node_(node),
+          node_number_(node_number),
+          now_(now),
+          events_(events),
+          books_(session, now) {}
+    // False: the node does not run this any more, and nothing was written.
+    bool write(const settlement& ended);
+    // Writes the counts; the last call.
+    void close() { books_.close(); }
+
+private:
+    void write_final(const settlement& ended, task_state state);
+    void write_pending(const settlement& ended, line_position position);
+
+    sqlite::session& session_;
+    std::string_view node_;
+    std::int64_t node_number_;
+    timestamp now_;
+    event_list& events_;
+    ledger books_;
+};
+
+}  // namespace weir::service::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// submitter: inserts new tasks within one transaction; id_source: the ids that they get.
+#pragma once
+
+#include "service/store/sqlite/rows/event_list.hpp"
+#include "service/store/sqlite/rows/ledger.hpp"
+
+#include <weir/db/sqlite/session.hpp>
+#include <weir/service/store.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace weir::service::detail {
+
+// Ids larger than all ids before, of this process or another.
+class id_source {
+public:
+    // previous: the id before in the same transaction; without one, the largest id is read from the
+    // tables.
+    task_id next(sqlite::session& session, timestamp now, task_id previous);
+
+private:
+    // Ids are not used again, even if the newest tasks are purged.
+    std::atomic<std::int64_t> last_{0};
+};
+
+class submitter {
+public:
+    submitter(sqlite::session& session, ledger& books, id_source& ids, event_list& events,
+              timestamp now, std::size_t max_queues)
+        : session_(session),
+          books_(books),
+          ids_(ids),
+          events_(events),
+          now_(now),
+          max_queues_(max_queues) {}
+    submit_result add(const new_task& task);
+
+private:
+    std::optional<submit_result> find_duplicate(const new_task& task);
+
+    sqlite::session& session_;
+    ledger& books_;
+    id_source& ids_;
+    event_list& events_;
+    timestamp now_;
+    std::size_t max_queues_;
+    task_id last_{};
+};
+
+}  // namespace weir::service::detail
