@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The argument of a handler, and the errors with which a handler reports a failure.
+// job: the task that a handler runs; and the exceptions by which a handler reports failures.
 //
 //     service.handle("resize", [](service::job& job) -> task<boost::json::value> {
 //         const std::string path = http::member<std::string>(job.payload(), "path");
@@ -7,13 +7,13 @@
 //         co_return boost::json::object{{"path", path}};
 //     });
 //
-// The handler's return value is the task's result. An exception is a failure, and the task is run
-// again as its retry_settings say; so is a result of more than max_result_bytes. The handler is
-// stopped, as any task of Weir, when the task is cancelled, when its timeout has passed, and when
-// the service ends: then it is run again later, without having spent an attempt. The run ends with
-// its coroutine: a handler that completes after the stop has succeeded; an exception after the stop
-// is not a failure, except permanent_failure; and a handler that ignores the stop keeps its place,
-// with a warning in the log.
+// The handler returns the task's result. An exception, or a result of more than max_result_bytes,
+// is a failure, and the service retries the task as its retry_settings say. The service stops the
+// handler, like any coroutine of Weir, when the task is cancelled, when its timeout has passed, and
+// when the service shuts down; in the last case the task runs again later, without having used an
+// attempt. A run ends when its coroutine does. A stopped handler that completes all the same has
+// completed its task; an exception from it is no failure, except permanent_failure. A handler that
+// ignores the stop keeps its worker, and the service logs that.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -37,8 +37,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// A failure whose next attempt is to be no sooner: Retry-After. At most 100 days, and so for
-// postponed.
+// A failure with the shortest delay until the next attempt, such as that of a Retry-After header.
+// The delay is at most 100 days, also for postponed.
 class retry_later : public std::runtime_error {
 public:
     retry_later(const std::string& what, std::chrono::milliseconds least)
@@ -49,18 +49,18 @@ private:
     std::chrono::milliseconds least_;
 };
 
-// No failure: it was not tried, for a reason that time heals. Spends no attempt.
+// Not a failure: the handler could not try now, and asks to run again later. Uses no attempt.
 class postponed : public std::runtime_error {
 public:
-    postponed(const std::string& why, std::chrono::milliseconds by)
-        : std::runtime_error(why), by_(by) {}
-    std::chrono::milliseconds by() const noexcept { return by_; }
+    postponed(const std::string& reason, std::chrono::milliseconds delay)
+        : std::runtime_error(reason), delay_(delay) {}
+    std::chrono::milliseconds by() const noexcept { return delay_; }
 
 private:
-    std::chrono::milliseconds by_;
+    std::chrono::milliseconds delay_;
 };
 
-// Receives a job's progress. The fraction is a number from 0 to 1.
+// Receives the progress of a job. The fraction is a number from 0 to 1.
 class progress_listener {
 public:
     virtual void progressed(double fraction, std::string_view message) = 0;
@@ -71,7 +71,7 @@ protected:
 
 class job {
 public:
-    // Handlers get theirs from the service; make one to test a handler. All must outlive it.
+    // The service creates jobs; create one to test a handler. The arguments must outlive the job.
     explicit job(const task_record& task, clock::time_point deadline = clock::time_point::max(),
                  progress_listener* reports = nullptr) noexcept
         : task_(task), deadline_(deadline), reports_(reports) {}
@@ -81,16 +81,16 @@ public:
     task_id id() const noexcept { return task_.id; }
     const std::string& kind() const noexcept { return task_.kind; }
     const task_record& task() const noexcept { return task_; }
-    // Parsed at the first call.
+    // Parsed by the first call.
     const boost::json::value& payload() const;
-    // From 1: how many attempts this one makes, crashed runs not counted.
+    // The number of this attempt, from 1; crashed runs are not counted.
     std::uint32_t attempt() const noexcept { return task_.failures + 1; }
     bool is_last_attempt() const noexcept { return attempt() >= task_.retry.max_attempts; }
-    // When its timeout stops it.
+    // When the timeout stops the handler.
     clock::time_point deadline() const noexcept { return deadline_; }
-    // How much is done, 0 to 1, and what is being done: seen in the API and the feed. Cheap:
-    // updates that come too fast are merged with the next. Of the message, 1000 bytes are kept.
-    // Throws invalid_argument if it is not a number.
+    // Reports the fraction that is done, 0 to 1, and a message; the API and the event feed show
+    // both. Cheap: the service writes only the latest of frequent reports. It keeps 1000 bytes of
+    // the message. Throws invalid_argument if the fraction is not a number.
     void progress(double fraction, std::string_view message = {});
 
 private:
@@ -102,8 +102,8 @@ private:
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;
 
-// Throws permanent_failure or invalid_argument, which say why, for a payload that a handler would
-// refuse anyway.
+// Throws permanent_failure or invalid_argument with the reason, for a payload that the handler
+// would reject.
 using payload_check = std::function<void(const boost::json::value& payload)>;
 
 }  // namespace weir::service

@@ -11,26 +11,26 @@
 
 namespace weir::service {
 
-// Tasks of a queue share limits and a pause; use a flow key for a property with many values
-// (customers, say). Each claim looks at all queues with waiting tasks, so their number is limited,
-// also if clients invent names.
+// A queue is for tasks that share limits and a pause; use flow keys for names that are many, such
+// as customers. Each claim reads all queues with pending tasks, so their number is limited, even if
+// clients invent names.
 inline constexpr std::size_t default_max_queues = 1000;
 
-// 0 is no limit. All hold over all nodes that share a store, and over crashes.
+// 0: no limit. Limits apply across all nodes that share a store, and across crashes.
 struct queue_limits {
-    std::uint64_t max_pending = 0;  // more are refused
+    std::uint64_t max_pending = 0;  // further submits are refused
     std::uint32_t max_running = 0;
-    double rate = 0;          // begun a second
-    std::uint32_t burst = 1;  // at once, with a rate
-    // Of each flow key. Keys take turns, so that one with a million tasks delays another's by one
-    // turn at most; tasks without a key are a key, too.
+    double rate = 0;          // starts per second
+    std::uint32_t burst = 1;  // starts at once, with a rate
+    // The same for each flow key. Keys take turns, so that a key with a million tasks delays
+    // another by one turn at most. Tasks without a key share one.
     std::uint32_t key_max_running = 0;
     double key_rate = 0;
     std::uint32_t key_burst = 1;
 
     friend bool operator==(const queue_limits&, const queue_limits&) = default;
 };
-// Throws invalid_argument that names the limit, its value, and what would be right.
+// Throws invalid_argument that names the limit, its value and the valid values.
 void check(const queue_limits& limits);
 
 struct queue_record {
@@ -39,9 +39,9 @@ struct queue_record {
     std::string name;
     bool is_paused = false;
     queue_limits limits;
-    // By task_state; kept up to date by the store, not counted.
+    // Tasks by task_state. Stores update the counts with each change, so reading them is cheap.
     std::array<std::uint64_t, 5> counts{};
-    std::uint64_t due = 0;  // of the pending ones, those that wait for nothing but their turn
+    std::uint64_t due = 0;  // pending tasks that wait only for their turn
 
     std::uint64_t count(task_state state) const noexcept {
         return counts[static_cast<std::size_t>(state)];

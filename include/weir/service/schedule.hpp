@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks that are made again and again, by the clock of a place.
+// Schedules: tasks that the service submits again and again, at times of day in a time zone.
 #pragma once
 
 #include <weir/service/task.hpp>
@@ -9,7 +9,7 @@
 
 namespace weir::service {
 
-// What happens to slots that passed while no service ran. A pause is no such time: slots in it are
+// How slots are handled that passed while no service was running. Slots within a pause are always
 // skipped.
 enum class missed_slots : unsigned char {
     run_latest,  // one task, for the latest of them
@@ -23,18 +23,18 @@ struct schedule {
     std::string cron;  // 'minute hour day month weekday', '@daily'...: see cron.hpp
     std::string zone = "UTC";
     missed_slots missed = missed_slots::run_latest;
-    bool is_paused = false;  // once resumed, it continues with the next slot
-    new_task task;           // what is made; its run_at is the slot
+    bool is_paused = false;  // when resumed, it continues with the next slot
+    new_task task;           // the task to submit; its run_at is the slot
 };
-// Throws invalid_argument that names the member, its value, and what would be right.
+// Throws invalid_argument that names the member, its value and the valid values.
 void check(const schedule& plan);
 
 struct schedule_record : schedule {
     schedule_record() = default;
 
-    timestamp
-        next_slot{};  // the next that will be made; fences firing; while paused, where it stopped
-    std::optional<timestamp> last_slot;  // that a task was made for
+    // The slot that fires next; while paused, the slot at which it stopped. Fences store::fire().
+    timestamp next_slot{};
+    std::optional<timestamp> last_slot;  // the last one with a task
     task_id last_task;
 };
 

@@ -3,10 +3,10 @@
 //
 //     auto store = co_await service::open_sqlite_store("tasks.db");
 //
-// Calls that wait at the same time share a commit, and each returns when it is on disk. The file
-// may be shared by several processes of one machine. A claim costs the same for ten pending tasks
-// and for a million. A disk that is full, a file that is locked, an I/O error: store_unavailable,
-// until it is mended.
+// Calls that wait at the same time share a commit, and each returns when the commit is on disk.
+// Several processes of one machine may share the file. The cost of submits and claims does not
+// depend on how many tasks wait. While the disk is full, the file is locked or I/O fails, calls
+// throw store_unavailable.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -25,31 +25,31 @@
 namespace weir::service {
 
 struct sqlite_store_options {
-    std::size_t readers = 2;  // threads that answer questions
+    std::size_t readers = 2;  // threads for read-only calls
     // How long another process may hold the file before a call fails.
     clock::duration busy_timeout = std::chrono::seconds(5);
     std::size_t cache_megabytes = 64;
-    std::size_t max_queues = default_max_queues;  // more are refused; existing ones stay
-    bool is_durable =
-        true;  // false, for tests: the last tasks may be lost when the machine goes down
+    std::size_t max_queues = default_max_queues;  // further queues are refused; existing ones stay
+    bool is_durable = true;  // false, for tests: a power failure may lose the last changes
 };
 
-// Makes the file if it is not there, and brings one of an older version up to date. Throws
-// store_unavailable that says what is wrong: no database, not one of tasks, of a newer version, not
-// to be opened. Its calls throw the same when the file cannot be used.
+// Creates the file if it does not exist, and upgrades one of an older version. Throws
+// store_unavailable with the reason: not a database, the database of another program, a newer
+// version, or a file that cannot be opened. Calls of the store throw it when the file becomes
+// unusable.
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options = {});
 
-// Facts about a file that a service checks before it starts.
+// Facts about the file at a path, for checks before a service starts.
 struct sqlite_file_facts {
     bool exists = false;
-    std::int64_t version = 0;              // of the tables; 0: none yet
-    std::int64_t newest_version = 0;       // that this program knows, and brings older ones to
+    std::int64_t version = 0;              // of the schema; 0: no tables yet
+    std::int64_t newest_version = 0;       // the version that this program upgrades to
     std::array<std::uint64_t, 5> tasks{};  // by task_state
     std::vector<std::pair<std::string, std::string>> schedules{};  // names and zones
 };
 
-// Reads only: creates no file, not even a temporary one beside it. Throws store_unavailable as
-// open_sqlite_store() does, also where the file or its folder could not be written.
+// Reads the file and changes nothing: creates no file, not even beside it. Throws store_unavailable
+// as open_sqlite_store() does, also if the file or its folder is not writable.
 task<sqlite_file_facts> look_at_sqlite_store(std::string path);
 
 }  // namespace weir::service

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The service's data about a task: the request, the state and the result.
+// A task of the service: as a client submits it (new_task) and as the store keeps it (task_record).
 //
-// The state is one of five; finer views say more: a pending task is 'scheduled' while its first run
-// lies ahead and 'retrying' after a failure, a running one is 'cancelling' once its cancellation
-// was requested.
+// A task has one of five states. Its view says more: a pending task is 'scheduled' before the time
+// of its first run and 'retrying' after a failure, a running one 'cancelling' once a client has
+// cancelled it.
 #pragma once
 
 #include <weir/flow/managed_task.hpp>
@@ -24,11 +24,10 @@ using weir::task_state;
 // Calendar time, as stores keep it.
 using timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
-// How often a task that fails is run, and when again: after the first failure `backoff`, then
-// `factor` times as long each time, `max_backoff` at most; of that, `jitter` (0 to 1) is left to
-// chance.
+// How often and when a failing task is retried: after `backoff`, then `factor` times as long after
+// each failure, at most `max_backoff`. `jitter` (0 to 1) is the random part of each delay.
 struct retry_settings {
-    std::uint32_t max_attempts = 5;  // the first one counts; those cut short by a crash do not
+    std::uint32_t max_attempts = 5;  // includes the first one, and no run that a crash has ended
     std::chrono::milliseconds backoff = std::chrono::seconds(1);
     double factor = 2;
     std::chrono::milliseconds max_backoff = std::chrono::minutes(10);
@@ -37,11 +36,11 @@ struct retry_settings {
     friend bool operator==(const retry_settings&, const retry_settings&) = default;
 };
 
-// A task to be submitted.
+// A task to submit.
 struct new_task {
     new_task() = default;  // not an aggregate: safe to pass around in co_await expressions
-    explicit new_task(std::string of_kind, std::string json = "null")
-        : kind(std::move(of_kind)), payload(std::move(json)) {}
+    explicit new_task(std::string task_kind, std::string json = "null")
+        : kind(std::move(task_kind)), payload(std::move(json)) {}
 
     std::string kind;              // which handler runs it
     std::string payload = "null";  // JSON
@@ -50,26 +49,26 @@ struct new_task {
     std::optional<timestamp> run_at;  // not before; empty: at once
     retry_settings retry;
     std::chrono::milliseconds timeout{0};  // of one run; 0: the service's default
-    // A second task with this key is not made: the first one's id is the answer.
+    // A second task with this key is not created: its submit returns the id of the first.
     std::string idempotency_key;
     std::vector<std::string> tags;
     // Tasks with the same key share its limits, and keys take turns: see queue_limits.
     std::string flow_key;
 };
 
-// Throws invalid_argument that names the member, its value, and what would be right. Payloads are
-// parsed.
+// Throws invalid_argument that names the member, its value and the valid values. Parses the
+// payload.
 void check(const new_task& task);
 
-// How a run ended that did not complete its task.
+// How a run that did not complete its task has ended.
 enum class attempt_end : unsigned char {
     failed,     // the handler threw
     timed_out,  // it took longer than its timeout
-    crashed,    // the process that ran it is gone; not counted as an attempt
-    postponed,  // postponed by the handler; not counted
-    cancelled,  // cancellation requested
+    crashed,    // its process has ended; not counted as an attempt
+    postponed,  // the handler threw postponed; not counted
+    cancelled,  // a client cancelled the task
 };
-std::string_view to_string(attempt_end how) noexcept;
+std::string_view to_string(attempt_end end) noexcept;
 
 struct attempt_record {
     attempt_record() = default;
@@ -79,7 +78,7 @@ struct attempt_record {
     timestamp started_at{};
     timestamp ended_at{};
     std::string error;
-    std::string node;  // that ran it
+    std::string node;  // the node that ran it
 };
 
 struct task_record : new_task {
@@ -87,31 +86,31 @@ struct task_record : new_task {
 
     task_id id;
     task_state state = task_state::pending;
-    bool is_cancelling = false;  // running, and cancellation requested
-    // How often it was started. Fences every write: a writer names its run.
+    bool is_cancelling = false;  // running, and a client has cancelled it
+    // The number of runs so far. Fences every write: a node writes only for the current run.
     std::uint32_t run = 0;
     std::uint32_t failures = 0;  // attempts that count against max_attempts
     std::uint32_t crashes = 0;   // runs that ended with their process
-    std::string node;            // that runs it, or ran it last
+    std::string node;            // the node that runs it, or ran it last
 
     timestamp created_at{};
     timestamp due_at{};                   // when it may run, or run again
-    std::optional<timestamp> started_at;  // the last run
+    std::optional<timestamp> started_at;  // of the last run
     std::optional<timestamp> finished_at;
 
     double progress = 0;  // 0 to 1
-    std::string message;  // what was said with it
+    std::string message;  // sent with the progress
     std::string result;   // JSON, of a completed task
-    std::string error;    // the last one
+    std::string error;    // of the last failed run
     std::string held_by;  // why a handler postponed it: 'the circuit of example.com is open'
 };
 
 enum class task_view : unsigned char {
-    scheduled,  // pending, for the first time, later
+    scheduled,  // pending, and its first run is not due yet
     pending,
     retrying,  // pending, after a failure
     running,
-    cancelling,  // running, and cancellation requested
+    cancelling,  // running, and cancelled by a client
     completed,
     failed,
     cancelled,
