@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who gets in: with and without tokens, from this machine and from pages of other sites.
+// Access control: with and without tokens, from this machine and from pages of other sites.
 
 #include <weir/error.hpp>
 #include <weir/http/router.hpp>
@@ -34,20 +34,21 @@ http::router make(const access_options& options) {
     return app;
 }
 
-weir::task<http::response> ask(http::router& app, method how, std::string path, fields with,
+weir::task<http::response> ask(http::router& app, method verb, std::string path, fields headers,
                                std::string from = "127.0.0.1:5000") {
-    http::request asked(how, path);
-    asked.headers().set("Host", "localhost:8080");
-    for (const auto& [name, value] : with) {
-        asked.headers().set(name, value);
+    http::request request(verb, path);
+    request.headers().set("Host", "localhost:8080");
+    for (const auto& [name, value] : headers) {
+        request.headers().set(name, value);
     }
-    asked.set_remote_address(io::address::parse(from));
-    co_return co_await app(asked);
+    request.set_remote_address(io::address::parse(from));
+    co_return co_await app(request);
 }
 
-weir::task<unsigned> status_of(http::router& app, method how, std::string path, fields with,
+weir::task<unsigned> status_of(http::router& app, method verb, std::string path, fields headers,
                                std::string from = "127.0.0.1:5000") {
-    const http::response answer = co_await ask(app, how, std::move(path), std::move(with), from);
+    const http::response answer =
+        co_await ask(app, verb, std::move(path), std::move(headers), from);
     EXPECT_EQ(answer.header("X-Content-Type-Options"), "nosniff");
     EXPECT_NE(answer.header("Content-Security-Policy").find("default-src 'self'"),
               std::string::npos);
@@ -65,19 +66,19 @@ WEIR_TEST(ServiceAccess, WithoutATokenOnlyThisMachineGetsIn) {
     http::router app = make({});
     for (const std::string host : {"localhost", "localhost:8080", "LOCALHOST:1", "127.0.0.1",
                                    "127.0.0.1:8080", "[::1]", "[::1]:8080"}) {
-        const fields with{{"Host", host}};
-        const unsigned read = co_await status_of(app, method::get, "/", with);
+        const fields headers{{"Host", host}};
+        const unsigned read = co_await status_of(app, method::get, "/", headers);
         EXPECT_EQ(read, 200U) << host;
-        const unsigned wrote = co_await status_of(app, method::post, "/", with);
+        const unsigned wrote = co_await status_of(app, method::post, "/", headers);
         EXPECT_EQ(wrote, 200U) << host;
     }
     // A name that its owner points to 127.0.0.1 while the page is open.
     for (const std::string host : {"evil.example", "evil.example:8080", "localhost.evil.example",
                                    "127.0.0.1.evil.example", "10.0.0.1", "[::2]:8080", "0.0.0.0",
                                    "", "127.0.0.2", "2130706433", "[::ffff:127.0.0.1]"}) {
-        const fields with{{"Host", host}};
+        const fields request_headers{{"Host", host}};
         for (const char* path : {"/", "/page", "/events", "/nothing"}) {
-            const unsigned read = co_await status_of(app, method::get, path, with);
+            const unsigned read = co_await status_of(app, method::get, path, request_headers);
             EXPECT_EQ(read, 403U) << host << path;
         }
     }
@@ -96,8 +97,8 @@ WEIR_TEST(ServiceAccess, PagesOfOtherSitesAreRefused) {
     http::router plain = make({.origins = origins, .hosts = hosts});
     http::router guarded = make({.tokens = tokens, .origins = origins});
     struct visit {
-        method how;
-        fields with;
+        method verb;
+        fields headers;
         unsigned expected;
     };
     const std::vector<visit> visits = {
@@ -132,12 +133,12 @@ WEIR_TEST(ServiceAccess, PagesOfOtherSitesAreRefused) {
          403},
     };
     for (const visit& each : visits) {
-        const unsigned without = co_await status_of(plain, each.how, "/", each.with);
-        fields with = each.with;
-        with.emplace_back("Authorization", "Bearer 0123456789abcdef");
-        const unsigned within = co_await status_of(guarded, each.how, "/", with);
-        std::string shown = std::string(http::name_of(each.how));
-        for (const auto& [name, value] : each.with) {
+        const unsigned without = co_await status_of(plain, each.verb, "/", each.headers);
+        fields headers = each.headers;
+        headers.emplace_back("Authorization", "Bearer 0123456789abcdef");
+        const unsigned within = co_await status_of(guarded, each.verb, "/", headers);
+        std::string shown = std::string(http::name_of(each.verb));
+        for (const auto& [name, value] : each.headers) {
             shown += " " + name + ": " + value;
         }
         EXPECT_EQ(without, each.expected) << shown;
@@ -154,8 +155,8 @@ WEIR_TEST(ServiceAccess, NothingWithoutTheToken) {
         return fields{{"Authorization", "Bearer " + token}};
     };
     for (const std::string_view each : tokens) {
-        const fields with = bearer(std::string(each));
-        const unsigned in = co_await status_of(app, method::post, "/", with, "10.1.2.3:5000");
+        const fields headers = bearer(std::string(each));
+        const unsigned in = co_await status_of(app, method::post, "/", headers, "10.1.2.3:5000");
         EXPECT_EQ(in, 200U);
     }
     const std::vector<fields> wrong = {
@@ -169,22 +170,23 @@ WEIR_TEST(ServiceAccess, NothingWithoutTheToken) {
         {{"Sec-WebSocket-Protocol", "weir.token.!!"}},
         {{"Sec-WebSocket-Protocol", "weir.token.MDEyMzQ1Njc4OWFiY2RlZw"}},
         {{"Sec-WebSocket-Protocol", "xweir.token.MDEyMzQ1Njc4OWFiY2RlZg"}}};
-    for (const fields& with : wrong) {
+    for (const fields& request_headers : wrong) {
         for (const char* path : {"/", "/events", "/nothing", "/?token=0123456789abcdef"}) {
-            const http::response answer = co_await ask(app, method::get, path, with);
+            const http::response answer = co_await ask(app, method::get, path, request_headers);
             EXPECT_EQ(answer.status(), http::status::unauthorized) << path;
             EXPECT_EQ(std::string(answer.body().text()).find("0123456789abcde"), std::string::npos);
             EXPECT_TRUE(answer.headers().contains("WWW-Authenticate"));
         }
-        const unsigned page = co_await status_of(app, method::get, "/page", with);
+        const unsigned page = co_await status_of(app, method::get, "/page", request_headers);
         EXPECT_EQ(page, 200U);
     }
     // As a page sends it.
     for (const std::string coded : {"MDEyMzQ1Njc4OWFiY2RlZg", "YW5vdGhlci10b2tlbi0vKz09"}) {
-        const fields with{{"Upgrade", "websocket"},
-                          {"Origin", origin},
-                          {"Sec-WebSocket-Protocol", "weir.events, weir.token." + coded}};
-        const unsigned in = co_await status_of(app, method::get, "/events", with);
+        const fields request_headers{
+            {"Upgrade", "websocket"},
+            {"Origin", origin},
+            {"Sec-WebSocket-Protocol", "weir.events, weir.token." + coded}};
+        const unsigned in = co_await status_of(app, method::get, "/events", request_headers);
         EXPECT_EQ(in, 200U) << coded;
     }
 }
@@ -198,7 +200,7 @@ TEST(ServiceAccess, OptionsThatMakeNoSenseAreRefused) {
         {.tokens = small}, {.tokens = odd}, {.tokens = twice}, {.origins = no_origin}};
     for (const access_options& each : bad) {
         try {
-            access_control made(each);
+            access_control access(each);
             ADD_FAILURE() << "taken";
         } catch (const weir::invalid_argument& error) {
             for (const std::string_view secret : each.tokens) {

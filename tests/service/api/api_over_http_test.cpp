@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The API besides tasks: queues, schedules, numbers, a store that is away, and whatever else comes.
+// The API besides tasks: queues, schedules, statistics, an unavailable store, and random requests.
 
 #include "support.hpp"
 
@@ -28,8 +28,8 @@ WEIR_TEST(ServiceApi, NamesOfQueuesComeToAnEnd) {
         many += R"({"kind": "echo", "queue": "q)" + std::to_string(i) + "\"},";
     }
     many.back() = ']';
-    const answer made = co_await here.post("/tasks/batch", many);
-    EXPECT_EQ(made["refused"], "0") << made.text;
+    const answer response = co_await here.post("/tasks/batch", many);
+    EXPECT_EQ(response["refused"], "0") << response.text;
     const answer refused = co_await here.post("/tasks", R"({"kind": "echo", "queue": "more"})");
     EXPECT_EQ(refused.code, 429U);
     EXPECT_EQ(refused.headers.get("Retry-After"), "60");
@@ -52,10 +52,10 @@ WEIR_TEST(ServiceApi, QueuesHaveLimitsAndPauses) {
     here.start();
     const answer none = co_await here.get("/queues/mail");
     EXPECT_EQ(none.code, 404U);
-    const answer made =
+    const answer response =
         co_await here.ask(method::patch, "/queues/mail", R"({"max_pending": 2, "rate": 1.5})");
-    EXPECT_EQ(made.code, 200U) << made.text;
-    EXPECT_EQ(made.json.at("limits").at("max_pending"), 2);
+    EXPECT_EQ(response.code, 200U) << response.text;
+    EXPECT_EQ(response.json.at("limits").at("max_pending"), 2);
     const answer more =
         co_await here.ask(method::patch, "/queues/mail", R"({"rate": null, "key_burst": 3})");
     EXPECT_EQ(more.json.at("limits").at("max_pending"), 2);
@@ -97,10 +97,10 @@ WEIR_TEST(ServiceApi, SchedulesComeAndGo) {
     here.start();
     const std::string body =
         R"({"cron": "*/5 * * * *", "zone": "Europe/Berlin", "task": {"kind": "echo", "payload": {"a": 1.0}}})";
-    const answer made = co_await here.ask(method::put, "/schedules/often", body);
-    EXPECT_EQ(made.code, 200U) << made.text;
-    EXPECT_EQ(made["name"], "often");
-    EXPECT_NE(made.text.find(R"("payload":{"a":1.0})"), std::string::npos);
+    const answer response = co_await here.ask(method::put, "/schedules/often", body);
+    EXPECT_EQ(response.code, 200U) << response.text;
+    EXPECT_EQ(response["name"], "often");
+    EXPECT_NE(response.text.find(R"("payload":{"a":1.0})"), std::string::npos);
     co_await weir::sleep(11min);
     const answer shown = co_await here.get("/schedules/often");
     EXPECT_FALSE(shown.json.at("last_task").is_null()) << shown.text;
@@ -136,17 +136,18 @@ WEIR_TEST(ServiceApi, AStoreThatIsAwayIsSaid) {
     bool is_away = true;
     here.store.on_call(
         [&](store_call) { return is_away ? store_fault::fails : store_fault::none; });
-    const std::pair<method, std::string> asked[] = {{method::post, "/tasks"},
-                                                    {method::get, "/tasks"},
-                                                    {method::get, "/tasks/0000000000001"},
-                                                    {method::post, "/tasks/0000000000001/cancel"},
-                                                    {method::get, "/queues"},
-                                                    {method::post, "/queues/a/pause"},
-                                                    {method::get, "/schedules"},
-                                                    {method::get, "/stats"}};
-    for (const auto& [how, path] : asked) {
+    const std::pair<method, std::string> requests[] = {
+        {method::post, "/tasks"},
+        {method::get, "/tasks"},
+        {method::get, "/tasks/0000000000001"},
+        {method::post, "/tasks/0000000000001/cancel"},
+        {method::get, "/queues"},
+        {method::post, "/queues/a/pause"},
+        {method::get, "/schedules"},
+        {method::get, "/stats"}};
+    for (const auto& [verb, path] : requests) {
         const answer refused = co_await here.ask(
-            how, path, path == "/tasks" && how == method::post ? R"({"kind": "echo"})" : "");
+            verb, path, path == "/tasks" && verb == method::post ? R"({"kind": "echo"})" : "");
         EXPECT_EQ(refused.code, 503U) << path << refused.text;
         EXPECT_EQ(refused.headers.get("Retry-After"), "1") << path;
     }
@@ -196,7 +197,7 @@ WEIR_TEST(ServiceApi, NumbersAreThere) {
     EXPECT_EQ(draining.code, here.tasks.stats().is_draining ? 503U : 200U);
 }
 
-// Every route asks for the token; none answers to a name of somebody else.
+// Every route requires the token, and none accepts a foreign host name.
 WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
     constexpr http::asset page[] = {{"index.html", "text/html", "<p>the page", "\"1\""},
                                     {"assets/app.js", "text/javascript", "1", "\"2\""}};
@@ -220,19 +221,19 @@ WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
             }
             ++operations;
             const std::string name(operation.key());
-            const method how = name == "get"     ? method::get
-                               : name == "post"  ? method::post
-                               : name == "put"   ? method::put
-                               : name == "patch" ? method::patch
-                                                 : method::delete_;
-            const answer without = co_await guarded.ask(how, target, "");
+            const method verb = name == "get"     ? method::get
+                                : name == "post"  ? method::post
+                                : name == "put"   ? method::put
+                                : name == "patch" ? method::patch
+                                                  : method::delete_;
+            const answer without = co_await guarded.ask(verb, target, "");
             EXPECT_EQ(without.code, 401U) << name << target;
-            const answer within = co_await guarded.ask(how, target, "", token);
+            const answer within = co_await guarded.ask(verb, target, "", token);
             EXPECT_NE(within.code, 401U) << name << target;
             EXPECT_NE(within.code, 405U) << name << target;
-            const answer rebound = co_await plain.ask(how, target, "", foreign);
+            const answer rebound = co_await plain.ask(verb, target, "", foreign);
             EXPECT_EQ(rebound.code, 403U) << name << target;
-            const answer health = co_await open.ask(how, target, "");
+            const answer health = co_await open.ask(verb, target, "");
             const bool is_health = target == "/healthz" || target == "/readyz";
             EXPECT_EQ(health.code, is_health ? 200U : 401U) << target;
         }
@@ -258,9 +259,9 @@ WEIR_TEST(ServiceApi, WhateverComesIsAnswered) {
     co_await here.learn();
     std::vector<std::pair<method, std::string>> targets;
     for (const auto& path : here.description().at("paths").as_object()) {
-        for (const method how :
+        for (const method verb :
              {method::get, method::post, method::put, method::patch, method::delete_}) {
-            targets.emplace_back(how, std::string(path.key()));
+            targets.emplace_back(verb, std::string(path.key()));
         }
     }
     std::mt19937 random(7);
@@ -303,7 +304,7 @@ WEIR_TEST(ServiceApi, WhateverComesIsAnswered) {
                                   R"({"max_running": 4294967296})",
                                   R"({"key_rate": 1e-320})"};
     for (int i = 0; i < 3000; ++i) {
-        auto [how, target] = targets[pick(targets.size())];
+        auto [verb, target] = targets[pick(targets.size())];
         for (const char* each : {"{id}", "{name}"}) {
             if (const std::size_t at = target.find(each); at != std::string::npos) {
                 target.replace(at, std::string_view(each).size(), names[pick(std::size(names))]);
@@ -311,8 +312,9 @@ WEIR_TEST(ServiceApi, WhateverComesIsAnswered) {
         }
         target += queries[pick(std::size(queries))];
         const std::string body = bodies[pick(std::size(bodies))];
-        const answer given = co_await here.ask(how, target, body);
-        EXPECT_LT(given.code, 500U) << http::name_of(how) << " " << target << " " << body << "\n"
-                                    << given.text;
+        const answer response = co_await here.ask(verb, target, body);
+        EXPECT_LT(response.code, 500U)
+            << http::name_of(verb) << " " << target << " " << body << "\n"
+            << response.text;
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The routes one by one, in simulated time; what is refused and why; the description.
+// Each route, in simulated time; refusals and their reasons; the description.
 
 #include "support.hpp"
 
@@ -22,14 +22,14 @@ WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
     site here;
     co_await here.learn();
     here.start();
-    const answer made =
+    const answer response =
         co_await here.post("/tasks", R"({"kind": "echo", "payload": {"n": [1, 2.50]}})");
-    EXPECT_EQ(made.code, 202U);
-    const std::string id = made["id"];
-    EXPECT_EQ(made["task_id"], id);
-    EXPECT_EQ(made["state"], "pending");
-    EXPECT_EQ(made["duplicate"], "false");
-    EXPECT_EQ(made.headers.get("Location"), "/tasks/" + id);
+    EXPECT_EQ(response.code, 202U);
+    const std::string id = response["id"];
+    EXPECT_EQ(response["task_id"], id);
+    EXPECT_EQ(response["state"], "pending");
+    EXPECT_EQ(response["duplicate"], "false");
+    EXPECT_EQ(response.headers.get("Location"), "/tasks/" + id);
     co_await weir::sleep(1s);
     const answer done = co_await here.get("/tasks/" + id);
     EXPECT_EQ(done.code, 200U);
@@ -55,7 +55,7 @@ WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
     co_await here.stop();
 }
 
-// Answers are held against the description; here is what that finds.
+// All responses are validated against the description; this shows that the validation finds errors.
 WEIR_TEST(ServiceApi, TheDescriptionIsStrict) {
     site here;
     co_await here.learn();
@@ -112,7 +112,7 @@ WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
     const fields wide{{"Content-Type", "application/json; charset=utf-16"}};
     const answer coded = co_await here.post("/tasks", R"({"kind": "echo"})", wide);
     EXPECT_EQ(coded.code, 415U);
-    // Whatever a name has in it, the message is whole, and says which member it is about.
+    // With any content of a name, the message is complete and names the member.
     const std::pair<std::string, std::string> blamed[] = {
         {R"({"kind": "echo", "a\u0000b\n": 1})",
          "the member 'a\\x00b\\x0a' is not known; known are"},
@@ -154,7 +154,7 @@ WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
     const answer long_name = co_await here.post("/queues/" + name + "/pause");
     EXPECT_EQ(long_name.code, 422U);
     const answer queues = co_await here.get("/queues");
-    EXPECT_EQ(queues["queues"], "[]");  // nothing of that was kept
+    EXPECT_EQ(queues["queues"], "[]");  // no task of the request was stored
 }
 
 WEIR_TEST(ServiceApi, KeysMakeSubmitsRepeatable) {
@@ -203,9 +203,9 @@ WEIR_TEST(ServiceApi, BatchesAnswerForEach) {
         {"kind": "echo", "idempotency_key": "a", "payload": {"x":"[1,{"}},
         7,
         {"kind": "echo", "idempotency_key": "a"}])";
-    const answer made = co_await here.post("/tasks/batch", body);
-    EXPECT_EQ(made.code, 200U) << made.text;
-    const bj::array& results = made.json.at("results").as_array();
+    const answer response = co_await here.post("/tasks/batch", body);
+    EXPECT_EQ(response.code, 200U) << response.text;
+    const bj::array& results = response.json.at("results").as_array();
     WEIR_ASSERT_EQ(results.size(), 5U);
     EXPECT_EQ(results[0].at("duplicate"), false);
     EXPECT_EQ(results[1].at("error").at("status"), 422);
@@ -213,9 +213,9 @@ WEIR_TEST(ServiceApi, BatchesAnswerForEach) {
     EXPECT_EQ(results[2].at("id"), results[0].at("id"));
     EXPECT_EQ(results[3].at("error").at("status"), 422);
     EXPECT_EQ(results[4].at("error").at("status"), 409);
-    EXPECT_EQ(made["made"], "1");
-    EXPECT_EQ(made["duplicates"], "1");
-    EXPECT_EQ(made["refused"], "3");
+    EXPECT_EQ(response["made"], "1");
+    EXPECT_EQ(response["duplicates"], "1");
+    EXPECT_EQ(response["refused"], "3");
     const std::string first(results[0].at("id").as_string());
     const answer kept = co_await here.get("/tasks/" + first);
     EXPECT_NE(kept.text.find(R"("payload":{"x":"[1,{"})"), std::string::npos);
@@ -324,9 +324,9 @@ WEIR_TEST(ServiceApi, TasksAreCancelledRetriedAndExplained) {
     const std::string behind = co_await here.submit(R"({"kind": "echo"})");
     const answer why_busy = co_await here.get("/tasks/" + behind + "/why");
     EXPECT_EQ(why_busy.json.at("reasons").at(0).at("reason"), "workers_busy") << why_busy.text;
-    const answer asked = co_await here.post("/tasks/" + slow + "/cancel");
-    EXPECT_EQ(asked.code, 202U);
-    EXPECT_EQ(asked["cancel"], "requested");
+    const answer response = co_await here.post("/tasks/" + slow + "/cancel");
+    EXPECT_EQ(response.code, 202U);
+    EXPECT_EQ(response["cancel"], "requested");
     co_await weir::sleep(5s);
     const answer ended = co_await here.get("/tasks/" + slow);
     EXPECT_EQ(ended["state"], "cancelled");
@@ -355,7 +355,7 @@ WEIR_TEST(ServiceApi, TasksAreCancelledRetriedAndExplained) {
     co_await here.stop();
 }
 
-// Who has lost the first answer asks again; it has not ended yet.
+// A client that lost the first response repeats the request; the task has not ended yet.
 WEIR_TEST(ServiceApi, ACancelMayBeRepeated) {
     site here({.workers = 1});
     here.tasks.handle("stubborn", [](job&) -> weir::task<bj::value> {
@@ -368,9 +368,9 @@ WEIR_TEST(ServiceApi, ACancelMayBeRepeated) {
     const std::string id = co_await here.submit(R"({"kind": "stubborn"})");
     co_await weir::sleep(1s);
     for (int i = 0; i < 2; ++i) {
-        const answer asked = co_await here.post("/tasks/" + id + "/cancel");
-        EXPECT_EQ(asked.code, 202U) << asked.text;
-        EXPECT_EQ(asked["cancel"], "requested");
+        const answer response = co_await here.post("/tasks/" + id + "/cancel");
+        EXPECT_EQ(response.code, 202U) << response.text;
+        EXPECT_EQ(response["cancel"], "requested");
         co_await weir::sleep(1s);
     }
     co_await weir::sleep(10s);

@@ -46,15 +46,15 @@ weir::task<> with_service(std::function<weir::task<>(std::string url)> visit,
     co_await kept->close();
 }
 
-// What a person does who has just read the first page of the documentation.
+// The commands on the first page of the documentation.
 weir::task<> first_steps(std::string url) {
-    const weir::command_result made =
+    const weir::command_result result =
         co_await curl({"-i", "-H", "Content-Type: application/json", "-d",
                        R"({"kind": "echo", "payload": {"hello": "world"}})", url + "/tasks"});
-    EXPECT_NE(made.out.find("HTTP/1.1 202 Accepted\r\n"), std::string::npos) << made.out;
+    EXPECT_NE(result.out.find("HTTP/1.1 202 Accepted\r\n"), std::string::npos) << result.out;
     const std::string id(
-        http::parse_json(made.out.substr(made.out.find("\r\n\r\n") + 4)).at("id").as_string());
-    EXPECT_NE(made.out.find("Location: /tasks/" + id), std::string::npos) << made.out;
+        http::parse_json(result.out.substr(result.out.find("\r\n\r\n") + 4)).at("id").as_string());
+    EXPECT_NE(result.out.find("Location: /tasks/" + id), std::string::npos) << result.out;
     bj::value task;
     for (int i = 0; i < 500; ++i) {
         const weir::command_result polled = co_await curl({url + "/tasks/" + id});

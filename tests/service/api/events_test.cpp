@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GET /events over a simulated network: what subscribers hear, how they come back, and what those
-// can do who do not listen.
+// GET /events over a simulated network: messages to subscribers, reconnects, and clients that do
+// not read.
 
 #include "support.hpp"
 
@@ -31,23 +31,24 @@ class served {
 public:
     explicit served(simulated_network& net, const api_options& options = {})
         : here({}, options), net_(net), door_(net.listen("server:80")) {
-        app_ = [this](http::request& asked) { return (*here.app)(asked); };
+        app_ = [this](http::request& request) { return (*here.app)(request); };
         serving_ = weir::spawn(serve());
         here.start();
     }
     weir::task<> stop() {
         serving_.cancel();
         (void)co_await weir::settle(serving_.wait());
-        here.app.reset();  // the service goes on without it
+        here.app.reset();  // the service does not depend on it
         co_await here.tasks.submit(new_task("echo"));
         co_await here.stop();
     }
     // Connects as a client of this name, and does something.
     weir::task<> visit(std::string target, std::function<weir::task<>(ws::connection&)> body,
-                       ws::connect_options how = {}, std::string name = "client") {
+                       ws::connect_options client_options = {}, std::string name = "client") {
         weir::testing::simulated_stream stream = co_await net_.connect("server:80", name);
         const std::string url = "ws://localhost" + target;
-        auto running = ws::with_connection(io::any_stream(std::move(stream)), url, body, how);
+        auto running =
+            ws::with_connection(io::any_stream(std::move(stream)), url, body, client_options);
         co_await std::move(running);
     }
 
@@ -75,11 +76,11 @@ private:
 // The next message of that type.
 weir::task<bj::value> next(ws::connection& peer, std::string type) {
     for (;;) {
-        const std::optional<ws::message> said = co_await weir::timeout(60s, peer.receive());
-        if (!said) {
+        const std::optional<ws::message> message = co_await weir::timeout(60s, peer.receive());
+        if (!message) {
             throw std::runtime_error("closed while waiting for " + type);
         }
-        bj::value heard = http::parse_json(said->text());
+        bj::value heard = http::parse_json(message->text());
         if (heard.at("type").as_string() == type) {
             co_return heard;
         }
@@ -87,15 +88,15 @@ weir::task<bj::value> next(ws::connection& peer, std::string type) {
 }
 
 new_task sleeper(int seconds, std::string queue = "default") {
-    new_task made("sleep", R"({"seconds": )" + std::to_string(seconds) + "}");
-    made.queue = std::move(queue);
-    return made;
+    new_task fresh("sleep", R"({"seconds": )" + std::to_string(seconds) + "}");
+    fresh.queue = std::move(queue);
+    return fresh;
 }
 
 }  // namespace
 
-// Who opens a page sees the last minutes, though nobody watched; a service where nothing happens is
-// left in peace.
+// A page that is opened later shows the last minutes, even if no client was connected; an idle
+// service is not woken up.
 WEIR_TEST(ServiceEvents, NumbersAreGatheredBeforeAnybodyWatches) {
     simulated_network net({.link = {.latency = 5ms}});
     served server(net);
@@ -118,7 +119,7 @@ WEIR_TEST(ServiceEvents, NumbersAreGatheredBeforeAnybodyWatches) {
     EXPECT_NEAR(sum(burst.json.at("submitted")), 10, 0.5) << burst.text;
     EXPECT_NEAR(sum(burst.json.at("completed")), 10, 0.5) << burst.text;
     EXPECT_NEAR(sum(burst.json.at("run_p50")), 10, 2.5) << burst.text;
-    // It ends with nothing, and the silence costs nothing.
+    // The history ends with zeros, and idle seconds take no samples.
     const bj::array& at = burst.json.at("at").as_array();
     EXPECT_LT(at.size(), 20U);
     EXPECT_EQ(burst.json.at("completed").as_array().back(), 0);
@@ -127,7 +128,7 @@ WEIR_TEST(ServiceEvents, NumbersAreGatheredBeforeAnybodyWatches) {
         EXPECT_TRUE(each.key() == "interval" || each.value().as_array().size() == at.size());
     }
 
-    // What is told live is what is remembered.
+    // Published samples are the same as those in the history.
     auto body = [&](ws::connection& peer) -> weir::task<> {
         const bj::value first = co_await next(peer, "stats");
         const answer now = co_await server.here.get("/stats/history");
@@ -135,7 +136,7 @@ WEIR_TEST(ServiceEvents, NumbersAreGatheredBeforeAnybodyWatches) {
     };
     co_await server.visit("/events?topic=stats", body);
 
-    // However long it goes on, five minutes are kept.
+    // The history keeps five minutes, no matter how long the service runs.
     for (int i = 0; i < 400; ++i) {
         co_await server.here.tasks.submit(sleeper(0));
         co_await weir::sleep(1s);
@@ -157,8 +158,8 @@ WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
         const submit_result mine = co_await server.here.tasks.submit(sleeper(1, "mail"));
         std::vector<std::string> states;
         while (states.empty() || states.back() != "completed") {
-            const bj::value told = co_await next(peer, "tasks");
-            for (const bj::value& each : told.at("tasks").as_array()) {
+            const bj::value message = co_await next(peer, "tasks");
+            for (const bj::value& each : message.at("tasks").as_array()) {
                 EXPECT_EQ(each.at("id"), bj::value(mine.id.text()));
                 states.emplace_back(each.at("status").as_string());
             }
@@ -172,7 +173,7 @@ WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
         }
         const bj::value queues = co_await next(peer, "queues");
         EXPECT_EQ(queues.at("queues").as_array().size(), 2U);
-        // Who comes while nothing happens is told as well.
+        // A client that subscribes while the service is idle gets the queues, too.
         const std::string message = R"({"subscribe": "queues"})";
         co_await weir::sleep(5s);
         co_await peer.send(message);
@@ -183,7 +184,7 @@ WEIR_TEST(ServiceEvents, SubscribersHearWhatTheyAskedFor) {
         EXPECT_TRUE(stats.at("wait").as_object().contains("p99"));
         EXPECT_TRUE(stats.at("rates").as_object().contains("completed"));
 
-        // One that is wrong is named, and does not keep the others out.
+        // An invalid topic is named in the error and does not keep the others out.
         co_await peer.send(R"({"subscribe": ["nothing\u0000", "task:1", "queue:b"]})");
         const bj::value wrong = co_await next(peer, "error");
         EXPECT_EQ(wrong.at("topic").as_string(), std::string_view("nothing\0", 8));
@@ -230,8 +231,8 @@ WEIR_TEST(ServiceEvents, WhoComesBackMissesNothing) {
     auto first = [&](ws::connection& peer) -> weir::task<> {
         co_await next(peer, "subscribed");
         co_await server.here.tasks.submit(new_task("echo"));
-        const bj::value told = co_await next(peer, "tasks");
-        position = std::string(told.at("position").as_string());
+        const bj::value message = co_await next(peer, "tasks");
+        position = std::string(message.at("position").as_string());
     };
     co_await server.visit("/events?topic=all", first);
     const submit_result missed = co_await server.here.tasks.submit(new_task("echo", "2"));
@@ -243,8 +244,8 @@ WEIR_TEST(ServiceEvents, WhoComesBackMissesNothing) {
         EXPECT_GE(joined.at("replayed").to_number<int>(), 1);
         std::string last;
         while (last != "completed") {
-            const bj::value told = co_await next(peer, "tasks");
-            for (const bj::value& each : told.at("tasks").as_array()) {
+            const bj::value received = co_await next(peer, "tasks");
+            for (const bj::value& each : received.at("tasks").as_array()) {
                 if (each.at("id") == bj::value(missed.id.text())) {
                     last = std::string(each.at("status").as_string());
                 }
@@ -266,9 +267,10 @@ WEIR_TEST(ServiceEvents, StrangersAreTurnedAway) {
     simulated_network net;
     served server(net, {.access = {.tokens = tokens}, .max_subscriptions = 2});
     auto nothing = [](ws::connection&) -> weir::task<> { co_return; };
-    const auto code_of = [&](std::string target, ws::connect_options how) -> weir::task<unsigned> {
+    const auto code_of = [&](std::string target,
+                             ws::connect_options options) -> weir::task<unsigned> {
         try {
-            co_await server.visit(target, nothing, how);
+            co_await server.visit(target, nothing, options);
         } catch (const ws::handshake_error& error) {
             co_return number_of(error.status());
         }
@@ -306,16 +308,17 @@ WEIR_TEST(ServiceEvents, StrangersAreTurnedAway) {
     co_await server.stop();
 }
 
-// Many watch and some have frozen: submits take no longer, the others hear everything, and what
-// waits for the frozen is bounded.
+// With many subscribers, some of them frozen: submits take no longer, the other clients receive
+// everything, and the buffers for the frozen ones are bounded.
 WEIR_TEST(ServiceEvents, FrozenClientsDelayNobody) {
     simulated_network net({.link = {.latency = 1ms}});
     served server(net);
     std::size_t heard = 0;
     auto watch = [&](ws::connection& peer) -> weir::task<> {
         for (;;) {
-            const bj::value told = co_await next(peer, "tasks");
-            heard += told.at("tasks").as_array().size() + told.at("more").to_number<std::size_t>();
+            const bj::value message = co_await next(peer, "tasks");
+            heard +=
+                message.at("tasks").as_array().size() + message.at("more").to_number<std::size_t>();
         }
     };
     auto freeze = [](ws::connection& peer) -> weir::task<> { co_await peer.wait_closed(); };
@@ -353,8 +356,8 @@ WEIR_TEST(ServiceEvents, FrozenClientsDelayNobody) {
     co_await server.stop();
 }
 
-// Whenever it is stopped, with clients that come, listen and go: nothing is left, and nothing is
-// used that is gone.
+// Stopped at any moment, with clients that connect, listen and disconnect: no memory leaks, and
+// none is used after it was freed.
 WEIR_TEST(ServiceEvents, AStopAtAnyMomentLeavesNothing) {
     for (int moment = 0; moment < 24; ++moment) {
         simulated_network net({.link = {.latency = 3ms}});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The feed: topics, gathering under load, what those get who come back, and that nothing grows
-// without bounds.
+// The feed: topics, collecting under load, subscribers that reconnect, and bounded memory.
 
 #include "service/api/feed.hpp"
 
@@ -26,7 +25,7 @@ using namespace weir::service;
 using detail::feed;
 using detail::feed_options;
 
-// Hears, and understands.
+// A subscriber that parses the messages it receives.
 struct ear {
     ws::posted post(const ws::frame& message) {
         if (!is_open) {
@@ -52,13 +51,17 @@ struct ear {
 };
 
 task_event event(std::int64_t id, task_view view, std::string queue = "default") {
-    task_event made;
-    made.id = task_id(id);
-    made.kind = "echo";
-    made.queue = std::move(queue);
-    made.view = view;
-    made.at = timestamp(1h);
-    return made;
+    task_event record;
+    record.id = task_id(id);
+    record.kind = "echo";
+    record.queue = std::move(queue);
+    record.view = view;
+    record.at = timestamp(1h);
+    return record;
+}
+
+double seconds_of(weir::clock::duration time) {
+    return std::chrono::duration<double>(time).count();
 }
 
 double seconds_of(weir::clock::duration time) {
@@ -69,10 +72,10 @@ void tell(feed& to, const std::vector<task_event>& events) {
     to.changed(events);
 }
 
-std::string refusal(feed& of, std::string_view topic) {
+std::string refusal(feed& source, std::string_view topic) {
     ear nobody;
     try {
-        auto member = of.join(nobody, topic, std::nullopt);
+        auto member = source.join(nobody, topic, std::nullopt);
     } catch (const http::problem& error) {
         return std::to_string(number_of(error.code()));
     }
@@ -95,7 +98,7 @@ WEIR_TEST(ServiceFeed, TopicsHearWhatIsTheirs) {
     EXPECT_EQ(all.heard.at(0).at("seq"), 0);
 
     tell(live, {event(7, task_view::pending, "mail"), event(8, task_view::pending)});
-    WEIR_ASSERT_EQ(all.heard.size(), 2U);  // an idle feed tells at once
+    WEIR_ASSERT_EQ(all.heard.size(), 2U);  // an idle feed publishes at once
     EXPECT_EQ(all.heard[1].at("tasks").as_array().size(), 2U);
     EXPECT_EQ(all.heard[1].at("seq"), 1);
     EXPECT_EQ(all.heard[1].at("more"), 0);
@@ -118,7 +121,7 @@ WEIR_TEST(ServiceFeed, TopicsHearWhatIsTheirs) {
     EXPECT_EQ(one.heard[2].at("tasks").as_array().size(), 1U);
     EXPECT_EQ(one.heard[2].at("tasks").at(0).at("status"), "completed");
     co_await weir::sleep(1s);
-    EXPECT_EQ(one.heard.size(), 3U);  // nothing more to tell
+    EXPECT_EQ(one.heard.size(), 3U);  // no further changes
 
     for (const char* bad : {"", "al", "ALL", "queue:", "queue", "task:7", "queue:\xff",
                             "queue:a\nb", "task:", "events", "queue: \x7f"}) {
@@ -131,9 +134,9 @@ WEIR_TEST(ServiceFeed, TopicsHearWhatIsTheirs) {
 // From when it could have run: a task of a slot that was missed has not waited since then.
 WEIR_TEST(ServiceFeed, WaitsBeginWhenTheTaskIsThere) {
     feed live;
-    const std::int64_t made = 1'790'000'000'000;
-    task_event begun = event(next_id({}, made).number(), task_view::running);
-    begun.at = timestamp(std::chrono::milliseconds(made + 500));
+    const std::int64_t created = 1'790'000'000'000;
+    task_event begun = event(next_id({}, created).number(), task_view::running);
+    begun.at = timestamp(std::chrono::milliseconds(created + 500));
     begun.started_at = begun.at;
     begun.due_at = timestamp(1h);
     tell(live, {begun});
@@ -150,11 +153,11 @@ WEIR_TEST(ServiceFeed, BusyTopicsGather) {
     feed live({.tasks_per_message = 20});
     ear all;
     const auto member = live.join(all, "all", std::nullopt);
-    std::uint64_t told = 0;
+    std::uint64_t count = 0;
     for (int i = 0; i < 2000; ++i) {  // 10,000 changes in a second
         for (int j = 0; j < 10; ++j) {
             tell(live, {event(1 + i * 10 + j, task_view::running)});
-            ++told;
+            ++count;
         }
         co_await weir::sleep(500us);
     }
@@ -171,10 +174,10 @@ WEIR_TEST(ServiceFeed, BusyTopicsGather) {
             shown += each.at("tasks").as_array().size() + each.at("more").to_number<unsigned>();
         }
     }
-    EXPECT_EQ(shown, told);
+    EXPECT_EQ(shown, count);
 }
 
-// The more there are, the rarer the messages: what goes out is bounded.
+// The more subscribers, the longer the interval between messages: the traffic is bounded.
 WEIR_TEST(ServiceFeed, ManyMembersAreToldLessOften) {
     feed live;
     std::vector<ear> crowd(2000);
@@ -189,7 +192,7 @@ WEIR_TEST(ServiceFeed, ManyMembersAreToldLessOften) {
     EXPECT_LE(crowd[0].count("tasks"), 6U);
     EXPECT_GE(crowd[0].count("tasks"), 5U);
     for (std::size_t i = 0; i < crowd.size(); ++i) {
-        crowd[i].is_open = i == 0;  // all the others are gone, though nobody has said so
+        crowd[i].is_open = i == 0;  // all other tasks were removed, without a notification
     }
     tell(live, {event(1, task_view::completed)});
     co_await weir::sleep(3s);
@@ -220,7 +223,7 @@ WEIR_TEST(ServiceFeed, WhoComesBackGetsWhatWasMissed) {
         EXPECT_EQ(again.heard[0].at("replayed"), 2);
         EXPECT_EQ(again.heard[0].at("missed"), 0);
         EXPECT_EQ(again.heard[0].at("is_known"), true);
-        // Who is cut off after the greeting has seen nothing of what was to follow.
+        // A client that is disconnected after the greeting has missed all messages after it.
         EXPECT_EQ(again.heard[0].at("seq"), 1);
         EXPECT_EQ(std::string(again.heard[0].at("position").as_string()), seen);
         EXPECT_EQ(again.heard[1].at("seq"), 2);
@@ -229,8 +232,8 @@ WEIR_TEST(ServiceFeed, WhoComesBackGetsWhatWasMissed) {
         tell(live, {event(4, task_view::pending)});
         EXPECT_EQ(again.heard.back().at("seq"), 4);
     }
-    // Nobody for long: the topic ends, and its positions are not known any more, though it is there
-    // again.
+    // After a long time without subscribers the topic ends: its positions are unknown, even if it
+    // is opened again.
     for (int i = 0; i < 30; ++i) {
         co_await weir::sleep(10s);
         tell(live, {event(5 + i, task_view::pending)});
@@ -263,7 +266,7 @@ WEIR_TEST(ServiceFeed, TopicsNobodyIsInCostNothing) {
         EXPECT_EQ(ears[99].count("tasks"), 1U);
         EXPECT_EQ(ears[50].count("tasks"), 0U);
     }
-    // Nobody is in them, though they are kept for those who come back: they are in nobody's way.
+    // Topics without subscribers, which linger for clients that reconnect, do not block new topics.
     co_await weir::sleep(2s);
     EXPECT_EQ(refusal(live, "all"), "joined");
     EXPECT_LE(live.topics(), 1U);
@@ -275,12 +278,12 @@ WEIR_TEST(ServiceFeed, TopicsNobodyIsInCostNothing) {
     const std::uint64_t before = live.stats().published;
     live.publish("stats", "stats", [](detail::json_writer& to) { to.member("a", 1); });
     live.publish("queues", "queues", [](detail::json_writer& to) { to.member("a", 1); });
-    EXPECT_EQ(live.stats().published, before + 1);  // to whom comes back to 'stats'
+    EXPECT_EQ(live.stats().published, before + 1);  // to a client that resumes 'stats'
     EXPECT_FALSE(live.has_members("stats"));
 }
 
-// Any order of changes, joins and leaves: who is there all the time has, in the end, the newest
-// state of all tasks that were shown, in messages without a gap.
+// Any order of changes, joins and leaves: a permanent subscriber has, in the end, the newest state
+// of all tasks that were shown, in messages without a gap.
 WEIR_TEST(ServiceFeed, TheLastStateIsTold) {
     for (unsigned seed = 0; seed < 30; ++seed) {
         std::mt19937 random(seed);
@@ -300,11 +303,11 @@ WEIR_TEST(ServiceFeed, TheLastStateIsTold) {
                 truth[events.back().id.text()] = to_string(events.back().view);
             }
             live.changed(events);
-            const int who = pick(3);
+            const int client = pick(3);
             if (pick(5) == 0) {
-                guests.erase(who);
-            } else if (pick(5) == 0 && !guests.contains(who)) {
-                auto& [guest, place] = guests[who];
+                guests.erase(client);
+            } else if (pick(5) == 0 && !guests.contains(client)) {
+                auto& [guest, place] = guests[client];
                 place = live.join(guest, pick(1) == 0 ? "all" : "queue:a",
                                   pick(1) == 0 ? std::optional<std::string>() : "");
             }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks, queues and filters as JSON, both ways; times, ids, payloads; and whatever a client may
-// send instead.
+// Tasks, queues and filters as JSON, both ways; times, ids, payloads; and invalid input of clients.
 
 #include "service/api/json/filter_query.hpp"
 #include "service/api/json/json_read.hpp"
@@ -46,11 +45,11 @@ std::string refusal_of(const std::string& text) {
     return "taken";
 }
 
-std::string written(const task_record& task, task_part how = task_part::all) {
+std::string written(const task_record& task, task_part part = task_part::all) {
     std::string text;
     json_writer to(text);
     to.begin_object();
-    write_task(to, task, now, how);
+    write_task(to, task, now, part);
     to.end_object();
     return text;
 }
@@ -68,12 +67,12 @@ public:
         static const std::string pieces[] = {"a", "Z",      "0",      " ",          "\"", "\\",
                                              "/", "\u00e9", "\u4e16", "\U0001f600", "<",  "&",
                                              "{", "]",      ":",      ","};
-        std::string made;
+        std::string text;
         const auto wanted = static_cast<std::size_t>(number(1, static_cast<std::int64_t>(longest)));
-        while (made.size() + 4 < wanted || made.empty()) {
-            made += pieces[number(0, 15)];
+        while (text.size() + 4 < wanted || text.empty()) {
+            text += pieces[number(0, 15)];
         }
-        return made;
+        return text;
     }
     bj::value json(int depth) {
         switch (number(0, depth > 0 ? 6 : 4)) {
@@ -90,18 +89,18 @@ public:
             case 4:
                 return bj::value(name(30));
             case 5: {
-                bj::array made;
+                bj::array result;
                 for (std::int64_t i = number(0, 4); i > 0; --i) {
-                    made.push_back(json(depth - 1));
+                    result.push_back(json(depth - 1));
                 }
-                return made;
+                return result;
             }
             default: {
-                bj::object made;
+                bj::object built;
                 for (std::int64_t i = number(0, 4); i > 0; --i) {
-                    made[name(12)] = json(depth - 1);
+                    built[name(12)] = json(depth - 1);
                 }
-                return made;
+                return built;
             }
         }
     }
@@ -111,59 +110,59 @@ public:
     }
     // The same value, as people write it.
     std::string spread(const bj::value& value) {
-        std::string made = blanks();
+        std::string spread_text = blanks();
         if (const bj::array* const array = value.if_array()) {
-            made += "[";
+            spread_text += "[";
             for (std::size_t i = 0; i < array->size(); ++i) {
-                made += (i > 0 ? "," : "") + spread((*array)[i]);
+                spread_text += (i > 0 ? "," : "") + spread((*array)[i]);
             }
-            made += blanks() + "]";
+            spread_text += blanks() + "]";
         } else if (const bj::object* const object = value.if_object()) {
-            made += "{";
+            spread_text += "{";
             bool is_first = true;
             for (const auto& each : *object) {
-                made += std::string(is_first ? "" : ",") + blanks() +
-                        bj::serialize(bj::value(each.key())) + blanks() + ":" +
-                        spread(each.value());
+                spread_text += std::string(is_first ? "" : ",") + blanks() +
+                               bj::serialize(bj::value(each.key())) + blanks() + ":" +
+                               spread(each.value());
                 is_first = false;
             }
-            made += blanks() + "}";
+            spread_text += blanks() + "}";
         } else {
-            made += bj::serialize(value);
+            spread_text += bj::serialize(value);
         }
-        return made + blanks();
+        return spread_text + blanks();
     }
     task_record task() {
-        task_record made;
-        made.id = task_id(number(1, std::numeric_limits<std::int64_t>::max()));
-        made.kind = name(100);
-        made.payload = bj::serialize(json(4));
-        made.queue = name(100);
-        made.priority = static_cast<std::int32_t>(number(-1000, 1000));
+        task_record record;
+        record.id = task_id(number(1, std::numeric_limits<std::int64_t>::max()));
+        record.kind = name(100);
+        record.payload = bj::serialize(json(4));
+        record.queue = name(100);
+        record.priority = static_cast<std::int32_t>(number(-1000, 1000));
         if (flip()) {
-            made.run_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
+            record.run_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
         }
-        made.retry.max_attempts = static_cast<std::uint32_t>(number(1, 1000));
-        made.retry.backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
-        made.retry.max_backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
-        made.retry.factor = 1 + static_cast<double>(number(0, 990)) / 10;
-        made.retry.jitter = static_cast<double>(number(0, 100)) / 100;
-        made.timeout = std::chrono::milliseconds(number(0, 10'000'000'000));
-        made.idempotency_key = flip() ? name(200) : "";
-        made.flow_key = flip() ? name(200) : "";
+        record.retry.max_attempts = static_cast<std::uint32_t>(number(1, 1000));
+        record.retry.backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
+        record.retry.max_backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
+        record.retry.factor = 1 + static_cast<double>(number(0, 990)) / 10;
+        record.retry.jitter = static_cast<double>(number(0, 100)) / 100;
+        record.timeout = std::chrono::milliseconds(number(0, 10'000'000'000));
+        record.idempotency_key = flip() ? name(200) : "";
+        record.flow_key = flip() ? name(200) : "";
         for (std::int64_t i = number(0, 5); i > 0; --i) {
-            made.tags.push_back(std::to_string(i) + name(50));
+            record.tags.push_back(std::to_string(i) + name(50));
         }
-        made.state = static_cast<task_state>(number(0, 4));
-        made.run = static_cast<std::uint32_t>(number(0, 4'000'000'000));
-        made.failures = static_cast<std::uint32_t>(number(0, 10));
-        made.progress = static_cast<double>(number(0, 100)) / 100;
-        made.message = flip() ? name(50) : "";
-        made.error = flip() ? std::string("\xff\x01 bytes ") + name(50) : "";
-        made.result = flip() ? bj::serialize(json(3)) : "";
-        made.created_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
-        made.due_at = made.created_at;
-        return made;
+        record.state = static_cast<task_state>(number(0, 4));
+        record.run = static_cast<std::uint32_t>(number(0, 4'000'000'000));
+        record.failures = static_cast<std::uint32_t>(number(0, 10));
+        record.progress = static_cast<double>(number(0, 100)) / 100;
+        record.message = flip() ? name(50) : "";
+        record.error = flip() ? std::string("\xff\x01 bytes ") + name(50) : "";
+        record.result = flip() ? bj::serialize(json(3)) : "";
+        record.created_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
+        record.due_at = record.created_at;
+        return record;
     }
 
 private:
@@ -209,7 +208,7 @@ TEST(ServiceForms, TimesAreRfc3339) {
     }
 }
 
-// What was asked for survives the way into JSON and back.
+// The settings of a task survive the conversion into JSON and back.
 TEST(ServiceForms, ATaskIsReadAsItWasWritten) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         dice random(seed);
@@ -226,12 +225,12 @@ TEST(ServiceForms, ATaskIsReadAsItWasWritten) {
         EXPECT_FALSE(summary.as_object().contains("payload"));
         EXPECT_FALSE(summary.as_object().contains("result"));
 
-        bj::object asked;
+        bj::object request;
         for (const char* each : {"kind", "payload", "queue", "priority", "run_at", "max_attempts",
                                  "backoff", "timeout", "idempotency_key", "tags", "flow_key"}) {
-            asked[each] = object.at(each);
+            request[each] = object.at(each);
         }
-        const std::string text = random.spread(asked);
+        const std::string text = random.spread(request);
         const new_task again = read(text);
         EXPECT_EQ(again.kind, task.kind);
         EXPECT_EQ(http::parse_json(again.payload), http::parse_json(task.payload)) << text;
@@ -255,7 +254,7 @@ TEST(ServiceForms, PayloadsStayAsTheyWereWritten) {
     EXPECT_EQ(read(R"({"kind":"a"})").payload, "null");
     EXPECT_EQ(read(R"({"kind":"a","payload":null})").payload, "null");
     EXPECT_EQ(read(R"({"kind":"a","payload":-0.0})").payload, "-0.0");
-    // A name that hides in escapes, and one that is only similar.
+    // A member name written with escapes, and one that is only similar.
     EXPECT_EQ(read(R"({"kind":"a","payl\u006fad":[1, 2]})").payload, "[1,2]");
     EXPECT_EQ(read(R"({"tags":["payload"],"payload":"}","kind":"a"})").payload, R"("}")");
     for (unsigned seed = 0; seed < 300; ++seed) {
@@ -311,39 +310,40 @@ TEST(ServiceForms, WhatDoesNotFitIsNamed) {
         {R"({"kind": "a", "timeout": 0, "delay": 0, "backoff": 0.5})", "taken"},
     };
     for (const auto& [text, expected] : cases) {
-        const std::string said = refusal_of(text);
-        EXPECT_EQ(said.substr(0, expected.size()), expected) << text;
+        const std::string message = refusal_of(text);
+        EXPECT_EQ(message.substr(0, expected.size()), expected) << text;
     }
     const std::string deep(33, '[');
-    const std::string said =
+    const std::string output =
         refusal_of(R"({"kind": "a", "payload": )" + deep + std::string(33, ']') + "}");
-    EXPECT_NE(said.find("payload"), std::string::npos) << said;
+    EXPECT_NE(output.find("payload"), std::string::npos) << output;
     EXPECT_EQ(read(R"({"kind":"a","delay":0.25})").run_at, now + 250ms);
 }
 
-// Good bodies with something wrong in them: refused or taken, and nothing else.
+// Valid bodies with an error in them are either refused or accepted.
 TEST(ServiceForms, BrokenBodiesAreRefused) {
     int taken = 0;
     for (unsigned seed = 0; seed < 3000; ++seed) {
         dice random(seed);
-        bj::object asked{{"kind", "a"}};
+        bj::object request{{"kind", "a"}};
         const char* members[] = {"kind",    "payload",         "queue",   "priority",
                                  "delay",   "run_at",          "tags",    "max_attempts",
                                  "backoff", "idempotency_key", "timeout", "flow_key"};
         for (std::int64_t i = random.number(1, 4); i > 0; --i) {
-            asked[members[random.number(0, 11)]] = random.json(2);
+            request[members[random.number(0, 11)]] = random.json(2);
         }
-        std::string text = random.spread(asked);
+        std::string text = random.spread(request);
         if (random.number(0, 2) == 0) {
             const auto at = static_cast<std::size_t>(
                 random.number(0, static_cast<std::int64_t>(text.size()) - 1));
             text[at] = static_cast<char>(random.number(0, 255));
         }
-        const std::string said = refusal_of(text);
-        taken += said == "taken" ? 1 : 0;
-        EXPECT_TRUE(said == "taken" || said.starts_with("422: ") || said.starts_with("400: "))
+        const std::string message = refusal_of(text);
+        taken += message == "taken" ? 1 : 0;
+        EXPECT_TRUE(message == "taken" || message.starts_with("422: ") ||
+                    message.starts_with("400: "))
             << text << "\n"
-            << said;
+            << message;
     }
     EXPECT_GT(taken, 100);
     EXPECT_LT(taken, 2500);
@@ -370,13 +370,13 @@ TEST(ServiceForms, SchedulesAreReadAndWritten) {
     const std::string text =
         R"({"cron": "0 3 * * *", "zone": "Europe/Berlin", "missed": "skip", "is_paused": true,
             "task": {"kind": "report", "payload": {"n": 1.50}, "queue": "night"}})";
-    schedule_record made;
-    static_cast<schedule&>(made) = read_schedule("nightly", http::parse_json(text), text, now);
-    EXPECT_EQ(made.task.payload, R"({"n":1.50})");
-    made.next_slot = now;
+    schedule_record record;
+    static_cast<schedule&>(record) = read_schedule("nightly", http::parse_json(text), text, now);
+    EXPECT_EQ(record.task.payload, R"({"n":1.50})");
+    record.next_slot = now;
     std::string out;
     json_writer to(out);
-    write_schedule(to, made);
+    write_schedule(to, record);
     bj::object again = http::parse_json(out).as_object();
     EXPECT_EQ(again.at("missed"), "skip");
     EXPECT_EQ(again.at("next_slot"), "2026-11-15T12:00:00.000000Z");
@@ -407,32 +407,32 @@ TEST(ServiceForms, FiltersAreLinksAndBack) {
     EXPECT_FALSE(all.before);
     for (unsigned seed = 0; seed < 300; ++seed) {
         dice random(seed);
-        task_filter asked;
-        asked.queue = random.flip() ? random.name(100) : "";
-        asked.kind = random.flip() ? random.name(100) : "";
-        asked.tag = random.flip() ? random.name(100) : "";
-        asked.flow_key = random.flip() ? random.name(200) : "";
-        asked.limit = static_cast<std::size_t>(random.number(1, 100));
+        task_filter filter;
+        filter.queue = random.flip() ? random.name(100) : "";
+        filter.kind = random.flip() ? random.name(100) : "";
+        filter.tag = random.flip() ? random.name(100) : "";
+        filter.flow_key = random.flip() ? random.name(200) : "";
+        filter.limit = static_cast<std::size_t>(random.number(1, 100));
         if (random.flip()) {
-            asked.state = static_cast<task_state>(random.number(0, 4));
-            asked.view = static_cast<task_view>(random.number(0, 7));
-            asked.created_from = now;
-            asked.created_to = now + 1us;
-            asked.before = task_id(random.number(1, std::numeric_limits<std::int64_t>::max()));
+            filter.state = static_cast<task_state>(random.number(0, 4));
+            filter.view = static_cast<task_view>(random.number(0, 7));
+            filter.created_from = now;
+            filter.created_to = now + 1us;
+            filter.before = task_id(random.number(1, std::numeric_limits<std::int64_t>::max()));
         }
         std::string query;
-        write_filter(query, asked);
+        write_filter(query, filter);
         const task_filter again = read_filter(query, 100);
-        EXPECT_EQ(again.queue, asked.queue);
-        EXPECT_EQ(again.kind, asked.kind);
-        EXPECT_EQ(again.tag, asked.tag);
-        EXPECT_EQ(again.flow_key, asked.flow_key);
-        EXPECT_EQ(again.limit, asked.limit);
-        EXPECT_EQ(again.state, asked.state);
-        EXPECT_EQ(again.view, asked.view);
-        EXPECT_EQ(again.created_from, asked.created_from);
-        EXPECT_EQ(again.created_to, asked.created_to);
-        EXPECT_EQ(again.before, asked.before);
+        EXPECT_EQ(again.queue, filter.queue);
+        EXPECT_EQ(again.kind, filter.kind);
+        EXPECT_EQ(again.tag, filter.tag);
+        EXPECT_EQ(again.flow_key, filter.flow_key);
+        EXPECT_EQ(again.limit, filter.limit);
+        EXPECT_EQ(again.state, filter.state);
+        EXPECT_EQ(again.view, filter.view);
+        EXPECT_EQ(again.created_from, filter.created_from);
+        EXPECT_EQ(again.created_to, filter.created_to);
+        EXPECT_EQ(again.before, filter.before);
     }
     for (const std::string bad : {"state=done",
                                   "state=",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Requests that are right, changed at random: members that are missing, of another type, too large,
-// twice, of bytes that are no text. Whatever comes, the answer is none of the 500s and as
-// described; what is refused says why; what is taken is what the description allows, and is there
-// in the end.
+// Valid requests, changed at random: members that are missing, of another type, too large,
+// repeated, or not UTF-8. No response is a 500, and each matches the description; each refusal has
+// a reason; each accepted request is valid by the description, and its tasks exist in the end.
 
 #include "support.hpp"
 
@@ -27,7 +26,7 @@ public:
     std::size_t pick(std::size_t count) {
         return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
     }
-    bool chance(double of) { return std::bernoulli_distribution(of)(random_); }
+    bool chance(double probability) { return std::bernoulli_distribution(probability)(random_); }
     template <class T, std::size_t Count>
     const T& one_of(const T (&all)[Count]) {
         return all[pick(Count)];
@@ -81,47 +80,47 @@ public:
             case 7:
                 return bj::string(one_of(texts));
             case 8: {
-                bj::array made;
+                bj::array result;
                 for (std::size_t count = chance(0.1) ? 30 : pick(4); count > 0; --count) {
-                    made.push_back(anything(depth + 1));
+                    result.push_back(anything(depth + 1));
                 }
-                return made;
+                return result;
             }
             default: {
-                bj::object made;
+                bj::object built;
                 for (std::size_t count = pick(4); count > 0; --count) {
-                    made[one_of(texts)] = anything(depth + 1);
+                    built[one_of(texts)] = anything(depth + 1);
                 }
-                return made;
+                return built;
             }
         }
     }
 
-    bj::value changed(const bj::value& given, double how_much) {
+    bj::value changed(const bj::value& original, double how_much) {
         if (chance(how_much * 0.5)) {
             return anything();
         }
-        if (const bj::object* const object = given.if_object()) {
-            bj::object made;
+        if (const bj::object* const object = original.if_object()) {
+            bj::object copy;
             for (const auto& [name, value] : *object) {
                 if (!chance(how_much * 0.3)) {
-                    made[chance(how_much * 0.2) ? bj::string_view("other") : name] =
+                    copy[chance(how_much * 0.2) ? bj::string_view("other") : name] =
                         changed(value, how_much);
                 }
             }
             if (chance(how_much * 0.3)) {
-                made["a\u00e9"] = anything();
+                copy["a\u00e9"] = anything();
             }
-            return made;
+            return copy;
         }
-        if (const bj::array* const array = given.if_array()) {
-            bj::array made;
+        if (const bj::array* const array = original.if_array()) {
+            bj::array copy;
             for (const bj::value& each : *array) {
-                made.push_back(changed(each, how_much));
+                copy.push_back(changed(each, how_much));
             }
-            return made;
+            return copy;
         }
-        return given;
+        return original;
     }
 
     // Bytes, where JSON may end to be one.
@@ -166,17 +165,17 @@ public:
 
     bj::value task() {
         const char* const kinds[] = {"echo", "echo", "sleep", "fail"};
-        bj::object made{{"kind", one_of(kinds)}};
+        bj::object body{{"kind", one_of(kinds)}};
         const auto maybe = [&](const char* name, bj::value value) {
             if (chance(0.4)) {
-                made[name] = std::move(value);
+                body[name] = std::move(value);
             }
         };
         maybe("payload", bj::object{{"seconds", 1}, {"b", bj::array{1, 2.5, "c"}}});
         maybe("queue", bj::string(queue()));
         maybe("priority", 5);
         maybe(chance(0.5) ? "delay" : "run_at",
-              made.size() % 2 == 0 ? bj::value(0.5) : bj::value("2026-11-15T09:30:00.5+02:00"));
+              body.size() % 2 == 0 ? bj::value(0.5) : bj::value("2026-11-15T09:30:00.5+02:00"));
         maybe("max_attempts", 2);
         maybe("backoff", chance(0.5) ? bj::value(1)
                                      : bj::value(bj::object{{"initial", 0.1}, {"jitter", 0.5}}));
@@ -184,7 +183,7 @@ public:
         maybe("idempotency_key", bj::string("k" + std::to_string(pick(20))));
         maybe("tags", bj::array{"a", "b"});
         maybe("flow_key", bj::string("f" + std::to_string(pick(3))));
-        return made;
+        return body;
     }
     bj::value batch() {
         bj::array all;
@@ -194,18 +193,18 @@ public:
         return chance(0.5) ? bj::value(all) : bj::value(bj::object{{"tasks", all}});
     }
     bj::value schedule() {
-        bj::object made{{"cron", chance(0.5) ? "* * * * *" : "@daily"},
+        bj::object body{{"cron", chance(0.5) ? "* * * * *" : "@daily"},
                         {"task", bj::object{{"kind", "echo"}, {"payload", 1}}}};
         if (chance(0.5)) {
-            made["zone"] = "Europe/Berlin";
+            body["zone"] = "Europe/Berlin";
         }
         if (chance(0.5)) {
-            made["missed"] = "skip";
+            body["missed"] = "skip";
         }
         if (chance(0.5)) {
-            made["is_paused"] = chance(0.5);
+            body["is_paused"] = chance(0.5);
         }
-        return made;
+        return body;
     }
     bj::value limits() {
         return bj::object{{"max_pending", 1000}, {"max_running", 5}, {"rate", 10.5},
@@ -218,30 +217,30 @@ private:
 };
 
 struct asking {
-    method how;
+    method verb;
     std::string path;   // of the description
     std::string place;  // for its parameter
     bj::value body;
 };
 
-asking any_request(changer& by, const std::vector<std::string>& ids) {
-    const std::string name = by.queue();
+asking any_request(changer& random, const std::vector<std::string>& ids) {
+    const std::string name = random.queue();
     const std::string id =
-        ids.empty() || by.chance(0.1) ? "0000000000001" : ids[by.pick(ids.size())];
-    switch (by.pick(14)) {
+        ids.empty() || random.chance(0.1) ? "0000000000001" : ids[random.pick(ids.size())];
+    switch (random.pick(14)) {
         case 0:
         case 1:
         case 2:
         case 3:
-            return {method::post, "/tasks", "", by.task()};
+            return {method::post, "/tasks", "", random.task()};
         case 4:
         case 5:
-            return {method::post, "/tasks/batch", "", by.batch()};
+            return {method::post, "/tasks/batch", "", random.batch()};
         case 6:
         case 7:
-            return {method::put, "/schedules/{name}", name, by.schedule()};
+            return {method::put, "/schedules/{name}", name, random.schedule()};
         case 8:
-            return {method::patch, "/queues/{name}", name, by.limits()};
+            return {method::patch, "/queues/{name}", name, random.limits()};
         case 9:
             return {method::post, "/queues/{name}/resume", name, {}};
         case 10:
@@ -256,18 +255,18 @@ asking any_request(changer& by, const std::vector<std::string>& ids) {
 }
 
 std::string target_of(const asking& what) {
-    std::string made = what.path;
+    std::string text = what.path;
     for (const std::string_view each : {"{id}", "{name}"}) {
-        if (const std::size_t at = made.find(each); at != std::string::npos) {
-            made.replace(at, each.size(), what.place);
+        if (const std::size_t at = text.find(each); at != std::string::npos) {
+            text.replace(at, each.size(), what.place);
         }
     }
-    return made;
+    return text;
 }
 
-// What the description says of a body that was taken.
+// The first violation of the description by a body that was accepted.
 std::string misfit(const site& here, const asking& what, const std::string& body) {
-    std::string name(http::name_of(what.how));
+    std::string name(http::name_of(what.verb));
     for (char& letter : name) {
         letter = static_cast<char>(letter | 0x20);
     }
@@ -289,11 +288,11 @@ std::string misfit(const site& here, const asking& what, const std::string& body
                : "neither";  // tasks of it are refused one by one
 }
 
-void take_ids(std::vector<std::string>& to, const asking& what, const answer& given) {
+void take_ids(std::vector<std::string>& to, const asking& what, const answer& response) {
     if (what.path == "/tasks") {
-        to.push_back(given["id"]);
+        to.push_back(response["id"]);
     } else if (what.path == "/tasks/batch") {
-        for (const bj::value& each : given.json.at("results").as_array()) {
+        for (const bj::value& each : response.json.at("results").as_array()) {
             if (const bj::value* const id = each.as_object().if_contains("id")) {
                 to.emplace_back(id->as_string());
             }
@@ -305,27 +304,27 @@ weir::task<> ask_at_random(unsigned seed) {
     site here;
     co_await here.learn();
     here.start();
-    changer by(seed);
+    changer random(seed);
     std::vector<std::string> ids;
     for (int i = 0; i < 150; ++i) {
-        asking what = any_request(by, ids);
+        asking what = any_request(random, ids);
         const double how_much[] = {0, 0.05, 0.3, 0.8};
         std::string body;
         if (!what.body.is_null()) {
-            body = by.spoilt(http::to_json(by.changed(what.body, by.one_of(how_much))));
+            body = random.spoilt(http::to_json(random.changed(what.body, random.one_of(how_much))));
         }
-        const answer given = co_await here.ask(what.how, target_of(what), body);
-        const std::string said = target_of(what) + " " + body + "\n" + given.text;
-        EXPECT_LT(given.code, 500U) << said;
-        if (given.code >= 400) {
-            EXPECT_FALSE(given.detail().empty()) << said;
+        const answer response = co_await here.ask(what.verb, target_of(what), body);
+        const std::string message = target_of(what) + " " + body + "\n" + response.text;
+        EXPECT_LT(response.code, 500U) << message;
+        if (response.code >= 400) {
+            EXPECT_FALSE(response.detail().empty()) << message;
         } else {
-            take_ids(ids, what, given);
+            take_ids(ids, what, response);
             if (!body.empty()) {
-                EXPECT_EQ(misfit(here, what, body), "") << said;
+                EXPECT_EQ(misfit(here, what, body), "") << message;
             }
         }
-        if (by.chance(0.2)) {
+        if (random.chance(0.2)) {
             co_await weir::sleep(1s);
         }
     }
@@ -334,7 +333,7 @@ weir::task<> ask_at_random(unsigned seed) {
         const answer kept = co_await here.get("/tasks/" + id);
         EXPECT_EQ(kept.code, 200U) << id;
     }
-    // Nor is there anything that nobody was told of, but for what schedules made.
+    // The store has no task that was not reported, except those of schedules.
     std::size_t scheduled = 0;
     std::size_t found = 0;
     std::string next = "/tasks?limit=200";

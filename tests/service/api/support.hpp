@@ -110,7 +110,7 @@ private:
         }
         return "";
     }
-    // What is long is measured in bytes: whoever takes less of them takes fewer letters, too.
+    // Lengths are counted in bytes: a limit in bytes implies the same limit in characters.
     static std::string size(const bj::object& rules, const bj::value& value,
                             const std::string& at) {
         const auto is_within = [&](const char* least, const char* most, double is) {
@@ -168,8 +168,8 @@ using fields = std::vector<std::pair<std::string, std::string>>;
 
 class site {
 public:
-    explicit site(const service_options& how = {}, const api_options& options = {})
-        : tasks(store, how) {
+    explicit site(const service_options& settings = {}, const api_options& options = {})
+        : tasks(store, settings) {
         tasks.handle("echo", [](job& job) -> weir::task<bj::value> { co_return job.payload(); });
         tasks.handle("sleep", [](job& job) -> weir::task<bj::value> {
             co_await weir::sleep(std::chrono::seconds(http::member<int>(job.payload(), "seconds")));
@@ -190,55 +190,55 @@ public:
         co_await running_.wait();
     }
 
-    weir::task<answer> get(std::string target, fields with = {}) {
-        return ask(http::method::get, std::move(target), {}, std::move(with));
+    weir::task<answer> get(std::string target, fields headers = {}) {
+        return ask(http::method::get, std::move(target), {}, std::move(headers));
     }
-    weir::task<answer> post(std::string target, std::string body = {}, fields with = {}) {
-        return ask(http::method::post, std::move(target), std::move(body), std::move(with));
+    weir::task<answer> post(std::string target, std::string body = {}, fields headers = {}) {
+        return ask(http::method::post, std::move(target), std::move(body), std::move(headers));
     }
-    weir::task<answer> ask(http::method how, std::string target, std::string body,
-                           fields with = {}) {
-        http::request asked(how, target);
-        asked.headers().set("Host", "localhost:8080");
+    weir::task<answer> ask(http::method verb, std::string target, std::string body,
+                           fields request_headers = {}) {
+        http::request request(verb, target);
+        request.headers().set("Host", "localhost:8080");
         if (!body.empty()) {
-            asked.headers().set("Content-Type", "application/json");
-            asked.set_body(std::move(body));
+            request.headers().set("Content-Type", "application/json");
+            request.set_body(std::move(body));
         }
-        for (const auto& [name, value] : with) {
-            asked.headers().set(name, value);
+        for (const auto& [name, value] : request_headers) {
+            request.headers().set(name, value);
         }
-        http::response made;
+        http::response response;
         try {
-            made = co_await (*app)(asked);
+            response = co_await (*app)(request);
         } catch (...) {
             ADD_FAILURE() << target << ": an error left the API";
-            made = http::to_response(std::current_exception());
+            response = http::to_response(std::current_exception());
         }
-        answer given;
-        given.code = number_of(made.status());
-        given.text = made.body().text();
-        given.headers = made.headers();
-        if (made.content_type().find("json") != std::string_view::npos) {
-            given.json = http::parse_json(given.text, {.max_depth = 64});
+        answer reply;
+        reply.code = number_of(response.status());
+        reply.text = response.body().text();
+        reply.headers = response.headers();
+        if (response.content_type().find("json") != std::string_view::npos) {
+            reply.json = http::parse_json(reply.text, {.max_depth = 64});
         }
-        EXPECT_LT(given.code, 600U);
-        EXPECT_NE(given.code, 500U) << target << " " << given.text;
-        hold_against_description(how, asked.route(), made, given);
-        co_return given;
+        EXPECT_LT(reply.code, 600U);
+        EXPECT_NE(reply.code, 500U) << target << " " << reply.text;
+        hold_against_description(verb, request.route(), response, reply);
+        co_return reply;
     }
     // A task that was submitted, its id.
     weir::task<std::string> submit(std::string body) {
-        const answer made = co_await post("/tasks", std::move(body));
-        EXPECT_EQ(made.code, 202U) << made.text;
-        co_return made["id"];
+        const answer response = co_await post("/tasks", std::move(body));
+        EXPECT_EQ(response.code, 202U) << response.text;
+        co_return response["id"];
     }
     const bj::value& description() const { return description_.value(); }
-    // Before anything is asked.
+    // To be called before the first request.
     weir::task<> learn() {
-        http::request asked(http::method::get, "/openapi.json");
-        asked.headers().set("Host", "localhost");
-        const http::response made = co_await (*app)(asked);
-        description_ = http::parse_json(made.body().text(), {.max_depth = 64});
+        http::request request(http::method::get, "/openapi.json");
+        request.headers().set("Host", "localhost");
+        const http::response response = co_await (*app)(request);
+        description_ = http::parse_json(response.body().text(), {.max_depth = 64});
     }
 
     memory_store store;
@@ -246,13 +246,13 @@ public:
     std::optional<http::router> app;
 
 private:
-    void hold_against_description(http::method how, std::string_view route,
-                                  const http::response& made, const answer& given) {
-        if (!description_ || given.code == 404 || given.code == 405 || given.code == 101) {
+    void hold_against_description(http::method verb, std::string_view route,
+                                  const http::response& response, const answer& reply) {
+        if (!description_ || reply.code == 404 || reply.code == 405 || reply.code == 101) {
             return;
         }
         const schema_check fits(*description_);
-        std::string name(http::name_of(how));
+        std::string name(http::name_of(verb));
         for (char& letter : name) {
             letter = static_cast<char>(letter | 0x20);
         }
@@ -263,24 +263,25 @@ private:
             return;
         }
         const bj::object& answers = path->at(name).at("responses").as_object();
-        const bj::value* described = answers.if_contains(std::to_string(given.code));
+        const bj::value* described = answers.if_contains(std::to_string(reply.code));
         if (described == nullptr) {
-            EXPECT_GE(given.code, 400U) << name << " " << route << " gives " << given.code;
-            described = &answers.at(given.code < 500 ? "4XX" : "5XX");
+            EXPECT_GE(reply.code, 400U) << name << " " << route << " gives " << reply.code;
+            described = &answers.at(reply.code < 500 ? "4XX" : "5XX");
         }
         if (const bj::value* const reference = described->as_object().if_contains("$ref")) {
             described = &fits.resolve(reference->as_string());
         }
         const bj::value* const content = described->as_object().if_contains("content");
         if (content == nullptr) {
-            EXPECT_TRUE(given.text.empty());
+            EXPECT_TRUE(reply.text.empty());
             return;
         }
-        const std::string_view type = made.content_type().substr(0, made.content_type().find(';'));
+        const std::string_view type =
+            response.content_type().substr(0, response.content_type().find(';'));
         const bj::value* const form = content->as_object().if_contains(type);
         ASSERT_NE(form, nullptr) << name << " " << route << " gives " << type;
         if (type.find("json") != std::string_view::npos) {
-            EXPECT_EQ(fits(form->at("schema"), given.json), "") << name << " " << route;
+            EXPECT_EQ(fits(form->at("schema"), reply.json), "") << name << " " << route;
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processes that serve one database, clients that submit to them, and what must be true in the end,
-// whatever was done to the processes: held against the ledger that their handlers keep.
+// Processes that serve one database, clients that submit to them, and the invariants that must hold
+// in the end, checked against the ledger that their handlers keep.
 #pragma once
 
 #include "service/store/stores.hpp"
@@ -94,9 +94,9 @@ private:
     std::string url_;
 };
 
-// Clients, each with one request under way. Half of them name their tasks by a key and repeat a
-// submit until it is answered; the others give up what they have no answer to, which may then have
-// been made or not.
+// Clients, each with one request in flight. Half of them give their tasks an idempotency key and
+// repeat a submit until it is answered; the others give up a request without an answer, which may
+// or may not have created its task.
 class clients {
 public:
     explicit clients(int longest_ms, unsigned seed = 1) : random_(seed), longest_(longest_ms) {}
@@ -114,18 +114,18 @@ public:
         }
         running_.clear();
     }
-    // Where to submit: asked for each request; empty: nowhere just now.
+    // The URL to submit to, called for each request; empty if no process is available.
     std::function<std::string()> target;
     std::set<std::int64_t> acknowledged;
     std::size_t refused = 0;  // 503
     std::size_t unanswered = 0;
 
     // The status, and the body.
-    task<std::pair<int, std::string>> ask(http::method how, std::string url,
+    task<std::pair<int, std::string>> ask(http::method verb, std::string url,
                                           std::string body = {}) {
-        http::client_request wanted(how, url);
+        http::client_request wanted(verb, url);
         wanted.set_timeout(20s);
-        if (how == http::method::post) {
+        if (verb == http::method::post) {
             wanted.set_body(std::move(body), "application/json");
         }
         http::client_response answer = co_await client_.send(std::move(wanted));
@@ -195,12 +195,12 @@ private:
     std::vector<weir::handle<>> running_;
 };
 
-// Until nothing is pending or running any more, as the process itself says.
-inline task<> until_idle(clients& by, const node& at, weir::clock::duration limit = 60s) {
+// Waits until no task is pending or running, as reported by the process.
+inline task<> until_idle(clients& callers, const node& at, weir::clock::duration limit = 60s) {
     const weir::clock::time_point end = weir::now() + limit;
     for (;;) {
         const std::pair<int, std::string> answer =
-            co_await by.ask(http::method::get, at.url() + "/queues/default");
+            co_await callers.ask(http::method::get, at.url() + "/queues/default");
         if (answer.first == 200) {
             const bj::value queue = http::parse_json(answer.second);
             const bj::value& counts = queue.at("counts");
@@ -247,7 +247,7 @@ struct contents {
     std::vector<queue_record> queues;
 };
 
-// Of a database that nobody serves any more. Also looks behind the store.
+// The contents of a database that no process serves any more. Also checks the tables of the store.
 inline task<contents> read_store(const place& at) {
     contents all;
     std::unique_ptr<store> kept = co_await open_sqlite_store(at.database());
@@ -274,9 +274,9 @@ inline task<contents> read_store(const place& at) {
 
 struct expectations {
     std::set<int> hurt;     // processes that were killed or frozen: only their runs are repeated
-    bool may_stop = false;  // runs may be given back, and none crashes
+    bool may_stop = false;  // runs may be returned, but none crashes
     bool is_frozen =
-        false;  // who is not killed can run a task again, and gives back what it has to stop
+        false;  // a process that is not killed may repeat a task, and returns the runs that it has to stop
 };
 
 // Tasks that were 'work', all of which must have completed.
@@ -312,8 +312,8 @@ inline void check(const contents& kept, const book& ledger,
             EXPECT_LE(line.run, task.run);
             if (line.what == "begin") {
                 EXPECT_FALSE(begun.contains(line.run)) << "begun twice";
-                // Who was frozen just before it began does so when others have run the task
-                // already.
+                // A process that was frozen just before a run begins it after other processes have
+                // run the task.
                 EXPECT_TRUE(begun.empty() || wanted.is_frozen || begun.rbegin()->first < line.run)
                     << "begun too late";
                 EXPECT_TRUE(begun.empty() || wanted.is_frozen || wanted.may_stop ||
@@ -349,20 +349,21 @@ inline void check(const contents& kept, const book& ledger,
     EXPECT_EQ(kept.queues[0].due, 0u);
 }
 
-// Ends it in order, and looks at everything.
-inline task<> finish(const place& at, node& last, const clients& by, expectations wanted) {
+// Shuts the process down and checks all invariants.
+inline task<> finish(const place& at, node& last, const clients& callers, expectations wanted) {
     last.signal(SIGTERM);
-    const weir::exit_status how = co_await last.ended();
-    EXPECT_TRUE(how.success()) << how.text();
+    const weir::exit_status status = co_await last.ended();
+    EXPECT_TRUE(status.success()) << status.text();
     const contents kept = co_await read_store(at);
     const book ledger = read_ledger(at);
-    check(kept, ledger, by.acknowledged, wanted);
+    check(kept, ledger, callers.acknowledged, wanted);
     std::size_t crashed = 0;
     for (const auto& [id, task] : kept.tasks) {
         crashed += task.crashes;
     }
     std::printf("%zu tasks, %zu acknowledged, %zu unanswered, %zu refused, %zu runs cut short\n",
-                kept.tasks.size(), by.acknowledged.size(), by.unanswered, by.refused, crashed);
+                kept.tasks.size(), callers.acknowledged.size(), callers.unanswered, callers.refused,
+                crashed);
     EXPECT_TRUE(wanted.hurt.empty() || is_any_repeated(ledger)) << "nothing was tried";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cron slots: what is parsed and refused, and that no slot is missed or doubled when clocks are
+// Cron slots: valid and invalid patterns, and that no slot is missed or doubled when clocks are
 // set.
 
 #include <weir/error.hpp>
@@ -85,7 +85,7 @@ TEST(Cron, FindsTheNextSlot) {
 }
 
 TEST(Cron, ATimeOfDayComesOnceADayWhenClocksAreSet) {
-    // Berlin, 2026-03-29: 02:00 becomes 03:00. The slot that does not exist comes at the change.
+    // Berlin, 2026-03-29: 02:00 becomes 03:00. The slot that does not exist is moved to the change.
     EXPECT_EQ(slots("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3),
               (texts{"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"}));
     // Two that do not exist are one.
@@ -134,8 +134,8 @@ TEST(Cron, AgreesWithAWalkOverEveryMinute) {
         const timestamp end = begin + 48h;
         const bool is_time_of_day = minute[0] != '*' && hour[0] != '*';
 
-        // In UTC the same pattern has no changes: so local minutes can be asked there whether they
-        // match.
+        // UTC has no clock changes, so the same pattern in UTC decides whether a local minute
+        // matches.
         std::set<timestamp> in_utc;
         for (timestamp each = begin - 36h; each < end + 24h; in_utc.insert(each)) {
             each = times.next_after(each, "UTC");
@@ -145,7 +145,7 @@ TEST(Cron, AgreesWithAWalkOverEveryMinute) {
         };
         std::set<timestamp> expected;
         std::set<std::int64_t> seen_local;
-        // Some hours before, so that what was seen the first time is known.
+        // Begins some hours earlier, so that repeated local times are recognised.
         for (timestamp each = begin - 12h; each <= end; each += 1min) {
             const auto local = zone.to_local(std::chrono::floor<std::chrono::seconds>(each));
             const auto before =

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// How the page looks and is used: at all widths, in both themes, by keyboard, under load, with the service away.
+// The appearance and use of the page: at all widths, in both themes, by keyboard, under load, and
+// while the service is away.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { here, isLive, open, serveWith } from "./page.mjs";
 
 const long = "a-name-that-goes-on-".repeat(5);
 
-// Of all texts that are shown: the least contrast with what is behind them, and where. WCAG AA wants 4.5.
+// The lowest contrast between a visible text and its background, and where it is. WCAG AA requires
+// 4.5.
 function leastContrast() {
   const channels = (color) => color.match(/[\d.]+/g).map(Number);
   const light = ([r, g, b]) => {
@@ -116,7 +118,7 @@ test("by keyboard: the focus can be seen, stays in a dialog, and comes back", as
     assert.ok(state.inside);
     assert.ok(state.isBody || state.outline !== "none");
   }
-  // The list is made anew meanwhile.
+  // Meanwhile the list is rebuilt.
   const other = await here.serving.submit({ kind: "echo" });
   await here.page.locator(`#task-${other}`).waitFor({ state: "attached" });
   await here.page.keyboard.press("Escape");
@@ -141,7 +143,7 @@ test("a task is followed and the list can be held while thousands pass", async (
     await here.page.keyboard.press("Escape");
     await here.page.getByLabel("Follow new tasks").uncheck();
     const first = here.page.locator("#tasks button.link").first();
-    await here.page.waitForTimeout(500); // what was asked for before
+    await here.page.waitForTimeout(500); // the earlier request
     const held = await first.textContent();
     await here.page.waitForTimeout(1000);
     assert.equal(await first.textContent(), held);
@@ -178,7 +180,7 @@ test("a token that is wrong, or not right any more, is asked for again with the 
     await here.page.keyboard.press("Enter");
   };
   await login.waitFor();
-  await here.page.keyboard.press("Escape"); // there is nothing else to do
+  await here.page.keyboard.press("Escape"); // no other control is available
   await enter("wrong-horse-battery-staple");
   await login.getByText("is not right").waitFor();
   await enter("correct-horse-battery-staple");

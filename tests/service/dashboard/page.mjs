@@ -7,7 +7,7 @@ import { Serving } from "./serving.mjs";
 
 const { chromium } = createRequire(path.join(process.env.WEIR_MODULES, "x.js"))("playwright-core");
 
-// What it holds changes with each test.
+// Its contents change with each test.
 export const here = { browser: undefined, serving: undefined, page: undefined, complaints: [] };
 
 before(async () => {

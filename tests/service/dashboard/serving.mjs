@@ -7,11 +7,11 @@ import path from "node:path";
 
 export class Serving {
   static async start(options = {}) {
-    const made = new Serving();
-    made.folder = await mkdtemp(path.join(os.tmpdir(), "weir-dashboard-"));
-    made.environment = { ...process.env, XDG_RUNTIME_DIR: made.folder, ...options.environment };
-    await made.run(options.listen ?? "127.0.0.1:0", options.flags ?? []);
-    return made;
+    const serving = new Serving();
+    serving.folder = await mkdtemp(path.join(os.tmpdir(), "weir-dashboard-"));
+    serving.environment = { ...process.env, XDG_RUNTIME_DIR: serving.folder, ...options.environment };
+    await serving.run(options.listen ?? "127.0.0.1:0", options.flags ?? []);
+    return serving;
   }
 
   async run(listen, flags = []) {
@@ -25,10 +25,10 @@ export class Serving {
     this.process.stderr.on("data", (data) => (this.log += data));
     this.ended = new Promise((resolve) => this.process.on("exit", resolve));
     this.url = await new Promise((resolve, reject) => {
-      let said = "";
+      let output = "";
       this.process.stdout.on("data", (data) => {
-        said += data;
-        const found = said.match(/listening on (http:\/\/[^\s,]+)/);
+        output += data;
+        const found = output.match(/listening on (http:\/\/[^\s,]+)/);
         if (found) {
           resolve(found[1]);
         }

@@ -12,7 +12,7 @@
 namespace weir::service::testing {
 
 struct components {
-    explicit components(const service_options& given = {}) : options(given) {
+    explicit components(const service_options& settings = {}) : options(settings) {
         options.log = [this](log_level, std::string_view message) {
             messages.emplace_back(message);
         };
@@ -26,8 +26,8 @@ struct components {
         claimer.open();
         co_await leases.register_node();
     }
-    task<task_id> submit(new_task made) {
-        std::vector<new_task> batch(1, std::move(made));
+    task<task_id> submit(new_task fresh) {
+        std::vector<new_task> batch(1, std::move(fresh));
         const std::vector<submit_result> results =
             co_await memory.submit(std::move(batch), time.now());
         co_return results.at(0).id;

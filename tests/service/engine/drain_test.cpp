@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The end of a service, and schedules: what runs is waited for, stopped and given back; slots are
-// neither missed nor fired twice.
+// The end of a service, and schedules: runs are awaited, stopped and returned; slots are neither
+// missed nor fired twice.
 
 #include "process.hpp"
 
@@ -26,7 +26,7 @@ WEIR_TEST(ServiceDrains, WaitsForWhatRunsAndClaimsNoMore) {
     co_await advance(1s);
     running.stop();
     co_await advance(1s);
-    const task_id late = co_await submit(tasks, "work");  // taken, for whoever runs next
+    const task_id late = co_await submit(tasks, "work");  // accepted, for the next service
     co_await advance(7s);
     EXPECT_FALSE(running.has_ended());
     EXPECT_TRUE(tasks.stats().is_draining);
@@ -99,7 +99,8 @@ WEIR_TEST(ServiceDrains, ASecondStopEndsAtOnce) {
     EXPECT_EQ(back.failures, 0u);
 }
 
-// The limit of whoever awaits run() stops it as any other: it drains, and the limit is seen.
+// A time limit around run() stops it like any other stop: the service drains, and the limit takes
+// effect.
 WEIR_TEST(ServiceDrains, ALimitAroundItIsAStop) {
     memory_store store;
     service tasks(store);
@@ -116,7 +117,7 @@ WEIR_TEST(ServiceDrains, ALimitAroundItIsAStop) {
 }
 
 WEIR_TEST(ServiceDrains, AStoreThatIsAwayHoldsItUpForAShortTimeOnly) {
-    for (const store_fault how : {store_fault::fails, store_fault::hangs}) {
+    for (const store_fault fault : {store_fault::fails, store_fault::hangs}) {
         memory_store store;
         service tasks(store, {.store_timeout = 3s, .drain_limit = 2s});
         tasks.handle("work", [](job&) -> task<json> {
@@ -126,7 +127,7 @@ WEIR_TEST(ServiceDrains, AStoreThatIsAwayHoldsItUpForAShortTimeOnly) {
         started running(tasks);
         co_await submit(tasks, "work");
         co_await advance(1s);
-        store.on_call([how](store_call) { return how; });
+        store.on_call([fault](store_call) { return fault; });
         const clock::time_point begun = now();
         co_await running.end();
         EXPECT_LE(now() - begun, 7s);
@@ -134,7 +135,7 @@ WEIR_TEST(ServiceDrains, AStoreThatIsAwayHoldsItUpForAShortTimeOnly) {
 }
 
 // Stopped at every moment, once or twice, and run again: each task is completed once, no attempt
-// was spent on the way, none counts as crashed, and the store knows that the node is gone.
+// was spent on the way, none counts as crashed, and the store knows that the node has ended.
 task<> stopped_at(int moment, bool twice) {
     memory_store store(200us);
     std::map<task_id, int> completions;
@@ -147,9 +148,9 @@ task<> stopped_at(int moment, bool twice) {
         });
     };
     std::vector<task_id> ids;
-    const std::vector<submit_result> made =
+    const std::vector<submit_result> submitted =
         co_await store.submit(std::vector<new_task>(12, new_task("work")), {});
-    for (const submit_result& each : made) {
+    for (const submit_result& each : submitted) {
         ids.push_back(each.id);
     }
     {
@@ -193,17 +194,17 @@ WEIR_TEST(ServiceDrains, AtEveryMoment) {
     }
 }
 
-// The goodbye is said again where it fails, and where the node may be known though nobody has
-// confirmed it.
+// The release of the lease is repeated if it fails, and also sent if the store may know the node
+// although no heartbeat was answered.
 WEIR_TEST(ServiceDrains, TheGoodbyeReachesTheStore) {
-    for (const store_fault how : {store_fault::fails, store_fault::hangs, store_fault::fails_after,
-                                  store_fault::hangs_after}) {
+    for (const store_fault fault : {store_fault::fails, store_fault::hangs,
+                                    store_fault::fails_after, store_fault::hangs_after}) {
         for (const store_call which : {store_call::retire, store_call::heartbeat}) {
             memory_store store;
             service tasks(store, {.store_timeout = 500ms});
             int calls = 0;
             store.on_call([&](store_call each) {
-                return each == which && ++calls <= 2 ? how : store_fault::none;
+                return each == which && ++calls <= 2 ? fault : store_fault::none;
             });
             started running(tasks);
             co_await settle_all();  // the first heartbeat may not be answered
@@ -219,12 +220,12 @@ WEIR_TEST(ServiceDrains, TheGoodbyeReachesTheStore) {
 // ---- schedules
 
 schedule every_minute(missed_slots missed = missed_slots::run_latest) {
-    schedule made;
-    made.name = "minutely";
-    made.cron = "* * * * *";
-    made.missed = missed;
-    made.task = new_task("tick");
-    return made;
+    schedule definition;
+    definition.name = "minutely";
+    definition.cron = "* * * * *";
+    definition.missed = missed;
+    definition.task = new_task("tick");
+    return definition;
 }
 
 // Notes the slots that tasks were made for.
@@ -276,13 +277,13 @@ WEIR_TEST(ServiceFires, EachSlotOnceByWhicheverNode) {
 }
 
 WEIR_TEST(ServiceFires, MissedSlotsByChoice) {
-    for (const missed_slots how : {missed_slots::run_latest, missed_slots::skip}) {
+    for (const missed_slots policy : {missed_slots::run_latest, missed_slots::skip}) {
         memory_store store;
         std::vector<timestamp> slots;
         service tasks(store, seldom);
         tasks.handle("tick", note_slots(slots));
         co_await begin_of_an_hour(tasks);
-        schedule hourly = every_minute(how);
+        schedule hourly = every_minute(policy);
         hourly.cron = "0 * * * *";
         {
             started running(tasks);
@@ -291,10 +292,10 @@ WEIR_TEST(ServiceFires, MissedSlotsByChoice) {
             co_await running.end();
         }
         WEIR_ASSERT_EQ(slots.size(), 1u);
-        co_await advance(5h);  // nobody runs
+        co_await advance(5h);  // no service runs
         started running(tasks);
         co_await advance(1min);
-        if (how == missed_slots::run_latest) {
+        if (policy == missed_slots::run_latest) {
             WEIR_ASSERT_EQ(slots.size(), 2u) << "one, for the latest";
             EXPECT_EQ(slots[1] - slots[0], 5h);
             const std::vector<schedule_record> all = co_await tasks.schedules();
@@ -308,16 +309,16 @@ WEIR_TEST(ServiceFires, MissedSlotsByChoice) {
     }
 }
 
-// A pause is no downtime: what falls into it is skipped, whatever happens to missed slots.
+// A pause is not downtime: slots within it are skipped, whatever the policy for missed slots.
 WEIR_TEST(ServiceFires, NothingForAPause) {
-    for (const missed_slots how : {missed_slots::run_latest, missed_slots::skip}) {
+    for (const missed_slots policy : {missed_slots::run_latest, missed_slots::skip}) {
         memory_store store;
         std::vector<timestamp> slots;
         service tasks(store, seldom);
         tasks.handle("tick", note_slots(slots));
         co_await begin_of_an_hour(tasks);
         started running(tasks);
-        schedule hourly = every_minute(how);
+        schedule hourly = every_minute(policy);
         hourly.cron = "0 * * * *";
         co_await tasks.put_schedule(hourly);
         co_await advance(90min);
@@ -341,8 +342,8 @@ WEIR_TEST(ServiceFires, NothingForAPause) {
 
 // Failure 10: a slot advanced though the insert failed; double fire.
 WEIR_TEST(ServiceFires, AFaultNeitherLosesNorDoublesASlot) {
-    for (const store_fault how : {store_fault::fails, store_fault::fails_after, store_fault::hangs,
-                                  store_fault::hangs_after}) {
+    for (const store_fault fault : {store_fault::fails, store_fault::fails_after,
+                                    store_fault::hangs, store_fault::hangs_after}) {
         for (const store_call which : {store_call::fire, store_call::schedules}) {
             memory_store store;
             std::vector<timestamp> slots;
@@ -353,7 +354,7 @@ WEIR_TEST(ServiceFires, AFaultNeitherLosesNorDoublesASlot) {
             co_await tasks.put_schedule(every_minute());
             int calls = 0;
             store.on_call([&](store_call each) {
-                return each == which && ++calls % 3 != 0 ? how : store_fault::none;
+                return each == which && ++calls % 3 != 0 ? fault : store_fault::none;
             });
             co_await advance(5min);
             WEIR_ASSERT_EQ(slots.size(), 5u);
@@ -365,14 +366,13 @@ WEIR_TEST(ServiceFires, AFaultNeitherLosesNorDoublesASlot) {
     }
 }
 
-// The zones of another machine, or of a later year: what cannot be worked out concerns its own
-// schedule only.
+// A zone that this machine does not know, or not for that year, only affects its own schedule.
 WEIR_TEST(ServiceFires, OneThatCannotBeWorkedOutHoldsUpNoOther) {
     memory_store store;
     std::vector<timestamp> slots;
-    std::vector<std::string> said;
+    std::vector<std::string> messages;
     service_options options;
-    options.log = [&](log_level, std::string_view what) { said.emplace_back(what); };
+    options.log = [&](log_level, std::string_view what) { messages.emplace_back(what); };
     service tasks(store, options);
     tasks.handle("tick", note_slots(slots));
     schedule lost = every_minute();
@@ -384,11 +384,11 @@ WEIR_TEST(ServiceFires, OneThatCannotBeWorkedOutHoldsUpNoOther) {
     co_await tasks.put_schedule(every_minute());
     co_await advance(3min);
     EXPECT_EQ(slots.size(), 3u);
-    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& each) {
+    EXPECT_TRUE(std::ranges::any_of(messages, [](const std::string& each) {
         return each.find("'first of all'") != std::string::npos &&
                each.find("Atlantis/Center") != std::string::npos;
     }));
-    EXPECT_LT(said.size(), 30u);  // not all the time
+    EXPECT_LT(messages.size(), 30u);  // not all the time
     co_await running.end();
 }
 

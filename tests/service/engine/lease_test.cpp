@@ -20,18 +20,18 @@ constexpr service_options quick{.workers = 4,
                                 .store_timeout = 1s,
                                 .drain_limit = 1s};
 
-// A process with a service, whose handlers note what they do unless it is dead.
+// A process with a service, whose handlers record their runs unless it is dead.
 class node {
 public:
-    explicit node(store& with, const service_options& options = quick)
-        : connection(with), tasks(connection, options) {}
+    explicit node(store& target, const service_options& options = quick)
+        : connection(target), tasks(connection, options) {}
 
     void begin() { running.emplace(tasks); }
     void crash() {
         is_dead = true;
         connection.kill();
     }
-    // What is left of a dead one has to end, too.
+    // The fibers of a dead process have to end, too.
     task<> bury() {
         running->stop();
         running->stop();
@@ -69,10 +69,10 @@ WEIR_TEST(ServiceLease, ACrashCostsNoAttemptAndLeaksNoSlot) {
     new_task only("work");
     only.retry.max_attempts = 1;
     only.flow_key = "key";
-    const std::vector<submit_result> made =
+    const std::vector<submit_result> submitted =
         co_await first.tasks.submit(std::vector<new_task>(2, only));
-    const task_id id = made[0].id;
-    const task_id next = made[1].id;
+    const task_id id = submitted[0].id;
+    const task_id next = submitted[1].id;
     co_await advance(500ms);
     node second(store);
     second.tasks.handle("work", work(second));
@@ -142,7 +142,7 @@ WEIR_TEST(ServiceLease, ATaskThatKillsItsProcessFailsInTheEnd) {
     }
 }
 
-// Tasks that are claimed together with one that kills its process do not pay for it.
+// Tasks that are claimed together with one that kills its process do not lose an attempt.
 WEIR_TEST(ServiceLease, ATaskThatKillsItsProcessTakesNoOtherWithIt) {
     memory_store store;
     std::vector<std::unique_ptr<node>> nodes;
@@ -181,7 +181,7 @@ WEIR_TEST(ServiceLease, ATaskThatKillsItsProcessTakesNoOtherWithIt) {
     }
 }
 
-// The process of a node on the same machine that is gone is not waited for.
+// A node on the same machine whose process has ended is rescued without waiting for its lease.
 WEIR_TEST(ServiceLease, DeadProcessesAreFoundAtOnce) {
     const pid_t gone = ::fork();
     if (gone == 0) {
@@ -215,7 +215,8 @@ WEIR_TEST(ServiceLease, DeadProcessesAreFoundAtOnce) {
     co_await first.bury();
     co_await second.running->end();
 
-    // A service that was destroyed without having ended is gone as well, though its process lives.
+    // A service that was destroyed without having ended counts as ended, although its process
+    // lives.
     auto third = std::make_unique<node>(store, long_lease);
     run(*third);
     const task_id left = co_await submit(third->tasks, "work");
@@ -233,7 +234,8 @@ WEIR_TEST(ServiceLease, DeadProcessesAreFoundAtOnce) {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // its checks need descriptors, too
-// Who has no descriptors left cannot look at other processes, and must not take them for dead.
+// A process without free descriptors cannot inspect other processes, and must not presume them
+// dead.
 WEIR_TEST(ServiceLease, WhoCannotBeLookedAtLives) {
     memory_store store;
     service_options long_lease = quick;
@@ -290,8 +292,8 @@ WEIR_TEST(ServiceLease, WhoLivesKeepsItsTasks) {
     co_await second.running->end();
 }
 
-// Failures 1, 2 and 8: a node that cannot heartbeat stops what it runs before others may begin it,
-// and when it comes back, neither its results nor its errors touch what others have done.
+// Failures 1, 2 and 8: a node that cannot send heartbeats stops its runs before other nodes may
+// begin them, and when it returns, neither its results nor its errors change the work of others.
 WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
     memory_store store;
     std::set<task_id> active;
@@ -300,8 +302,8 @@ WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
         return [&, name](job& what) -> task<json> {
             const task_id id = what.id();
             EXPECT_TRUE(active.insert(id).second) << "it runs on both";
-            auto end = [&](ending how) -> task<> {
-                stopped_on[name] += how == ending::stopped ? 1 : 0;
+            auto end = [&](ending kind) -> task<> {
+                stopped_on[name] += kind == ending::stopped ? 1 : 0;
                 active.erase(id);
                 co_return;
             };
@@ -314,7 +316,7 @@ WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
     first.tasks.handle("work", work("first"));
     first.begin();
     std::vector<new_task> some(3, new_task("work"));
-    const std::vector<submit_result> made = co_await first.tasks.submit(some);
+    const std::vector<submit_result> submitted = co_await first.tasks.submit(some);
     co_await advance(1s);
     second.tasks.handle("work", work("second"));
     second.begin();
@@ -322,14 +324,14 @@ WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
     first.connection.freeze();
     co_await advance(20s);
     EXPECT_EQ(stopped_on["first"], 3u);
-    for (const submit_result& each : made) {
+    for (const submit_result& each : submitted) {
         const task_record done = co_await record_of(store, each.id);
         EXPECT_EQ(done.state, task_state::completed);
         EXPECT_EQ(done.result, "\"second\"");
     }
     first.connection.thaw();
     co_await advance(5s);
-    for (const submit_result& each : made) {
+    for (const submit_result& each : submitted) {
         const task_record done = co_await record_of(store, each.id);
         EXPECT_EQ(done.state, task_state::completed);
         EXPECT_EQ(done.result, "\"second\"");
@@ -337,7 +339,7 @@ WEIR_TEST(ServiceLease, WhoCannotHeartbeatStopsInTime) {
     }
     EXPECT_TRUE(first.tasks.stats().store_is_well);
     co_await second.running->end();
-    const task_id later = co_await submit(first.tasks, "work");  // it goes on, under a new name
+    const task_id later = co_await submit(first.tasks, "work");  // it continues, under a new name
     co_await advance(7s);
     const task_record by_first = co_await record_of(store, later);
     EXPECT_EQ(by_first.result, "\"first\"");
@@ -371,13 +373,13 @@ WEIR_TEST(ServiceLease, FrozenAtEveryMoment) {
         run(first);
         run(second);
         std::vector<new_task> some(30, new_task("work"));
-        const std::vector<submit_result> made = co_await first.tasks.submit(some);
+        const std::vector<submit_result> submitted = co_await first.tasks.submit(some);
         co_await advance(moment * 23ms);
         first.connection.freeze();
         co_await advance(moment % 2 == 0 ? 2s : 6s);
         first.connection.thaw();
         co_await advance(10s);
-        for (const submit_result& each : made) {
+        for (const submit_result& each : submitted) {
             const task_record done = co_await record_of(store, each.id);
             EXPECT_EQ(done.state, task_state::completed);
             EXPECT_LE(completions[each.id], 1 + static_cast<int>(done.crashes));
@@ -387,14 +389,14 @@ WEIR_TEST(ServiceLease, FrozenAtEveryMoment) {
     }
 }
 
-// A cancel reaches the node that runs it, whoever was asked.
+// A cancel reaches the node that runs the task, whichever node received it.
 WEIR_TEST(ServiceLease, CancelReachesTheOtherNode) {
     memory_store store;
     bool was_stopped = false;
     node first(store);
     first.tasks.handle("work", [&](job&) -> task<json> {
-        auto end = [&](ending how) -> task<> {
-            was_stopped = how == ending::stopped;
+        auto end = [&](ending kind) -> task<> {
+            was_stopped = kind == ending::stopped;
             co_return;
         };
         co_await finally(sleep_forever(), end);
@@ -404,8 +406,8 @@ WEIR_TEST(ServiceLease, CancelReachesTheOtherNode) {
     const task_id id = co_await submit(first.tasks, "work");
     co_await advance(100ms);
     service other(store);
-    const change_result asked = co_await other.cancel(id);
-    EXPECT_EQ(asked, change_result::requested);
+    const change_result result = co_await other.cancel(id);
+    EXPECT_EQ(result, change_result::requested);
     co_await advance(600ms);
     EXPECT_TRUE(was_stopped);
     const task_record after = co_await record_of(store, id);

@@ -28,12 +28,11 @@ TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
     }
     EXPECT_TRUE(weir::service::detail::is_running(child));
     EXPECT_TRUE(weir::service::detail::is_running(child, nothing));
-    EXPECT_TRUE(weir::service::detail::is_running(1, nothing));  // may belong to somebody else
+    EXPECT_TRUE(weir::service::detail::is_running(1, nothing));  // may belong to another user
     ::kill(child, SIGKILL);
     siginfo_t ended{};
     ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-    EXPECT_FALSE(
-        weir::service::detail::is_running(child));  // it ended, though it still has its number
+    EXPECT_FALSE(weir::service::detail::is_running(child));  // it ended, though it still has its number
     ::waitpid(child, nullptr, 0);
     EXPECT_FALSE(weir::service::detail::is_running(child));
     EXPECT_FALSE(weir::service::detail::is_running(child, nothing));

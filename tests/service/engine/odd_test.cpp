@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handlers that do odd things, and results that cannot be kept: each is a failure like any other,
-// with words that say which, and concerns no other task.
+// Handlers that misbehave, and results that cannot be stored: each is an ordinary failure, with a
+// message that names the cause, and affects no other task.
 
 #include "base/utf8.hpp"
 #include "process.hpp"
@@ -11,9 +11,9 @@ namespace weir::service::testing {
 namespace {
 
 new_task with_attempts(std::string kind, std::uint32_t attempts) {
-    new_task made(std::move(kind));
-    made.retry = {.max_attempts = attempts, .backoff = 1s, .jitter = 0};
-    return made;
+    new_task fresh(std::move(kind));
+    fresh.retry = {.max_attempts = attempts, .backoff = 1s, .jitter = 0};
+    return fresh;
 }
 
 bool is_utf8(std::string_view text) {
@@ -22,15 +22,15 @@ bool is_utf8(std::string_view text) {
 
 class log_of {
 public:
-    explicit log_of(service_options& of) {
-        of.log = [this](log_level, std::string_view what) { lines.emplace_back(what); };
+    explicit log_of(service_options& settings) {
+        settings.log = [this](log_level, std::string_view what) { lines.emplace_back(what); };
     }
     log_of(const log_of&) = delete;
     log_of& operator=(const log_of&) = delete;
 
-    std::size_t count(std::string_view with) const {
+    std::size_t count(std::string_view part) const {
         return static_cast<std::size_t>(std::ranges::count_if(
-            lines, [&](const std::string& each) { return each.find(with) != std::string::npos; }));
+            lines, [&](const std::string& each) { return each.find(part) != std::string::npos; }));
     }
     std::vector<std::string> lines;
 };
@@ -50,11 +50,11 @@ WEIR_TEST(ServiceOdd, AResultThatIsTooLongIsAFailure) {
         co_return std::string(what.payload().to_number<std::size_t>(), 'x');
     });
     started running(tasks);
-    new_task asked = with_attempts("long", 3);
-    asked.payload = "98";
-    const task_id fits = co_await submit(tasks, asked);
-    asked.payload = "99";
-    const task_id is_too_long = co_await submit(tasks, asked);
+    new_task fresh = with_attempts("long", 3);
+    fresh.payload = "98";
+    const task_id fits = co_await submit(tasks, fresh);
+    fresh.payload = "99";
+    const task_id is_too_long = co_await submit(tasks, fresh);
     co_await advance(1min);
     const task_record first = co_await record_of(store, fits);
     EXPECT_EQ(first.state, task_state::completed);
@@ -92,8 +92,8 @@ public:
     task_id hated;
 };
 
-// Ten that end at the same time, with one whose result the store refuses; gives how many calls that
-// took.
+// Ten runs end at the same time, one of them with a result that the store refuses. Returns the
+// number of calls.
 task<int> one_poisonous_result(int away_at) {
     memory_store store;
     picky_store picky(store);
@@ -109,11 +109,11 @@ task<int> one_poisonous_result(int away_at) {
     });
     std::vector<new_task> some(10, with_attempts("work", 2));
     some[4].payload = "\"poison\"";
-    const std::vector<submit_result> made = co_await tasks.submit(some);
+    const std::vector<submit_result> submitted = co_await tasks.submit(some);
     started running(tasks);
     co_await advance(1min);
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        const task_record each = co_await record_of(store, made[i].id);
+    for (std::size_t i = 0; i < submitted.size(); ++i) {
+        const task_record each = co_await record_of(store, submitted[i].id);
         if (i != 4) {
             EXPECT_EQ(each.state, task_state::completed);
             EXPECT_EQ(runs[each.id], 1);
@@ -152,9 +152,9 @@ WEIR_TEST(ServiceOdd, OneThatCannotBeSettledAtAllHoldsUpNoOther) {
         co_await sleep(1s);
         co_return nullptr;
     });
-    const std::vector<submit_result> made =
+    const std::vector<submit_result> submitted =
         co_await tasks.submit(std::vector<new_task>(5, new_task("work")));
-    picky.hated = made[2].id;
+    picky.hated = submitted[2].id;
     started running(tasks);
     co_await advance(1min);
     EXPECT_EQ(tasks.stats().completed, 4u);
@@ -166,7 +166,7 @@ WEIR_TEST(ServiceOdd, OneThatCannotBeSettledAtAllHoldsUpNoOther) {
     co_await running.end();
 }
 
-// ---- what handlers throw
+// ---- exceptions of handlers
 
 WEIR_TEST(ServiceOdd, WhateverIsThrownIsKeptInWords) {
     memory_store store;
@@ -247,7 +247,7 @@ WEIR_TEST(ServiceOdd, WaitsWithoutMeasureHaveOne) {
     co_await running.end();
 }
 
-// Its own fiber: nobody has cancelled the task, so it has failed.
+// The handler stopped its own fiber. No client cancelled the task, so it has failed.
 WEIR_TEST(ServiceOdd, AHandlerThatStopsItselfHasFailed) {
     memory_store store;
     service tasks(store);
@@ -279,7 +279,7 @@ WEIR_TEST(ServiceOdd, AHandlerThatStopsItselfHasFailed) {
     co_await running.end();
 }
 
-// ---- and when they are told to end
+// ---- exceptions after a stop
 
 WEIR_TEST(ServiceOdd, AHandlerThatHasItsWorkDoneIsBelieved) {
     memory_store store;
@@ -307,7 +307,8 @@ WEIR_TEST(ServiceOdd, AHandlerThatHasItsWorkDoneIsBelieved) {
     co_await running.end();
 }
 
-// What a handler throws when it is told to end is no failure of its own, unless it says that it is.
+// An exception of a handler that was stopped is not a failure of the task, unless it is
+// permanent_failure.
 WEIR_TEST(ServiceOdd, AnErrorOnTheWayOutSpendsNoAttempt) {
     memory_store store;
     service tasks(store, {.drain_limit = 1s});
@@ -342,7 +343,7 @@ WEIR_TEST(ServiceOdd, AnErrorOnTheWayOutSpendsNoAttempt) {
     EXPECT_EQ(third.error, "it can never be");
 }
 
-// Its time was over before the service was told to end: that is what happened to it.
+// Its timeout expired before the service was stopped, so the timeout is the reason.
 WEIR_TEST(ServiceOdd, ATimeoutIsNotUndoneByADrain) {
     memory_store store;
     service tasks(store, {.drain_limit = 1s});
@@ -352,10 +353,10 @@ WEIR_TEST(ServiceOdd, ATimeoutIsNotUndoneByADrain) {
         co_return nullptr;
     });
     started running(tasks);
-    new_task asked = with_attempts("slow", 2);
-    asked.timeout = 2s;
-    const task_id timed_out = co_await submit(tasks, asked);
-    const task_id cancelled_one = co_await submit(tasks, asked);
+    new_task fresh = with_attempts("slow", 2);
+    fresh.timeout = 2s;
+    const task_id timed_out = co_await submit(tasks, fresh);
+    const task_id cancelled_one = co_await submit(tasks, fresh);
     co_await advance(3s);
     co_await tasks.cancel(cancelled_one);
     co_await running.end();
@@ -369,8 +370,8 @@ WEIR_TEST(ServiceOdd, ATimeoutIsNotUndoneByADrain) {
     EXPECT_EQ(second.state, task_state::cancelled);
 }
 
-// Nothing can end it by force: it holds its place, others go on, it is said once, and the end waits
-// for it.
+// Such a handler cannot be ended by force: it keeps its worker, other tasks run, the service warns
+// once, and its end waits for the handler.
 WEIR_TEST(ServiceOdd, AHandlerThatIgnoresItsEndIsSaidAndWaitedFor) {
     memory_store store;
     service_options options;
@@ -437,10 +438,10 @@ WEIR_TEST(ServiceOdd, AStormOfProgress) {
         return store_fault::none;
     });
     started running(tasks);
-    const std::vector<submit_result> made =
+    const std::vector<submit_result> submitted =
         co_await tasks.submit(std::vector<new_task>(20, new_task("storm")));
     co_await advance(500ms);
-    const task_record half = co_await record_of(store, made[7].id);
+    const task_record half = co_await record_of(store, submitted[7].id);
     EXPECT_NEAR(half.progress, 0.5, 0.15);
     EXPECT_LE(half.message.size(), 1000u);
     EXPECT_TRUE(half.message.ends_with("..."));

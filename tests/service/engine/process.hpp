@@ -8,11 +8,11 @@ namespace weir::service::testing {
 
 class process : public store {
 public:
-    explicit process(store& with) : real_(with) { is_thawed_.set(); }
+    explicit process(store& target) : real_(target) { is_thawed_.set(); }
 
-    // From now on nothing it asks is done, nor answered; what was asked before may be.
+    // From now on, calls have no effect and no answer; calls in flight may take effect.
     void kill() { is_dead_ = true; }
-    // Until thaw(), nothing is done.
+    // Until thaw(), all calls wait.
     void freeze() { is_thawed_.clear(); }
     void thaw() { is_thawed_.set(); }
     // As if it were that process on this machine.
@@ -21,10 +21,10 @@ public:
     task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override {
         return pass([this, fresh, now] { return real_.submit(fresh, now); });
     }
-    task<claimed> claim(claim_request asked) override {
-        return pass([this, asked, node = std::string(asked.node)]() mutable {
-            asked.node = node;
-            return real_.claim(asked);
+    task<claimed> claim(claim_request request) override {
+        return pass([this, request, node = std::string(request.node)]() mutable {
+            request.node = node;
+            return real_.claim(request);
         });
     }
     task<std::vector<run_key>> running_on(std::string_view node) override {
@@ -87,8 +87,9 @@ public:
         return pass(
             [this, queue = std::string(queue), limits] { return real_.limit(queue, limits); });
     }
-    task<> put_schedule(schedule asked, timestamp next_slot) override {
-        return pass([this, asked, next_slot] { return real_.put_schedule(asked, next_slot); });
+    task<> put_schedule(schedule definition, timestamp next_slot) override {
+        return pass(
+            [this, definition, next_slot] { return real_.put_schedule(definition, next_slot); });
     }
     task<bool> remove_schedule(std::string_view name) override {
         return pass([this, name = std::string(name)] { return real_.remove_schedule(name); });
@@ -110,7 +111,7 @@ public:
         return pass([this] { return real_.probe(); });
     }
     task<> close() override { co_return; }
-    void observe(store_observer* by) noexcept override { real_.observe(by); }
+    void observe(store_observer* observer) noexcept override { real_.observe(observer); }
 
 private:
     template <class Call>
@@ -121,9 +122,9 @@ private:
             co_await call();
             co_await reach();
         } else {
-            answer given = co_await call();
+            answer response = co_await call();
             co_await reach();
-            co_return given;
+            co_return response;
         }
     }
     task<> reach() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What comes at the same time: cancels, timeouts, lost leases, drains and completions, at every
-// moment and at random.
+// Concurrent events: cancels, timeouts, lost leases, drains and completions, at every moment and at
+// random.
 
 #include "process.hpp"
 
@@ -33,20 +33,20 @@ WEIR_TEST(ServiceRaces, CancelAtEveryMoment) {
         started running(tasks);
         const task_id id = co_await submit(tasks, "work");
         co_await sleep(moment * 100us);
-        const change_result asked = co_await tasks.cancel(id);
+        const change_result result = co_await tasks.cancel(id);
         co_await sleep(100ms);
         const task_record after = co_await record_of(store, id);
         EXPECT_EQ(alive, 0);
         EXPECT_EQ(after.state, completed == 1 ? task_state::completed : task_state::cancelled)
             << "moment " << moment;
-        if (asked == change_result::done) {
+        if (result == change_result::done) {
             EXPECT_EQ(completed, 0) << "moment " << moment;
         }
         co_await running.end();
     }
 }
 
-// And it is stopped soon, also one that is just being claimed.
+// The task is stopped soon, also if it is just being claimed.
 WEIR_TEST(ServiceRaces, CancelIsHeardAtEveryMoment) {
     for (int moment = 0; moment < 40; ++moment) {
         memory_store store(100us);
@@ -71,14 +71,14 @@ class late_claims final : public process {
 public:
     using process::process;
 
-    task<claimed> claim(claim_request asked) override {
-        claimed got = co_await process::claim(asked);
+    task<claimed> claim(claim_request request) override {
+        claimed got = co_await process::claim(request);
         co_await sleep(15ms);
         co_return got;
     }
 };
 
-// Also what is submitted while a claim is under way, whose answer cannot know of it.
+// The same for a task that is submitted while a claim is in flight, whose answer cannot include it.
 WEIR_TEST(ServiceRaces, WhatIsDueLaterStartsInTimeWheneverSubmitted) {
     for (int moment = 0; moment < 40; ++moment) {
         memory_store real(2ms);
@@ -103,8 +103,8 @@ WEIR_TEST(ServiceRaces, WhatIsDueLaterStartsInTimeWheneverSubmitted) {
     }
 }
 
-// A process that was frozen while it looked after others, and wakes up when its own lease is over:
-// what it has to give back is not rescued as crashed, by itself.
+// A process that was frozen while it rescued others, and wakes up after its own lease has expired:
+// it must not rescue its own runs as crashed.
 WEIR_TEST(ServiceRaces, WhoWakesUpDoesNotRescueItself) {
     for (int moment = 0; moment < 60; ++moment) {
         memory_store store(1ms);
@@ -138,7 +138,7 @@ constexpr service_options quick{.workers = 5,
                                 .store_timeout = 1s,
                                 .drain_limit = 300ms};
 
-// What handlers did and what the store said about it.
+// The runs of the handlers, and the results of the store for them.
 class world final : public store_observer {
 public:
     world() : random_(weir::testing::current_seed() + 1) { store.observe(this); }
@@ -164,7 +164,7 @@ public:
 
     std::size_t below(std::size_t end) { return random_() % end; }
 
-    // One that ends in any of the ways there are.
+    // A handler that ends in any of the possible ways.
     task<json> work(job& what) {
         const task_id id = what.id();
         EXPECT_TRUE(active.insert(id).second) << "it runs twice at a time";

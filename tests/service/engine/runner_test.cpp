@@ -7,12 +7,12 @@ namespace weir::service::testing {
 namespace {
 
 task_record claimed_task(std::string kind, std::int64_t id = 1) {
-    task_record made;
-    made.kind = std::move(kind);
-    made.id = task_id(id);
-    made.state = task_state::running;
-    made.run = 1;
-    return made;
+    task_record record;
+    record.kind = std::move(kind);
+    record.id = task_id(id);
+    record.state = task_state::running;
+    record.run = 1;
+    return record;
 }
 
 WEIR_TEST(Runner, HandsTheEndOfARunToTheSettler) {

@@ -9,11 +9,11 @@ namespace weir::service::testing {
 namespace {
 
 schedule every_minute() {
-    schedule made;
-    made.name = "minutely";
-    made.cron = "* * * * *";
-    made.task = new_task("work");
-    return made;
+    schedule definition;
+    definition.name = "minutely";
+    definition.cron = "* * * * *";
+    definition.task = new_task("work");
+    return definition;
 }
 
 task<> put(components& parts, schedule plan) {
@@ -26,8 +26,8 @@ WEIR_TEST(Scheduler, MakesATaskForEachSlot) {
     co_await put(parts, every_minute());
     const handle<> scheduling = weir::spawn(parts.scheduler.run());
     co_await sleep(3min + 1s);
-    const std::vector<task_record> made = co_await parts.memory.list({}, parts.time.now());
-    EXPECT_EQ(made.size(), 3u);
+    const std::vector<task_record> record = co_await parts.memory.list({}, parts.time.now());
+    EXPECT_EQ(record.size(), 3u);
     EXPECT_EQ(parts.stats().submitted, 3u);
     EXPECT_TRUE(parts.trigger.is_wanted());
     scheduling.cancel();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How tasks go when nothing is wrong with the store: run, fail, try again, time out, be cancelled,
-// tell progress.
+// Tasks on a store that works: they run, fail, are retried, time out, are cancelled, and report
+// progress.
 
 #include "support.hpp"
 
@@ -117,9 +117,9 @@ WEIR_TEST(Service, FailuresAreTriedAgainLaterAndLater) {
         co_return nullptr;
     });
     started running(tasks);
-    new_task asked("fail");
-    asked.retry = {.max_attempts = 4, .backoff = 1s, .factor = 3, .max_backoff = 5s, .jitter = 0};
-    const task_id id = co_await submit(tasks, asked);
+    new_task flaky("fail");
+    flaky.retry = {.max_attempts = 4, .backoff = 1s, .factor = 3, .max_backoff = 5s, .jitter = 0};
+    const task_id id = co_await submit(tasks, flaky);
     co_await advance(500ms);
     const task_record retrying = co_await record_of(store, id);
     EXPECT_EQ(view_of(retrying, tasks.now()), task_view::retrying);
@@ -161,9 +161,9 @@ WEIR_TEST(Service, JitterTakesAPartOfTheWait) {
         first[what.id()] = now();
         throw std::runtime_error("once");
     });
-    new_task asked("fail");
-    asked.retry = {.backoff = 10s, .jitter = 0.5};
-    std::vector<new_task> many(100, asked);
+    new_task failing("fail");
+    failing.retry = {.backoff = 10s, .jitter = 0.5};
+    std::vector<new_task> many(100, failing);
     co_await tasks.submit(many);
     started running(tasks);
     co_await advance(11s);
@@ -261,15 +261,15 @@ WEIR_TEST(Service, TimeoutsStopAndCountAsFailures) {
         co_return nullptr;
     });
     started running(tasks);
-    new_task asked("hang");
-    asked.timeout = 2s;
-    asked.retry = {.max_attempts = 2, .backoff = 1s, .jitter = 0};
-    const task_id quick = co_await submit(tasks, asked);
-    asked.timeout = 0s;
-    asked.retry.max_attempts = 1;
-    const task_id by_default = co_await submit(tasks, asked);
-    asked.kind = "own_timeout";
-    const task_id own = co_await submit(tasks, asked);
+    new_task limited("hang");
+    limited.timeout = 2s;
+    limited.retry = {.max_attempts = 2, .backoff = 1s, .jitter = 0};
+    const task_id quick = co_await submit(tasks, limited);
+    limited.timeout = 0s;
+    limited.retry.max_attempts = 1;
+    const task_id by_default = co_await submit(tasks, limited);
+    limited.kind = "own_timeout";
+    const task_id own = co_await submit(tasks, limited);
     co_await advance(2500ms);
     const task_record cleaning = co_await record_of(store, quick);
     EXPECT_EQ(cleaning.state, task_state::running) << "it has not ended";
@@ -311,8 +311,8 @@ WEIR_TEST(Service, CancelledOnlyWhenTheHandlerHasEnded) {
     started running(tasks);
     const task_id id = co_await submit(tasks, "slow");
     co_await advance(1s);
-    const change_result asked = co_await tasks.cancel(id);
-    EXPECT_EQ(asked, change_result::requested);
+    const change_result result = co_await tasks.cancel(id);
+    EXPECT_EQ(result, change_result::requested);
     co_await advance(4s);
     const task_record during = co_await record_of(store, id);
     EXPECT_EQ(view_of(during, tasks.now()), task_view::cancelling);
@@ -363,12 +363,12 @@ WEIR_TEST(Service, ProgressIsGathered) {
     EXPECT_NEAR(half.progress, 0.5, 0.11);
     EXPECT_EQ(half.message, std::to_string(std::lround(half.progress * 1000)));
     co_await advance(1s);
-    std::size_t told = 0;
+    std::size_t count = 0;
     for (const task_event& each : events.all) {
-        told += each.view == task_view::running && each.progress > 0 ? 1 : 0;
+        count += each.view == task_view::running && each.progress > 0 ? 1 : 0;
     }
-    EXPECT_GE(told, 8u);
-    EXPECT_LE(told, 12u);
+    EXPECT_GE(count, 8u);
+    EXPECT_LE(count, 12u);
     EXPECT_EQ(events.all.back().view, task_view::completed);
     co_await running.end();
     tasks.observe(nullptr);
@@ -385,12 +385,12 @@ WEIR_TEST(Service, WhatIsDueLaterStartsInTime) {
     started running(tasks);
     co_await advance(1s);
     const clock::time_point zero = now();
-    new_task asked("note");
-    asked.run_at = tasks.now() + 10s;
-    co_await tasks.submit(asked);
+    new_task delayed("note");
+    delayed.run_at = tasks.now() + 10s;
+    co_await tasks.submit(delayed);
     co_await advance(1s);
-    asked.run_at = tasks.now() + 2s;  // sooner than what it waits for
-    co_await tasks.submit(asked);
+    delayed.run_at = tasks.now() + 2s;  // earlier than the time it waits for
+    co_await tasks.submit(delayed);
     co_await advance(20s);
     WEIR_ASSERT_EQ(begun.size(), 2u);
     EXPECT_EQ(begun[0] - zero, 3s);

@@ -11,12 +11,12 @@ namespace {
 using detail::stop_cause;
 
 task_record task_with(std::uint32_t failures, retry_settings retry) {
-    task_record made;
-    made.id = task_id(5);
-    made.run = failures + 1;
-    made.failures = failures;
-    made.retry = retry;
-    return made;
+    task_record record;
+    record.id = task_id(5);
+    record.run = failures + 1;
+    record.failures = failures;
+    record.retry = retry;
+    return record;
 }
 
 const detail::wall_clock fixed_time{hook<timestamp()>([] { return timestamp(1000s); })};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the engine share: a service on a memory store, started and ended.
+// Shared by the tests of the engine: a service on a memory store, started and ended.
 #pragma once
 
 #include <weir/http/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A store that fails, hangs, or loses its answers, at any call: nothing is lost, nothing is done
-// twice, and the service goes on by itself. Handlers keep a ledger of what they did, and the store
-// must agree with it.
+// A store that fails, hangs, or loses its answers, at any call: no task is lost, none is done
+// twice, and the service recovers. Handlers keep a ledger of their runs, and the store must agree
+// with it.
 
 #include "support.hpp"
 
@@ -12,7 +12,7 @@
 namespace weir::service::testing {
 namespace {
 
-// What handlers have done, by their own account; and what the store has told about it.
+// The runs as recorded by the handlers, and the changes as reported by the store.
 class ledger final : public store_observer {
 public:
     void changed(std::span<const task_event> events) noexcept override {
@@ -22,7 +22,7 @@ public:
     }
     void queue_changed(std::string_view) noexcept override {}
 
-    // Nobody runs the same task at the same time.
+    // The same task never runs twice at the same time.
     void begin(const job& what) {
         EXPECT_TRUE(active.insert(what.id()).second) << "it runs twice at a time";
     }
@@ -36,7 +36,7 @@ public:
     std::set<task_id> active;
 };
 
-// Three kinds: one that works, one that fails once, one that is put off once.
+// Three kinds: a task that completes, one that fails once, and one that is postponed once.
 void add_handlers(service& to, ledger& in) {
     for (const std::string kind : {"works", "fails_once", "put_off"}) {
         to.handle(kind, [&in, kind](job& what) -> task<json> {
@@ -58,10 +58,10 @@ void add_handlers(service& to, ledger& in) {
 }
 
 new_task numbered(std::string kind, int number) {
-    new_task made(std::move(kind));
-    made.retry = {.max_attempts = 3, .backoff = 100ms};
-    made.idempotency_key = std::to_string(number);
-    return made;
+    new_task fresh(std::move(kind));
+    fresh.retry = {.max_attempts = 3, .backoff = 100ms};
+    fresh.idempotency_key = std::to_string(number);
+    return fresh;
 }
 
 // As a client does: until it is acknowledged.
@@ -76,14 +76,14 @@ task<task_id> submit_surely(service& to, new_task what) {
     }
 }
 
-task<std::size_t> run_with_fault(store_fault how, std::size_t at) {
+task<std::size_t> run_with_fault(store_fault fault, std::size_t at) {
     memory_store store;
     service tasks(store, {.workers = 3});
     ledger book;
     store.observe(&book);
     add_handlers(tasks, book);
     std::size_t calls = 0;
-    store.on_call([&](store_call) { return calls++ == at ? how : store_fault::none; });
+    store.on_call([&](store_call) { return calls++ == at ? fault : store_fault::none; });
     started running(tasks);
     std::vector<task_id> ids;
     int number = 0;
@@ -111,11 +111,11 @@ task<std::size_t> run_with_fault(store_fault how, std::size_t at) {
 }
 
 // Each call fails once; each hangs once; each is done and its answer lost.
-task<> every_call(store_fault how) {
+task<> every_call(store_fault fault) {
     weir::testing::once_is_enough();
     const std::size_t calls = co_await run_with_fault(store_fault::none, 0);
     for (std::size_t at = 0; at < std::min<std::size_t>(calls, 120); ++at) {
-        co_await run_with_fault(how, at);
+        co_await run_with_fault(fault, at);
         if (::testing::Test::HasFailure()) {
             ADD_FAILURE() << "at call " << at;
             co_return;
@@ -132,14 +132,13 @@ WEIR_TEST(ServiceTrouble, EachCallFailsOnceThoughItWasDone) {
 WEIR_TEST(ServiceTrouble, EachCallHangsOnce) {
     co_await every_call(store_fault::hangs);
 }
-// Failure 6: active, and nobody runs it.
+// Failure 6: a task is marked as running, and no node runs it.
 WEIR_TEST(ServiceTrouble, EachCallHangsOnceThoughItWasDone) {
     co_await every_call(store_fault::hangs_after);
 }
 
-// Many calls go wrong, in any way, for a minute: also so many that leases are lost. Where there is
-// one node, what it began is given back, and what it did not begin as well: nothing counts as
-// crashed.
+// Many calls fail, in any way, for a minute, also so many that leases are lost. With a single node,
+// all its runs are returned, including those that it has not started: none counts as crashed.
 task<> many_faults(unsigned one_in, clock::duration lease) {
     memory_store store(1ms);
     service tasks(store,
@@ -182,9 +181,9 @@ WEIR_TEST(ServiceTrouble, SoManyFaultsThatLeasesAreLost) {
 
 WEIR_TEST(ServiceTrouble, AStoreThatIsAwayIsSaidOnceAndWaitedFor) {
     memory_store store;
-    std::vector<std::string> said;
+    std::vector<std::string> messages;
     service tasks(store,
-                  {.log = [&](log_level, std::string_view what) { said.emplace_back(what); }});
+                  {.log = [&](log_level, std::string_view what) { messages.emplace_back(what); }});
     int runs = 0;
     tasks.handle("work", [&](job&) -> task<json> {
         ++runs;
@@ -207,16 +206,16 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayIsSaidOnceAndWaitedFor) {
     co_await submit(tasks, "work");
     co_await sleep(1s);
     EXPECT_EQ(runs, 1);
-    EXPECT_EQ(said.size(), 2u);
-    EXPECT_NE(said.at(0).find("is unavailable"), std::string::npos);
-    EXPECT_NE(said.at(1).find("again"), std::string::npos);
+    EXPECT_EQ(messages.size(), 2u);
+    EXPECT_NE(messages.at(0).find("is unavailable"), std::string::npos);
+    EXPECT_NE(messages.at(1).find("again"), std::string::npos);
     co_await running.end();
 }
 
-// Longer than the lease: what ran was stopped, given back as soon as it could be, and no crash was
+// Longer than the lease: runs were stopped and returned as soon as possible, and no crash was
 // counted.
 WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
-    for (const store_fault how : {store_fault::fails, store_fault::hangs}) {
+    for (const store_fault fault : {store_fault::fails, store_fault::hangs}) {
         memory_store store;
         service tasks(store);
         int stopped = 0;
@@ -232,7 +231,7 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
         const task_id id = co_await submit(tasks, "work");
         for (int i = 1; i <= 5; ++i) {
             co_await sleep(12s);
-            store.on_call([how](store_call) { return how; });
+            store.on_call([fault](store_call) { return fault; });
             co_await sleep(30s);
             EXPECT_EQ(stopped, i);
             store.on_call({});
@@ -247,10 +246,10 @@ WEIR_TEST(ServiceTrouble, AStoreThatIsAwayForLongIsNoCrash) {
     }
 }
 
-// A claim without an answer, and then nothing until the lease is over: its tasks were never begun,
-// so nothing of them has crashed, however often.
+// The answer to a claim is lost, and then the store is unavailable until the lease has expired: the
+// tasks were never started, so none of them counts as crashed, however often that happens.
 WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsNoCrash) {
-    for (const store_fault how : {store_fault::fails_after, store_fault::hangs_after}) {
+    for (const store_fault fault : {store_fault::fails_after, store_fault::hangs_after}) {
         memory_store store;
         service tasks(store);
         int begun = 0;
@@ -263,9 +262,9 @@ WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsNoCrash) {
         std::vector<task_id> ids;
         for (int i = 0; i < 5; ++i) {
             bool is_away = false;
-            store.on_call([&, how](store_call which) {
+            store.on_call([&, fault](store_call which) {
                 if (which == store_call::claim && !std::exchange(is_away, true)) {
-                    return how;
+                    return fault;
                 }
                 const bool is_ours = which == store_call::submit || which == store_call::find;
                 return is_away && !is_ours ? store_fault::fails : store_fault::none;
@@ -298,7 +297,7 @@ WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsNoCrash) {
     }
 }
 
-// The same at the end: it is asked for what was claimed before it says goodbye.
+// The same at the end of the service: it queries its claimed tasks before it releases the lease.
 WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsGivenBackAtTheEnd) {
     memory_store store;
     service tasks(store);
@@ -318,8 +317,8 @@ WEIR_TEST(ServiceTrouble, AClaimWithoutAnAnswerIsGivenBackAtTheEnd) {
     EXPECT_TRUE(nodes.empty());
 }
 
-// A handler that does not end when it is told to, and others take its task: not this process, as
-// long as it runs here.
+// A handler ignores its stop, and other nodes take its task: this process must not, as long as the
+// handler runs here.
 WEIR_TEST(ServiceTrouble, WhatDoesNotEndIsNotRunTwiceAtATime) {
     memory_store store;
     service tasks(store);

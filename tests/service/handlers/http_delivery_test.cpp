@@ -31,7 +31,7 @@ namespace {
 class hook_receiver {
 public:
     using answer = std::function<http::response(http::request&, const std::string&)>;
-    explicit hook_receiver(answer given) : answer_(std::move(given)) {
+    explicit hook_receiver(answer response) : answer_(std::move(response)) {
         io::listener listener = io::listen(io::address::loopback(0));
         port_ = listener.local_address().port();
         running_ = weir::spawn(http::serve(
@@ -102,14 +102,14 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
     http::status code{};
     std::string wait;
     hook_receiver receiver([&](http::request&, const std::string&) {
-        http::response made = http::response::text("sorry", code);
+        http::response response = http::response::text("sorry", code);
         if (!wait.empty()) {
-            made.headers().set("Retry-After", wait);
+            response.headers().set("Retry-After", wait);
         }
         if (code == http::status::found) {
-            made.headers().set("Location", "/elsewhere");
+            response.headers().set("Location", "/elsewhere");
         }
-        return made;
+        return response;
     });
     service::http_delivery delivery({.hosts = {.consecutive_failures = 0}}, with_loopback());
     auto run = [&](service::job& job) { return delivery.deliver(job); };
@@ -128,11 +128,12 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
     wait = "7";
     const std::string slower = co_await outcome_of(task, run);
     EXPECT_EQ(slower, "after 7000 ms: POST " + receiver.url() + ": 429 sorry");
-    // The host has request to be left alone: whoever comes now is not sent, and spends no attempt.
+    // The host has requested a pause with Retry-After: later tasks are not sent, and spend no
+    // attempt.
     const std::string held = co_await outcome_of(task, run);
     EXPECT_EQ(held.substr(0, 20), "postponed: 127.0.0.1") << held;
     EXPECT_EQ(receiver.requests, 4);
-    // Nobody puts our tasks off for good: not by a century, either.
+    // A host must not delay tasks without a bound, for example by a century.
     service::http_delivery patient({.hosts = {.consecutive_failures = 0}}, with_loopback());
     auto run_again = [&](service::job& job) { return patient.deliver(job); };
     wait = "99999999999999";
@@ -147,13 +148,14 @@ WEIR_IO_TEST(HttpDelivery, ErrorsShowNoSecrets) {
     hook_receiver receiver([&](http::request& request, const std::string&) {
         ++count;
         EXPECT_EQ(request.query_string(), "token=hidden");
-        http::response made = http::response::text("sorry", count == 1   ? http::status::gone
-                                                            : count == 2 ? http::status::bad_gateway
-                                                                         : http::status::ok);
+        http::response response =
+            http::response::text("sorry", count == 1   ? http::status::gone
+                                          : count == 2 ? http::status::bad_gateway
+                                                       : http::status::ok);
         if (count > 2) {
-            made.headers().set("Content-Encoding", "gzip");  // which it is not
+            response.headers().set("Content-Encoding", "gzip");  // which it is not
         }
-        return made;
+        return response;
     });
     service::http_delivery delivery({.hosts = {.consecutive_failures = 0}}, with_loopback());
     auto run = [&](service::job& job) { return delivery.deliver(job); };
@@ -182,7 +184,7 @@ WEIR_IO_TEST(HttpDelivery, ErrorsShowNoSecrets) {
     }
 }
 
-// The limit of a request is its own; the options have that of those that say nothing.
+// The time limit of a request is its own; the options have the default.
 WEIR_IO_TEST(HttpDelivery, ARequestMayAskForMoreTime) {
     io::listener listener = io::listen(io::address::loopback(0));
     const std::string url = "http://" + listener.local_address().text() + "/slow";
@@ -199,8 +201,8 @@ WEIR_IO_TEST(HttpDelivery, ARequestMayAskForMoreTime) {
     EXPECT_EQ(late.substr(0, 7), "failed:") << late;
     EXPECT_NE(late.find("timed out"), std::string::npos) << late;
     const auto patient = task_with(payload_to(url, R"(, "timeout": 60)"));
-    const std::string told = co_await outcome_of(patient, run);
-    EXPECT_NE(told.find("at last"), std::string::npos) << told;
+    const std::string outcome = co_await outcome_of(patient, run);
+    EXPECT_NE(outcome.find("at last"), std::string::npos) << outcome;
     running.cancel();
     co_await running.wait();
     const service::http_delivery_options bad{.hosts = {.attempt_timeout = 0s}};
@@ -265,8 +267,8 @@ WEIR_IO_TEST(HttpDelivery, RefusesWhatCannotBeDelivered) {
         const std::string outcome = co_await outcome_of(task, run);
         EXPECT_EQ(outcome.substr(0, 9), "for good:") << bad << " -> " << outcome;
     }
-    // Whoever says where a request ends could put another one behind it, on a connection that
-    // others use.
+    // A payload that could frame its request could inject another one into a connection that other
+    // tasks share.
     for (const char* name : {"Content-Length", "transfer-encoding", "Host", "Connection", "TE",
                              "Upgrade", "Expect", "Trailer", "Keep-Alive", "Proxy-Authorization"}) {
         const auto task = task_with(R"({"url": "http://127.0.0.1/", "body": "x", "headers": {")" +

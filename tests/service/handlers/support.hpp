@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a handler as the service runs it: with a job, and with what became of it as text.
+// Runs a handler as the service does: with a job, and with its outcome as text.
 #pragma once
 
 #include <weir/http/json.hpp>

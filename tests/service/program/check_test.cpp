@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir serve --check: finds what would keep the service from running, and changes nothing.
+// weir serve --check: finds errors that would keep the service from running, and changes nothing.
 
 #include "support.hpp"
 
@@ -22,7 +22,7 @@ std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>
     return all;
 }
 
-said check(std::vector<std::string> more) {
+program_output check(std::vector<std::string> more) {
     more.insert(more.begin(), {"serve", "--check"});
     return call(std::move(more), {"WEIR_LISTEN=127.0.0.1:0"});
 }
@@ -30,7 +30,7 @@ said check(std::vector<std::string> more) {
 TEST(Check, ChangesNothing) {
     const temporary_folder folder;
     const std::string database = folder / "tasks.db";
-    const said fresh = check({"-d", database});
+    const program_output fresh = check({"-d", database});
     EXPECT_EQ(fresh.code, 0) << fresh.out;
     EXPECT_TRUE(has(fresh.out, "does not exist yet")) << fresh.out;
     EXPECT_TRUE(state_of(folder.path()).empty());
@@ -38,12 +38,12 @@ TEST(Check, ChangesNothing) {
     serving here({"--drain", "0.1"});
     EXPECT_EQ(here.ask("submit", {"sleep", "1000"}).code, 0);
     const std::string kept = here.folder / "tasks.db";
-    const said running = check({"-d", kept});  // while it is in use
+    const program_output running = check({"-d", kept});  // while it is in use
     EXPECT_EQ(running.code, 0) << running.out;
     EXPECT_TRUE(has(running.out, "1 running") || has(running.out, "1 pending")) << running.out;
     EXPECT_EQ(here.end(), 0);
     const auto before = state_of(here.folder.path());
-    const said ended = check({"-d", kept});
+    const program_output ended = check({"-d", kept});
     EXPECT_EQ(ended.code, 0) << ended.out;
     EXPECT_TRUE(has(ended.out, "; tasks: ")) << ended.out;
     EXPECT_TRUE(has(ended.out, "1 pending")) << ended.out;
@@ -52,7 +52,7 @@ TEST(Check, ChangesNothing) {
 
 TEST(Check, SaysWhatIsWrong) {
     const temporary_folder folder;
-    const auto expect = [](const said& answer, std::string_view part) {
+    const auto expect = [](const program_output& answer, std::string_view part) {
         EXPECT_EQ(answer.code, 1) << part << answer.out;
         EXPECT_TRUE(has(answer.out, "WRONG")) << answer.out;
         EXPECT_TRUE(has(answer.out, part)) << answer.out;
@@ -68,7 +68,7 @@ TEST(Check, SaysWhatIsWrong) {
     expect(check({"-d", good, "-l", "192.0.2.1:0", "--token-file",
                   folder.write("token", "a-token-that-nobody-guesses")}),
            "does not have this address");
-    if (::geteuid() != 0) {  // who may everything
+    if (::geteuid() != 0) {  // root is allowed everything
         const std::string closed = folder.write("closed.db", "");
         ::chmod(closed.c_str(), 0400);
         expect(check({"-d", closed}), "is not readable and writable");
@@ -91,13 +91,13 @@ TEST(Check, LooksAtVersionsAndSchedules) {
     change(
         "INSERT INTO schedules VALUES('nightly', '0 3 * * *', 'Mars/Phobos', 0, 0, '{}', 0, NULL,"
         " NULL)");
-    const said zone = check({"-d", kept});
+    const program_output zone = check({"-d", kept});
     EXPECT_EQ(zone.code, 1) << zone.out;
     EXPECT_TRUE(has(zone.out, "nightly") && has(zone.out, "Mars/Phobos")) << zone.out;
     change("UPDATE schedules SET zone = 'Europe/Berlin'");
     EXPECT_EQ(check({"-d", kept}).code, 0);
     change("PRAGMA user_version = 1000");
-    const said newer = check({"-d", kept});
+    const program_output newer = check({"-d", kept});
     EXPECT_EQ(newer.code, 1) << newer.out;
     EXPECT_TRUE(has(newer.out, "version 1000")) << newer.out;
     change("PRAGMA application_id = 7");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options: from flags, the environment and a file, and what is said where they are wrong.
+// Options: from flags, the environment and a file, and the messages for invalid ones.
 
 #include "support.hpp"
 
@@ -16,7 +16,7 @@ std::string variable_of(std::string option) {
     return "WEIR_" + option;
 }
 
-// The long names in the help: what is not in the list below is found by it.
+// The long names in the help: finds options that are missing in the list below.
 std::vector<std::string> options_of(const std::string& help) {
     std::vector<std::string> names;
     std::istringstream lines(help);
@@ -29,9 +29,9 @@ std::vector<std::string> options_of(const std::string& help) {
     return names;
 }
 
-// What --check says of an option: 'value  <- where from'.
-std::string line_of(const std::string& said, const std::string& option) {
-    std::istringstream lines(said);
+// The line of --check for an option: 'value  <- source'.
+std::string line_of(const std::string& message, const std::string& option) {
+    std::istringstream lines(message);
     for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("  " + option + " ")) {
             return line;
@@ -72,7 +72,7 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
         {"log-format", {"json", "text", "json"}},
         {"log-level", {"debug", "warning", "error"}},
     };
-    const said help = call({"serve", "--help"});
+    const program_output help = call({"serve", "--help"});
     std::string file = "[serve]\n";
     std::vector<std::string> variables;
     std::vector<std::string> flags;
@@ -92,11 +92,11 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
     const std::string config = folder.write("weir.toml", file);
 
     std::vector<std::string> words = {"serve", "--check", "-c", config};
-    const said from_file = call(words);
-    const said from_variables = call(words, variables);
+    const program_output from_file = call(words);
+    const program_output from_variables = call(words, variables);
     words.insert(words.end(), flags.begin(), flags.end());
-    const said from_flags = call(words, variables);
-    for (const said* each : {&from_file, &from_variables, &from_flags}) {
+    const program_output from_flags = call(words, variables);
+    for (const program_output* each : {&from_file, &from_variables, &from_flags}) {
         EXPECT_EQ(each->code, 0) << each->out << each->err;
     }
     for (const auto& [option, value] : values) {
@@ -115,7 +115,7 @@ TEST(Options, ListsAreWrittenInEachPlace) {
     const std::string config =
         folder.write("weir.toml", "# names\n[serve]\nname = [\n  \"a\", # the first\n  'b',\n]\n");
     const std::string database = folder / "tasks.db";
-    const auto name = [&](const said& answer) {
+    const auto name = [&](const program_output& answer) {
         EXPECT_EQ(answer.code, 0) << answer.err;
         return line_of(answer.out, "name");
     };
@@ -143,7 +143,7 @@ TEST(Options, SecretsComeFromFilesToo) {
     const auto tokens = [&](std::vector<std::string> more, std::vector<std::string> variables) {
         more.insert(more.begin(),
                     {"serve", "--check", "-l", "0.0.0.0:0", "-d", folder / "tasks.db"});
-        const said answer = call(more, variables);
+        const program_output answer = call(more, variables);
         EXPECT_EQ(answer.code, 0) << answer.err;
         EXPECT_FALSE(has(answer.out + answer.err, "token-number")) << answer.out;
         return line_of(answer.out, "(tokens)");
@@ -153,24 +153,25 @@ TEST(Options, SecretsComeFromFilesToo) {
     EXPECT_TRUE(has(tokens({"-c", config}, {variable, systemd}), "WEIR_TOKEN"));
     EXPECT_TRUE(has(tokens({"-c", config}, {"WEIR_TOKEN=", systemd}), in_file));
     EXPECT_TRUE(has(tokens({}, {"WEIR_TOKEN=", systemd}), "credentials/token"));
-    const said keys = call({"serve", "--check", "-l", "0", "-d", folder / "tasks.db"}, {systemd});
+    const program_output keys =
+        call({"serve", "--check", "-l", "0", "-d", folder / "tasks.db"}, {systemd});
     EXPECT_TRUE(has(line_of(keys.out, "(webhook"), "credentials/webhook-key")) << keys.out;
-    const said wrong =
+    const program_output wrong =
         call({"serve", "--check", "-d", folder / "tasks.db"}, {"WEIR_WEBHOOK_KEY=whsec_nothing"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_TRUE(has(wrong.err, "WEIR_WEBHOOK_KEY")) << wrong.err;
     EXPECT_FALSE(has(wrong.err, "whsec_nothing")) << wrong.err;
 }
 
-// What serving would refuse, checking does; it says what, where it was said, and what would be
-// right.
+// --check refuses all options that serving would refuse; the message has the option, its source,
+// and the valid values.
 TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     const temporary_folder folder;
     const std::string database = folder / "tasks.db";
     struct {
         std::vector<std::string> options;
         std::string variable;
-        std::vector<std::string> said;
+        std::vector<std::string> messages;
     } const all[] = {
         {{}, "WEIR_TOKEN=short", {"shorter"}},
         {{"--origin", "nothing"}, "", {"--origin is 'nothing'", "https://"}},
@@ -194,10 +195,10 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     for (const auto& each : all) {
         std::vector<std::string> words = {"serve", "--check", "--database", database};
         words.insert(words.end(), each.options.begin(), each.options.end());
-        const said answer = call(
+        const program_output answer = call(
             words, each.variable.empty() ? std::vector<std::string>() : std::vector{each.variable});
-        EXPECT_EQ(answer.code, 2) << each.said[0] << ": " << answer.out;
-        for (const std::string& part : each.said) {
+        EXPECT_EQ(answer.code, 2) << each.messages[0] << ": " << answer.out;
+        for (const std::string& part : each.messages) {
             EXPECT_TRUE(has(answer.err, part)) << part << ": " << answer.err;
         }
     }
@@ -207,7 +208,7 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     EXPECT_TRUE(has(call({"submit", "echo", "[1,"}).err, "JSON"));
     EXPECT_EQ(call({"--version"}).code, 0);
     for (const char* command : {"serve", "submit", "status", "watch", "ps"}) {
-        const said help = call({command, "--help"});
+        const program_output help = call({command, "--help"});
         EXPECT_EQ(help.code, 0);
         EXPECT_TRUE(has(help.out, "Exit codes")) << help.out;
     }
@@ -217,7 +218,7 @@ TEST(Options, MistakesInTheFileAreFoundWithTheirLine) {
     const temporary_folder folder;
     const struct {
         std::string text;
-        std::vector<std::string> said;
+        std::vector<std::string> messages;
     } all[] = {
         {"[serve]\n\nworkers = many\n", {"weir.toml:3: workers is 'many'", "1 to 100000"}},
         {"[serve]\nwokers = 7\n", {"weir.toml:2", "'wokers'", "did you mean 'workers'?"}},
@@ -237,13 +238,14 @@ TEST(Options, MistakesInTheFileAreFoundWithTheirLine) {
     };
     for (const auto& each : all) {
         const std::string path = folder.write("weir.toml", each.text);
-        const said answer = call({"serve", "--check", "--config", path});
+        const program_output answer = call({"serve", "--check", "--config", path});
         EXPECT_EQ(answer.code, 2) << each.text << answer.out;
-        for (const std::string& part : each.said) {
+        for (const std::string& part : each.messages) {
             EXPECT_TRUE(has(answer.err, part)) << part << ": " << answer.err;
         }
     }
-    const said none = call({"serve", "--check"}, {"WEIR_CONFIG=" + (folder / "none").string()});
+    const program_output none =
+        call({"serve", "--check"}, {"WEIR_CONFIG=" + (folder / "none").string()});
     EXPECT_EQ(none.code, 2);
     EXPECT_TRUE(has(none.err, "No such file")) << none.err;
     // Line ends and a mark at the beginning, as Windows writes them; the file before the command,
@@ -255,7 +257,7 @@ TEST(Options, MistakesInTheFileAreFoundWithTheirLine) {
          {std::vector<std::string>{"serve", "--check", "-c", path, "-d", database},
           {"serve", "--config=" + path, "-d", database, "--check"},
           {"-c", path, "serve", "--check", "-d", database}}) {
-        const said answer = call(words);
+        const program_output answer = call(words);
         EXPECT_EQ(answer.code, 0) << answer.err;
         EXPECT_TRUE(has(line_of(answer.out, "workers"), "7")) << answer.out;
     }

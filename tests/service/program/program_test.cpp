@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program as it is called: what it prints, what it answers to its caller, and how it ends.
+// The program on the command line: its output, its exit codes, and its end.
 
 #include "support.hpp"
 
@@ -12,92 +12,94 @@ namespace {
 
 TEST(Program, SubmitsShowsAndEnds) {
     serving here({"--drain", "0.1"});
-    const said done = here.ask("submit", {"echo", R"({"a": 1})", "--wait"});
+    const program_output done = here.ask("submit", {"echo", R"({"a": 1})", "--wait"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_TRUE(has(done.out, R"({"a":1})")) << done.out;
-    const said failed = here.ask("submit", {"echo", R"({"fail": "no"})", "--attempts", "1", "-W"});
+    const program_output failed =
+        here.ask("submit", {"echo", R"({"fail": "no"})", "--attempts", "1", "-W"});
     EXPECT_EQ(failed.code, 3) << failed.err;
     EXPECT_TRUE(has(failed.out, "no"));
-    const said unknown = here.ask("submit", {"nothing"});
+    const program_output unknown = here.ask("submit", {"nothing"});
     EXPECT_EQ(unknown.code, 1);
     EXPECT_TRUE(has(unknown.err, "there are: echo")) << unknown.err;
-    // Handlers that know what they take say so before there is a task.
-    const said nowhere = here.ask("submit", {"http", R"({"url": "gopher://example.com"})"});
+    // Handlers that check their payload refuse an invalid one at submit.
+    const program_output nowhere =
+        here.ask("submit", {"http", R"({"url": "gopher://example.com"})"});
     EXPECT_EQ(nowhere.code, 1);
     EXPECT_TRUE(has(nowhere.err, "gopher")) << nowhere.err;
 
-    const said given = here.ask("submit", {"sleep", "1000"});
-    ASSERT_EQ(given.code, 0) << given.err;
-    const std::string id = given.out.substr(0, given.out.find('\n'));
-    const said shown = here.ask("status", {id});
+    const program_output output = here.ask("submit", {"sleep", "1000"});
+    ASSERT_EQ(output.code, 0) << output.err;
+    const std::string id = output.out.substr(0, output.out.find('\n'));
+    const program_output shown = here.ask("status", {id});
     EXPECT_EQ(shown.code, 0) << shown.err;
     EXPECT_TRUE(has(shown.out, id)) << shown.out;
-    const said queues = here.ask("status");
+    const program_output queues = here.ask("status");
     EXPECT_TRUE(has(queues.out, "default")) << queues.out;
-    const said tree = call({"ps", std::to_string(here.pid())});
+    const program_output tree = call({"ps", std::to_string(here.pid())});
     EXPECT_EQ(tree.code, 0) << tree.err;
     EXPECT_TRUE(has(tree.out, "service")) << tree.out;
     // With a task that runs: it is given back.
     EXPECT_EQ(here.end(), 0) << here.err();
-    const said gone = here.ask("status");
+    const program_output gone = here.ask("status");
     EXPECT_EQ(gone.code, 1);
     EXPECT_TRUE(has(gone.err, "weir serve")) << gone.err;
 }
 
 TEST(Program, WhatTasksSayDoesNotReachTheTerminalAsItIs) {
     serving here;
-    const said failed = here.ask(
+    const program_output failed = here.ask(
         "submit", {"echo", R"({"fail": "a\u001b[31mb\u009b31mc\nd"})", "--attempts", "1", "-W"});
     EXPECT_EQ(failed.code, 3);
     EXPECT_TRUE(has(failed.out, "a [31mb 31mc d")) << failed.out;
-    const said done = here.ask("submit", {"echo", R"("\u009b31m")", "-W"});
+    const program_output done = here.ask("submit", {"echo", R"("\u009b31m")", "-W"});
     EXPECT_EQ(done.code, 0);
     EXPECT_TRUE(has(done.out, "\" 31m\"")) << done.out;
 }
 
-// Whatever the environment of who asks: that of the service counts.
+// The environment of the service counts, and not that of the client.
 TEST(Program, TasksOfAServiceAreFoundWhereItKeepsItsSocket) {
     const temporary_folder runtime;
     serving here({}, {"XDG_RUNTIME_DIR=" + runtime.path().string()});
-    said tree;
+    program_output tree;
     for (int i = 0; i < 100 && tree.code != 0; ++i) {  // it listens a moment after its greeting
         tree = call({"ps", std::to_string(here.pid())}, {"XDG_RUNTIME_DIR=/nowhere"});
     }
     EXPECT_EQ(tree.code, 0) << tree.err;
     EXPECT_TRUE(has(tree.out, "service")) << tree.out;
-    const said none = call({"ps", "1073741823"});
+    const program_output none = call({"ps", "1073741823"});
     EXPECT_EQ(none.code, 1);
     EXPECT_TRUE(has(none.err, "no process")) << none.err;
-    const said other = call({"ps", std::to_string(::getpid())});
+    const program_output other = call({"ps", std::to_string(::getpid())});
     EXPECT_EQ(other.code, 1);
     EXPECT_TRUE(has(other.err, "shows no tasks")) << other.err;
 }
 
-// Once: what runs may end. Twice: at once.
+// The first signal lets runs end. The second stops them at once.
 TEST(Program, ASecondSignalEndsItAtOnce) {
     serving here({"--drain", "1000"});
-    const said given = here.ask("submit", {"sleep", "1000"});
-    ASSERT_EQ(given.code, 0) << given.err;
+    const program_output output = here.ask("submit", {"sleep", "1000"});
+    ASSERT_EQ(output.code, 0) << output.err;
     const auto runs = [&] {
-        return has(here.ask("status", {given.out.substr(0, 13)}).out, "running");
+        return has(here.ask("status", {output.out.substr(0, 13)}).out, "running");
     };
-    here.wait_until(runs);  // or there would be nothing to wait for
+    here.wait_until(runs);  // otherwise no run would delay the end
     here.signal(SIGINT);
     here.wait_until([&] { return has(here.err(), "draining"); });
-    const said still = here.ask("status", {given.out.substr(0, 13)});
+    const program_output still = here.ask("status", {output.out.substr(0, 13)});
     EXPECT_TRUE(has(still.out, "running") || still.code != 0) << still.out;
     here.signal(SIGINT);
     EXPECT_NE(here.wait(), 0);
-    // What ran is run again by the next.
+    // The interrupted task is run again by the next service.
     serving next({"--drain", "0.1", "--database", here.folder / "tasks.db"});
-    said again;
+    program_output again;
     for (int i = 0; i < 100 && !has(again.out, "running"); ++i) {
-        again = next.ask("status", {given.out.substr(0, 13)});
+        again = next.ask("status", {output.out.substr(0, 13)});
     }
     EXPECT_TRUE(has(again.out, "running")) << again.out;
 }
 
-// Whatever tasks and names hold, a log has a line for an entry, and JSON stays JSON.
+// With any content of tasks and names, each log entry is one line, and JSON stays valid.
 TEST(Program, LogsAreLinesWhateverTasksHold) {
     for (const char* format : {"text", "json"}) {
         serving here({"--log-format", format, "--log-level", "debug", "--drain", "0.1",
@@ -121,22 +123,24 @@ TEST(Program, LogsAreLinesWhateverTasksHold) {
 
 TEST(Program, ATagTakesOneWord) {
     serving here;
-    const said made = here.ask("submit", {"-t", "red", "-t", "blue", "echo", "1"});
-    ASSERT_EQ(made.code, 0) << made.err;
-    const said shown = here.ask("status", {made.out.substr(0, 13), "--json"});
+    const program_output output = here.ask("submit", {"-t", "red", "-t", "blue", "echo", "1"});
+    ASSERT_EQ(output.code, 0) << output.err;
+    const program_output shown = here.ask("status", {output.out.substr(0, 13), "--json"});
     EXPECT_TRUE(has(shown.out, R"("tags":["red","blue"])")) << shown.out;
-    const said list = here.ask("submit", {"echo", "[1, 2]", "-W"});  // one payload, not two words
+    const program_output list =
+        here.ask("submit", {"echo", "[1, 2]", "-W"});  // one payload, not two words
     EXPECT_TRUE(has(list.out, "[1,2]")) << list.out << list.err;
 }
 
 TEST(Program, TokensOpenItAndStayWithIt) {
     const std::string token = "WEIR_TOKEN=a-token-that-nobody-guesses";
     serving here({"--allow-command", "show=/usr/bin/env"}, {token});
-    const said refused = here.ask("status", {}, {"WEIR_TOKEN="});
+    const program_output refused = here.ask("status", {}, {"WEIR_TOKEN="});
     EXPECT_EQ(refused.code, 1);
     EXPECT_TRUE(has(refused.err, "--token-file")) << refused.err;
-    // What tasks run does not inherit the token of the service.
-    const said shown = here.ask("submit", {"exec", R"({"command": "show"})", "-W"}, {token});
+    // Programs run by tasks do not inherit the token of the service.
+    const program_output shown =
+        here.ask("submit", {"exec", R"({"command": "show"})", "-W"}, {token});
     EXPECT_EQ(shown.code, 0) << shown.err;
     EXPECT_TRUE(has(shown.out, "WEIR_TASK_ID=")) << shown.out;
     EXPECT_FALSE(has(shown.out, "nobody-guesses")) << shown.out;
@@ -146,8 +150,8 @@ TEST(Program, TokensOpenItAndStayWithIt) {
 TEST(Program, AnAddressInUseIsSaid) {
     serving here;
     for (const char* mode : {"--log-level=info", "--check"}) {
-        const said refused = call({"serve", mode, "--listen", here.url.substr(7), "--database",
-                                   here.folder / "other.db"});
+        const program_output refused = call({"serve", mode, "--listen", here.url.substr(7),
+                                             "--database", here.folder / "other.db"});
         EXPECT_EQ(refused.code, 1);
         EXPECT_TRUE(has(refused.out + refused.err, "--listen")) << refused.err;
     }
@@ -156,20 +160,20 @@ TEST(Program, AnAddressInUseIsSaid) {
     const temporary_folder folder;
     running_program other(folder, {WEIR_PROGRAM, "serve", "-l", local, "-d", folder / "a.db"});
     other.wait_until([&] { return has(other.out(), "curl --unix-socket"); });
-    const said taken = call({"serve", "--check", "-l", local, "-d", folder / "b.db"});
+    const program_output taken = call({"serve", "--check", "-l", local, "-d", folder / "b.db"});
     EXPECT_EQ(taken.code, 1) << taken.out;
     EXPECT_TRUE(has(taken.out, "another program has")) << taken.out;
     other.stop();  // and leaves its file
     EXPECT_EQ(call({"serve", "--check", "-l", local, "-d", folder / "b.db"}).code, 0);
 }
 
-// Two on one file: what one has no worker for the other runs.
+// Two services on one file: tasks that one has no worker for run on the other.
 TEST(Program, TwoShareAFile) {
     serving first({"--workers", "1", "--drain", "0.1"});
-    const said slow = first.ask("submit", {"sleep", "1000"});
+    const program_output slow = first.ask("submit", {"sleep", "1000"});
     ASSERT_EQ(slow.code, 0) << slow.err;
     serving second({"--drain", "0.1", "--database", first.folder / "tasks.db"});
-    const said done = first.ask("submit", {"echo", "1", "--wait"});  // the first is busy
+    const program_output done = first.ask("submit", {"echo", "1", "--wait"});  // the first is busy
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_EQ(first.end(), 0) << first.err();
     EXPECT_EQ(second.end(), 0) << second.err();

@@ -12,15 +12,15 @@
 
 namespace weir_test {
 
-struct said {
+struct program_output {
     int code = -1;
     std::string out;
     std::string err;
 };
 
 // To its end. Variables are set in front of those of the test.
-inline said call(std::vector<std::string> arguments,
-                 const std::vector<std::string>& variables = {}) {
+inline program_output call(std::vector<std::string> arguments,
+                           const std::vector<std::string>& variables = {}) {
     arguments.insert(arguments.begin(), WEIR_PROGRAM);
     const weir::command_result ended = weir::run(run_program(std::move(arguments), variables));
     return {ended.status.code(), ended.out, ended.err};
@@ -43,8 +43,8 @@ public:
         url = greeting.substr(begin, greeting.find(',', begin) - begin);
     }
 
-    said ask(std::string what, std::vector<std::string> arguments = {},
-             const std::vector<std::string>& variables = {}) const {
+    program_output ask(std::string what, std::vector<std::string> arguments = {},
+                       const std::vector<std::string>& variables = {}) const {
         arguments.insert(arguments.begin(), {std::move(what), "--server", url});
         return call(std::move(arguments), variables);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir watch: it outlives what comes back, and ends where waiting is in vain.
+// weir watch: it survives restarts of the service, and ends where waiting cannot succeed.
 
 #include "support.hpp"
 
@@ -12,7 +12,7 @@
 namespace weir_test {
 namespace {
 
-// Answers everybody with the same text, as a proxy does whose service is away.
+// Answers every request with the same text, as a proxy does whose service is away.
 class refusing {
 public:
     explicit refusing(std::string answer) : answer_(std::move(answer)) {
@@ -40,7 +40,7 @@ public:
             ::close(door_);
         }
     }
-    int asked() const { return asked_; }
+    int requests() const { return requests_; }
 
     std::string address;
 
@@ -52,23 +52,23 @@ private:
                 return;
             }
             char bytes[4096];
-            std::string said;
-            while (said.find("\r\n\r\n") == std::string::npos) {
+            std::string message;
+            while (message.find("\r\n\r\n") == std::string::npos) {
                 const ssize_t count = ::recv(peer, bytes, sizeof bytes, 0);
                 if (count <= 0) {
                     break;
                 }
-                said.append(bytes, static_cast<std::size_t>(count));
+                message.append(bytes, static_cast<std::size_t>(count));
             }
             static_cast<void>(::send(peer, answer_.data(), answer_.size(), MSG_NOSIGNAL));
             ::close(peer);
-            ++asked_;
+            ++requests_;
         }
     }
 
     std::string answer_;
     int door_ = -1;
-    std::atomic<int> asked_ = 0;
+    std::atomic<int> requests_ = 0;
     std::thread thread_;
 };
 
@@ -83,15 +83,15 @@ TEST(Watch, OutlivesAProxyWhoseServiceIsAway) {
     refusing proxy(away);
     const temporary_folder folder;
     running_program watch(folder, watching(proxy.address));
-    watch.wait_until([&] { return proxy.asked() >= 3; });
+    watch.wait_until([&] { return proxy.requests() >= 3; });
     EXPECT_TRUE(has(watch.err(), "503")) << watch.err();
     proxy.stop();
     serving here({}, {}, proxy.address);
     watch.wait_until([&] { return has(watch.err(), "connected to"); });
-    const said done = here.ask("submit", {"echo", "1", "--wait"});
+    const program_output done = here.ask("submit", {"echo", "1", "--wait"});
     EXPECT_EQ(done.code, 0) << done.err;
     watch.wait_until([&] { return has(watch.out(), "completed"); });
-    // What is the same each time was said once.
+    // An error that repeats is printed once.
     const std::string err = watch.err();
     EXPECT_EQ(err.find("503"), err.rfind("503")) << err;
 }
@@ -114,7 +114,7 @@ TEST(Watch, OutlivesARestart) {
 TEST(Watch, EndsWhereTryingAgainIsInVain) {
     const struct {
         std::string answer;
-        std::string said;
+        std::string message;
     } all[] = {
         {"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", "--token-file"},
         {"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today", "403: not today"},
@@ -124,17 +124,18 @@ TEST(Watch, EndsWhereTryingAgainIsInVain) {
     };
     for (const auto& each : all) {
         refusing proxy(each.answer);
-        const said ended = call({"watch", "--plain", "--server", "http://" + proxy.address});
+        const program_output ended =
+            call({"watch", "--plain", "--server", "http://" + proxy.address});
         EXPECT_EQ(ended.code, 1) << each.answer;
-        EXPECT_TRUE(has(ended.err, each.said)) << ended.err;
+        EXPECT_TRUE(has(ended.err, each.message)) << ended.err;
     }
     serving here({}, {"WEIR_TOKEN=correct-horse-battery"});
-    const said refused = here.ask("watch", {}, {"WEIR_TOKEN=wrong-horse-battery-staple"});
+    const program_output refused = here.ask("watch", {}, {"WEIR_TOKEN=wrong-horse-battery-staple"});
     EXPECT_EQ(refused.code, 1);
     EXPECT_TRUE(has(refused.err, "is not valid here")) << refused.err;
 }
 
-// In a terminal it paints on a screen of its own, and leaves the terminal as it was.
+// In a terminal it draws on an alternate screen, and restores the terminal.
 TEST(Watch, PaintsInATerminal) {
     need("/usr/bin/script", "bsdutils");
     serving here;
@@ -153,7 +154,7 @@ TEST(Watch, PaintsInATerminal) {
     watch.wait_until(seen("línea-🦆"));
     const std::string before = watch.out();
     EXPECT_TRUE(has(before, "running")) << before;
-    const said tree = call({"status", "--server", here.url});
+    const program_output tree = call({"status", "--server", here.url});
     EXPECT_EQ(tree.code, 0);
 }
 

@@ -94,8 +94,8 @@ WEIR_IO_TEST(StoreFile, AFileOfVersion1LosesNothing) {
     EXPECT_EQ(queues.at(2).limits.max_running, 4U);  // mail
     EXPECT_TRUE(queues.at(2).is_paused);
 
-    // And it works on: what is due is claimed, what the dead one ran is rescued, what failed is
-    // retried.
+    // The store keeps working: due tasks are claimed, tasks of the dead node are rescued, failed
+    // tasks are retried.
     const timestamp now = start();
     co_await kept->heartbeat(bench::node("new", now + 1h), now);
     const heartbeat_answer late = co_await kept->heartbeat(bench::node("died", now + 1h), now);
@@ -105,14 +105,14 @@ WEIR_IO_TEST(StoreFile, AFileOfVersion1LosesNothing) {
     const change_result retried = co_await kept->retry(task_id(104), now);
     EXPECT_EQ(retried, change_result::done);
     co_await kept->pause("mail", false);
-    claim_request asked;
-    asked.node = "new";
-    asked.now = now;
-    asked.limit = 10;
-    const claimed given = co_await kept->claim(asked);
-    EXPECT_EQ(given.tasks.size(), 4U);
+    claim_request request;
+    request.node = "new";
+    request.now = now;
+    request.limit = 10;
+    const claimed claim = co_await kept->claim(request);
+    EXPECT_EQ(claim.tasks.size(), 4U);
     std::vector<settlement> ended;
-    for (const task_record& each : given.tasks) {
+    for (const task_record& each : claim.tasks) {
         ended.push_back(bench::ending(each, task_state::completed));
     }
     const std::vector<bool> written = co_await kept->settle("new", std::move(ended), now);
@@ -128,8 +128,7 @@ WEIR_IO_TEST(StoreFile, AFileOfVersion1LosesNothing) {
     EXPECT_EQ(version, std::ssize(detail::schema_steps()));
 }
 
-// A step that fails half-way: what it did before is undone, and the version before is there as it
-// was.
+// A step fails half-way: it is rolled back, and the previous version stays intact.
 WEIR_IO_TEST(StoreFile, AStepThatFailsLeavesTheVersionBefore) {
     const place at;
     co_await make_version_1(at.path());
@@ -198,11 +197,11 @@ WEIR_IO_TEST(StoreFile, SeveralMayBringAFileUpToDate) {
 // ---- places
 
 // Empty if it was made.
-task<std::string> refusal_of_submit(store& by) {
+task<std::string> refusal_of_submit(store& target) {
     std::string why;
     try {
         std::vector<new_task> one(1, bench::make());
-        co_await by.submit(std::move(one), start());
+        co_await target.submit(std::move(one), start());
     } catch (const store_unavailable& error) {
         why = error.what();
     }
@@ -237,16 +236,16 @@ task<> expect_lost(store& in) {
         }
         EXPECT_TRUE(is_refused);
         if (i == 0) {
-            co_await weir::sleep(320ms);  // so that what is there is tried
+            co_await weir::sleep(320ms);  // so that the existing file is tried
         }
     }
 }
 
 task<> make_backup(std::string path, std::size_t tasks) {
-    std::unique_ptr<store> made = co_await open_quickly(path);
+    std::unique_ptr<store> target = co_await open_quickly(path);
     std::vector<new_task> some(tasks, bench::make());
-    co_await made->submit(std::move(some), start());
-    co_await made->close();
+    co_await target->submit(std::move(some), start());
+    co_await target->close();
 }
 
 WEIR_IO_TEST(StoreFile, AFileThatIsBackIsUsedAgain) {
@@ -302,7 +301,7 @@ WEIR_IO_TEST(StoreFile, AFileThatWasDeletedIsNotWrittenTo) {
     co_await inspect_sqlite(at.folder.path().string());
 }
 
-// The log of the old file is still there, and must not be taken for the new one's.
+// The log of the old file is still at the path, and must not be used for the new file.
 WEIR_IO_TEST(StoreFile, ABackupMayBePutInTheOldOnesPlace) {
     const place at;
     const std::string backup = at.path() + ".backup";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns, limits and rates: nobody waits longer than a round, and nothing runs that should not.
+// Turns, limits and rates: no key waits longer than a round, and no task runs against a limit.
 
 #include "stores.hpp"
 
@@ -12,9 +12,9 @@ using reason = hold::reason;
 
 WEIR_STORE_SUITE(StoreLimits);
 
-std::vector<std::string> keys_of(const claimed& given) {
+std::vector<std::string> keys_of(const claimed& claim) {
     std::vector<std::string> keys;
-    for (const task_record& each : given.tasks) {
+    for (const task_record& each : claim.tasks) {
         keys.push_back(each.flow_key);
     }
     return keys;
@@ -31,7 +31,7 @@ WEIR_STORE_TEST(StoreLimits, KeysTakeTurns) {
     std::sort(keys.begin() + 3, keys.end());
     const std::vector<std::string> rounds = {"", "big", "x", "", "big", "x"};
     EXPECT_EQ(keys, rounds);
-    // Who comes late waits for one task of each of those who wait.
+    // A key that is added later waits for one task of each waiting key.
     co_await at.submit_many(1, "late");
     const claimed two = co_await at.claim(2);
     keys = keys_of(two);
@@ -51,8 +51,8 @@ WEIR_STORE_TEST(StoreLimits, QueuesTakeTurns) {
     EXPECT_EQ(rest.tasks.size(), 48U);
 }
 
-// Random keys that come and go, with and without limits. Whoever waits and could run sees at most
-// one task of each other key before its own.
+// Random keys are added and removed, with and without limits. A key that waits and could run sees
+// at most one task of each other key before its own.
 WEIR_STORE_TEST(StoreLimits, NobodyIsPassedTwice) {
     std::mt19937 random(11);
     struct key_state {
@@ -68,13 +68,13 @@ WEIR_STORE_TEST(StoreLimits, NobodyIsPassedTwice) {
         co_await at.kept->limit(queue, limits);
         std::map<std::string, key_state> keys;
         std::vector<task_record> running;
-        const auto could_run = [&](const key_state& of) {
-            return of.waiting > 0 && (most_running == 0 || of.running < most_running);
+        const auto could_run = [&](const key_state& state) {
+            return state.waiting > 0 && (most_running == 0 || state.running < most_running);
         };
         const auto look_at_all = [&] {
-            for (auto& [name, of] : keys) {
-                if (!could_run(of)) {
-                    of.passed_by.clear();
+            for (auto& [name, waiting_key] : keys) {
+                if (!could_run(waiting_key)) {
+                    waiting_key.passed_by.clear();
                 }
             }
         };
@@ -89,11 +89,11 @@ WEIR_STORE_TEST(StoreLimits, NobodyIsPassedTwice) {
                 }
             }
             co_await at.kept->submit(fresh, at.now);
-            const claimed given = co_await at.claim(1 + random() % 7);
-            for (const task_record& each : given.tasks) {
-                for (auto& [name, of] : keys) {
-                    if (name != each.flow_key && could_run(of)) {
-                        EXPECT_LE(++of.passed_by[each.flow_key], 1)
+            const claimed claim = co_await at.claim(1 + random() % 7);
+            for (const task_record& each : claim.tasks) {
+                for (auto& [name, waiting_key] : keys) {
+                    if (name != each.flow_key && could_run(waiting_key)) {
+                        EXPECT_LE(++waiting_key.passed_by[each.flow_key], 1)
                             << name << " by " << each.flow_key << " in round " << round;
                     }
                 }
@@ -206,7 +206,7 @@ WEIR_STORE_TEST(StoreLimits, APausedQueueRests) {
     const claimed two = co_await at.claim(10);
     EXPECT_EQ(two.tasks.size(), 2U);
     EXPECT_EQ(two.next_at, at.now + 1s);
-    // One that nobody has used yet.
+    // A queue that has not been used yet.
     co_await at.kept->pause("new", true);
     read = co_await at.queue("new");
     EXPECT_TRUE(read.is_paused);
@@ -282,17 +282,17 @@ WEIR_STORE_TEST(StoreLimits, SlowKeysAreNoObstacle) {
     }
     co_await at.kept->submit(all, at.now);
     co_await at.beat("a", 1h);
-    std::size_t given = 0;
+    std::size_t count = 0;
     for (;;) {
         at.now += 1ms;
         const claimed some = co_await at.claim(7);
-        given += some.tasks.size();
+        count += some.tasks.size();
         if (some.tasks.size() < 7) {
             EXPECT_EQ(some.next_at, bench().now + 1s + 1ms);
             break;
         }
     }
-    EXPECT_EQ(given, 300U);
+    EXPECT_EQ(count, 300U);
     at.now += 1s;
     const claimed rest = co_await at.claim(1000);
     EXPECT_EQ(rest.tasks.size(), 300U);

@@ -14,7 +14,7 @@ using namespace store_test;
 
 WEIR_STORE_SUITE(StoreModel);
 
-// Tasks as the rules say they must be, without any cleverness.
+// The tasks as the rules require, in the simplest implementation.
 struct model {
     struct entry {
         std::string queue;
@@ -53,8 +53,8 @@ struct model {
     // How many could be claimed, without rates.
     std::size_t claimable(timestamp now) const {
         std::size_t all = 0;
-        for (const auto& [name, of] : queues) {
-            if (of.is_paused) {
+        for (const auto& [name, queue_model] : queues) {
+            if (queue_model.is_paused) {
                 continue;
             }
             std::map<std::string, std::size_t> due;
@@ -65,11 +65,11 @@ struct model {
             }
             std::size_t in_queue = 0;
             for (const auto& [key, some] : due) {
-                const std::size_t most = of.limits.key_max_running;
+                const std::size_t most = queue_model.limits.key_max_running;
                 in_queue +=
                     most == 0 ? some : std::min(some, most - std::min(most, running(name, key)));
             }
-            const std::size_t most = of.limits.max_running;
+            const std::size_t most = queue_model.limits.max_running;
             all += most == 0 ? in_queue : std::min(in_queue, most - std::min(most, running(name)));
         }
         return all;
@@ -80,12 +80,12 @@ struct player {
     bench& at;
     model& expected;
     std::mt19937& random;
-    std::vector<std::pair<std::string, task_record>> runs = {};  // also those that are over
+    std::vector<std::pair<std::string, task_record>> runs = {};  // includes ended leases
     std::vector<std::string> nodes = {"n0", "n1", "n2"};
     int born = 3;
 
     bool one_in(unsigned n) { return random() % n == 0; }
-    // Who has died is replaced by another, sooner or later.
+    // A dead node is replaced by another, sooner or later.
     std::string any_node() {
         std::string& chosen = nodes[random() % nodes.size()];
         const auto lease = expected.nodes.find(chosen);
@@ -119,30 +119,30 @@ struct player {
         }
         const auto answers = co_await at.kept->submit(fresh, at.now);
         for (std::size_t i = 0; i < fresh.size(); ++i) {
-            const new_task& asked = fresh[i];
-            const auto& limits = expected.queues[asked.queue].limits;
+            const new_task& new_one = fresh[i];
+            const auto& limits = expected.queues[new_one.queue].limits;
             const std::size_t pending = expected.count([&](const model::entry& each) {
-                return each.queue == asked.queue && each.state == task_state::pending;
+                return each.queue == new_one.queue && each.state == task_state::pending;
             });
             const bool is_full = limits.max_pending > 0 && pending >= limits.max_pending;
             EXPECT_EQ(answers[i].what,
                       is_full ? submit_result::verdict::queue_full : submit_result::verdict::made);
             if (!is_full) {
-                model::entry& made = expected.tasks[answers[i].id];
-                made.queue = asked.queue;
-                made.key = asked.flow_key;
-                made.due_at = asked.run_at.value_or(at.now);
+                model::entry& added = expected.tasks[answers[i].id];
+                added.queue = new_one.queue;
+                added.key = new_one.flow_key;
+                added.due_at = new_one.run_at.value_or(at.now);
             }
         }
     }
     task<> claim() {
         const std::string node = any_node();
         const std::size_t limit = 1 + random() % 8;
-        const claimed given = co_await at.claim(limit, node);
+        const claimed claim = co_await at.claim(limit, node);
         const auto lease = expected.nodes.find(node);
         const bool is_alive = lease != expected.nodes.end() && lease->second > at.now;
-        EXPECT_EQ(given.tasks.size(), is_alive ? std::min(limit, expected.claimable(at.now)) : 0U);
-        for (const task_record& each : given.tasks) {
+        EXPECT_EQ(claim.tasks.size(), is_alive ? std::min(limit, expected.claimable(at.now)) : 0U);
+        for (const task_record& each : claim.tasks) {
             model::entry& known = expected.tasks.at(each.id);
             EXPECT_EQ(known.state, task_state::pending);
             EXPECT_LE(known.due_at, at.now);
@@ -156,10 +156,10 @@ struct player {
         if (is_alive) {
             co_await check_due();
             const bool has_more = expected.claimable(at.now) > 0;
-            if (given.next_at.has_value()) {
-                EXPECT_GE(*given.next_at, at.now);
+            if (claim.next_at.has_value()) {
+                EXPECT_GE(*claim.next_at, at.now);
             }
-            EXPECT_TRUE(!has_more || given.next_at == at.now);
+            EXPECT_TRUE(!has_more || claim.next_at == at.now);
         }
     }
     // After a claim, all that is due is known to be.
@@ -184,15 +184,15 @@ struct player {
                 ++each;
                 continue;
             }
-            const unsigned how = random() % 6;
-            settlement& made = ended.emplace_back(
-                how == 0   ? at.again(each->second, std::chrono::milliseconds(random() % 2000))
-                : how == 1 ? at.again(each->second, 0s)
-                : how == 2 ? bench::ending(each->second, task_state::failed)
-                : how == 3 ? bench::ending(each->second, task_state::cancelled)
-                           : bench::ending(each->second, task_state::completed));
+            const unsigned choice = random() % 6;
+            settlement& result = ended.emplace_back(
+                choice == 0   ? at.again(each->second, std::chrono::milliseconds(random() % 2000))
+                : choice == 1 ? at.again(each->second, 0s)
+                : choice == 2 ? bench::ending(each->second, task_state::failed)
+                : choice == 3 ? bench::ending(each->second, task_state::cancelled)
+                              : bench::ending(each->second, task_state::completed));
             if (one_in(10)) {
-                made.key.run += 1;  // of a run that is not
+                result.key.run += 1;  // of a run that is not
             }
             each = one_in(3) ? each + 1 : runs.erase(each);  // some are written twice
         }
@@ -317,16 +317,16 @@ struct player {
     }
     task<> change_queue() {
         const std::string name = any_queue();
-        model::limits_of_queue& of = expected.queues[name];
+        model::limits_of_queue& queue = expected.queues[name];
         if (one_in(2)) {
-            of.is_paused = !of.is_paused && one_in(3);
-            co_await at.kept->pause(name, of.is_paused);
+            queue.is_paused = !queue.is_paused && one_in(3);
+            co_await at.kept->pause(name, queue.is_paused);
             co_return;
         }
-        of.limits.max_pending = one_in(2) ? 0 : 5 + random() % 10;
-        of.limits.max_running = one_in(2) ? 0 : 1 + random() % 6;
-        of.limits.key_max_running = one_in(2) ? 0 : 1 + random() % 3;
-        co_await at.kept->limit(name, of.limits);
+        queue.limits.max_pending = one_in(2) ? 0 : 5 + random() % 10;
+        queue.limits.max_running = one_in(2) ? 0 : 1 + random() % 6;
+        queue.limits.key_max_running = one_in(2) ? 0 : 1 + random() % 3;
+        co_await at.kept->limit(name, queue.limits);
     }
     task<> purge() {
         const std::size_t gone = co_await at.kept->purge({10s, 20s, 5s, 3s}, at.now);
@@ -368,10 +368,10 @@ struct player {
     }
 };
 
-// One of them, and with WEIR_STRESS=n the one that begins with n.
+// The default seed; WEIR_STRESS=n replaces it by n.
 std::mt19937::result_type seed() {
-    const char* const given = std::getenv("WEIR_STRESS");
-    return given == nullptr ? 2026 : static_cast<std::mt19937::result_type>(std::atoi(given));
+    const char* const setting = std::getenv("WEIR_STRESS");
+    return setting == nullptr ? 2026 : static_cast<std::mt19937::result_type>(std::atoi(setting));
 }
 
 WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lists and filters, redriving, schedules, retention, and what observers are told.
+// Lists and filters, redriving, schedules, retention, and notifications of observers.
 
 #include "stores.hpp"
 
@@ -10,12 +10,12 @@ using verdict = submit_result::verdict;
 
 WEIR_STORE_SUITE(StoreQuestions);
 
-// A page of tasks must not cost what their payloads and results do.
+// A page of tasks must not cost as much as their payloads and results.
 WEIR_STORE_TEST(StoreQuestions, BriefListsLeaveOutWhatMayBeLong) {
     for (const std::size_t size : {10U, 100'000U}) {  // beside the task, and apart
         new_task fresh = at.make();
         fresh.payload = '"' + std::string(size, 'p') + '"';
-        const submit_result made = co_await at.submit(fresh);
+        const submit_result submitted = co_await at.submit(fresh);
         task_filter filter;
         filter.limit = 1;
         const std::vector<task_record> whole = co_await at.kept->list(filter, at.now);
@@ -24,7 +24,7 @@ WEIR_STORE_TEST(StoreQuestions, BriefListsLeaveOutWhatMayBeLong) {
         filter.is_brief = true;
         const std::vector<task_record> brief = co_await at.kept->list(filter, at.now);
         WEIR_ASSERT_EQ(brief.size(), 1U);
-        EXPECT_EQ(brief[0].id, made.id);
+        EXPECT_EQ(brief[0].id, submitted.id);
         EXPECT_EQ(brief[0].queue, "default");
         EXPECT_EQ(brief[0].payload, "null");
         EXPECT_EQ(brief[0].result, "");
@@ -47,8 +47,8 @@ WEIR_STORE_TEST(StoreQuestions, ListsAreFilteredAndPaged) {
     std::vector<task_id> ids;
     for (const new_task& each : all) {
         at.now += 1s;
-        const submit_result made = co_await at.submit(each);
-        ids.push_back(made.id);
+        const submit_result submitted = co_await at.submit(each);
+        ids.push_back(submitted.id);
     }
     const auto listed = [&](task_filter filter) -> task<std::vector<std::size_t>> {
         const std::vector<task_record> found = co_await at.kept->list(filter, at.now);
@@ -163,46 +163,46 @@ WEIR_STORE_TEST(StoreQuestions, DeadLettersAreDriven) {
 }
 
 WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
-    schedule asked;
-    asked.name = "nightly";
-    asked.cron = "0 3 * * *";
-    asked.zone = "Europe/Berlin";
-    asked.missed = missed_slots::skip;
-    asked.task = new_task("report", R"({"a":"ä\n"})");
-    asked.task.queue = "reports";
-    asked.task.priority = 3;
-    asked.task.tags = {"night"};
-    asked.task.retry.max_attempts = 2;
-    asked.task.timeout = 7s;
-    asked.task.flow_key = "k";
+    schedule definition;
+    definition.name = "nightly";
+    definition.cron = "0 3 * * *";
+    definition.zone = "Europe/Berlin";
+    definition.missed = missed_slots::skip;
+    definition.task = new_task("report", R"({"a":"ä\n"})");
+    definition.task.queue = "reports";
+    definition.task.priority = 3;
+    definition.task.tags = {"night"};
+    definition.task.retry.max_attempts = 2;
+    definition.task.timeout = 7s;
+    definition.task.flow_key = "k";
     const timestamp slot = at.now;
-    co_await at.kept->put_schedule(asked, slot);
+    co_await at.kept->put_schedule(definition, slot);
     if (at.kind->is_lasting) {
         co_await at.reopen();
     }
     std::vector<schedule_record> all = co_await at.kept->schedules();
     WEIR_ASSERT_EQ(all.size(), 1U);
-    EXPECT_EQ(all[0].name, asked.name);
-    EXPECT_EQ(all[0].cron, asked.cron);
-    EXPECT_EQ(all[0].zone, asked.zone);
+    EXPECT_EQ(all[0].name, definition.name);
+    EXPECT_EQ(all[0].cron, definition.cron);
+    EXPECT_EQ(all[0].zone, definition.zone);
     EXPECT_EQ(all[0].missed, missed_slots::skip);
     EXPECT_EQ(all[0].task.kind, "report");
-    EXPECT_EQ(all[0].task.payload, asked.task.payload);
+    EXPECT_EQ(all[0].task.payload, definition.task.payload);
     EXPECT_EQ(all[0].task.queue, "reports");
     EXPECT_EQ(all[0].task.priority, 3);
-    EXPECT_EQ(all[0].task.tags, asked.task.tags);
-    EXPECT_EQ(all[0].task.retry, asked.task.retry);
+    EXPECT_EQ(all[0].task.tags, definition.task.tags);
+    EXPECT_EQ(all[0].task.retry, definition.task.retry);
     EXPECT_EQ(all[0].task.timeout, 7s);
     EXPECT_EQ(all[0].task.flow_key, "k");
     EXPECT_EQ(all[0].next_slot, slot);
     EXPECT_FALSE(all[0].last_slot.has_value());
 
-    std::optional<new_task> fresh(asked.task);
+    std::optional<new_task> fresh(definition.task);
     fresh->run_at = slot;
     auto fired = co_await at.kept->fire("nightly", slot, slot + 24h, fresh, at.now);
     WEIR_ASSERT_TRUE(fired.has_value());
     EXPECT_EQ(fired->what, verdict::made);
-    // Another node comes late.
+    // Another node fires the slot too late.
     auto late = co_await at.kept->fire("nightly", slot, slot + 24h, fresh, at.now);
     EXPECT_FALSE(late.has_value());
     late = co_await at.kept->fire("unknown", slot, slot + 24h, fresh, at.now);
@@ -228,28 +228,28 @@ WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
     all = co_await at.kept->schedules();
     EXPECT_EQ(all[0].last_slot, slot);
     // The same times keep the slot, others do not.
-    asked.is_paused = true;
-    co_await at.kept->put_schedule(asked, slot + 1h);
+    definition.is_paused = true;
+    co_await at.kept->put_schedule(definition, slot + 1h);
     all = co_await at.kept->schedules();
     EXPECT_EQ(all[0].next_slot, slot + 48h);
     EXPECT_TRUE(all[0].is_paused);
     co_await at.kept->limit("reports", {});
     fired = co_await at.kept->fire("nightly", slot + 48h, slot + 72h, fresh, at.now);
     EXPECT_FALSE(fired.has_value());
-    // What falls into a pause is skipped.
-    asked.is_paused = false;
-    co_await at.kept->put_schedule(asked, slot + 96h);
+    // Slots within a pause are skipped.
+    definition.is_paused = false;
+    co_await at.kept->put_schedule(definition, slot + 96h);
     all = co_await at.kept->schedules();
     EXPECT_EQ(all[0].next_slot, slot + 96h);
-    // The latest of several slots that were missed is the one that was made.
+    // Of several missed slots, the latest one was fired.
     fresh->run_at = slot + 120h;
     fired = co_await at.kept->fire("nightly", slot + 96h, slot + 144h, fresh, at.now);
     WEIR_ASSERT_TRUE(fired.has_value());
     all = co_await at.kept->schedules();
     EXPECT_EQ(all[0].last_slot, slot + 120h);
     EXPECT_EQ(all[0].last_task, fired->id);
-    asked.cron = "0 4 * * *";
-    co_await at.kept->put_schedule(asked, slot + 1h);
+    definition.cron = "0 4 * * *";
+    co_await at.kept->put_schedule(definition, slot + 1h);
     all = co_await at.kept->schedules();
     EXPECT_EQ(all[0].next_slot, slot + 1h);
     bool is_gone = co_await at.kept->remove_schedule("nightly");
@@ -293,7 +293,7 @@ WEIR_STORE_TEST(StoreQuestions, WhatIsOldGoes) {
     EXPECT_EQ(counts.counts[2] + counts.counts[3] + counts.counts[4], 0U);
     const auto found = co_await at.kept->find(ended[0].key.id);
     EXPECT_FALSE(found.has_value());
-    // Its key can be used again, by a task with a number of its own.
+    // Its key can be used again, by a task with a new id.
     const submit_result again = co_await at.submit(all[0]);
     EXPECT_EQ(again.what, verdict::made);
     for (const settlement& each : ended) {
@@ -344,14 +344,14 @@ WEIR_STORE_TEST(StoreQuestions, ObserversAreToldOfEachChange) {
     at.kept->observe(&seen);
     new_task later = bench::make("", "q");
     later.run_at = at.now + 1h;
-    const submit_result made = co_await at.submit(later);
+    const submit_result submitted = co_await at.submit(later);
     EXPECT_EQ(seen.take(), views{task_view::scheduled});
-    EXPECT_EQ(seen.last.id, made.id);
+    EXPECT_EQ(seen.last.id, submitted.id);
     EXPECT_EQ(seen.last.kind, "work");
     EXPECT_EQ(seen.last.queue, "q");
     EXPECT_EQ(seen.last.at, at.now);
     EXPECT_EQ(seen.last.due_at, at.now + 1h);
-    co_await at.kept->retry(made.id, at.now);
+    co_await at.kept->retry(submitted.id, at.now);
     EXPECT_EQ(seen.take(), views{task_view::pending});
     EXPECT_EQ(seen.last.due_at, at.now);
     co_await at.beat("a");
@@ -362,7 +362,7 @@ WEIR_STORE_TEST(StoreQuestions, ObserversAreToldOfEachChange) {
     EXPECT_EQ(seen.last.run, 1U);
     EXPECT_EQ(seen.last.started_at, at.now);
     std::vector<progress_note> notes(1);
-    notes[0].key = {made.id, 1};
+    notes[0].key = {submitted.id, 1};
     notes[0].progress = 0.5;
     notes[0].message = "half";
     co_await at.kept->note_progress("a", notes, at.now);
@@ -378,12 +378,12 @@ WEIR_STORE_TEST(StoreQuestions, ObserversAreToldOfEachChange) {
     const bool is_fenced = co_await at.settle(bench::ending(run.tasks[0], task_state::failed), "b");
     EXPECT_FALSE(is_fenced);
     EXPECT_TRUE(seen.take().empty());
-    co_await at.kept->cancel(made.id, at.now);
+    co_await at.kept->cancel(submitted.id, at.now);
     EXPECT_EQ(seen.take(), views{task_view::cancelling});
     co_await at.kept->retire("a");
     co_await at.kept->rescue(at.now, 3);
     EXPECT_EQ(seen.take(), views{task_view::cancelled});
-    co_await at.kept->retry(made.id, at.now);
+    co_await at.kept->retry(submitted.id, at.now);
     EXPECT_EQ(seen.take(), views{task_view::pending});
     co_await at.beat("b");
     run = co_await at.claim(1, "b");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be wrong with a file: it is none of ours, too new, locked, read-only, on a disk that is
-// full or fails. And several stores on one file, and calls that are stopped at any moment.
+// Errors of the file: not a database of Weir, too new, locked, read-only, on a disk that is full or
+// fails. Also several stores on one file, and calls that are stopped at any moment.
 
 #include "db/sqlite/faulty_disk.hpp"
 #include "stores.hpp"
@@ -38,11 +38,11 @@ task<std::string> refusal(std::string path) {
     co_return why;
 }
 
-task<std::string> refusal_of_submit(store& by) {
+task<std::string> refusal_of_submit(store& target) {
     std::string why;
     try {
         std::vector<new_task> one(1, bench::make());
-        co_await by.submit(std::move(one), bench().now);
+        co_await target.submit(std::move(one), bench().now);
     } catch (const store_unavailable& error) {
         why = error.what();
     }
@@ -118,15 +118,15 @@ WEIR_IO_TEST(SqliteStore, GoesOnWhenALockIsGone) {
     co_await inspect_sqlite(at.folder.path().string());
 }
 
-// Fills what there is, in tasks of some size; then waits for room.
+// Fills the disk with tasks of some size; then waits for room.
 task<> fill_and_go_on(store& in, const std::string& expected, std::function<void()> make_room) {
-    std::size_t made = 0;
+    std::size_t count = 0;
     std::string why;
     for (int i = 0; i < 500 && why.empty(); ++i) {
         try {
             std::vector<new_task> one(1, new_task("work", "\"" + std::string(20'000, 'x') + "\""));
             co_await in.submit(std::move(one), bench().now);
-            ++made;
+            ++count;
         } catch (const store_unavailable& error) {
             why = error.what();
         }
@@ -136,7 +136,7 @@ task<> fill_and_go_on(store& in, const std::string& expected, std::function<void
     static_cast<void>(again);  // a small one may still fit
     std::vector<queue_record> queues = co_await in.queues();
     const std::uint64_t before = queues.at(0).count(task_state::pending);
-    EXPECT_EQ(before, made + (again.empty() ? 1 : 0));
+    EXPECT_EQ(before, count + (again.empty() ? 1 : 0));
     make_room();
     const std::string fits = co_await refusal_of_submit(in);
     EXPECT_EQ(fits, "");
@@ -220,7 +220,7 @@ WEIR_IO_TEST(SqliteStore, AReadOnlyFileIsRefusedAtOnce) {
     EXPECT_EQ(why, "");
 }
 
-// What the machine forgets of a claim when it goes down is what a rescue would undo.
+// The part of a claim that a machine crash may undo is the part that a rescue would undo.
 WEIR_IO_TEST(SqliteStore, OnlyPromisesWaitForTheDisk) {
     sqlite_test::faulty_disk disk;
     const place at;
@@ -232,18 +232,18 @@ WEIR_IO_TEST(SqliteStore, OnlyPromisesWaitForTheDisk) {
     EXPECT_EQ(why, "");
     EXPECT_TRUE(synced());
     co_await kept->heartbeat(bench::node("a", now + 1h), now);
-    claim_request asked;
-    asked.node = "a";
-    asked.now = now;
-    const claimed given = co_await kept->claim(asked);
-    WEIR_ASSERT_EQ(given.tasks.size(), 1U);
+    claim_request request;
+    request.node = "a";
+    request.now = now;
+    const claimed claim = co_await kept->claim(request);
+    WEIR_ASSERT_EQ(claim.tasks.size(), 1U);
     progress_note half;
-    half.key = {given.tasks[0].id, given.tasks[0].run};
+    half.key = {claim.tasks[0].id, claim.tasks[0].run};
     half.progress = 0.5;
     std::vector<progress_note> notes(1, half);
     co_await kept->note_progress("a", std::move(notes), now);
     EXPECT_FALSE(synced());
-    std::vector<settlement> ended(1, bench::ending(given.tasks[0], task_state::completed));
+    std::vector<settlement> ended(1, bench::ending(claim.tasks[0], task_state::completed));
     co_await kept->settle("a", std::move(ended), now);
     EXPECT_TRUE(synced());
     co_await kept->close();
@@ -260,7 +260,7 @@ WEIR_IO_TEST(SqliteStore, SeveralMayShareAFile) {
         each = co_await open_sqlite_store(at.path(), options);
     }
     const timestamp now = bench().now;
-    std::set<task_id> made;
+    std::set<task_id> ids;
     std::set<task_id> run;
     auto works = [&](store& in, std::string node) -> task<> {
         co_await in.heartbeat(bench::node(node, now + 1h), now);
@@ -268,15 +268,15 @@ WEIR_IO_TEST(SqliteStore, SeveralMayShareAFile) {
             std::vector<new_task> some(3, bench::make(std::to_string(i % 3)));
             const auto answers = co_await in.submit(std::move(some), now);
             for (const submit_result& each : answers) {
-                EXPECT_TRUE(made.insert(each.id).second);
+                EXPECT_TRUE(ids.insert(each.id).second);
             }
-            claim_request asked;
-            asked.node = node;
-            asked.now = now;
-            asked.limit = 3;
-            const claimed given = co_await in.claim(asked);
+            claim_request request;
+            request.node = node;
+            request.now = now;
+            request.limit = 3;
+            const claimed claim = co_await in.claim(request);
             std::vector<settlement> ended;
-            for (const task_record& each : given.tasks) {
+            for (const task_record& each : claim.tasks) {
                 EXPECT_TRUE(run.insert(each.id).second);
                 ended.push_back(bench::ending(each, task_state::completed));
             }
@@ -293,8 +293,8 @@ WEIR_IO_TEST(SqliteStore, SeveralMayShareAFile) {
         co_return;
     };
     co_await weir::with_group(all);
-    EXPECT_EQ(made.size(), 480U);
-    EXPECT_EQ(run, made);
+    EXPECT_EQ(ids.size(), 480U);
+    EXPECT_EQ(run, ids);
     for (auto& each : stores) {
         co_await each->close();
         each = nullptr;
@@ -314,13 +314,13 @@ WEIR_IO_TEST(SqliteStore, StopsAtAnyMomentDoNoHarm) {
     auto works = [&]() -> task<> {
         std::vector<new_task> some(5, bench::make(std::to_string(random() % 5)));
         co_await kept->submit(std::move(some), now);
-        claim_request asked;
-        asked.node = "a";
-        asked.now = now;
-        asked.limit = 4;
-        const claimed given = co_await kept->claim(asked);
+        claim_request request;
+        request.node = "a";
+        request.now = now;
+        request.limit = 4;
+        const claimed claim = co_await kept->claim(request);
         std::vector<settlement> ended;
-        for (const task_record& each : given.tasks) {
+        for (const task_record& each : claim.tasks) {
             ended.push_back(bench::ending(
                 each, random() % 2 == 0 ? task_state::completed : task_state::failed));
         }
@@ -342,7 +342,7 @@ WEIR_IO_TEST(SqliteStore, StopsAtAnyMomentDoNoHarm) {
         co_return;
     };
     co_await weir::with_group(all);
-    // What was claimed without an answer is still known.
+    // The runs of a claim without an answer are still known.
     const std::vector<run_key> running = co_await kept->running_on("a");
     const std::vector<queue_record> queues = co_await kept->queues();
     EXPECT_EQ(running.size(), queues.at(0).count(task_state::running));

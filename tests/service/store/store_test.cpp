@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Submitting, running, settling; fences and leases; what people ask for and change.
+// Submitting, running, settling; fences and leases; queries and changes of clients.
 
 #include "stores.hpp"
 
@@ -12,35 +12,35 @@ using reason = hold::reason;
 WEIR_STORE_SUITE(Store);
 
 WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
-    new_task asked("resize", R"({"path":"a.png","text":"\u0000 and \n"})");
-    asked.queue = "images";
-    asked.priority = -7;
-    asked.run_at = at.now + 1h;
-    asked.retry = {9, 250ms, 1.5, 7s, 0.5};
-    asked.timeout = 1234ms;
-    asked.idempotency_key = "once";
-    asked.tags = {"a \"b\"", "ü", "c"};
-    asked.flow_key = "customer 7";
-    const submit_result made = co_await at.submit(asked);
-    WEIR_ASSERT_TRUE(made.what == verdict::made);
+    new_task original("resize", R"({"path":"a.png","text":"\u0000 and \n"})");
+    original.queue = "images";
+    original.priority = -7;
+    original.run_at = at.now + 1h;
+    original.retry = {9, 250ms, 1.5, 7s, 0.5};
+    original.timeout = 1234ms;
+    original.idempotency_key = "once";
+    original.tags = {"a \"b\"", "ü", "c"};
+    original.flow_key = "customer 7";
+    const submit_result submitted = co_await at.submit(original);
+    WEIR_ASSERT_TRUE(submitted.what == verdict::made);
     const std::string long_payload = "\"" + std::string(100'000, 'x') + "\"";
     const submit_result other = co_await at.submit(new_task("long", long_payload));
-    EXPECT_LT(made.id, other.id);
+    EXPECT_LT(submitted.id, other.id);
     if (at.kind->is_lasting) {
         co_await at.reopen();
     }
-    const task_record read = co_await at.look(made.id);
-    EXPECT_EQ(read.id, made.id);
-    EXPECT_EQ(read.kind, asked.kind);
-    EXPECT_EQ(read.payload, asked.payload);
-    EXPECT_EQ(read.queue, asked.queue);
-    EXPECT_EQ(read.priority, asked.priority);
-    EXPECT_EQ(read.run_at, asked.run_at);
-    EXPECT_EQ(read.retry, asked.retry);
-    EXPECT_EQ(read.timeout, asked.timeout);
-    EXPECT_EQ(read.idempotency_key, asked.idempotency_key);
-    EXPECT_EQ(read.tags, asked.tags);
-    EXPECT_EQ(read.flow_key, asked.flow_key);
+    const task_record read = co_await at.look(submitted.id);
+    EXPECT_EQ(read.id, submitted.id);
+    EXPECT_EQ(read.kind, original.kind);
+    EXPECT_EQ(read.payload, original.payload);
+    EXPECT_EQ(read.queue, original.queue);
+    EXPECT_EQ(read.priority, original.priority);
+    EXPECT_EQ(read.run_at, original.run_at);
+    EXPECT_EQ(read.retry, original.retry);
+    EXPECT_EQ(read.timeout, original.timeout);
+    EXPECT_EQ(read.idempotency_key, original.idempotency_key);
+    EXPECT_EQ(read.tags, original.tags);
+    EXPECT_EQ(read.flow_key, original.flow_key);
     EXPECT_EQ(read.state, task_state::pending);
     EXPECT_EQ(read.created_at, at.now);
     EXPECT_EQ(read.due_at, at.now + 1h);
@@ -109,17 +109,17 @@ WEIR_STORE_TEST(Store, RunsInTheOrderOfPriorityAndAge) {
     for (const int priority : {0, 5, -3, 5, 0}) {
         all.emplace_back("work").priority = priority;
     }
-    const auto made = co_await at.kept->submit(all, at.now);
+    const auto submitted = co_await at.kept->submit(all, at.now);
     co_await at.beat("a");
     const claimed first = co_await at.claim(3);
     const claimed rest = co_await at.claim(3);
     WEIR_ASSERT_EQ(first.tasks.size(), 3U);
     WEIR_ASSERT_EQ(rest.tasks.size(), 2U);
-    EXPECT_EQ(first.tasks[0].id, made[1].id);
-    EXPECT_EQ(first.tasks[1].id, made[3].id);
-    EXPECT_EQ(first.tasks[2].id, made[0].id);
-    EXPECT_EQ(rest.tasks[0].id, made[4].id);
-    EXPECT_EQ(rest.tasks[1].id, made[2].id);
+    EXPECT_EQ(first.tasks[0].id, submitted[1].id);
+    EXPECT_EQ(first.tasks[1].id, submitted[3].id);
+    EXPECT_EQ(first.tasks[2].id, submitted[0].id);
+    EXPECT_EQ(rest.tasks[0].id, submitted[4].id);
+    EXPECT_EQ(rest.tasks[1].id, submitted[2].id);
     const task_record& run = first.tasks[0];
     EXPECT_EQ(run.state, task_state::running);
     EXPECT_EQ(run.run, 1U);
@@ -138,7 +138,7 @@ WEIR_STORE_TEST(Store, RunsInTheOrderOfPriorityAndAge) {
 WEIR_STORE_TEST(Store, WhatIsNotDueWaits) {
     new_task later = bench::make();
     later.run_at = at.now + 90s;
-    const submit_result made = co_await at.submit(later);
+    const submit_result submitted = co_await at.submit(later);
     later.run_at = at.now + 30s;
     const submit_result sooner = co_await at.submit(later);
     later.run_at = at.now - 1h;
@@ -148,7 +148,7 @@ WEIR_STORE_TEST(Store, WhatIsNotDueWaits) {
     WEIR_ASSERT_EQ(none.tasks.size(), 1U);
     EXPECT_EQ(none.tasks[0].id, past.id);
     EXPECT_EQ(none.next_at, at.now + 30s);
-    auto reasons = co_await at.kept->why(made.id, at.now);
+    auto reasons = co_await at.kept->why(submitted.id, at.now);
     WEIR_ASSERT_EQ(reasons.size(), 1U);
     EXPECT_EQ(reasons[0].why, reason::not_due);
     EXPECT_EQ(reasons[0].until, at.now + 90s);
@@ -157,8 +157,8 @@ WEIR_STORE_TEST(Store, WhatIsNotDueWaits) {
     WEIR_ASSERT_EQ(one.tasks.size(), 1U);
     EXPECT_EQ(one.tasks[0].id, sooner.id);
     EXPECT_EQ(one.next_at, at.now + 60s);
-    // At once, if asked for.
-    const change_result hurried = co_await at.kept->retry(made.id, at.now);
+    // Without a delay, if requested.
+    const change_result hurried = co_await at.kept->retry(submitted.id, at.now);
     EXPECT_EQ(hurried, change_result::done);
     const claimed last = co_await at.claim(5);
     WEIR_ASSERT_EQ(last.tasks.size(), 1U);
@@ -166,7 +166,7 @@ WEIR_STORE_TEST(Store, WhatIsNotDueWaits) {
 }
 
 WEIR_STORE_TEST(Store, AFailureIsTriedAgainAndRemembered) {
-    const submit_result made = co_await at.submit(bench::make());
+    const submit_result submitted = co_await at.submit(bench::make());
     co_await at.beat("a", 1h);
     for (int i = 1; i <= 3; ++i) {
         const claimed run = co_await at.claim(1);
@@ -186,7 +186,7 @@ WEIR_STORE_TEST(Store, AFailureIsTriedAgainAndRemembered) {
     at.now += 2s;
     const bool is_written = co_await at.settle(bench::ending(last.tasks[0], task_state::failed));
     EXPECT_TRUE(is_written);
-    const auto found = co_await at.kept->find(made.id);
+    const auto found = co_await at.kept->find(submitted.id);
     WEIR_ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->task.state, task_state::failed);
     EXPECT_EQ(found->task.failures, 4U);
@@ -200,35 +200,35 @@ WEIR_STORE_TEST(Store, AFailureIsTriedAgainAndRemembered) {
     EXPECT_EQ(found->attempts[1].node, "a");
     EXPECT_EQ(found->attempts[3].error, "it broke");
     // And once more, with all attempts; it keeps its number of runs, so that old ones stay fenced.
-    const change_result retried = co_await at.kept->retry(made.id, at.now);
+    const change_result retried = co_await at.kept->retry(submitted.id, at.now);
     EXPECT_EQ(retried, change_result::done);
     const claimed fresh = co_await at.claim(1);
     WEIR_ASSERT_EQ(fresh.tasks.size(), 1U);
     EXPECT_EQ(fresh.tasks[0].run, 5U);
     EXPECT_EQ(fresh.tasks[0].failures, 0U);
     co_await at.complete(fresh.tasks);
-    const task_record done = co_await at.look(made.id);
+    const task_record done = co_await at.look(submitted.id);
     EXPECT_EQ(done.state, task_state::completed);
     EXPECT_EQ(done.result, "1");
-    const change_result no = co_await at.kept->retry(made.id, at.now);
+    const change_result no = co_await at.kept->retry(submitted.id, at.now);
     EXPECT_EQ(no, change_result::no_change);
 }
 
 WEIR_STORE_TEST(Store, OnlyTheLatestAttemptsAreKept) {
-    const submit_result made = co_await at.submit(bench::make());
+    const submit_result submitted = co_await at.submit(bench::make());
     co_await at.beat("a", 1h);
     for (int i = 1; i <= 30; ++i) {
         const claimed run = co_await at.claim(1);
         co_await at.settle(at.again(run.tasks.at(0), 0s, std::to_string(i)));
     }
-    const auto found = co_await at.kept->find(made.id);
+    const auto found = co_await at.kept->find(submitted.id);
     WEIR_ASSERT_EQ(found->attempts.size(), 20U);
     EXPECT_EQ(found->attempts.front().error, "11");
     EXPECT_EQ(found->attempts.back().error, "30");
 }
 
 WEIR_STORE_TEST(Store, AHandlerMayAskForALaterTime) {
-    const submit_result made = co_await at.submit(bench::make());
+    const submit_result submitted = co_await at.submit(bench::make());
     co_await at.beat("a", 1h);
     const claimed run = co_await at.claim(1);
     settlement later = bench::ending(run.tasks[0], task_state::pending);
@@ -236,53 +236,53 @@ WEIR_STORE_TEST(Store, AHandlerMayAskForALaterTime) {
     later.attempt = attempt_end::postponed;
     later.error = later.held_by = "the circuit of example.com is open";
     co_await at.settle(later);
-    const auto reasons = co_await at.kept->why(made.id, at.now);
+    const auto reasons = co_await at.kept->why(submitted.id, at.now);
     WEIR_ASSERT_EQ(reasons.size(), 1U);
     EXPECT_EQ(reasons[0].why, reason::postponed);
     EXPECT_EQ(reasons[0].detail, later.held_by);
     EXPECT_EQ(reasons[0].until, at.now + 1min);
-    const task_record read = co_await at.look(made.id);
+    const task_record read = co_await at.look(submitted.id);
     EXPECT_EQ(read.held_by, later.held_by);
     EXPECT_EQ(read.failures, 0U);
     at.now += 1min;
     const claimed again = co_await at.claim(1);
     WEIR_ASSERT_EQ(again.tasks.size(), 1U);
     EXPECT_EQ(again.tasks[0].held_by, "");
-    // Given back without any note, as one that ends does.
+    // Returned without an attempt record, as a service does when it ends.
     settlement back = bench::ending(again.tasks[0], task_state::pending);
     back.due_at = at.now;
     co_await at.settle(back);
-    const auto found = co_await at.kept->find(made.id);
+    const auto found = co_await at.kept->find(submitted.id);
     EXPECT_EQ(found->attempts.size(), 1U);
     EXPECT_EQ(found->task.failures, 0U);
-    const auto turn = co_await at.why(made.id);
+    const auto turn = co_await at.why(submitted.id);
     EXPECT_EQ(turn, std::vector{reason::its_turn});
 }
 
 WEIR_STORE_TEST(Store, ProgressIsSeen) {
-    const submit_result made = co_await at.submit(bench::make());
+    const submit_result submitted = co_await at.submit(bench::make());
     co_await at.beat("a", 1h);
     claimed run = co_await at.claim(1);
     std::vector<progress_note> notes(2);
-    notes[0].key = {made.id, 1};
+    notes[0].key = {submitted.id, 1};
     notes[0].progress = 0.25;
     notes[0].message = "a quarter";
-    notes[1].key = {made.id, 2};  // a run that is not
+    notes[1].key = {submitted.id, 2};  // a run that is not
     notes[1].progress = 0.9;
     co_await at.kept->note_progress("a", notes, at.now);
     co_await at.kept->note_progress("nobody", std::vector(1, notes[1]), at.now);
-    task_record read = co_await at.look(made.id);
+    task_record read = co_await at.look(submitted.id);
     EXPECT_EQ(read.progress, 0.25);
     EXPECT_EQ(read.message, "a quarter");
     co_await at.settle(at.again(run.tasks[0], 0s));
     run = co_await at.claim(1);
     EXPECT_EQ(run.tasks.at(0).progress, 0);
-    read = co_await at.look(made.id);
+    read = co_await at.look(submitted.id);
     EXPECT_EQ(read.progress, 0);
     EXPECT_EQ(read.message, "");
 }
 
-// ---- leases and fences: what peers get wrong
+// ---- leases and fences: errors of other task queues
 
 WEIR_STORE_TEST(Store, WhoHasNoLeaseGetsNothing) {
     co_await at.submit_many(3);
@@ -315,7 +315,7 @@ WEIR_STORE_TEST(Store, ARescueTouchesNobodyWhoLives) {
     EXPECT_EQ(rescued.returned, 2U);
     const rescue_result twice = co_await at.kept->rescue(at.now, 3);
     EXPECT_EQ(twice.returned, 0U);
-    // They run again; the old runs are over, whatever their node says.
+    // The tasks run again; the old runs have ended, and writes of their node are ignored.
     const claimed again = co_await at.claim(5, "b");
     WEIR_ASSERT_EQ(again.tasks.size(), 2U);
     EXPECT_EQ(again.tasks[0].run, 2U);
@@ -331,7 +331,7 @@ WEIR_STORE_TEST(Store, ARescueTouchesNobodyWhoLives) {
     task_record read = co_await at.look(again.tasks[0].id);
     EXPECT_EQ(read.state, task_state::running);
     EXPECT_EQ(read.node, "b");
-    // Not even with the right run, nor b for what it does not run any more.
+    // Also with the right run number; nor can b settle a run that it has lost.
     const bool of_another = co_await at.settle(bench::ending(again.tasks[0], task_state::failed));
     EXPECT_FALSE(of_another);
     co_await at.complete(again.tasks, "b");
@@ -371,7 +371,7 @@ WEIR_STORE_TEST(Store, ANameThatIsUsedAgainHidesNoOrphans) {
 WEIR_STORE_TEST(Store, ATaskThatKillsItsProcessFailsInTheEnd) {
     new_task once = bench::make();
     once.retry.max_attempts = 1;  // a crash does not spend it
-    const submit_result made = co_await at.submit(once);
+    const submit_result submitted = co_await at.submit(once);
     for (int i = 1; i <= 3; ++i) {
         const std::string node = "node " + std::to_string(i);
         co_await at.beat(node);
@@ -382,14 +382,14 @@ WEIR_STORE_TEST(Store, ATaskThatKillsItsProcessFailsInTheEnd) {
         EXPECT_EQ(rescued.returned, i < 3 ? 1U : 0U);
         EXPECT_EQ(rescued.failed, i < 3 ? 0U : 1U);
     }
-    const task_record read = co_await at.look(made.id);
+    const task_record read = co_await at.look(submitted.id);
     EXPECT_EQ(read.state, task_state::failed);
     EXPECT_EQ(read.crashes, 3U);
     EXPECT_EQ(read.failures, 0U);
     EXPECT_FALSE(read.error.empty());
     EXPECT_EQ(read.finished_at, at.now);
-    // Somebody has mended it.
-    co_await at.kept->retry(made.id, at.now);
+    // The cause of the failure has been fixed.
+    co_await at.kept->retry(submitted.id, at.now);
     co_await at.beat("b");
     const claimed again = co_await at.claim(1, "b");
     EXPECT_EQ(again.tasks.at(0).crashes, 0U);
@@ -406,8 +406,8 @@ WEIR_STORE_TEST(Store, ARescueFindsAll) {
     co_await at.claim(600, "b");
     co_await at.claim(200, "c");
     for (std::size_t i = 0; i < 1500; i += 3) {
-        const change_result asked = co_await at.kept->cancel(ids[i], at.now);
-        EXPECT_EQ(asked, change_result::requested);
+        const change_result result = co_await at.kept->cancel(ids[i], at.now);
+        EXPECT_EQ(result, change_result::requested);
     }
     co_await at.kept->retire("a");
     co_await at.kept->retire("b");
@@ -438,7 +438,8 @@ WEIR_STORE_TEST(Store, CancellingIsTold) {
     EXPECT_EQ(view_of(running, at.now), task_view::cancelling);
     const heartbeat_answer heard = co_await at.beat("a");
     EXPECT_EQ(heard.cancelling.size(), 3U);
-    // It had ended by itself; it is to be run again, and is not; it is confirmed.
+    // The first had ended on its own; the second is to be repeated, and is not; the third is
+    // confirmed.
     bool is_written = co_await at.settle(bench::ending(runs.tasks[0], task_state::completed));
     EXPECT_TRUE(is_written);
     is_written = co_await at.settle(at.again(runs.tasks[1], 1s));

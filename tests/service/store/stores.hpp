@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every store must do, whichever it is: tests with WEIR_STORE_TEST run on all stores that are
-// listed here. Times are made up, so nothing waits. At the end of each, what the store counts must
-// be what it has.
+// The requirements for every store: tests with WEIR_STORE_TEST run on all stores listed here. Times
+// are simulated, so tests do not wait. At the end of each test, the counts of the store must match
+// its contents.
 #pragma once
 
 #include <support/peers/program.hpp>
@@ -29,10 +29,10 @@ using weir::task;
 
 struct store_kind {
     const char* name;
-    // In a folder of its own. Opening again gives the same tasks, if is_lasting.
+    // Opens the store in a folder of its own. If is_lasting, opening it again finds the same tasks.
     task<std::unique_ptr<store>> (*open)(std::string folder);
     bool is_lasting = false;
-    // Looks behind the store, when it is closed.
+    // Checks the tables of the store after it was closed.
     task<> (*inspect)(std::string folder) = nullptr;
 };
 
@@ -47,7 +47,7 @@ inline task<std::unique_ptr<store>> open_sqlite(std::string folder) {
     co_return opened;
 }
 
-// The counts that SQLite's tables keep against what is in them.
+// Compares the counts in SQLite's tables with their rows.
 inline task<> inspect_sqlite(std::string folder) {
     weir::sqlite::database tables = co_await weir::sqlite::open(folder + "/tasks.db");
     const char* const checks[] = {
@@ -103,10 +103,10 @@ public:
     timestamp now = std::chrono::sys_days(std::chrono::year(2026) / 5 / 17) + 12h;
 
     static new_task make(std::string key = "", std::string queue = "default") {
-        new_task made("work");
-        made.queue = std::move(queue);
-        made.flow_key = std::move(key);
-        return made;
+        new_task fresh("work");
+        fresh.queue = std::move(queue);
+        fresh.flow_key = std::move(key);
+        return fresh;
     }
     task<submit_result> submit(new_task fresh) {
         std::vector<new_task> all;
@@ -127,60 +127,60 @@ public:
         co_return ids;
     }
     static node_record node(std::string id, timestamp until) {
-        node_record made;
-        made.id = std::move(id);
-        made.host = "here";
-        made.pid = 7;
-        made.expires_at = until;
-        return made;
+        node_record record;
+        record.id = std::move(id);
+        record.host = "here";
+        record.pid = 7;
+        record.expires_at = until;
+        return record;
     }
     task<heartbeat_answer> beat(std::string id, std::chrono::microseconds lease = 10s) {
         heartbeat_answer answer = co_await kept->heartbeat(node(std::move(id), now + lease), now);
         co_return answer;
     }
-    task<claimed> claim(std::size_t limit, std::string by = "a") {
-        claim_request asked;
-        asked.node = by;
-        asked.now = now;
-        asked.limit = limit;
-        claimed given = co_await kept->claim(asked);
-        co_return given;
+    task<claimed> claim(std::size_t limit, std::string node = "a") {
+        claim_request request;
+        request.node = node;
+        request.now = now;
+        request.limit = limit;
+        claimed claim = co_await kept->claim(request);
+        co_return claim;
     }
     static settlement ending(const task_record& run, task_state state) {
-        settlement made;
-        made.key = {run.id, run.run};
-        made.state = state;
-        made.failures = run.failures;
+        settlement result;
+        result.key = {run.id, run.run};
+        result.state = state;
+        result.failures = run.failures;
         if (state == task_state::completed) {
-            made.result = "1";
+            result.result = "1";
         } else if (state == task_state::failed) {
-            made.failures = run.failures + 1;
-            made.error = "it broke";
-            made.attempt = attempt_end::failed;
+            result.failures = run.failures + 1;
+            result.error = "it broke";
+            result.attempt = attempt_end::failed;
         }
-        return made;
+        return result;
     }
     settlement again(const task_record& run, std::chrono::microseconds later,
                      std::string error = "it broke") const {
-        settlement made = ending(run, task_state::pending);
-        made.due_at = now + later;
-        made.failures = run.failures + 1;
-        made.error = std::move(error);
-        made.attempt = attempt_end::failed;
-        return made;
+        settlement built = ending(run, task_state::pending);
+        built.due_at = now + later;
+        built.failures = run.failures + 1;
+        built.error = std::move(error);
+        built.attempt = attempt_end::failed;
+        return built;
     }
-    task<bool> settle(settlement ended, std::string by = "a") {
+    task<bool> settle(settlement ended, std::string node_id = "a") {
         std::vector<settlement> all;
         all.push_back(std::move(ended));
-        const std::vector<bool> answers = co_await kept->settle(by, std::move(all), now);
+        const std::vector<bool> answers = co_await kept->settle(node_id, std::move(all), now);
         co_return answers.at(0);
     }
-    task<> complete(const std::vector<task_record>& runs, std::string by = "a") {
+    task<> complete(const std::vector<task_record>& runs, std::string node_id = "a") {
         std::vector<settlement> all;
         for (const task_record& each : runs) {
             all.push_back(ending(each, task_state::completed));
         }
-        const std::vector<bool> answers = co_await kept->settle(by, std::move(all), now);
+        const std::vector<bool> answers = co_await kept->settle(node_id, std::move(all), now);
         for (const bool each : answers) {
             EXPECT_TRUE(each);
         }

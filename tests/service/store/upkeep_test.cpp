@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes when nobody needs it any more: queues, flow keys, nodes. And what stays: all that still
-// says something.
+// Removal of unused queues, flow keys and nodes, and that those with information still needed stay.
 
 #include "stores.hpp"
 
@@ -44,14 +43,14 @@ WEIR_STORE_TEST(StoreUpkeep, NodesThatAreGoneGo) {
     co_await at.beat("stuck 2", 10s);
     const claimed of_stuck = co_await at.claim(1, "stuck 2");
     EXPECT_EQ(of_stuck.tasks.size(), 1U);
-    co_await at.kept->retire("stuck 2");  // and what it runs is not rescued yet
+    co_await at.kept->retire("stuck 2");  // and its tasks are not rescued yet
     for (int i = 0; i < 2500; ++i) {
         const std::string name = "many " + std::to_string(i);
         co_await at.beat(name, 10s);
         co_await at.kept->retire(name);
     }
     co_await at.beat("alive", 365 * day);
-    // They are remembered for a while, so that they learn of it.
+    // Gone nodes are kept for a while, so that they are refused when they return.
     co_await at.kept->purge({}, at.now);
     at.now += 29 * day;
     co_await at.kept->purge({}, at.now);
@@ -65,7 +64,7 @@ WEIR_STORE_TEST(StoreUpkeep, NodesThatAreGoneGo) {
     }
     if (at.kind->is_lasting) {
         const std::int64_t left = co_await count_rows(at, "nodes");
-        EXPECT_EQ(left, 2);  // the one with a task, and who is alive
+        EXPECT_EQ(left, 2);  // the node with a task, and the live one
     }
     const rescue_result later = co_await at.kept->rescue(at.now, 5);
     EXPECT_EQ(later.returned, 1U);
@@ -81,8 +80,8 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesThatNobodyUsesGo) {
     for (const char* const name : {"done", "waiting", "limited", "paused", "burst"}) {
         co_await at.submit(bench::make("", name));
     }
-    const claimed given = co_await at.claim(10);
-    co_await at.complete(given.tasks);
+    const claimed claim = co_await at.claim(10);
+    co_await at.complete(claim.tasks);
     co_await at.submit(bench::make("", "waiting"));
     queue_limits limits;
     limits.max_running = 3;
@@ -108,7 +107,7 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesThatNobodyUsesGo) {
     co_await at.kept->purge(kept, at.now);
     names = co_await queue_names(at);
     EXPECT_EQ(names, (std::vector<std::string>{"burst", "waiting"}));
-    // What is gone may come again.
+    // A removed queue can be created again.
     const submit_result again = co_await at.submit(bench::make("", "done"));
     EXPECT_EQ(again.what, submit_result::verdict::made);
     const claimed both = co_await at.claim(10);
@@ -124,18 +123,18 @@ WEIR_STORE_TEST(StoreUpkeep, KeysGoWhenTheirRateHasForgotten) {
     for (const char* const key : {"x", "y"}) {
         co_await at.submit(bench::make(key));
     }
-    const claimed given = co_await at.claim(10);
-    EXPECT_EQ(given.tasks.size(), 2U);
-    co_await at.complete(given.tasks);
+    const claimed claim = co_await at.claim(10);
+    EXPECT_EQ(claim.tasks.size(), 2U);
+    co_await at.complete(claim.tasks);
     const std::size_t gone = co_await at.kept->purge(at_once, at.now);
     EXPECT_EQ(gone, 2U);
     at.now += 9s;
     co_await at.kept->purge(at_once, at.now);
-    const submit_result made = co_await at.submit(bench::make("x"));
+    const submit_result submitted = co_await at.submit(bench::make("x"));
     claimed none = co_await at.claim(10);
     EXPECT_TRUE(none.tasks.empty());
     EXPECT_EQ(none.next_at, at.now + 1s);
-    const std::vector<hold::reason> why = co_await at.why(made.id);
+    const std::vector<hold::reason> why = co_await at.why(submitted.id);
     EXPECT_EQ(why, std::vector<hold::reason>{hold::reason::key_rate});
     at.now += 1s;
     co_await at.kept->purge(at_once, at.now);
@@ -147,15 +146,15 @@ WEIR_STORE_TEST(StoreUpkeep, KeysGoWhenTheirRateHasForgotten) {
     EXPECT_EQ(now.tasks.size(), 1U);
 }
 
-// A key that comes back after its row has gone gets no turn before those that waited.
+// A key that returns after its row was removed gets no turn before waiting keys.
 WEIR_STORE_TEST(StoreUpkeep, KeysThatComeBackAreNotTheFirst) {
     co_await at.beat("a", 365 * day);
     co_await at.submit_many(3, "patient");
     for (int i = 0; i < 3; ++i) {
         co_await at.submit(bench::make("hasty"));
-        const claimed given = co_await at.claim(1);
-        EXPECT_EQ(given.tasks.at(0).flow_key, "patient") << i;
-        co_await at.complete(given.tasks);
+        const claimed claim = co_await at.claim(1);
+        EXPECT_EQ(claim.tasks.at(0).flow_key, "patient") << i;
+        co_await at.complete(claim.tasks);
         const claimed hasty = co_await at.claim(1);
         EXPECT_EQ(hasty.tasks.at(0).flow_key, "hasty");
         co_await at.complete(hasty.tasks);
@@ -170,10 +169,10 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesAreLimitedInNumber) {
     }
     many.push_back(bench::make("", "q0"));
     const std::vector<submit_result> answers = co_await at.kept->submit(std::move(many), at.now);
-    const auto made = std::count_if(answers.begin(), answers.end(), [](const submit_result& each) {
-        return each.what == submit_result::verdict::made;
-    });
-    EXPECT_EQ(made, default_max_queues + 1);
+    const auto made_count = std::count_if(
+        answers.begin(), answers.end(),
+        [](const submit_result& each) { return each.what == submit_result::verdict::made; });
+    EXPECT_EQ(made_count, default_max_queues + 1);
     EXPECT_EQ(answers.at(default_max_queues).what, submit_result::verdict::too_many_queues);
     EXPECT_EQ(answers.back().what, submit_result::verdict::made);
     for (const bool pauses : {true, false}) {
@@ -203,10 +202,10 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesAreLimitedInNumber) {
     };
     const std::optional<submit_result> waits = co_await fire();
     EXPECT_EQ(waits->what, submit_result::verdict::too_many_queues);
-    // Room is made by those that end.
+    // Tasks that end make room.
     co_await at.beat("a", 365 * day);
-    const claimed given = co_await at.claim(10);
-    co_await at.complete(given.tasks);
+    const claimed claim = co_await at.claim(10);
+    co_await at.complete(claim.tasks);
     co_await at.kept->purge(at_once, at.now);
     const std::vector<queue_record> left = co_await at.kept->queues();
     EXPECT_LT(left.size(), default_max_queues);
@@ -214,15 +213,15 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesAreLimitedInNumber) {
     EXPECT_EQ(fired->what, submit_result::verdict::made);
 }
 
-// Many that failed: the newest are found without going through all of them, and purges go on in
+// Many failed tasks: the newest are found without a scan of all of them, and purges continue in
 // steps.
 WEIR_STORE_TEST(StoreUpkeep, ManyThatFailedAreListedAndPurged) {
     constexpr std::size_t many = 2'600;
     co_await at.beat("a", 365 * day);
     const std::vector<task_id> ids = co_await at.submit_many(many);
-    const claimed given = co_await at.claim(many);
+    const claimed claim = co_await at.claim(many);
     std::vector<settlement> ended;
-    for (const task_record& each : given.tasks) {
+    for (const task_record& each : claim.tasks) {
         ended.push_back(bench::ending(each, task_state::failed));
     }
     co_await at.kept->settle("a", std::move(ended), at.now);
@@ -248,7 +247,7 @@ WEIR_STORE_TEST(StoreUpkeep, ManyThatFailedAreListedAndPurged) {
     recent.created_from = at.now - 1s + 1us;
     page = co_await at.kept->list(recent, at.now);
     EXPECT_EQ(page.size(), 3U);
-    // In steps, as a service does: what failed first comes first.
+    // In steps, as a service does: the earliest failure comes first.
     task_filter any;
     any.limit = 1000;
     const std::size_t driven = co_await at.kept->redrive(any, at.now);

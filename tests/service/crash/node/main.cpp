@@ -46,9 +46,9 @@ public:
     ledger(const std::string& path, std::string number)
         : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
           number_(std::move(number)) {}
-    void write(std::string_view what, const service::job& of) const {
-        const std::string line = std::string(what) + " " + std::to_string(of.id().number()) + " " +
-                                 std::to_string(of.task().run) + " " + number_ + "\n";
+    void write(std::string_view what, const service::job& current) const {
+        const std::string line = std::string(what) + " " + std::to_string(current.id().number()) +
+                                 " " + std::to_string(current.task().run) + " " + number_ + "\n";
         if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
             std::perror("ledger");
             std::_Exit(3);
@@ -60,26 +60,28 @@ private:
     std::string number_;
 };
 
-// A run, in the ledger. One that is stopped says so; one whose process dies says nothing.
+// A run in the ledger. A stopped run adds a line; a run whose process dies does not.
 class entry {
 public:
-    entry(const ledger& in, const service::job& of) : in_(in), of_(of) { in_.write("begin", of_); }
+    entry(const ledger& in, const service::job& current) : in_(in), job_(current) {
+        in_.write("begin", job_);
+    }
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
-    ~entry() { in_.write(has_ended_ ? "end" : "stop", of_); }
+    ~entry() { in_.write(has_ended_ ? "end" : "stop", job_); }
     void end() noexcept { has_ended_ = true; }
 
 private:
     const ledger& in_;
-    const service::job& of_;
+    const service::job& job_;
     bool has_ended_ = false;
 };
 
-weir::task<> serve(const settings& asked) {
-    const ledger book(asked.ledger, asked.number);
+weir::task<> serve(const settings& options) {
+    const ledger book(options.ledger, options.number);
     std::unique_ptr<service::store> store =
-        co_await service::open_sqlite_store(asked.database, asked.store);
-    service::service tasks(*store, asked.service);
+        co_await service::open_sqlite_store(options.database, options.store);
+    service::service tasks(*store, options.service);
     tasks.handle("work", [&](service::job& job) -> weir::task<bj::value> {
         entry run(book, job);
         co_await weir::sleep(milliseconds(weir::http::member<std::int64_t>(job.payload(), "ms")));
@@ -137,17 +139,17 @@ int main(int count, char** words) {
     if (count < 4) {
         return 2;
     }
-    settings asked{words[1], words[2], words[3], {}, {}};
+    settings options{words[1], words[2], words[3], {}, {}};
     for (int i = 4; i < count; ++i) {
-        if (!understand(asked, words[i])) {
+        if (!understand(options, words[i])) {
             std::fprintf(stderr, "unknown: %s\n", words[i]);
             return 2;
         }
     }
-    asked.service.log = [](service::log_level level, std::string_view text) {
+    options.service.log = [](service::log_level level, std::string_view text) {
         if (level >= service::log_level::warning) {
             std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
         }
     };
-    return weir::run_main(serve(asked));
+    return weir::run_main(serve(options));
 }
