@@ -21,8 +21,8 @@ check_preset() {
     esac
 }
 
-# configure PRESET [CMAKE_OPTION...]: silent where nothing is new, all of it where it fails.
-# WEIR_UNITE_TESTS=ON is for building all tests from nothing: tests/unite.cmake.
+# configure PRESET [CMAKE_OPTION...]: prints the lines about weir and the benchmarks, or all output
+# if it fails. WEIR_UNITE_TESTS=ON is for building all tests from scratch: tests/unite.cmake.
 configure() {
     local preset=$1 log
     shift
@@ -34,7 +34,7 @@ configure() {
     grep -E '^-- (weir|bench)' <<<"$log" || true
 }
 
-# build PRESET [TARGET]: as many jobs as there are processors, or as WEIR_JOBS says.
+# build PRESET [TARGET]: with WEIR_JOBS jobs, or one per processor by default.
 build() {
     local preset=$1 target=${2:-all}
     cmake --build "$(build_dir "$preset")" --target "$target" --parallel "$(jobs_to_use)"

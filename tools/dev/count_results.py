@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints 'N passed, N failed, N skipped' from a JUnit file of ctest's; fails unless all is well.
+"""Prints 'N passed, N failed, N skipped' from a JUnit file of ctest; fails unless all tests passed.
 
-Before that line stand the tests that did not pass, 'failed: NAME' or 'skipped: NAME', each with the
+Before that line it lists the tests that did not pass, 'failed: NAME' or 'skipped: NAME', each with the
 last lines of its output, marked by a bar.
 
-Counts test by test: ctest's own totals count a test whose program is missing as skipped, and it is
-not. No file, or no test at all, is one failure: nothing was shown to work. So is a ctest that failed
-although no test did, such as one that could not ask a program for its tests.
+It counts test by test, since ctest's own totals count a test whose program is missing as skipped. A
+missing file or one without tests counts as one failure. So does a ctest that failed although no test
+did, for example because it could not list the tests of a program.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def verdict(case):
 
 
 def reason(case):
-    """What ctest says about a test that did not pass, such as 'Timeout'; often nothing."""
+    """The reason of ctest for a test that did not pass, such as 'Timeout'; often empty."""
     for kind in ("failure", "skipped", "error"):
         element = case.find(kind)
         if element is not None and element.get("message"):

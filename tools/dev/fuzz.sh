@@ -61,8 +61,9 @@ fuzz_all() {
     ((failed == 0))
 }
 
-# fuzz_one SECONDS TARGET: what it finds worth keeping goes to build/fuzz/corpus/, what ends it to
-# build/fuzz/findings/. To keep new inputs: weir_fuzz -merge=1 tests/fuzz/corpus/TARGET the former.
+# fuzz_one SECONDS TARGET: new inputs go to build/fuzz/corpus/, crashing ones to
+# build/fuzz/findings/. To keep new inputs: weir_fuzz -merge=1 tests/fuzz/corpus/TARGET
+# build/fuzz/corpus/TARGET.
 fuzz_one() {
     local seconds=$1 target=$2 dir kept log grown findings options=()
     dir=$(build_dir fuzz)
@@ -83,7 +84,7 @@ fuzz_one() {
     fi
 }
 
-# fuzz_finding TARGET: what ended it, and how to see it again.
+# fuzz_finding TARGET: prints the error, and the command that repeats it.
 fuzz_finding() {
     local target=$1 dir
     dir=$(build_dir fuzz)

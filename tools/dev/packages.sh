@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds out which packages are missing and installs them, never without being told to.
+# Finds missing packages, and installs them after confirmation.
 
-# missing_packages LIST...: names the packages of tools/dev/packages/LIST.txt that are not there.
+# missing_packages LIST...: names the packages of tools/dev/packages/LIST.txt that are not
+# installed.
 missing_packages() {
     local list package probe
     for list in "$@"; do
@@ -22,7 +23,7 @@ is_installed() {
     fi
 }
 
-# ensure_packages LIST...: returns when everything on the lists is there, or ends the script.
+# ensure_packages LIST...: returns when all packages on the lists are installed, or ends the script.
 ensure_packages() {
     local missing
     mapfile -t missing < <(missing_packages "$@")
@@ -34,7 +35,7 @@ ensure_packages() {
     install_packages "${missing[@]}"
 }
 
-# confirm QUESTION: yes with --yes and in CI; asks on a terminal; otherwise no.
+# confirm QUESTION: yes with --yes and in CI; prompts on a terminal; otherwise no.
 confirm() {
     if [[ $assume_yes == 1 || ${CI:-} == true ]]; then
         return
@@ -54,7 +55,7 @@ install_packages() {
         command -v sudo >/dev/null || die "become root, or install sudo, to install packages."
         as_root=(sudo)
     fi
-    # Somebody else's apt-get may hold the lock for a while: wait for it.
+    # Another apt-get may hold the lock for a while: wait for it.
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get
         -q -o DPkg::Lock::Timeout=600)
     "${apt[@]}" update || die "apt-get update failed."

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes docs/reference/*.md of the comments in the public headers: one page a header, and an index.
+"""Generates docs/reference/*.md from the comments in the public headers: one page a header, and an index.
 
-With --check nothing is written: the pages that are out of date are named, and the exit status says so.
+With --check it writes no file: it lists the pages that are out of date, and fails if there are any.
 """
 
 import pathlib
@@ -33,7 +33,7 @@ def for_the_library(item):
 
 
 def is_noise(item, owner=""):
-    """What is not for users, or goes without saying."""
+    """Declarations that are not for users, or are self-evident."""
     text = " ".join(item.text.split())
     if item.access == "private" or for_the_library(item):
         return True
@@ -46,7 +46,7 @@ def is_noise(item, owner=""):
         return not item.comment and (re.search(r"\w(<[^()]*>)?::~?\w+\(", text) is not None
                                      or text.startswith("template <>"))
     return any(re.search(pattern, text) for pattern in (
-        r"detail::(?!start_options|unique_function)\w+(<[^>]*>)?[&*>]",  # what users cannot have
+        r"detail::(?!start_options|unique_function)\w+(<[^>]*>)?[&*>]",  # types that users cannot name
         rf"~{owner}\(",
         rf"^(explicit )?{owner}\((const )?{owner}(<\w+>)?&&?",
         r"\boperator=\(|^using [\w:]+$" if not item.comment else "^$",
@@ -65,8 +65,8 @@ def prose(comment):
 
 
 def groups(items, owner=""):
-    """Items with no blank line or comment between them belong together, and with those of the library
-    what follows them."""
+    """Groups items with no blank line or comment between them; leaves out groups that begin with an
+    item for the library alone."""
     gathered, hidden = [], False
     for item in items:
         hidden = for_the_library(item) or hidden and not item.starts_group
@@ -102,7 +102,7 @@ def show_group(group):
 
 
 def as_written(item):
-    """A struct of options or an enum: its own text says most."""
+    """A struct of options or an enum is shown as its own source text."""
     return item.text + " " + item.body + ";"
 
 
@@ -164,7 +164,7 @@ def name_of(item):
 
 def all_pages():
     """The text of each page, by its name."""
-    made, index = {}, []
+    pages, index = {}, []
     for path in sorted(HEADERS.rglob("*.hpp")):
         header = path.relative_to(HEADERS).as_posix()
         if "detail/" in header or "base/" in header:
@@ -173,30 +173,30 @@ def all_pages():
         text, intro, names = page(header, path.read_text(encoding="utf-8"))
         if not names:
             continue
-        made[name] = text
+        pages[name] = text
         sentence = " ".join(intro.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
         index.append(f"| [weir/{header}]({name}) | {prose(sentence)} | "
                      + ", ".join(f"`{each}`" for each in dict.fromkeys(names)) + " |")
-    made["README.md"] = NOTE + "\n# API reference\n\n`#include <weir/weir.hpp>` brings all of the core.\n\n" \
+    pages["README.md"] = NOTE + "\n# API reference\n\n`#include <weir/weir.hpp>` brings all of the core.\n\n" \
         "| header | what it is about | names |\n|---|---|---|\n" + "\n".join(index) + "\n"
-    return made
+    return pages
 
 
 def main():
-    made = all_pages()
+    pages = all_pages()
     old = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
-    stale = sorted(name for name in made.keys() | old.keys() if made.get(name) != old.get(name))
+    stale = sorted(name for name in pages.keys() | old.keys() if pages.get(name) != old.get(name))
     if "--check" in sys.argv:
         if stale:
             print("docs/reference is out of date, run ./dev docs:", *stale)
         return 1 if stale else 0
     PAGES.mkdir(parents=True, exist_ok=True)
     for name in stale:
-        if name in made:
-            (PAGES / name).write_text(made[name], encoding="utf-8")
+        if name in pages:
+            (PAGES / name).write_text(pages[name], encoding="utf-8")
         else:
             (PAGES / name).unlink()
-    print(f"docs/reference: {len(made)} pages, {len(stale)} changed")
+    print(f"docs/reference: {len(pages)} pages, {len(stale)} changed")
     return 0
 
 

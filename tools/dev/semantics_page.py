@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The generated part of docs/semantics.md: what each id means, and what became of it.
+"""The generated part of docs/semantics.md: the meaning and the result of each id.
 
-semantics_report.py --markdown calls update() with the results. Run by itself, this checks that the
+semantics_report.py --markdown calls update() with the results. As a program, this checks that the
 page has every id, each once, with its meaning as in tests/semantics/rules.txt.
 """
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the semantics tests and prints what became of each id, then the counts.
+"""Runs the semantics tests and prints the result of each id, then the counts.
 
 The test of id XX-00 is Semantics.XX_00, or several named Semantics.XX_00_something. One that holds
-in another sense than asyncio's, or not at all, says so itself with RecordProperty("deviates", why)
+in another sense than asyncio's, or not at all, records that with RecordProperty("deviates", why)
 or RecordProperty("not-applicable", why). Each id runs in a process of its own, so that a crash costs
 one id and not the report. An id without a test is missing, which fails like a failed one.
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# The commands that show something: run, bench, docs; and those that look at sources: format, tidy.
+# The commands that show results: run, bench, docs; and those that process sources: format, tidy.
 
-# The main job: the task service, on a database of its own below build/. Options go to `weir serve`.
+# The main command: runs the task service, on a database of its own below build/. Options go to
+# `weir serve`.
 command_run() {
     ensure_packages run
     configure gcc-release && build gcc-release weir_program ||
@@ -19,7 +20,7 @@ command_examples() {
     for source in "$root"/examples/*.cpp; do
         name=$(basename "$source" .cpp)
         program=$(build_dir gcc-release)/examples/$name
-        # Not built where its libraries are missing; configuring has said so.
+        # An example is not built if its libraries are missing; configuring has reported that.
         [[ -x $program ]] || continue
         play_example "$name" "$(headline_of "$source")" "$program"
     done

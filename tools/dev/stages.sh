@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# Runs the stages of a long check one after the other and sums them up. Whoever sees only the end of
-# the output must see what failed, so the end names it: outputs first, then all names, then the
-# stages, then the counts.
+# Runs the stages of a long check one after the other and sums them up. A reader who sees only the
+# end of the output must see the failures, so the end lists them: outputs first, then all names,
+# then the stages, then the counts.
 
 stages_passed=0 stages_failed=0 stages_skipped=0
 stages=() stage_outputs=() stage_names=()
 
-# counted NAME COMMAND...: adds what its last line counts.
+# counted NAME COMMAND...: adds the counts in the last line of the command's output.
 counted() {
     local name=$1 log started=$SECONDS counts numbers
     shift
@@ -61,7 +61,7 @@ remember_troubles() {
     ((found)) || remember_end "$1" "$2"
 }
 
-# remember_end STAGE LOG: for one that does not say itself what failed.
+# remember_end STAGE LOG: for a stage that does not name its failures.
 remember_end() {
     local line
     stage_outputs+=("failed: $1")

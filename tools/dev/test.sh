@@ -56,7 +56,7 @@ command_semantics() {
 }
 
 # Every test that explores schedules runs 1000 of them, stress tests run at full length. Tests of
-# the project itself would only repeat what ./dev test has said.
+# the project itself are left out, since ./dev test has run them.
 command_soak() {
     ensure_packages run test
     configure gcc-release -DWEIR_TEST_TIMEOUT=3600 && build gcc-release || die "the build failed."

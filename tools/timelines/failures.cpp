@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The service is down for four seconds in the middle of the busy stretch: what a breaker and a
-// backoff make of that.
+// A breaker and a backoff while the service is down for four seconds in the middle of the busy
+// stretch.
 
 #include "chart.hpp"
 #include "traffic.hpp"

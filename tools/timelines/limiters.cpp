@@ -13,10 +13,11 @@ namespace timelines {
 namespace {
 
 struct seen {
-    std::vector<double> passed;                     // at once, when
-    std::vector<double> turned_away;                // at once, when
-    std::vector<std::pair<double, double>> waited;  // from when to when
-    std::vector<double> gave_up;  // waiters who were told at once that it would take too long
+    std::vector<double> passed;                     // start times of requests that passed at once
+    std::vector<double> turned_away;                // times of requests that were refused at once
+    std::vector<std::pair<double, double>> waited;  // begin and end of the wait
+    std::vector<double>
+        gave_up;  // times of waiters that were refused because the wait would be too long
 };
 
 template <class Limiter>

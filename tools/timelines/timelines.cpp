@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Draws what a token bucket, a sliding window, a breaker and a backoff do to the same traffic: the
-// library itself, played in simulated time.
+// Draws the effect of a token bucket, a sliding window, a breaker and a backoff on the same
+// traffic. The library itself runs, in simulated time.
 //
 //     timelines <folder>           writes timeline-*.svg there
-//     timelines --check <folder>   fails if what is there is something else
+//     timelines --check <folder>   fails if the files there differ
 
 #include "traffic.hpp"
 
@@ -43,10 +43,10 @@ int main(int count, char** words) {
     int wrong = 0;
     for (const drawing& each : drawings) {
         const std::string path = folder + "/" + each.name;
-        const std::string made = each.draw();
+        const std::string picture = each.draw();
         if (!checks) {
-            std::ofstream(path, std::ios::binary) << made;
-        } else if (content_of(path) != made) {
+            std::ofstream(path, std::ios::binary) << picture;
+        } else if (content_of(path) != picture) {
             std::cerr << path << " is not what the program draws: run it again\n";
             ++wrong;
         }

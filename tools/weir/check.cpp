@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// weir serve --check: finds what would keep the service from starting, and changes nothing. The
-// service is constructed on a store in memory, which validates its options; the database file is
-// only read.
+// weir serve --check: finds errors that would keep the service from starting, and changes nothing.
+// The service is constructed on a store in memory, which validates its options; the database file
+// is only read.
 
 #include "commands.hpp"
 #include "service_bundle.hpp"

@@ -17,7 +17,8 @@ namespace weir::program {
 inline constexpr int task_did_not_complete = 3;
 
 int run_serve(const serve_settings& settings);
-// Changes nothing: prints what it found, and returns 0 if the service could start, 1 if not.
+// Changes nothing: prints the results of its checks, and returns 0 if the service could start, 1 if
+// not.
 int run_check(const serve_settings& settings);
 
 struct submit_settings {

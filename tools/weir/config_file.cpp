@@ -99,24 +99,24 @@ private:
     }
 
     config_entry entry() {
-        config_entry made;
-        made.section = section_;
-        made.place = place();
+        config_entry entry;
+        entry.section = section_;
+        entry.place = place();
         const std::string line = rest_of_line();
-        made.key = name();
+        entry.key = name();
         skip(false);
-        if (made.key.empty() || is_end() || next() != '=') {
+        if (entry.key.empty() || is_end() || next() != '=') {
             fail("'" + line + "' is no option; write: option = value");
         }
         take();
         skip(false);
         if (!is_end() && next() == '[') {
-            made.is_list = true;
-            list(made.values);
+            entry.is_list = true;
+            list(entry.values);
         } else {
-            made.values.push_back(value(""));
+            entry.values.push_back(value(""));
         }
-        return made;
+        return entry;
     }
 
     void list(std::vector<std::string>& into) {
@@ -178,15 +178,15 @@ private:
         return values[index];
     }
 
-    void add(config_entry made) {
+    void add(config_entry entry) {
         for (const config_entry& each : all_) {
-            if (each.section == made.section && each.key == made.key) {
-                throw invalid_argument(made.place + ": " + made.key + " was given before, at " +
+            if (each.section == entry.section && each.key == entry.key) {
+                throw invalid_argument(entry.place + ": " + entry.key + " was given before, at " +
                                        each.place +
                                        "; several values are a list: [\"one\", \"two\"]");
             }
         }
-        all_.push_back(std::move(made));
+        all_.push_back(std::move(entry));
     }
 
     std::string path_;

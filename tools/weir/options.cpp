@@ -24,13 +24,13 @@ std::string long_name(const std::string& names) {
 }
 
 std::string variable_for(const std::string& name) {
-    std::string made = "WEIR_";
+    std::string variable = "WEIR_";
     for (const char letter : name) {
-        made += letter == '-'                    ? '_'
-                : letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
-                                                 : letter;
+        variable += letter == '-'                    ? '_'
+                    : letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
+                                                     : letter;
     }
-    return made;
+    return variable;
 }
 
 std::vector<std::string> split(const std::string& text, char at) {
@@ -89,26 +89,26 @@ options::options(CLI::App& command, bool has_variables)
     : command_(command), has_variables_(has_variables) {}
 
 options::known& options::add(option_text text, parser parse) {
-    known& made = all_.emplace_back();
-    made.text = std::move(text);
-    made.name = long_name(made.text.names);
-    made.parse = std::move(parse);
-    std::string description = made.text.description;
-    if (has_variables_ && made.text.names.starts_with("-")) {
-        made.variable = variable_for(made.name);
-        description += " [" + made.variable + "]";
+    known& added = all_.emplace_back();
+    added.text = std::move(text);
+    added.name = long_name(added.text.names);
+    added.parse = std::move(parse);
+    std::string description = added.text.description;
+    if (has_variables_ && added.text.names.starts_with("-")) {
+        added.variable = variable_for(added.name);
+        description += " [" + added.variable + "]";
     }
-    made.option = command_.add_option(made.text.names, made.given, description);
+    added.option = command_.add_option(added.text.names, added.values, description);
     // One word per flag; otherwise CLI11 takes the words that follow and splits lists in brackets.
-    made.option->type_name(made.text.placeholder)->expected(1)->allow_extra_args(false);
-    if (made.text.is_list) {
-        made.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    added.option->type_name(added.text.placeholder)->expected(1)->allow_extra_args(false);
+    if (added.text.is_list) {
+        added.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
-    if (!made.text.preset.empty()) {
-        made.option->default_str(made.text.preset);
+    if (!added.text.preset.empty()) {
+        added.option->default_str(added.text.preset);
     }
-    made.option->required(made.text.is_required);
-    return made;
+    added.option->required(added.text.is_required);
+    return added;
 }
 
 void options::value(option_text text, parser parse) {
@@ -131,28 +131,28 @@ void options::choice(option_text text, std::string& into, std::initializer_list<
     const std::vector<std::string> names(all.begin(), all.end());
     text.placeholder = joined(names, "|");
     text.preset = into;
-    add(std::move(text), [&into, names](const std::string& given) {
-        if (std::find(names.begin(), names.end(), given) == names.end()) {
+    add(std::move(text), [&into, names](const std::string& value) {
+        if (std::find(names.begin(), names.end(), value) == names.end()) {
             throw invalid_argument("it must be one of: " + joined(names, ", "));
         }
-        into = given;
+        into = value;
     });
 }
 
 void options::flag(option_text text, bool& into) {
-    known& made = all_.emplace_back();
-    made.text = std::move(text);
-    made.name = long_name(made.text.names);
-    made.is_flag = true;
-    made.parse = [&into](const std::string& given) {
-        if (given != "true" && given != "false") {
+    known& added = all_.emplace_back();
+    added.text = std::move(text);
+    added.name = long_name(added.text.names);
+    added.is_flag = true;
+    added.parse = [&into](const std::string& value) {
+        if (value != "true" && value != "false") {
             throw invalid_argument("it must be true or false");
         }
-        into = given == "true";
+        into = value == "true";
     };
-    made.option = command_.add_flag(
-        made.text.names, [&made](std::int64_t) { made.given.assign(1, "true"); },
-        made.text.description);
+    added.option = command_.add_flag(
+        added.text.names, [&added](std::int64_t) { added.values.assign(1, "true"); },
+        added.text.description);
 }
 
 void options::only_flag(const std::string& names, const std::string& description, bool& into) {
@@ -180,9 +180,9 @@ void options::read(std::span<const config_entry> file) {
         const auto entry = std::find_if(file.begin(), file.end(), [&](const config_entry& one) {
             return one.section == section() && one.key == each.name;
         });
-        if (!each.given.empty()) {
+        if (!each.values.empty()) {
             const bool is_positional = !each.text.names.starts_with("-");
-            read(each, each.given, source::flag, (is_positional ? "" : "--") + each.name);
+            read(each, each.values, source::flag, (is_positional ? "" : "--") + each.name);
         } else if (variable != nullptr && *variable != '\0') {
             read(each,
                  each.text.is_list ? split(variable, ';') : std::vector<std::string>{variable},

@@ -80,7 +80,7 @@ private:
         std::string variable;  // empty: none
         parser parse;
         CLI::Option* option = nullptr;
-        std::vector<std::string> given;
+        std::vector<std::string> values;
         bool is_flag = false;
     };
     known& add(option_text text, parser parse);
@@ -116,8 +116,8 @@ struct plain<std::optional<T>> {
 template <class Number>
 void options::number(option_text text, Number& into, double least, double most) {
     using plain = typename detail::plain<Number>::type;
-    value(std::move(text), [&into, least, most](const std::string& given) {
-        into = static_cast<plain>(read_number(given, least, most, std::is_integral_v<plain>));
+    value(std::move(text), [&into, least, most](const std::string& value) {
+        into = static_cast<plain>(read_number(value, least, most, std::is_integral_v<plain>));
     });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir ps: asks the process for its tree of tasks, over its inspection socket.
+// weir ps: requests the task tree of a process over its inspection socket.
 
 #include "commands.hpp"
 #include "text.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The service as a client sees it: what submit, status and watch talk to.
+// The service as seen by its clients: used by submit, status and watch.
 #pragma once
 
 #include "settings.hpp"

@@ -131,17 +131,17 @@ std::vector<std::string> lines_of(const std::string& path, std::string_view opti
 // systemd.
 secrets find_secrets(std::span<const std::string> files, source from, const char* option,
                      const char* variable, const char* credential_name) {
-    const char* const given = std::getenv(variable);
-    const bool is_given = given != nullptr && *given != '\0';
+    const char* const value = std::getenv(variable);
+    const bool is_set = value != nullptr && *value != '\0';
     secrets found;
-    if (!files.empty() && (!is_given || from != source::file)) {
+    if (!files.empty() && (!is_set || from != source::file)) {
         for (const std::string& file : files) {
             const std::vector<std::string> lines = lines_of(file, option);
             found.lines.insert(found.lines.end(), lines.begin(), lines.end());
             found.place += (found.place.empty() ? "" : ", ") + file;
         }
-    } else if (is_given) {
-        std::istringstream words(given);
+    } else if (is_set) {
+        std::istringstream words(value);
         for (std::string word; words >> word;) {
             found.lines.push_back(word);
         }

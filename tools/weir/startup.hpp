@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can keep `weir serve` from starting: its address, the programs of its commands.
+// Checks before `weir serve` starts: its address, and the programs of its commands.
 #pragma once
 
 #include <weir/io/address.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir submit: sends a task, and waits for its end if asked to. weir status: queues, or one task.
+// weir submit: sends a task, and waits for its end if requested. weir status: queues, or one task.
 
 #include "commands.hpp"
 #include "remote.hpp"
@@ -30,9 +30,9 @@ bool has_ended(std::string_view state) {
 }
 
 // '-' is standard input.
-json::value payload_of(const std::string& given) {
+json::value payload_of(const std::string& argument) {
     const std::string text =
-        given == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : given;
+        argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
     try {
         return http::parse_json(text);
     } catch (const http::problem& error) {
@@ -123,8 +123,8 @@ task<json::value> wait_for_end(remote& service, const std::string& id) {
 
 task<int> submit(const submit_settings& settings) {
     remote service(settings.to);
-    const json::value made = co_await service.post("/tasks", request_of(settings));
-    const std::string id = text_of(made, "id");
+    const json::value created = co_await service.post("/tasks", request_of(settings));
+    const std::string id = text_of(created, "id");
     if (!settings.wait) {
         std::puts(id.c_str());
         co_return 0;

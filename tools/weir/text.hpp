@@ -26,7 +26,7 @@ std::string json_for_terminal(std::string_view json);
 // The number of letters to change, add, drop or swap to turn one into the other.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The name nearest to what was typed; empty if none is near.
+// The name nearest to the typed text; empty if none is near.
 template <class Names>
 std::string_view nearest(std::string_view typed, const Names& names) {
     std::string_view best;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Questions to the service. The token, where one is needed, is kept for this tab alone.
+// Requests to the service. The token, where one is needed, is kept for this tab alone.
 
 const storedToken = "weir.token";
 
@@ -20,7 +20,7 @@ export function setToken(value: string): void {
   sessionStorage.setItem(storedToken, value);
 }
 
-// Told when the service wants a token, or another one.
+// Called when the service requires a token, or another one.
 export let askForToken: () => void = () => undefined;
 export function onTokenNeeded(callback: () => void): void {
   askForToken = callback;

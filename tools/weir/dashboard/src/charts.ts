@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The last five minutes, second by second: what the service remembers, and then what the feed tells.
+// The last five minutes, second by second: the history of the service, continued by messages of the
+// feed.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -10,14 +11,14 @@ import type { History, Stats } from "./types";
 const kept = 300; // seconds
 const height = 160;
 
-// Null: there was nothing to measure.
+// Null: no task to measure.
 export interface Sample {
   at: number; // seconds
   values: Record<string, number | null>;
 }
 
 export function sampleOf(stats: Stats): Sample {
-  const latency = (of: Stats["wait"], part: "p50" | "p99") => (of === undefined || of.count === 0 ? null : of[part]);
+  const latency = (latencies: Stats["wait"], part: "p50" | "p99") => (latencies === undefined || latencies.count === 0 ? null : latencies[part]);
   return {
     at: new Date(stats.at).getTime() / 1000,
     values: {
@@ -42,7 +43,7 @@ interface Line {
   name: string; // in samples
   label: string;
   color: string; // a variable of the style sheet
-  dash?: number[]; // colours alone do not tell lines apart
+  dash?: number[]; // colours alone do not distinguish lines
 }
 
 function colorOf(name: string): string {
@@ -88,7 +89,7 @@ class Chart {
     this.read();
   }
 
-  // Also when the theme has changed: a canvas does not know of style sheets.
+  // Also called when the theme has changed, since style sheets do not apply to a canvas.
   draw(): void {
     this.plot?.destroy();
     const axis = { stroke: colorOf("--quiet"), grid: { stroke: colorOf("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
@@ -188,7 +189,7 @@ export class Charts {
     this.charts.forEach((chart) => chart.set(this.samples));
   }
 
-  // What comes next has nothing to do with what was.
+  // The samples after a gap are not connected to those before it.
   interrupt(): void {
     const last = this.samples.at(-1);
     if (last !== undefined) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One task: what it is, why it does not run, its attempts as a timeline, and what can be done with it.
+// One task: its settings, why it does not run, its attempts as a timeline, and the available
+// actions.
 
 import { ApiError, ask } from "./api";
 import { dialogById, element, refill, words } from "./dom";
@@ -18,7 +19,7 @@ export class Detail {
   private shown: string | undefined;
   private reloading: number | undefined;
 
-  // Followed: the task that is shown, or none.
+  // The task that is shown and followed, or undefined.
   constructor(
     private readonly failed: (error: unknown) => void,
     private readonly followed: (id: string | undefined) => void,
@@ -33,7 +34,8 @@ export class Detail {
       if (window.location.hash !== "") {
         history.replaceState(null, "", window.location.pathname);
       }
-      // The list may have been made anew meanwhile: the button that opened this is another one.
+      // The list may have been rebuilt meanwhile: the button that opened this dialog may be another
+      // element.
       (document.getElementById(`task-${id}`) ?? document.getElementById("tasks"))?.focus();
     });
   }
@@ -79,7 +81,7 @@ export class Detail {
     }
   }
 
-  // Here: what stands behind a dialog cannot be seen.
+  // Errors are shown here: elements behind a dialog are not visible.
   private complain(error: unknown): void {
     if (error instanceof ApiError && error.status === 401) {
       this.dialog.close();

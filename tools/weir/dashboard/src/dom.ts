@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Elements made by hand. Texts become text nodes, never markup: what tasks contain cannot become part of the page.
+// Creates elements. Texts become text nodes, never markup: the contents of tasks cannot become part
+// of the page.
 
 type Child = Node | string | number | null | undefined | false;
 
@@ -12,19 +13,19 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   properties: Properties = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[Name] {
-  const made = document.createElement(name);
+  const created = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === false) {
       continue;
     }
     if (typeof value === "function") {
-      made.addEventListener(key, value);
+      created.addEventListener(key, value);
     } else {
-      made.setAttribute(key, value === true ? "" : String(value));
+      created.setAttribute(key, value === true ? "" : String(value));
     }
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false).map(asNode));
-  return made;
+  created.append(...children.filter((child) => child !== null && child !== undefined && child !== false).map(asNode));
+  return created;
 }
 
 function asNode(child: Child): Node | string {
@@ -43,8 +44,8 @@ export function dialogById(id: string): HTMLDialogElement {
   return byId(id) as HTMLDialogElement;
 }
 
-// A text of somebody else's: whatever directions of writing are in it stay in it. Cut where there is no room; the whole
-// of it is its title.
+// A text from a task: its writing direction does not affect its surroundings. Cut if there is no
+// room; the title has all of it.
 export function words(text: string, className = "name"): HTMLElement {
   return element("bdi", { class: className, dir: "auto", title: text.length > 24 ? text : undefined }, text);
 }
@@ -55,7 +56,7 @@ export interface Column {
   isAction?: boolean; // its name is for screen readers alone
 }
 
-// A table whose cells know their column's name, so that narrow screens can show rows as cards.
+// A table whose cells have the name of their column, so that narrow screens can show rows as cards.
 export function table(caption: string, columns: Column[], rows: Child[][]): HTMLElement {
   const classOf = (column: Column) => (column.isNumber ? "number" : column.isAction ? "action" : undefined);
   const heading = (column: Column) =>
@@ -75,8 +76,8 @@ export function table(caption: string, columns: Column[], rows: Child[][]): HTML
   );
 }
 
-// Makes the element have this content, and leaves alone what is the same already: so the focus, a selection and where
-// something was scrolled to outlive it.
+// Replaces the content of the element, but keeps nodes that are equal: so focus, selection and
+// scroll positions survive.
 export function refill(place: HTMLElement, ...content: Child[]): void {
   const fresh = element("div", {}, ...content);
   const focused = place.contains(document.activeElement) ? document.activeElement?.id : undefined;
@@ -101,7 +102,7 @@ function patchChildren(old: Element, fresh: Element): void {
   }
 }
 
-// What listens is replaced as a whole: its listener belongs to what it says.
+// Buttons are replaced as a whole: the listener belongs to the content.
 function patch(old: ChildNode, fresh: ChildNode): void {
   if (old.isEqualNode(fresh)) {
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The live feed. Comes back by itself, and says where it was: what it missed is sent again, or it is told that there
-// is a gap, and everything is asked for anew.
+// The live feed. Reconnects with its last positions: the service repeats missed messages, or
+// reports a gap, and then the page loads everything again.
 
 import { askForToken, token } from "./api";
 
@@ -16,7 +16,7 @@ export interface FeedMessage {
 export interface Listener {
   message(message: FeedMessage): void;
   state(isConnected: boolean): void;
-  refused(): void; // for want of a token
+  refused(): void; // for lack of a valid token
   gap(): void; // everything may have changed
   waiting(milliseconds: number): void; // until the next attempt
 }
@@ -35,7 +35,7 @@ export class Feed {
   private positions = new Map<string, string>();
   private pause = 500;
   private timer: number | undefined;
-  private task: string | undefined; // one that is looked at closely
+  private task: string | undefined; // the task that is followed
 
   constructor(private readonly listener: Listener) {}
 
@@ -69,7 +69,8 @@ export class Feed {
     });
   }
 
-  // Tells every change of this task, also while there are too many to tell all.
+  // Subscribes to all changes of this task, also while the topic of all tasks only has a part of
+  // them.
   follow(id: string | undefined): void {
     if (id !== this.task) {
       this.send(this.task && { unsubscribe: `task:${this.task}` });
@@ -99,8 +100,8 @@ export class Feed {
     this.listener.message(message);
   }
 
-  // A refused handshake tells nothing to a page: ask the API, which says why. Without a token that is right, trying
-  // again is in vain; connect() is called when there is another.
+  // A page cannot see why a handshake was refused, so this requests another resource. Without a
+  // valid token, a retry cannot succeed; connect() is called when the user has entered another.
   private async later(wasClean: boolean): Promise<void> {
     if (!wasClean) {
       const headers: Record<string, string> = token() === "" ? {} : { Authorization: `Bearer ${token()}` };

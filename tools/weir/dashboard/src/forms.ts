@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The form that submits a task, and the one that asks for a token.
+// The form that submits a task, and the one that requests a token.
 
 import { ask, onTokenNeeded, setToken, token } from "./api";
 import { byId, dialogById, element, refill } from "./dom";
@@ -16,7 +16,7 @@ export class SubmitForm {
   private readonly payload = element("textarea", { name: "payload", rows: 3, spellcheck: "false" });
   private readonly queue = element("input", { name: "queue", type: "text", value: "default", maxlength: 100, required: true });
   private readonly delay = element("input", { name: "delay", type: "number", min: 0, step: "any", value: 0 });
-  private readonly said = element("p", { role: "status" });
+  private readonly status = element("p", { role: "status" });
 
   constructor(submitted: (id: string) => void) {
     const field = (label: string, control: HTMLElement) => element("label", {}, label, control);
@@ -28,7 +28,7 @@ export class SubmitForm {
       field("Delay in seconds", this.delay),
       field("Payload, JSON", this.payload),
       element("button", { type: "submit", class: "primary" }, "Submit"),
-      this.said,
+      this.status,
     );
     this.kind.addEventListener("change", () => this.propose());
     form.addEventListener("submit", (event) => {
@@ -72,23 +72,23 @@ export class SubmitForm {
   }
 
   private say(words: string, isBad = false): void {
-    this.said.textContent = words;
-    this.said.className = isBad ? "bad" : "quiet";
+    this.status.textContent = words;
+    this.status.className = isBad ? "bad" : "quiet";
   }
 }
 
-// Accepted: one was given, though it may be wrong.
+// Accepted: a token was entered, though it may be invalid.
 export function askForTokens(accepted: () => void): void {
   const dialog = dialogById("login");
   const input = element("input", { type: "password", name: "token", autocomplete: "off", required: true, autofocus: true, "aria-describedby": "login-said" });
-  const said = element("p", { id: "login-said", role: "alert", class: "bad" });
+  const problem = element("p", { id: "login-said", role: "alert", class: "bad" });
   const form = element(
     "form",
     { method: "dialog" },
     element("h2", { id: "login-title" }, "This service wants a token"),
     element("p", { class: "quiet" }, "It was given one with ", element("code", {}, "--token-file"), " or ", element("code", {}, "WEIR_TOKEN"), ". This page keeps it for this tab only."),
     element("label", {}, "Token", input),
-    said,
+    problem,
     element("button", { type: "submit", class: "primary" }, "Enter"),
   );
   form.addEventListener("submit", () => {
@@ -96,11 +96,11 @@ export function askForTokens(accepted: () => void): void {
     input.value = "";
     accepted();
   });
-  dialog.addEventListener("cancel", (event) => event.preventDefault()); // there is nothing to see without it
+  dialog.addEventListener("cancel", (event) => event.preventDefault()); // the page shows nothing without a token
   dialog.append(form);
   onTokenNeeded(() => {
     if (!dialog.open) {
-      said.textContent = token() === "" ? "" : "The token that was given is not right, or not any more.";
+      problem.textContent = token() === "" ? "" : "The token that was given is not right, or not any more.";
       dialog.showModal();
     }
   });

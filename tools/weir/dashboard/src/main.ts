@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page: asks for everything once, then follows the feed.
+// The page: loads everything once, then follows the feed.
 
 import { ApiError, ask } from "./api";
 import { Charts, sampleOf, samplesOf } from "./charts";
@@ -14,7 +14,7 @@ import "./style.css";
 
 function failed(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) {
-    return; // the token is being asked for
+    return; // the dialog for the token is open
   }
   const place = byId("trouble");
   place.textContent = error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
@@ -76,7 +76,7 @@ function showConnection(): void {
   document.body.classList.toggle("stale", !wasConnected && lostAt !== undefined);
 }
 
-// Said once, and counted down without being read out each second.
+// Announced once, then counted down without a new announcement each second.
 const seconds = element("span", { "aria-hidden": "true" });
 function showBanner(): void {
   const place = byId("banner");

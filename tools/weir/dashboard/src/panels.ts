@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers, queues and hosts: what is shown anew with each message of the feed.
+// Numbers, queues and hosts, refreshed with each message of the feed.
 
 import { ask } from "./api";
 import { byId, element, refill, table, words } from "./dom";
@@ -11,7 +11,7 @@ export function showNumbers(stats: Stats | undefined): void {
   const tile = (name: string, value: string, className = "") =>
     element("div", { class: `tile ${className}` }, element("span", { class: "value" }, value), element("span", { class: "quiet" }, name));
   const perSecond = (value: number | undefined) => (stats === undefined ? nothing : rate(value));
-  const latency = (of: Stats["wait"]) => (of === undefined || of.count === 0 ? nothing : span(of.p50));
+  const latency = (latencies: Stats["wait"]) => (latencies === undefined || latencies.count === 0 ? nothing : span(latencies.p50));
   const failed = stats?.rates?.failed ?? 0;
   refill(
     byId("numbers"),
@@ -24,7 +24,7 @@ export function showNumbers(stats: Stats | undefined): void {
   );
 }
 
-// Nought says little, and is said quietly.
+// Zeros are shown in a quiet colour.
 function number(value: number | undefined): HTMLElement {
   return element("span", { class: (value ?? 0) === 0 ? "nought" : undefined }, count(value));
 }

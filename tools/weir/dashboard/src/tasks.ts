@@ -22,7 +22,7 @@ export class TaskList {
   private readonly following = element("input", { type: "checkbox", checked: true });
   private readonly clear = element("button", { type: "reset", hidden: true }, "Clear");
   private reloading: number | undefined;
-  private asked = 0;
+  private requests = 0;
   private wasLoaded = false;
 
   constructor(
@@ -37,10 +37,10 @@ export class TaskList {
   }
 
   async load(): Promise<void> {
-    const turn = ++this.asked;
+    const turn = ++this.requests;
     try {
       const page = await ask<Page>("GET", `/tasks?${this.query()}`);
-      if (turn === this.asked) {
+      if (turn === this.requests) {
         this.tasks = page.tasks;
         this.next = page.next;
         this.wasLoaded = true;
@@ -51,8 +51,8 @@ export class TaskList {
     }
   }
 
-  // Tasks that are shown change at once; one that is new, or may have left the filter, makes the list be asked for again,
-  // a few times a second at most.
+  // Visible tasks change at once; a task that is new, or may not match the filter any more, reloads
+  // the list, a few times a second at most.
   take(events: TaskEvent[], more: number): void {
     let isOutdated = more > 0;
     for (const event of events) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the API answers, as far as the page uses it. /openapi.json has all of it.
+// The responses of the API, as far as the page uses them. /openapi.json has all of them.
 
 export const statuses = [
   "scheduled", "pending", "retrying", "running", "cancelling", "completed", "failed", "cancelled",
