@@ -32,7 +32,8 @@ TEST(NodeIdentity, WhatCannotBeSeenIsNotDead) {
     ::kill(child, SIGKILL);
     siginfo_t ended{};
     ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-    EXPECT_FALSE(weir::service::detail::is_running(child));  // it ended, though it still has its number
+    EXPECT_FALSE(
+        weir::service::detail::is_running(child));  // it ended, though it still has its number
     ::waitpid(child, nullptr, 0);
     EXPECT_FALSE(weir::service::detail::is_running(child));
     EXPECT_FALSE(weir::service::detail::is_running(child, nothing));
