@@ -64,10 +64,6 @@ double seconds_of(weir::clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-double seconds_of(weir::clock::duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 void tell(feed& to, const std::vector<task_event>& events) {
     to.changed(events);
 }
