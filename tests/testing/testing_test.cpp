@@ -40,7 +40,7 @@ TEST(Testing, ExpectationsCountAndStayInside) {
     EXPECT_EQ(found.schedules_run, 1u);
     EXPECT_EQ(found.messages.size(), 1u);
     EXPECT_TRUE(mentions(found, "of course"));
-    EXPECT_TRUE(mentions(found, "kit_test.cpp:"));
+    EXPECT_TRUE(mentions(found, "testing_test.cpp:"));
     EXPECT_FALSE(::testing::Test::HasFailure());
 }
 

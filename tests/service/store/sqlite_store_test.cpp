@@ -76,7 +76,7 @@ WEIR_IO_TEST(SqliteStore, SaysWhatIsWrongWithAFile) {
         co_await foreign.close();
     }
     why = co_await refusal(other);
-    EXPECT_NE(why.find("of something else"), std::string::npos) << why;
+    EXPECT_NE(why.find("of another program"), std::string::npos) << why;
 
     why = co_await refusal((at.folder.path() / "nowhere" / "tasks.db").string());
     EXPECT_NE(why.find("cannot be opened"), std::string::npos) << why;
