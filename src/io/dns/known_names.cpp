@@ -47,8 +47,15 @@ void known_names::arrange(std::vector<io::address>& addresses) const {
     if (families_ == families::ipv4_first || families_ == families::ipv6_first) {
         const auto first = families_ == families::ipv4_first ? io::address::family::ipv4
                                                              : io::address::family::ipv6;
-        std::stable_partition(addresses.begin(), addresses.end(),
-                              [&](const io::address& each) { return each.kind() == first; });
+        // Not std::stable_partition: libstdc++ 12 uses a function for it that clang 19 warns of.
+        std::vector<io::address> ordered;
+        ordered.reserve(addresses.size());
+        for (const bool is_first : {true, false}) {
+            std::copy_if(
+                addresses.begin(), addresses.end(), std::back_inserter(ordered),
+                [&](const io::address& each) { return (each.kind() == first) == is_first; });
+        }
+        addresses = std::move(ordered);
     }
 }
 
