@@ -199,7 +199,7 @@ WEIR_TEST(Compression, ABodyWithAHoleHasNoEnd) {
     auto asks = [&]() -> weir::task<> {
         co_await ask(app, "/", fields("Accept-Encoding", "gzip"));
     };
-    WEIR_EXPECT_THROW_WITH(asks(), weir::invalid_state, "hole");
+    WEIR_EXPECT_THROW_WITH(asks(), weir::invalid_state, "incomplete");
 }
 
 WEIR_TEST(Compression, WhatIsLeftAlone) {

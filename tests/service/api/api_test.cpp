@@ -114,12 +114,11 @@ WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
     EXPECT_EQ(coded.code, 415U);
     // With any content of a name, the message is complete and names the member.
     const std::pair<std::string, std::string> blamed[] = {
-        {R"({"kind": "echo", "a\u0000b\n": 1})",
-         "the member 'a\\x00b\\x0a' is not known; known are"},
+        {R"({"kind": "echo", "a\u0000b\n": 1})", "the member 'a\\x00b\\x0a' is unknown; known are"},
         {R"({"kind": 7})", "the member 'kind' must be a string"},
         {R"({"kind": "echo", "run_at": 7})", "the member 'run_at' must be a string"},
         {R"({"kind": "echo", "backoff": {"\u0000": 1}})",
-         "in 'backoff': the member '\\x00' is not known; known are: initial, factor, max, jitter"},
+         "in 'backoff': the member '\\x00' is unknown; known are: initial, factor, max, jitter"},
         {R"({"kind": "echo", "backoff": {"factor": "x"}})",
          "in 'backoff': the member 'factor' must be a number"}};
     for (const auto& [body, detail] : blamed) {

@@ -280,7 +280,7 @@ TEST(ServiceForms, WhatDoesNotFitIsNamed) {
         {R"({})", "422: the member 'kind' is missing"},
         {R"({"kind": 7})", "422: the member 'kind' must be a string"},
         {R"({"kind": ""})", "422: task: kind is ''"},
-        {R"({"kind": "a", "kinds": 1})", "422: the member 'kinds' is not known; known are: kind, "},
+        {R"({"kind": "a", "kinds": 1})", "422: the member 'kinds' is unknown; known are: kind, "},
         {R"({"kind": "a", "priority": 1.5})", "422: the member 'priority' must be an integer"},
         {R"({"kind": "a", "priority": 99999999999})", "422: the member 'priority' must be an int"},
         {R"({"kind": "a", "priority": 2000})", "422: task: priority is 2000"},

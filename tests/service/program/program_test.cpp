@@ -21,7 +21,7 @@ TEST(Program, SubmitsShowsAndEnds) {
     EXPECT_TRUE(has(failed.out, "no"));
     const program_output unknown = here.ask("submit", {"nothing"});
     EXPECT_EQ(unknown.code, 1);
-    EXPECT_TRUE(has(unknown.err, "there are: echo")) << unknown.err;
+    EXPECT_TRUE(has(unknown.err, "known kinds: echo")) << unknown.err;
     // Handlers that check their payload refuse an invalid one at submit.
     const program_output nowhere =
         here.ask("submit", {"http", R"({"url": "gopher://example.com"})"});
