@@ -22,6 +22,7 @@
 #include <weir/base/to_task.hpp>
 #include <weir/clock.hpp>
 #include <weir/db/sqlite/detail/call.hpp>
+#include <weir/db/sqlite/detail/statements.hpp>
 #include <weir/db/sqlite/error.hpp>
 #include <weir/db/sqlite/rows.hpp>
 #include <weir/db/sqlite/session.hpp>
@@ -78,15 +79,13 @@ public:
 
     template <class... Parameters>
     auto execute(std::string sql, Parameters&&... parameters) {
-        return call_of([sql = std::move(sql),
-                        all = detail::to_values(std::forward<Parameters>(parameters)...)](
-                           session& on) { return on.run(sql, all); });
+        return detail::make_run(writer_, std::move(sql),
+                                detail::to_values(std::forward<Parameters>(parameters)...), id_);
     }
     template <class... Parameters>
     auto query(std::string sql, Parameters&&... parameters) {
-        return call_of([sql = std::move(sql),
-                        all = detail::to_values(std::forward<Parameters>(parameters)...)](
-                           session& on) { return on.fetch(sql, all); });
+        return detail::make_fetch(writer_, std::move(sql),
+                                  detail::to_values(std::forward<Parameters>(parameters)...), id_);
     }
     // co_await perform(fn): fn(session&) on the writer's thread, for several statements at once.
     template <class Function>
@@ -120,16 +119,14 @@ public:
     // co_await execute(sql, parameters...): the changes, once they are durable.
     template <class... Parameters>
     auto execute(std::string sql, Parameters&&... parameters) {
-        return call_of(writer(), [sql = std::move(sql),
-                                  all = detail::to_values(std::forward<Parameters>(parameters)...)](
-                                     session& on) { return on.run(sql, all); });
+        return detail::make_run(writer(), std::move(sql),
+                                detail::to_values(std::forward<Parameters>(parameters)...));
     }
     // co_await query(sql, parameters...): the rows, from a reader, which sees all earlier commits.
     template <class... Parameters>
     auto query(std::string sql, Parameters&&... parameters) {
-        return call_of(reader(), [sql = std::move(sql),
-                                  all = detail::to_values(std::forward<Parameters>(parameters)...)](
-                                     session& on) { return on.fetch(sql, all); });
+        return detail::make_fetch(reader(), std::move(sql),
+                                  detail::to_values(std::forward<Parameters>(parameters)...));
     }
     // co_await write(fn): the result of fn(session&) on the writer's thread, in a transaction of
     // its own, once that is durable. Rolled back if fn throws. fn must do nothing but use the
@@ -161,13 +158,10 @@ public:
     // co_await execute_alone(sql): outside of any transaction, as some statements require: VACUUM,
     // ATTACH.
     auto execute_alone(std::string sql) {
-        return detail::call<script_call>(writer(), script_call{std::move(sql)},
-                                         detail::transaction_id::none());
+        return detail::make_script(writer(), std::move(sql), detail::transaction_id::none());
     }
     // Several statements without parameters: a schema.
-    auto script(std::string sql) {
-        return detail::call<script_call>(writer(), script_call{std::move(sql)});
-    }
+    auto script(std::string sql) { return detail::make_script(writer(), std::move(sql)); }
 
     // co_await transaction(body): the result of body(transaction&), a task. Committed when body has
     // ended, rolled back when it throws or is stopped. The body, and the tasks that it starts, must
@@ -185,10 +179,6 @@ public:
     const std::string& path() const noexcept;
 
 private:
-    struct script_call {
-        std::string sql;
-        void operator()(session& on) const { on.script(sql); }
-    };
     struct state;
     friend task<database> open(std::string path, open_options options);
     explicit database(std::unique_ptr<state> opened) noexcept;
