@@ -8,10 +8,10 @@ set(WEIR_SANITIZE "" CACHE STRING "Sanitizers to build everything with: address,
 
 if(WEIR_WERROR)
     add_compile_options(-Wall -Wextra -Wpedantic -Werror)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND WEIR_SANITIZE)
-        # GCC's manual says so itself: with sanitizers this one sees uninitialised values in code
-        # that is clean without them.
-        add_compile_options(-Wno-maybe-uninitialized)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # These depend on what is inlined where, and in GCC 12 are wrong about moved strings and
+        # variants. clang's warnings and the sanitizers find what they are for.
+        add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
     endif()
 endif()
 

@@ -16,6 +16,7 @@
 
 # For whoever takes Weir in with FetchContent; the installed package brings it as well.
 include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/weir_unity.cmake")
 
 function(weir_add_layer name)
     cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "FOLDERS;HEADERS;LAYERS;LINK;PACKAGES;DEBIAN")
@@ -59,6 +60,8 @@ function(weir_add_layer name)
         CXX_EXTENSIONS OFF
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+    weir_compile_together(weir_${name})
 
     set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${name})
     _weir_stack(stack ${name} "${layer_LAYERS}")

@@ -11,11 +11,10 @@
 # conditions or behind a macro of its own, replaces operator new, stands in a namespace of the
 # library's with others around it, or says so by naming this file.
 
-option(WEIR_UNITE_TESTS "Compile several files of tests as one, for a build from nothing" OFF)
-set(WEIR_UNITED_AT_MOST 5)  # some 150 MB of memory each, with sanitizers
+set(WEIR_UNITED_AT_MOST 8)  # some 250 MB of memory each, with sanitizers
 
 function(weir_unite variable target)
-    if(NOT WEIR_UNITE_TESTS)
+    if(NOT WEIR_UNITY)
         set(${variable} ${ARGN} PARENT_SCOPE)
         return()
     endif()

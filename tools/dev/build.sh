@@ -22,12 +22,11 @@ check_preset() {
 }
 
 # configure PRESET [CMAKE_OPTION...]: prints the lines about weir and the benchmarks, or all output
-# if it fails. WEIR_UNITE_TESTS=ON is for building all tests from scratch: tests/unite.cmake.
+# if it fails.
 configure() {
     local preset=$1 log
     shift
-    log=$(cmake -S "$root" --preset "$preset" \
-        -DWEIR_UNITE_TESTS="${WEIR_UNITE_TESTS:-OFF}" "$@" 2>&1) || {
+    log=$(cmake -S "$root" --preset "$preset" "$@" 2>&1) || {
         echo "$log" >&2
         return 1
     }

@@ -93,4 +93,8 @@ task<boost::json::value> remote::send(http::client_request request) {
     throw remote_error(failure);
 }
 
+std::string text_of(const boost::json::value& answer, std::string_view member) {
+    return http::optional_member<std::string>(answer, member).value_or("");
+}
+
 }  // namespace weir::program

@@ -42,4 +42,7 @@ private:
     http::client client_;
 };
 
+// A member of an answer; empty where it is missing or null.
+std::string text_of(const boost::json::value& answer, std::string_view member);
+
 }  // namespace weir::program

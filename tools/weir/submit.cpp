@@ -21,10 +21,6 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-std::string text_of(const json::value& task, std::string_view member) {
-    return http::optional_member<std::string>(task, member).value_or("");
-}
-
 bool has_ended(std::string_view state) {
     return state == "completed" || state == "failed" || state == "cancelled";
 }

@@ -3,6 +3,7 @@
 
 #include "task_view.hpp"
 
+#include "remote.hpp"
 #include "text.hpp"
 
 #include <weir/http/json.hpp>
@@ -19,10 +20,6 @@ namespace json = boost::json;
 
 constexpr std::size_t max_open = 5000;
 constexpr int bar_width = 20;
-
-std::string text_of(const json::value& from, std::string_view member) {
-    return http::optional_member<std::string>(from, member).value_or("");
-}
 
 double number_of(const json::value& from, std::string_view member) {
     return http::optional_member<double>(from, member).value_or(0);

@@ -76,7 +76,7 @@ void host_table::admit() noexcept {
         if (host.waiting.is_empty()) {
             continue;
         }
-        auto& next = static_cast<admission&>(host.waiting.first());
+        auto& next = static_cast<host_entry&>(host.waiting.first());
         host.waiting.remove(next);
         ++total_;
         ++host.active;
@@ -89,7 +89,7 @@ void host_table::admit() noexcept {
 void host_table::fail_waiters(const std::exception_ptr& why) noexcept {
     for (auto& [name, host] : hosts_) {
         while (!host.waiting.is_empty()) {
-            auto& each = static_cast<admission&>(host.waiting.first());
+            auto& each = static_cast<host_entry&>(host.waiting.first());
             host.waiting.remove(each);
             each.error_ = why;
             each.complete();
@@ -127,24 +127,24 @@ void host_table::forget_all() noexcept {
     removed_.clear();
 }
 
-admission::~admission() {
+host_entry::~host_entry() {
     if (is_granted_) {
         place_.table_->leave(*place_.host_);
     }
 }
 
-bool admission::start() noexcept {
+bool host_entry::start() noexcept {
     place_.host_->waiting.append(*this);
     place_.table_->list(*place_.host_);
     return true;
 }
 
-bool admission::cancel() noexcept {
+bool host_entry::cancel() noexcept {
     place_.host_->waiting.remove(*this);
     return true;
 }
 
-void admission::resume() {
+void host_entry::resume() {
     if (error_ != nullptr) {
         std::rethrow_exception(error_);
     }

@@ -20,14 +20,14 @@
 
 namespace weir::http::detail {
 
-class admission;
+class host_entry;
 
 struct host_state {
     std::string name;                // 'host:port'
     std::vector<io::address> known;  // to libcurl
     std::size_t active = 0;
     std::size_t users = 0;             // host_place objects that refer to it
-    weir::detail::split_list waiting;  // admissions
+    weir::detail::split_list waiting;  // entries
     host_state* next_listed = nullptr;
     bool is_listed = false;  // has room and waiters
 };
@@ -53,7 +53,7 @@ public:
     std::size_t size() const noexcept { return hosts_.size(); }
 
 private:
-    friend class admission;
+    friend class host_entry;
     static constexpr std::size_t max_unused = 1024;  // hosts without requests that are kept
 
     void admit() noexcept;
@@ -98,10 +98,10 @@ public:
     host_state& host() const noexcept { return *host_; }
     bool try_enter() noexcept { return is_entered_ = table_->try_enter(*host_); }
     // Waits for a place, after try_enter() has failed.
-    admission enter() noexcept;
+    host_entry enter() noexcept;
 
 private:
-    friend class admission;
+    friend class host_entry;
     host_table* table_ = nullptr;
     host_state* host_ = nullptr;
     bool is_entered_ = false;
@@ -109,11 +109,11 @@ private:
 
 // Waits until one more request to the host may run. First come, first served; cancelling leaves the
 // line, or passes the place on.
-class [[nodiscard]] admission final : public operation, private weir::detail::wait_link {
+class [[nodiscard]] host_entry final : public operation, private weir::detail::wait_link {
 public:
-    explicit admission(host_place& place) noexcept : place_(place) {}
-    admission(admission&& unawaited) noexcept : place_(unawaited.place_) {}
-    ~admission();
+    explicit host_entry(host_place& place) noexcept : place_(place) {}
+    host_entry(host_entry&& unawaited) noexcept : place_(unawaited.place_) {}
+    ~host_entry();
     bool ready() noexcept override { return is_granted_ = place_.table_->try_enter(*place_.host_); }
     bool start() noexcept override;
     bool cancel() noexcept override;
@@ -127,8 +127,8 @@ private:
     bool is_granted_ = false;
 };
 
-inline admission host_place::enter() noexcept {
-    return admission(*this);
+inline host_entry host_place::enter() noexcept {
+    return host_entry(*this);
 }
 
 }  // namespace weir::http::detail

@@ -50,7 +50,8 @@ bool becomes_get(http::status code, http::method method) noexcept {
             method == http::method::post);
 }
 
-[[noreturn]] void refuse(const client_request& request, http::status code, const char* reason) {
+[[noreturn]] void throw_bad_redirect(const client_request& request, http::status code,
+                                     const char* reason) {
     throw redirect_error(description_of(request) + ": " + std::to_string(number_of(code)) +
                          ", but " + reason);
 }
@@ -75,19 +76,19 @@ std::optional<http::url> redirect_target(const client_request& request, http::st
     const http::url& from = request.url();
     const std::optional<http::url> target = from.try_resolve(location);
     if (!target.has_value()) {
-        refuse(request, code, "its Location is not an http or https URL");
+        throw_bad_redirect(request, code, "its Location is not an http or https URL");
     }
     if (followed == redirects::same_host && !is_same_host(from, *target)) {
         return {};
     }
     if (target->scheme() != "http" && target->scheme() != "https") {
-        refuse(request, code, "its Location is not an http or https URL");
+        throw_bad_redirect(request, code, "its Location is not an http or https URL");
     }
     if (from.is_secure() && !target->is_secure() && !options.allow_https_to_http) {
-        refuse(request, code, "it leads from https to http");
+        throw_bad_redirect(request, code, "it leads from https to http");
     }
     if (request.body().is_stream() && !becomes_get(code, request.method())) {
-        refuse(request, code, "the body is a stream, which cannot be sent again");
+        throw_bad_redirect(request, code, "the body is a stream, which cannot be sent again");
     }
     // Credentials in a Location are the server's choice, not the caller's.
     return target->has_credentials() ? target->without_credentials() : target;

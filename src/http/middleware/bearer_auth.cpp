@@ -54,7 +54,7 @@ bool is_token68(std::string_view text) noexcept {
     });
 }
 
-response refusal(status code, std::string_view detail, std::string_view challenge) {
+response challenge_response(status code, std::string_view detail, std::string_view challenge) {
     return response::problem(code, detail).with("WWW-Authenticate", challenge);
 }
 
@@ -150,11 +150,11 @@ task<response> bearer_auth::operator()(request& request, next inner) const {
     std::string_view token;
     const credentials found = token_in(request.headers(), token);
     if (found == credentials::none) {
-        co_return refusal(status::unauthorized, "a token is required", challenge);
+        co_return challenge_response(status::unauthorized, "a token is required", challenge);
     }
     if (found == credentials::malformed) {
-        co_return refusal(status::bad_request, "the header 'Authorization' is malformed",
-                          challenge + ", error=\"invalid_request\"");
+        co_return challenge_response(status::bad_request, "the header 'Authorization' is malformed",
+                                     challenge + ", error=\"invalid_request\"");
     }
     std::optional<principal> sender;
     if (const principal* const known = rules_->find(digest_of(rules_->salt, token))) {
@@ -163,8 +163,8 @@ task<response> bearer_auth::operator()(request& request, next inner) const {
         sender = co_await rules_->other(token);
     }
     if (!sender) {
-        co_return refusal(status::unauthorized, "the token is not valid",
-                          challenge + ", error=\"invalid_token\"");
+        co_return challenge_response(status::unauthorized, "the token is not valid",
+                                     challenge + ", error=\"invalid_token\"");
     }
     request.attach(std::move(*sender));
     co_return co_await inner(request);
@@ -183,10 +183,11 @@ task<response> require_scope::operator()(request& request, next inner) const {
     }
     return [](bool is_known, std::string scope) -> task<response> {
         if (!is_known) {
-            co_return refusal(status::unauthorized, "a token is required", "Bearer");
+            co_return challenge_response(status::unauthorized, "a token is required", "Bearer");
         }
-        co_return refusal(status::forbidden, "the request requires the scope '" + scope + "'",
-                          "Bearer error=\"insufficient_scope\", scope=\"" + scope + "\"");
+        co_return challenge_response(
+            status::forbidden, "the request requires the scope '" + scope + "'",
+            "Bearer error=\"insufficient_scope\", scope=\"" + scope + "\"");
     }(sender != nullptr, scope_);
 }
 

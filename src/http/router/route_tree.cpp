@@ -32,7 +32,7 @@ bool is_name(std::string_view text) noexcept {
                        [](char each) { return base::is_alphanumeric(each) || each == '_'; });
 }
 
-[[noreturn]] void refuse(std::string_view pattern, std::string_view reason) {
+[[noreturn]] void throw_bad_pattern(std::string_view pattern, std::string_view reason) {
     throw invalid_argument("router: the pattern '" + std::string(pattern) +
                            "': " + std::string(reason));
 }
@@ -42,16 +42,16 @@ bool is_name(std::string_view text) noexcept {
 route_pattern::route_pattern(std::string text) : text_(std::move(text)) {
     std::string_view rest = text_;
     if (!rest.empty() && rest.front() != '/') {
-        refuse(text_, "a pattern must begin with '/'");
+        throw_bad_pattern(text_, "a pattern must begin with '/'");
     }
     while (!rest.empty()) {
         const split_path parts(rest);
         rest = parts.others;
         if (!segments_.empty() && segments_.back().kind == segment_kind::rest) {
-            refuse(text_, "nothing can follow the rest of the path");
+            throw_bad_pattern(text_, "nothing can follow the rest of the path");
         }
         if (parts.segment.empty() && !rest.empty()) {
-            refuse(text_, "a segment is empty");
+            throw_bad_pattern(text_, "a segment is empty");
         }
         add(parts.segment);
     }
@@ -74,13 +74,14 @@ void route_pattern::add(std::string_view segment) {
     for (const char each : segment) {
         const auto code = static_cast<unsigned char>(each);
         if (each == '{' || each == '}') {
-            refuse(text_, "a parameter is a whole segment, '{name}' or, at the end, '{name...}'");
+            throw_bad_pattern(
+                text_, "a parameter is a whole segment, '{name}' or, at the end, '{name...}'");
         }
         if (each == '%') {
-            refuse(text_, "patterns are written decoded, without '%'");
+            throw_bad_pattern(text_, "patterns are written decoded, without '%'");
         }
         if (each == '?' || each == '#' || code < 0x20 || code == 0x7f) {
-            refuse(text_, "'?', '#' and control characters are never part of a path");
+            throw_bad_pattern(text_, "'?', '#' and control characters are never part of a path");
         }
     }
     segments_.push_back({segment_kind::text, segment});
@@ -88,12 +89,13 @@ void route_pattern::add(std::string_view segment) {
 
 void route_pattern::add_named(segment_kind kind, std::string_view name) {
     if (!is_name(name)) {
-        refuse(text_, "'" + std::string(name) +
-                          "' is not a valid name of a parameter: letters, digits and '_', not "
-                          "beginning with a digit");
+        throw_bad_pattern(text_,
+                          "'" + std::string(name) +
+                              "' is not a valid name of a parameter: letters, digits and '_', not "
+                              "beginning with a digit");
     }
     if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
-        refuse(text_, "there are two parameters '" + std::string(name) + "'");
+        throw_bad_pattern(text_, "there are two parameters '" + std::string(name) + "'");
     }
     names_.push_back(name);
     segments_.push_back({kind, name});

@@ -17,7 +17,7 @@ namespace weir::http::detail {
 
 namespace {
 
-[[noreturn]] void refuse(const char* reason) {
+[[noreturn]] void throw_bad_chunk(const char* reason) {
     throw protocol_error(status::bad_request, reason);
 }
 
@@ -78,15 +78,15 @@ void chunk_decoder::take(char next) {
             take_extension(next);
             break;
         case state::size_end:
-            if (next != '\n') refuse("the line of a chunk size does not end with CR LF");
+            if (next != '\n') throw_bad_chunk("the line of a chunk size does not end with CR LF");
             end_size_line();
             break;
         case state::data_return:
-            if (next != '\r') refuse("a chunk is longer than its declared size");
+            if (next != '\r') throw_bad_chunk("a chunk is longer than its declared size");
             state_ = state::data_end;
             break;
         case state::data_end:
-            if (next != '\n') refuse("a chunk does not end with CR LF");
+            if (next != '\n') throw_bad_chunk("a chunk does not end with CR LF");
             state_ = state::size;
             digits_ = 0;
             break;
@@ -109,15 +109,15 @@ void chunk_decoder::take(char next) {
             if (next == '\r') {
                 state_ = state::trailer_end;
             } else if (!is_text(next)) {
-                refuse("a control character in a trailer");
+                throw_bad_chunk("a control character in a trailer");
             }
             break;
         case state::trailer_end:
-            if (next != '\n') refuse("a trailer does not end with CR LF");
+            if (next != '\n') throw_bad_chunk("a trailer does not end with CR LF");
             state_ = state::trailer_start;
             break;
         case state::last_end:
-            if (next != '\n') refuse("the chunked body does not end with CR LF");
+            if (next != '\n') throw_bad_chunk("the chunked body does not end with CR LF");
             state_ = state::done;
             break;
         case state::data:
@@ -129,19 +129,19 @@ void chunk_decoder::take(char next) {
 void chunk_decoder::take_size(char next) {
     if (const int value = base::hex_digit_of(next); value >= 0) {
         constexpr std::uint8_t most_digits = 16;
-        if (digits_ == most_digits) refuse("a chunk size has more than 16 digits");
+        if (digits_ == most_digits) throw_bad_chunk("a chunk size has more than 16 digits");
         left_ = digits_ == 0 ? 0 : left_ << 4;
         left_ |= static_cast<std::uint64_t>(value);
         ++digits_;
         return;
     }
-    if (digits_ == 0) refuse("a chunk has no size");
+    if (digits_ == 0) throw_bad_chunk("a chunk has no size");
     if (next == '\r') {
         state_ = state::size_end;
     } else if (next == ';') {
         state_ = state::extension;
     } else {
-        refuse("a chunk size is not a hexadecimal number");
+        throw_bad_chunk("a chunk size is not a hexadecimal number");
     }
 }
 
@@ -152,7 +152,7 @@ void chunk_decoder::take_extension(char next) {
         return;
     }
     if (!is_text(next) || static_cast<unsigned char>(next) >= 0x80) {
-        refuse("a chunk extension has characters other than visible ASCII");
+        throw_bad_chunk("a chunk extension has characters other than visible ASCII");
     }
     if (++extension_bytes_ > limits_.extension_bytes) {
         throw protocol_error(status::content_too_large, "the chunk extensions are too large");
@@ -188,7 +188,7 @@ void chunk_decoder::take_trailer_name(char next) {
         state_ = state::trailer_value;
         return;
     }
-    if (!is_token({&next, 1})) refuse("the name of a trailer is invalid");
+    if (!is_token({&next, 1})) throw_bad_chunk("the name of a trailer is invalid");
     if (name_size_ < name_.size()) {
         name_[name_size_] = next;
     }
@@ -196,7 +196,7 @@ void chunk_decoder::take_trailer_name(char next) {
 }
 
 void chunk_decoder::check_trailer_name() const {
-    if (name_size_ == 0) refuse("a trailer has no name");
+    if (name_size_ == 0) throw_bad_chunk("a trailer has no name");
     if (name_size_ > name_.size()) {
         return;
     }
@@ -204,7 +204,7 @@ void chunk_decoder::check_trailer_name() const {
     const std::string_view name(name_.data(), name_size_);
     if (same_name(name, "Content-Length") || same_name(name, "Transfer-Encoding") ||
         same_name(name, "Host")) {
-        refuse("a trailer must not frame or route the message");
+        throw_bad_chunk("a trailer must not frame or route the message");
     }
 }
 

@@ -31,7 +31,7 @@ namespace beast = boost::beast::http;
 using boost::beast::error_code;
 using boost::beast::string_view;
 
-[[noreturn]] void refuse(const char* reason, status code = status::bad_request) {
+[[noreturn]] void throw_bad_request(const char* reason, status code = status::bad_request) {
     throw protocol_error(code, reason);
 }
 
@@ -51,13 +51,13 @@ public:
     }
 
     void finish() {
-        if (host_count_ > 1) refuse("more than one Host");
-        if (host_count_ == 0 && head_.minor_version != 0) refuse("Host is missing");
+        if (host_count_ > 1) throw_bad_request("more than one Host");
+        if (host_count_ == 0 && head_.minor_version != 0) throw_bad_request("Host is missing");
         if (!authority_.empty()) {
             if (host_count_ == 0) {
                 head_.fields.add_checked("Host", authority_);
             } else if (!same_name(host_, authority_)) {
-                refuse("Host is not the host of the target");
+                throw_bad_request("Host is not the host of the target");
             }
         }
         if (has_coding_) {
@@ -85,14 +85,14 @@ private:
         switch (which) {
             case beast::field::host:
                 ++host_count_;
-                if (!is_authority(value, false)) refuse("Host is not a valid host");
+                if (!is_authority(value, false)) throw_bad_request("Host is not a valid host");
                 host_ = value;
                 break;
             case beast::field::content_length:
                 take_length(value);
                 break;
             case beast::field::transfer_encoding:
-                if (has_coding_) refuse("more than one Transfer-Encoding");
+                if (has_coding_) throw_bad_request("more than one Transfer-Encoding");
                 has_coding_ = true;
                 coding_ = value;
                 break;
@@ -108,7 +108,8 @@ private:
                 break;
             case beast::field::expect:
                 if (!same_name(value, "100-continue")) {
-                    refuse("the expectation is not supported", status::expectation_failed);
+                    throw_bad_request("the expectation is not supported",
+                                      status::expectation_failed);
                 }
                 has_expectation_ = true;
                 break;
@@ -121,13 +122,15 @@ private:
     void take_target(std::string_view target) {
         if (!std::all_of(target.begin(), target.end(),
                          [](char each) { return each > ' ' && each < 0x7f && each != '#'; })) {
-            refuse("the target has characters that need to be escaped");
+            throw_bad_request("the target has characters that need to be escaped");
         }
         if (head_.method == method::connect) {
-            if (!is_authority(target, true)) refuse("the target of CONNECT is not host:port");
+            if (!is_authority(target, true))
+                throw_bad_request("the target of CONNECT is not host:port");
             authority_ = target;
         } else if (target == "*") {
-            if (head_.method != method::options) refuse("the target * is allowed for OPTIONS only");
+            if (head_.method != method::options)
+                throw_bad_request("the target * is allowed for OPTIONS only");
         } else if (target.front() != '/') {
             take_absolute_target(target);
             return;
@@ -140,11 +143,12 @@ private:
         const std::string_view scheme = target.substr(0, end);
         if (end == std::string_view::npos ||
             (!same_name(scheme, "http") && !same_name(scheme, "https"))) {
-            refuse("the target is neither a path nor an http URL");
+            throw_bad_request("the target is neither a path nor an http URL");
         }
         target.remove_prefix(end + 3);
         authority_ = target.substr(0, target.find_first_of("/?"));
-        if (!is_authority(authority_, false)) refuse("the host of the target is invalid");
+        if (!is_authority(authority_, false))
+            throw_bad_request("the host of the target is invalid");
         target.remove_prefix(authority_.size());
         if (target.empty() && head_.method == method::options) {
             head_.target = '*';
@@ -157,15 +161,15 @@ private:
     }
 
     void take_length(std::string_view text) {
-        if (head_.content_length) refuse("more than one Content-Length");
+        if (head_.content_length) throw_bad_request("more than one Content-Length");
         if (text.empty() || !std::all_of(text.begin(), text.end(), base::is_decimal)) {
-            refuse("Content-Length is not a number");
+            throw_bad_request("Content-Length is not a number");
         }
         std::uint64_t length = 0;
         for (const char each : text) {
             const auto digit = static_cast<std::uint64_t>(each - '0');
             if (length > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) {
-                refuse("Content-Length is too large");
+                throw_bad_request("Content-Length is too large");
             }
             length = length * 10 + digit;
         }
@@ -174,23 +178,24 @@ private:
 
     // RFC 9112, 6.1 and 6.3: without a final `chunked` the end of the body is unknown.
     void finish_coding() {
-        if (head_.content_length) refuse("both Content-Length and Transfer-Encoding");
-        if (head_.minor_version == 0) refuse("Transfer-Encoding in HTTP/1.0");
+        if (head_.content_length) throw_bad_request("both Content-Length and Transfer-Encoding");
+        if (head_.minor_version == 0) throw_bad_request("Transfer-Encoding in HTTP/1.0");
         std::size_t codings = 0;
         std::size_t chunked = 0;
         bool is_last = false;
         base::for_each_element(coding_, [&](std::string_view name) {
             const std::string_view token = base::trimmed(name.substr(0, name.find(';')));
             if (!is_token(token) || same_name(token, "identity")) {
-                refuse("Transfer-Encoding is invalid");
+                throw_bad_request("Transfer-Encoding is invalid");
             }
             ++codings;
             is_last = same_name(name, "chunked");
             chunked += same_name(token, "chunked");
         });
-        if (!is_last) refuse("Transfer-Encoding does not end with chunked");
-        if (chunked != 1) refuse("the body is chunked twice");
-        if (codings != 1) refuse("the transfer coding is not supported", status::not_implemented);
+        if (!is_last) throw_bad_request("Transfer-Encoding does not end with chunked");
+        if (chunked != 1) throw_bad_request("the body is chunked twice");
+        if (codings != 1)
+            throw_bad_request("the transfer coding is not supported", status::not_implemented);
         head_.is_chunked = true;
     }
 
@@ -223,22 +228,22 @@ private:
     if (version.size() == 8 && version.starts_with("HTTP/") && base::is_decimal(version[5]) &&
         version[6] == '.' && base::is_decimal(version[7]) && version != "HTTP/1.1" &&
         version != "HTTP/1.0") {
-        refuse("the HTTP version is not supported; use HTTP/1.1",
-               status::http_version_not_supported);
+        throw_bad_request("the HTTP version is not supported; use HTTP/1.1",
+                          status::http_version_not_supported);
     }
-    refuse("the request line is not 'METHOD target HTTP/1.1'");
+    throw_bad_request("the request line is not 'METHOD target HTTP/1.1'");
 }
 
-[[noreturn]] void refuse(error_code error, std::string_view text) {
+[[noreturn]] void throw_bad_request(error_code error, std::string_view text) {
     if (error == beast::error::bad_version) refuse_version(text);
-    if (error == beast::error::bad_method) refuse("the method is malformed");
-    if (error == beast::error::bad_target) refuse("the target is malformed");
+    if (error == beast::error::bad_method) throw_bad_request("the method is malformed");
+    if (error == beast::error::bad_target) throw_bad_request("the target is malformed");
     if (error == beast::error::bad_content_length ||
         error == beast::error::multiple_content_length ||
         error == beast::error::bad_transfer_encoding) {
-        refuse("Content-Length and Transfer-Encoding are ambiguous");
+        throw_bad_request("Content-Length and Transfer-Encoding are ambiguous");
     }
-    refuse("a header is malformed");
+    throw_bad_request("a header is malformed");
 }
 
 // The text is a complete head, with CR LF at the end of each line and no folded headers.
@@ -247,10 +252,10 @@ void read_head(std::string_view text, request_head& into) {
     error_code error;
     const std::size_t used = reader.put({text.data(), text.size()}, error);
     if (error) {
-        refuse(error, text);
+        throw_bad_request(error, text);
     }
     if (used != text.size() || !reader.is_header_done()) {
-        refuse("the head is malformed");
+        throw_bad_request("the head is malformed");
     }
     reader.finish();
 }
@@ -300,10 +305,10 @@ std::size_t request_parser::find_end(std::string_view received) {
         if (seen_ == line_at_) {
             const char first = seen[line_at_];
             if (lines_ == 0 && first != '\r' && !is_token({&first, 1})) {
-                refuse("not HTTP: a request begins with the name of a method");
+                throw_bad_request("not HTTP: a request begins with the name of a method");
             }
             if (lines_ != 0 && (first == ' ' || first == '\t')) {
-                refuse("a header is folded into several lines");
+                throw_bad_request("a header is folded into several lines");
             }
         }
         const void* found = std::memchr(seen.data() + seen_, '\n', seen.size() - seen_);
@@ -312,7 +317,8 @@ std::size_t request_parser::find_end(std::string_view received) {
             break;
         }
         const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - seen.data());
-        if (at == line_at_ || seen[at - 1] != '\r') refuse("a line does not end with CR LF");
+        if (at == line_at_ || seen[at - 1] != '\r')
+            throw_bad_request("a line does not end with CR LF");
         const bool is_empty = at == line_at_ + 1;
         seen_ = at + 1;
         line_at_ = at + 1;
@@ -324,7 +330,7 @@ std::size_t request_parser::find_end(std::string_view received) {
         } else if (lines_ != 0) {
             return at + 1;
         } else if (skipped_line_) {
-            refuse("there are empty lines before the request");
+            throw_bad_request("there are empty lines before the request");
         } else {
             skipped_line_ = true;
         }

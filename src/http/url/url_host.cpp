@@ -30,7 +30,7 @@ struct text_cleaner {
     void operator()(char* text) const noexcept { curl_free(text); }
 };
 
-bool refuse(std::string& reason, std::string text) {
+bool refuse_host(std::string& reason, std::string text) {
     reason = std::move(text);
     return false;
 }
@@ -88,21 +88,21 @@ bool check_name(std::string_view host, std::string& reason) {
         host.remove_suffix(1);
     }
     if (host.empty() || host.size() > longest_name) {
-        return refuse(reason,
-                      host.empty() ? "it has no host" : "its host has more than 253 characters");
+        return refuse_host(
+            reason, host.empty() ? "it has no host" : "its host has more than 253 characters");
     }
     std::size_t label = 0;
     for (const char each : host) {
         if (!is_unreserved(each) || each == '~') {
-            return refuse(reason, "its host contains " + base::quoted({&each, 1}));
+            return refuse_host(reason, "its host contains " + base::quoted({&each, 1}));
         }
         label = each == '.' ? 0 : label + 1;
         if (label > longest_label) {
-            return refuse(reason, "a label of its host has more than 63 characters");
+            return refuse_host(reason, "a label of its host has more than 63 characters");
         }
     }
     if (host.front() == '.' || host.back() == '.' || host.find("..") != std::string_view::npos) {
-        return refuse(reason, "a label of its host is empty");
+        return refuse_host(reason, "a label of its host is empty");
     }
     return true;
 }
@@ -151,14 +151,15 @@ std::string get(CURLU* from, CURLUPart part, unsigned flags) {
 bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& reason) {
     const std::string host = lower_case(ascii_host(from));
     if (host.empty()) {
-        return refuse(reason, "its host cannot be written in ASCII");
+        return refuse_host(reason, "its host cannot be written in ASCII");
     }
     if (host.front() == '[') {
         if (!get(from, CURLUPART_ZONEID).empty()) {
-            return refuse(reason, "its host has a zone, which is meaningful on one machine only");
+            return refuse_host(reason,
+                               "its host has a zone, which is meaningful on one machine only");
         }
         is_ip_literal = true;
-        return write_address(host, to) || refuse(reason, "its host is not an IPv6 address");
+        return write_address(host, to) || refuse_host(reason, "its host is not an IPv6 address");
     }
     if (!check_name(host, reason)) {
         return false;
@@ -172,7 +173,7 @@ bool write_host(CURLU* from, std::string& to, bool& is_ip_literal, std::string& 
     // libcurl has not recognised the address if it was converted or ends in a dot.
     const curl_url again = split_url("http://" + undotted + '/', reason);
     return again && (write_address(get(again.get(), CURLUPART_HOST), to) ||
-                     refuse(reason, "its host ends in a number and is not an IPv4 address"));
+                     refuse_host(reason, "its host ends in a number and is not an IPv4 address"));
 }
 
 }  // namespace weir::http::detail

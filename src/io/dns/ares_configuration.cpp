@@ -23,7 +23,7 @@ namespace weir::dns::detail {
 
 namespace {
 
-constexpr std::size_t longest_name = 253;
+constexpr std::size_t longest_search_name = 253;
 
 void check(int status, const char* what) {
     if (status != ARES_SUCCESS) {
@@ -172,7 +172,7 @@ std::vector<std::string> ares_configuration::candidates_for(const std::string& n
     std::vector<std::string> made;
     for (const std::string& domain : search_domains_) {
         std::string longer = name + "." + domain;
-        if (longer.size() <= longest_name) {
+        if (longer.size() <= longest_search_name) {
             made.push_back(std::move(longer));
         }
     }

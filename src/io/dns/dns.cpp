@@ -97,7 +97,8 @@ std::string text(clock::duration time) {
     return std::to_string(std::chrono::duration<double>(time).count()) + " s";
 }
 
-[[noreturn]] void refuse(const char* option, const std::string& value, const char* right) {
+[[noreturn]] void throw_bad_dns_option(const char* option, const std::string& value,
+                                       const char* right) {
     throw invalid_argument(std::string("dns::resolver: ") + option + " is " + value +
                            "; it must be " + right);
 }
@@ -105,7 +106,7 @@ std::string text(clock::duration time) {
 void check_time(const char* option, clock::duration time, clock::duration least,
                 clock::duration most, const char* right) {
     if (time < least || time > most) {
-        refuse(option, text(time), right);
+        throw_bad_dns_option(option, text(time), right);
     }
 }
 
@@ -113,7 +114,7 @@ resolver_options checked(const resolver_options& options) {
     using namespace std::chrono_literals;
     check_time("timeout", options.timeout, 1ms, 1h, "from 1 ms to 1 h");
     if (options.tries < 1 || options.tries > 10) {
-        refuse("tries", std::to_string(options.tries), "from 1 to 10");
+        throw_bad_dns_option("tries", std::to_string(options.tries), "from 1 to 10");
     }
     constexpr clock::duration ever = clock::duration::max();
     check_time("resolution_delay", options.resolution_delay, 0s, ever, "0 or more");
@@ -122,7 +123,7 @@ resolver_options checked(const resolver_options& options) {
                "min_time_to_live or more");
     check_time("negative_time", options.negative_time, 0s, ever, "0 or more");
     if (options.max_queries == 0) {
-        refuse("max_queries", "0", "1 or more");
+        throw_bad_dns_option("max_queries", "0", "1 or more");
     }
     return options;
 }

@@ -15,24 +15,24 @@ namespace weir::dns::detail {
 
 namespace {
 
-constexpr std::size_t longest_name = 253;
+constexpr std::size_t longest_host_name = 253;
 constexpr std::size_t longest_label = 63;
 
 bool is_digit(char c) noexcept {
     return c >= '0' && c <= '9';
 }
 
-[[noreturn]] void refuse(std::string_view name, const std::string& why) {
+[[noreturn]] void throw_bad_name(std::string_view name, const std::string& why) {
     throw resolve_error("cannot resolve '" + shown(name) + "': " + why);
 }
 
 void check_label(std::string_view name, std::string_view label) {
     if (label.empty()) {
-        refuse(name, "a part between two dots is empty");
+        throw_bad_name(name, "a part between two dots is empty");
     }
     if (label.size() > longest_label) {
-        refuse(name, "a part of it has " + std::to_string(label.size()) +
-                         " characters, more than " + std::to_string(longest_label));
+        throw_bad_name(name, "a part of it has " + std::to_string(label.size()) +
+                                 " characters, more than " + std::to_string(longest_label));
     }
 }
 
@@ -65,15 +65,15 @@ std::string shown(std::string_view text) {
 
 std::string check_host_name(std::string_view name) {
     if (name.empty()) {
-        refuse(name, "the name is empty");
+        throw_bad_name(name, "the name is empty");
     }
     std::string_view bare = name;
     if (bare.ends_with('.')) {
         bare.remove_suffix(1);
     }
-    if (bare.size() > longest_name) {
-        refuse(name, "it has " + std::to_string(bare.size()) + " characters, more than " +
-                         std::to_string(longest_name));
+    if (bare.size() > longest_host_name) {
+        throw_bad_name(name, "it has " + std::to_string(bare.size()) + " characters, more than " +
+                                 std::to_string(longest_host_name));
     }
     std::string made;
     made.reserve(name.size());
@@ -87,16 +87,17 @@ std::string check_host_name(std::string_view name) {
             made += static_cast<char>(c - 'A' + 'a');
             continue;
         } else if (static_cast<unsigned char>(c) >= 0x80) {
-            refuse(name, "it is not ASCII; write an international name in its xn-- form");
+            throw_bad_name(name, "it is not ASCII; write an international name in its xn-- form");
         } else if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '-' && c != '_') {
-            refuse(name, "'" + shown(std::string_view(&c, 1)) + "' cannot be part of a host name");
+            throw_bad_name(
+                name, "'" + shown(std::string_view(&c, 1)) + "' cannot be part of a host name");
         }
         made += c;
     }
     const std::string_view last = bare.substr(label_begin);
     check_label(name, last);
     if (last.find_first_not_of("0123456789") == std::string_view::npos) {
-        refuse(name, "it is neither a name nor an address written in full");
+        throw_bad_name(name, "it is neither a name nor an address written in full");
     }
     if (name.size() != bare.size()) {
         made += '.';

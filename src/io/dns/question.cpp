@@ -13,7 +13,7 @@ namespace weir::dns::detail {
 
 namespace {
 
-constexpr int most_addresses = 64;  // of one family; more than that is an attack
+constexpr int most_answers = 64;  // of one family; more than that is an attack
 
 template <class Raw, class Entry>
 int take_all(std::vector<io::address>& into, const Entry* entries, int count, Raw raw,
@@ -36,17 +36,17 @@ int parse_answer(question& into, const unsigned char* data, int size) {
     if ((data[3] & 0x0f) != 0) {
         return ARES_ESERVFAIL;  // c-ares treats unknown codes as success
     }
-    int count = most_addresses;
+    int count = most_answers;
     int status = ARES_SUCCESS;
     if (into.type == type_a) {
-        std::array<ares_addrttl, most_addresses> entries{};
+        std::array<ares_addrttl, most_answers> entries{};
         status = ares_parse_a_reply(data, size, nullptr, entries.data(), &count);
         sockaddr_in raw{};
         raw.sin_family = AF_INET;
         into.time_to_live = take_all(into.found, entries.data(), count, raw,
                                      [](sockaddr_in& in) { return &in.sin_addr; });
     } else {
-        std::array<ares_addr6ttl, most_addresses> entries{};
+        std::array<ares_addr6ttl, most_answers> entries{};
         status = ares_parse_aaaa_reply(data, size, nullptr, entries.data(), &count);
         sockaddr_in6 raw{};
         raw.sin6_family = AF_INET6;

@@ -48,7 +48,7 @@ std::string printable(std::string_view text) {
     return shown;
 }
 
-[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+[[noreturn]] void throw_bad_address(std::string_view text, const std::string& why) {
     throw invalid_argument("'" + printable(text) + "' is no address: " + why);
 }
 
@@ -116,7 +116,8 @@ address parse_host(std::string_view host, std::uint16_t port, std::string_view t
             return *v6;
         }
     }
-    refuse(text, "neither an IPv4 address such as 127.0.0.1 nor an IPv6 one such as ::1");
+    throw_bad_address(text,
+                      "neither an IPv4 address such as 127.0.0.1 nor an IPv6 one such as ::1");
 }
 
 }  // namespace
@@ -127,18 +128,18 @@ address address::parse(std::string_view text) {
     }
     const std::size_t colon = text.rfind(':');
     if (colon == std::string_view::npos) {
-        refuse(text, "a port is missing; write host:port, [ipv6]:port or unix:path");
+        throw_bad_address(text, "a port is missing; write host:port, [ipv6]:port or unix:path");
     }
     const std::string_view host = text.substr(0, colon);
     const auto port = parse_port(text.substr(colon + 1));
     if (!port) {
-        refuse(text, "the port must be a number from 0 to 65535");
+        throw_bad_address(text, "the port must be a number from 0 to 65535");
     }
     if (host.empty()) {
         return any(*port);
     }
     if (host.find(':') != std::string_view::npos && host.front() != '[') {
-        refuse(text, "an IPv6 address with a port is written [address]:port");
+        throw_bad_address(text, "an IPv6 address with a port is written [address]:port");
     }
     return parse_host(host, *port, text);
 }
@@ -152,12 +153,13 @@ address address::local(std::string_view path) {
     raw.sun_family = AF_UNIX;
     // A path keeps its final zero; an abstract name, which starts with one, does not.
     if (path.empty() || path.size() >= sizeof raw.sun_path) {
-        refuse(
+        throw_bad_address(
             std::string(local_prefix) + std::string(path),
             "a Unix socket's path has 1 to " + std::to_string(sizeof raw.sun_path - 1) + " bytes");
     }
     if (path.find('\0') != std::string_view::npos) {
-        refuse(std::string(local_prefix) + std::string(path), "its path has a zero byte in it");
+        throw_bad_address(std::string(local_prefix) + std::string(path),
+                          "its path has a zero byte in it");
     }
     std::memcpy(raw.sun_path, path.data(), path.size());
     const bool is_abstract = path.front() == '@';

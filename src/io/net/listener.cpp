@@ -47,14 +47,14 @@ accept_operation::~accept_operation() {
 
 namespace {
 
-[[noreturn]] void refuse(const address& at, int error) {
+[[noreturn]] void throw_cannot_listen(const address& at, int error) {
     throw io_error(error, "listen on " + at.text());
 }
 
 void set(int fd, int level, int name, bool value, const address& at) {
     const int raw = value ? 1 : 0;
     if (::setsockopt(fd, level, name, &raw, sizeof raw) != 0) {
-        refuse(at, errno);
+        throw_cannot_listen(at, errno);
     }
 }
 
@@ -97,7 +97,7 @@ listener listen(const address& at, const listen_options& options) {
     }
     const int fd = ::socket(at.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        refuse(at, errno);
+        throw_cannot_listen(at, errno);
     }
     listener made(fd);
     if (at.kind() == address::family::local) {
@@ -111,7 +111,7 @@ listener listen(const address& at, const listen_options& options) {
     }
     if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) != 0 ||
         ::listen(fd, options.backlog) != 0) {
-        refuse(at, errno);
+        throw_cannot_listen(at, errno);
     }
     return made;
 }

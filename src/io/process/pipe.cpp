@@ -27,7 +27,7 @@ namespace detail {
 
 namespace {
 
-constexpr std::size_t most_at_once = INT_MAX;  // results are ints
+constexpr std::size_t most_per_transfer = INT_MAX;  // results are ints
 
 // Blocks SIGPIPE for this thread, and discards one that was raised meanwhile.
 class sigpipe_held {
@@ -108,7 +108,7 @@ bool pipe_operation::try_now(readiness direction) noexcept {
 
 int pipe_read_operation::attempt() noexcept {
     const ssize_t count =
-        ::read(target()->fd(), into_.data(), std::min(into_.size(), most_at_once));
+        ::read(target()->fd(), into_.data(), std::min(into_.size(), most_per_transfer));
     return count < 0 ? -errno : static_cast<int>(count);
 }
 
@@ -127,7 +127,7 @@ bool pipe_write_operation::is_empty() noexcept {
 int pipe_write_operation::attempt() noexcept {
     std::array<iovec, 8> parts;
     std::size_t count = 0;
-    std::size_t room = most_at_once;
+    std::size_t room = most_per_transfer;
     auto add = [&](const_bytes part) {
         const std::size_t size = std::min(part.size(), room);
         parts[count++] = {const_cast<std::byte*>(part.data()), size};

@@ -26,7 +26,7 @@ struct pem_source {
     std::string text;
 };
 
-[[noreturn]] void refuse(const std::string& what, const std::string& why) {
+[[noreturn]] void throw_bad_identity(const std::string& what, const std::string& why) {
     throw invalid_argument(what + ": " + why);
 }
 
@@ -40,7 +40,7 @@ std::string contents(const std::string& path, const std::string& name) {
     while (const std::size_t count = std::fread(block, 1, sizeof block, file.get())) {
         text.append(block, count);
         if (text.size() > most_file_bytes) {
-            refuse(name, "larger than 16 MiB");
+            throw_bad_identity(name, "larger than 16 MiB");
         }
     }
     if (std::ferror(file.get()) != 0) {
@@ -53,7 +53,8 @@ std::string contents(const std::string& path, const std::string& name) {
 pem_source source(const std::string& owner, const char* option, std::string_view file,
                   std::string_view pem) {
     if (!file.empty() && !pem.empty()) {
-        refuse(owner, std::string(option) + "_file and " + option + "_pem are both given");
+        throw_bad_identity(owner,
+                           std::string(option) + "_file and " + option + "_pem are both given");
     }
     if (!file.empty()) {
         const std::string path(file);
@@ -82,10 +83,10 @@ std::vector<certificate_pointer> certificates(const pem_source& from) {
     const std::string why = library_error();
     ERR_clear_error();
     if (!is_end) {
-        refuse(from.name, "a certificate that cannot be read: " + why);
+        throw_bad_identity(from.name, "a certificate that cannot be read: " + why);
     }
     if (found.empty()) {
-        refuse(from.name, "no certificate in PEM form");
+        throw_bad_identity(from.name, "no certificate in PEM form");
     }
     return found;
 }
@@ -114,11 +115,12 @@ key_pointer key(const pem_source& from, std::string_view password_text) {
         const bool is_missing = from.text.find("PRIVATE KEY-----") == std::string::npos;
         const std::string why = library_error();
         ERR_clear_error();
-        refuse(from.name, secret.was_requested
-                              ? (password_text.empty() ? "the key is encrypted: give key_password"
-                                                       : "key_password does not open the key")
-                          : is_missing ? "no private key in PEM form"
-                                       : "a private key that cannot be read: " + why);
+        throw_bad_identity(from.name,
+                           secret.was_requested
+                               ? (password_text.empty() ? "the key is encrypted: give key_password"
+                                                        : "key_password does not open the key")
+                           : is_missing ? "no private key in PEM form"
+                                        : "a private key that cannot be read: " + why);
     }
     return found;
 }
@@ -140,7 +142,7 @@ void load_identity(SSL_CTX& into, const identity_options& from, const std::strin
     pem_source secret = source(owner, "key", from.key_file, from.key_pem);
     if (chain.name.empty()) {
         if (!secret.name.empty()) {
-            refuse(secret.name, "there is a key but no certificate");
+            throw_bad_identity(secret.name, "there is a key but no certificate");
         }
         return;
     }
@@ -150,21 +152,22 @@ void load_identity(SSL_CTX& into, const identity_options& from, const std::strin
     std::vector<certificate_pointer> all = certificates(chain);
     const key_pointer own_key = key(secret, from.key_password);
     if (SSL_CTX_use_certificate(&into, all.front().get()) != 1) {
-        refuse(chain.name, library_error());
+        throw_bad_identity(chain.name, library_error());
     }
     for (std::size_t i = 1; i < all.size(); ++i) {
         if (SSL_CTX_add0_chain_cert(&into, all[i].get()) != 1) {
-            refuse(chain.name, library_error());
+            throw_bad_identity(chain.name, library_error());
         }
         (void)all[i].release();  // the context owns it now
     }
     ERR_clear_error();
     if (X509_check_private_key(all.front().get(), own_key.get()) != 1) {
         ERR_clear_error();
-        refuse(secret.name, "the key does not belong to the certificate in " + chain.name);
+        throw_bad_identity(secret.name,
+                           "the key does not belong to the certificate in " + chain.name);
     }
     if (SSL_CTX_use_PrivateKey(&into, own_key.get()) != 1) {
-        refuse(secret.name, library_error());
+        throw_bad_identity(secret.name, library_error());
     }
 }
 
@@ -186,7 +189,7 @@ void load_trust(SSL_CTX& into, const trust_options& from, const std::string& own
             throw io_error(ENOTDIR, name);
         }
         if (SSL_CTX_load_verify_dir(&into, path.c_str()) != 1) {
-            refuse(name, library_error());
+            throw_bad_identity(name, library_error());
         }
     }
 }

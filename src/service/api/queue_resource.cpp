@@ -26,7 +26,7 @@ using http::problem;
 using http::response;
 using http::status;
 
-constexpr named_records<queue_record> records("queue", &write_queue);
+constexpr named_records<queue_record> queue_records("queue", &write_queue);
 
 }  // namespace
 
@@ -43,22 +43,22 @@ route_list queue_resource::routes() {
 }
 
 task<std::optional<queue_record>> queue_resource::queue_named(std::string name) {
-    co_return records.find(co_await tasks_.queues(), name);
+    co_return queue_records.find(co_await tasks_.queues(), name);
 }
 
 answer queue_resource::list(http::request&) {
-    co_return records.list("queues", co_await tasks_.queues());
+    co_return queue_records.list("queues", co_await tasks_.queues());
 }
 
 answer queue_resource::find(http::request& request) {
-    const std::string name = records.name_in(request);
+    const std::string name = queue_records.name_in(request);
     const std::optional<queue_record> found = co_await queue_named(name);
-    co_return records.show(found, name);
+    co_return queue_records.show(found, name);
 }
 
 // One request at a time: limits that the body does not name stay unchanged.
 answer queue_resource::limit(http::request& request) {
-    const std::string name = records.name_in(request);
+    const std::string name = queue_records.name_in(request);
     const std::string body = co_await read_json_body(request, max_body_);
     const bj::value value = http::parse_json(body);
     const auto lock = co_await limits_change_.lock();
@@ -70,14 +70,14 @@ answer queue_resource::limit(http::request& request) {
     queue.limits = read_limits(value, queue.limits);
     check(queue.limits);
     co_await tasks_.limit(name, queue.limits);
-    co_return records.show(queue, name);
+    co_return queue_records.show(queue, name);
 }
 
 answer queue_resource::set_paused(http::request& request, bool is_paused) {
-    const std::string name = records.name_in(request);
+    const std::string name = queue_records.name_in(request);
     co_await tasks_.pause(name, is_paused);
     const std::optional<queue_record> found = co_await queue_named(name);
-    co_return records.show(found, name);
+    co_return queue_records.show(found, name);
 }
 
 answer queue_resource::pause(http::request& request) {
@@ -98,7 +98,7 @@ answer queue_resource::redrive(http::request& request) {
                       "failed tasks of this queue are redriven: state, status, queue and cursor "
                       "cannot be chosen");
     }
-    filter.queue = records.name_in(request);
+    filter.queue = queue_records.name_in(request);
     const bool is_limited = request.query("limit").has_value();
     const std::size_t wanted = is_limited ? filter.limit : most;
     std::size_t count = 0;

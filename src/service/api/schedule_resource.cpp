@@ -23,7 +23,7 @@ using http::problem;
 using http::response;
 using http::status;
 
-constexpr named_records<schedule_record> records("schedule", &write_schedule);
+constexpr named_records<schedule_record> schedule_records("schedule", &write_schedule);
 
 }  // namespace
 
@@ -38,34 +38,34 @@ route_list schedule_resource::routes() {
 }
 
 task<std::optional<schedule_record>> schedule_resource::schedule_named(std::string name) {
-    co_return records.find(co_await tasks_.schedules(), name);
+    co_return schedule_records.find(co_await tasks_.schedules(), name);
 }
 
 answer schedule_resource::list(http::request&) {
-    co_return records.list("schedules", co_await tasks_.schedules());
+    co_return schedule_records.list("schedules", co_await tasks_.schedules());
 }
 
 answer schedule_resource::find(http::request& request) {
-    const std::string name = records.name_in(request);
+    const std::string name = schedule_records.name_in(request);
     const std::optional<schedule_record> found = co_await schedule_named(name);
-    co_return records.show(found, name);
+    co_return schedule_records.show(found, name);
 }
 
 answer schedule_resource::put(http::request& request) {
-    const std::string name = records.name_in(request);
+    const std::string name = schedule_records.name_in(request);
     const std::string body = co_await read_json_body(request, max_body_);
     const bj::value value = http::parse_json(body, {.max_depth = max_body_depth});
     schedule parsed = read_schedule(name, value, body, tasks_.now());
     co_await tasks_.put_schedule(std::move(parsed));
     const std::optional<schedule_record> found = co_await schedule_named(name);
-    co_return records.show(found, name);
+    co_return schedule_records.show(found, name);
 }
 
 answer schedule_resource::remove(http::request& request) {
-    const std::string name = records.name_in(request);
+    const std::string name = schedule_records.name_in(request);
     const bool was_there = co_await tasks_.remove_schedule(name);
     if (!was_there) {
-        records.throw_unknown(name);
+        schedule_records.throw_unknown(name);
     }
     co_return response(status::no_content);
 }

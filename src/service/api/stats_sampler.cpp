@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr clock::duration second = 1s;
+constexpr clock::duration sample_interval = 1s;
 
 void write_numbers(json_writer& json, const service_stats& stats) {
     json.member("submitted", stats.submitted);
@@ -70,7 +70,7 @@ void stats_sampler::start() {
 }
 
 void stats_sampler::arm() {
-    timer_ = loop_.call_at(sampled_at_ + second, [this] { sample(); });
+    timer_ = loop_.call_at(sampled_at_ + sample_interval, [this] { sample(); });
 }
 
 void stats_sampler::sample() {

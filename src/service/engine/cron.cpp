@@ -42,7 +42,7 @@ constexpr field_rules day_field{"day", 1, 31};
 constexpr field_rules month_field{"month", 1, 12, month_names};
 constexpr field_rules weekday_field{"weekday", 0, 7, weekday_names};
 
-[[noreturn]] void refuse(const field_rules& field, std::string_view text) {
+[[noreturn]] void throw_bad_field(const field_rules& field, std::string_view text) {
     std::string error = "cron: ";
     error += field.name;
     error += " is '";
@@ -100,7 +100,7 @@ std::uint64_t parse_item(const field_rules& field, std::string_view item, std::s
     if (slash != std::string_view::npos) {
         const std::optional<unsigned> number = parse_number(item.substr(slash + 1));
         if (!number.has_value() || *number == 0 || *number > field.max) {
-            refuse(field, text);
+            throw_bad_field(field, text);
         }
         step = *number;
     }
@@ -119,7 +119,7 @@ std::uint64_t parse_item(const field_rules& field, std::string_view item, std::s
         }
     }
     if (!first.has_value() || !last.has_value() || *first > *last) {
-        refuse(field, text);
+        throw_bad_field(field, text);
     }
     std::uint64_t bits = 0;
     for (unsigned each = *first; each <= *last; each += step) {

@@ -19,7 +19,7 @@ namespace weir::service::detail {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr std::chrono::milliseconds max_delay = std::chrono::hours(24 * 100);
+constexpr std::chrono::milliseconds max_retry_delay = std::chrono::hours(24 * 100);
 
 settlement settlement_of(const task_record& task) {
     settlement result;
@@ -69,7 +69,7 @@ settlement settlement_builder::threw(const task_record& task, stop_cause cause,
     } catch (const retry_later& failure) {
         if (cause == stop_cause::none) {
             return retried(task, attempt_end::failed, failure.what(),
-                           std::clamp(failure.least(), 0ms, max_delay));
+                           std::clamp(failure.least(), 0ms, max_retry_delay));
         }
     } catch (const postponed& request) {
         if (cause == stop_cause::none) {
@@ -125,7 +125,7 @@ settlement settlement_builder::postponed_by(const task_record& task,
     result.attempt = attempt_end::postponed;
     result.error = storable_text(request.what(), max_error_bytes);
     result.held_by = result.error;
-    result.due_at = time_.now() + std::clamp(request.by(), 0ms, max_delay);
+    result.due_at = time_.now() + std::clamp(request.by(), 0ms, max_retry_delay);
     return result;
 }
 

@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 8> view_names = {"scheduled", "pending", 
                                                         "running",   "cancelling", "completed",
                                                         "failed",    "cancelled"};
 
-[[noreturn]] void refuse(std::string_view member, std::string_view value, std::string_view must) {
+[[noreturn]] void throw_bad_member(std::string_view member, std::string_view value,
+                                   std::string_view must) {
     constexpr std::size_t shown = 60;
     std::string what = "task: ";
     what += member;
@@ -48,9 +49,9 @@ bool is_plain(std::string_view text) noexcept {
 void check_name(std::string_view member, std::string_view value, std::size_t longest,
                 bool may_be_empty) {
     if ((value.empty() && !may_be_empty) || value.size() > longest || !is_plain(value)) {
-        refuse(member, value,
-               "it must have " + std::string(may_be_empty ? "up to " : "1 to ") +
-                   std::to_string(longest) + " bytes, without control characters");
+        throw_bad_member(member, value,
+                         "it must have " + std::string(may_be_empty ? "up to " : "1 to ") +
+                             std::to_string(longest) + " bytes, without control characters");
     }
 }
 
@@ -71,7 +72,7 @@ void check(const new_task& task) {
     check_name("flow_key", task.flow_key, 200, true);
     check_name("idempotency_key", task.idempotency_key, 200, true);
     if (task.tags.size() > 20) {
-        refuse("tags", std::to_string(task.tags.size()), "up to 20 are allowed");
+        throw_bad_member("tags", std::to_string(task.tags.size()), "up to 20 are allowed");
     }
     for (const std::string& tag : task.tags) {
         check_name("tag", tag, 100, false);
@@ -87,7 +88,7 @@ void check(const new_task& task) {
     try {
         static_cast<void>(http::parse_json(task.payload));
     } catch (const http::problem& error) {
-        refuse("payload", task.payload, std::string("it must be JSON: ") + error.what());
+        throw_bad_member("payload", task.payload, std::string("it must be JSON: ") + error.what());
     }
 }
 

@@ -26,13 +26,13 @@ struct exec_request {
     std::vector<std::string> arguments;
 };
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void throw_bad_command(const std::string& what) {
     throw permanent_failure("exec: " + what);
 }
 
-exec_request read_request(const json::value& payload) {
+exec_request read_command(const json::value& payload) {
     if (!payload.is_object()) {
-        refuse("the payload must be an object with the name of a command");
+        throw_bad_command("the payload must be an object with the name of a command");
     }
     exec_request request;
     for (const auto& [name, value] : payload.get_object()) {
@@ -43,14 +43,15 @@ exec_request read_request(const json::value& payload) {
         } else if (name == "arguments" && value.is_array()) {
             for (const json::value& each : value.get_array()) {
                 if (!each.is_string()) {
-                    refuse("arguments must be texts");
+                    throw_bad_command("arguments must be texts");
                 }
                 request.arguments.emplace_back(each.get_string());
             }
         } else {
-            refuse("the member " + std::string(name) +
-                   " is unknown or has the wrong type; expected: command (a text), input,"
-                   " arguments (a list of texts)");
+            throw_bad_command(
+                "the member " + std::string(name) +
+                " is unknown or has the wrong type; expected: command (a text), input,"
+                " arguments (a list of texts)");
         }
     }
     return request;
@@ -59,10 +60,10 @@ exec_request read_request(const json::value& payload) {
 const allowed_command& command_for(const exec_request& request, const auto& all) {
     const auto found = all.find(request.name);
     if (found == all.end()) {
-        refuse("the command '" + request.name + "' is not allowed by the configuration");
+        throw_bad_command("the command '" + request.name + "' is not allowed by the configuration");
     }
     if (!request.arguments.empty() && !found->second.takes_arguments) {
-        refuse("the command '" + request.name + "' takes no arguments from tasks");
+        throw_bad_command("the command '" + request.name + "' takes no arguments from tasks");
     }
     return found->second;
 }
@@ -104,11 +105,11 @@ exec_commands& exec_commands::allow(std::string name, allowed_command command) {
 }
 
 void exec_commands::check(const json::value& payload) const {
-    static_cast<void>(command_for(read_request(payload), allowed_));
+    static_cast<void>(command_for(read_command(payload), allowed_));
 }
 
 weir::task<json::value> exec_commands::run(job& job) const {
-    const exec_request request = read_request(job.payload());
+    const exec_request request = read_command(job.payload());
     const allowed_command& allowed = command_for(request, allowed_);
     std::vector<std::string> words = allowed.command;
     words.insert(words.end(), request.arguments.begin(), request.arguments.end());

@@ -38,7 +38,7 @@ struct delivery_request {
     std::optional<double> timeout;
 };
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void throw_bad_delivery(const std::string& what) {
     throw permanent_failure("http: " + what);
 }
 
@@ -56,20 +56,20 @@ bool is_reserved(std::string_view name) noexcept {
 
 void read_headers(delivery_request& request, const json::value& value) {
     if (!value.is_object()) {
-        refuse("headers must be an object of texts");
+        throw_bad_delivery("headers must be an object of texts");
     }
     for (const auto& [name, text] : value.get_object()) {
         if (!text.is_string()) {
-            refuse("the header '" + std::string(name) + "' must be a text");
+            throw_bad_delivery("the header '" + std::string(name) + "' must be a text");
         }
         if (is_reserved(name)) {
-            refuse("the header '" + std::string(name) +
-                   "' cannot be chosen: it belongs to the connection");
+            throw_bad_delivery("the header '" + std::string(name) +
+                               "' cannot be chosen: it belongs to the connection");
         }
         try {
             request.headers.set(name, text.get_string());
         } catch (const std::exception& error) {
-            refuse(error.what());
+            throw_bad_delivery(error.what());
         }
     }
 }
@@ -85,9 +85,9 @@ void read_body(delivery_request& request, const json::value& value) {
     }
 }
 
-delivery_request read_request(const json::value& payload) {
+delivery_request read_delivery(const json::value& payload) {
     if (!payload.is_object()) {
-        refuse("the payload must be an object with at least a url");
+        throw_bad_delivery("the payload must be an object with at least a url");
     }
     delivery_request request;
     for (const auto& [name, value] : payload.get_object()) {
@@ -102,16 +102,17 @@ delivery_request read_request(const json::value& payload) {
         } else if (name == "timeout" && value.is_number()) {
             request.timeout = value.to_number<double>();
             if (!(*request.timeout > 0 && *request.timeout <= max_timeout.count())) {
-                refuse("timeout must be above 0, and 3600 seconds at most");
+                throw_bad_delivery("timeout must be above 0, and 3600 seconds at most");
             }
         } else {
-            refuse("the member " + std::string(name) +
-                   " is unknown or has the wrong type; expected: url and method (texts), headers"
-                   " (an object of texts), body, timeout (seconds)");
+            throw_bad_delivery(
+                "the member " + std::string(name) +
+                " is unknown or has the wrong type; expected: url and method (texts), headers"
+                " (an object of texts), body, timeout (seconds)");
         }
     }
     if (request.url.empty()) {
-        refuse("url is missing");
+        throw_bad_delivery("url is missing");
     }
     return request;
 }
@@ -120,7 +121,7 @@ http::client_request make_request(const delivery_request& from) {
     try {
         return http::client_request(from.method, from.url);
     } catch (const std::exception& error) {
-        refuse(error.what());
+        throw_bad_delivery(error.what());
     }
 }
 
@@ -281,11 +282,11 @@ http::host_policies& http_delivery::hosts() noexcept {
 }
 
 void http_delivery::check(const json::value& payload) {
-    static_cast<void>(make_request(read_request(payload)));
+    static_cast<void>(make_request(read_delivery(payload)));
 }
 
 weir::task<json::value> http_delivery::deliver(job& job) {
-    const delivery_request delivery = read_request(job.payload());
+    const delivery_request delivery = read_delivery(job.payload());
     const http::url to = make_request(delivery).url();
     const loggable_url name(to);
     const std::string id = job.id().text();

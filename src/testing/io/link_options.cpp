@@ -14,26 +14,27 @@ namespace sim {
 
 namespace {
 
-[[noreturn]] void refuse(const char* option, const std::string& value, const char* must_be) {
+[[noreturn]] void throw_bad_link_option(const char* option, const std::string& value,
+                                        const char* must_be) {
     throw invalid_argument(std::string("simulated_network: ") + option + " is " + value +
                            "; it must be " + must_be);
 }
 
 void check_chance(const char* option, double value) {
     if (!(value >= 0 && value <= 1)) {
-        refuse(option, std::to_string(value), "between 0 and 1");
+        throw_bad_link_option(option, std::to_string(value), "between 0 and 1");
     }
 }
 
 void check_time(const char* option, clock::duration value) {
     if (value < clock::duration::zero() || value > std::chrono::hours(24)) {
-        refuse(option, std::to_string(value.count()) + "ns", "between 0 and a day");
+        throw_bad_link_option(option, std::to_string(value.count()) + "ns", "between 0 and a day");
     }
 }
 
 void check_size(const char* option, std::size_t value) {
     if (value == 0) {
-        refuse(option, "0", "at least 1");
+        throw_bad_link_option(option, "0", "at least 1");
     }
 }
 
@@ -47,7 +48,8 @@ void check(const link_options& options) {
     check_size("segment", options.segment);
     if (!(options.bandwidth >= 0 && options.bandwidth < 1e18) ||
         (options.bandwidth > 0 && options.bandwidth < 1e-3)) {
-        refuse("bandwidth", std::to_string(options.bandwidth), "0, or at least 0.001");
+        throw_bad_link_option("bandwidth", std::to_string(options.bandwidth),
+                              "0, or at least 0.001");
     }
     check_chance("short_reads", options.short_reads);
     check_chance("splits", options.splits);

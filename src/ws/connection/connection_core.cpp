@@ -48,7 +48,7 @@ private:
     unsigned small_reads_ = 0;
 };
 
-std::string describe(close_code code, std::string_view reason) {
+std::string describe_close(close_code code, std::string_view reason) {
     std::string text = code == close_code::none ? "no code" : std::to_string(number_of(code));
     if (!reason.empty()) {
         text.append(" ").append(reason);
@@ -252,10 +252,10 @@ void connection_core::send_away() {
     writer_.discard();
     writer_.allow_close_write();
     begin_close(make_close(close_code::policy_violation, reason));
-    end_with(
-        {.code = close_code::policy_violation,
-         .reason = std::string(reason),
-         .message = "the peer was sent away: " + describe(close_code::policy_violation, reason)});
+    end_with({.code = close_code::policy_violation,
+              .reason = std::string(reason),
+              .message = "the peer was sent away: " +
+                         describe_close(close_code::policy_violation, reason)});
 }
 
 void connection_core::lose(std::string error) {
@@ -276,7 +276,7 @@ void connection_core::end_by_peer(const receiver::event& received) {
         is_violation ? "the peer broke the protocol: " : "the peer closed the connection: ";
     end_with({.code = received.code,
               .reason = std::string(received.text),
-              .message = what + describe(received.code, received.text),
+              .message = what + describe_close(received.code, received.text),
               .is_regular = !is_violation && is_regular(received.code),
               .is_violation = is_violation});
     if (is_violation) {

@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 9> known = {"state",    "status", "queue", "kind",  "tag",
                                                    "flow_key", "from",   "to",    "cursor"};
 
-[[noreturn]] void refuse(std::string_view parameter, std::string_view expected) {
+[[noreturn]] void throw_bad_parameter(std::string_view parameter, std::string_view expected) {
     http::problem_details details(http::status::unprocessable_content);
     details.detail("the parameter " + base::quoted(parameter) + " must be " + std::string(expected))
         .member("member", parameter);
@@ -42,7 +42,7 @@ std::optional<task_state> parse_state(std::string_view text) noexcept {
 timestamp read_time(std::string_view name, std::string_view value) {
     const std::optional<timestamp> at = parse_rfc3339(value);
     if (!at) {
-        refuse(name, "a time as in '2026-11-15T09:30:00Z'");
+        throw_bad_parameter(name, "a time as in '2026-11-15T09:30:00Z'");
     }
     return *at;
 }
@@ -52,7 +52,7 @@ std::size_t read_limit(std::string_view value, std::size_t max_limit) {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
     if (error != std::errc() || end != value.data() + value.size() || limit < 1 ||
         limit > max_limit) {
-        refuse("limit", "a number from 1 to " + std::to_string(max_limit));
+        throw_bad_parameter("limit", "a number from 1 to " + std::to_string(max_limit));
     }
     return limit;
 }
@@ -62,14 +62,15 @@ void read_parameter(task_filter& filter, std::string_view name, std::string_view
     if (name == "state") {
         filter.state = parse_state(value);
         if (!filter.state) {
-            refuse(name, "pending, running, completed, failed or cancelled");
+            throw_bad_parameter(name, "pending, running, completed, failed or cancelled");
         }
     } else if (name == "status") {
         filter.view = parse_view(value);
         if (!filter.view) {
-            refuse(name,
-                   "scheduled, pending, retrying, running, cancelling, completed, failed or "
-                   "cancelled");
+            throw_bad_parameter(
+                name,
+                "scheduled, pending, retrying, running, cancelling, completed, failed or "
+                "cancelled");
         }
     } else if (name == "queue") {
         filter.queue = read_name(name, value);
@@ -86,7 +87,7 @@ void read_parameter(task_filter& filter, std::string_view name, std::string_view
     } else if (name == "cursor") {
         const std::optional<task_id> before = task_id::parse(value);
         if (!before) {
-            refuse(name, "the one in 'next' of the page before");
+            throw_bad_parameter(name, "the one in 'next' of the page before");
         }
         filter.before = *before;
     } else if (name == "limit") {
@@ -96,7 +97,8 @@ void read_parameter(task_filter& filter, std::string_view name, std::string_view
         for (const std::string_view each : known) {
             all += std::string(each) + ", ";
         }
-        refuse(name.substr(0, 60), "left out: it is unknown; known are: " + all + "limit");
+        throw_bad_parameter(name.substr(0, 60),
+                            "left out: it is unknown; known are: " + all + "limit");
     }
 }
 
@@ -121,7 +123,7 @@ task_filter read_filter(std::string_view query, std::size_t max_limit) {
     task_filter filter;
     for (const auto& [name, value] : all) {
         if (all.all(name).size() > 1) {
-            refuse(name.substr(0, 60), "given once");
+            throw_bad_parameter(name.substr(0, 60), "given once");
         }
         read_parameter(filter, name, value, max_limit);
     }

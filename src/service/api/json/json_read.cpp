@@ -36,7 +36,7 @@ constexpr std::size_t max_shown = 60;  // bytes of an unknown name in a message
     throw http::detailed_problem(details);
 }
 
-[[noreturn]] void refuse(std::string_view member, std::string_view expected) {
+[[noreturn]] void throw_bad_member_value(std::string_view member, std::string_view expected) {
     throw_problem(member,
                   "the member '" + std::string(member) + "' must be " + std::string(expected));
 }
@@ -107,8 +107,8 @@ std::optional<double> read_seconds(const bj::value& body, std::string_view name,
     }
     const double value = found->is_number() ? found->to_number<double>() : -1;
     if (!(value >= 0 && value <= max)) {
-        refuse(name,
-               "a number of seconds from 0 to " + std::to_string(static_cast<long long>(max)));
+        throw_bad_member_value(
+            name, "a number of seconds from 0 to " + std::to_string(static_cast<long long>(max)));
     }
     return value;
 }
@@ -129,7 +129,7 @@ std::optional<timestamp> read_time(const bj::value& body, std::string_view name)
     }
     const std::optional<timestamp> at = parse_rfc3339(*text);
     if (!at) {
-        refuse(name, "a time as in '2026-11-15T09:30:00Z'");
+        throw_bad_member_value(name, "a time as in '2026-11-15T09:30:00Z'");
     }
     return at;
 }
@@ -145,7 +145,8 @@ void read_backoff(retry_settings& retry, const bj::value& body) {
         return;
     }
     if (!member->is_object()) {
-        refuse("backoff", "a number of seconds, or an object with initial, factor, max and jitter");
+        throw_bad_member_value(
+            "backoff", "a number of seconds, or an object with initial, factor, max and jitter");
     }
     constexpr std::array<std::string_view, 4> known = {"initial", "factor", "max", "jitter"};
     inside("backoff", [&] {
@@ -161,7 +162,7 @@ void read_when(new_task& task, const bj::value& body, timestamp now) {
     const std::optional<double> delay = read_seconds(body, "delay", max_delay);
     task.run_at = read_time(body, "run_at");
     if (delay && task.run_at) {
-        refuse("delay", "left out if 'run_at' is given");
+        throw_bad_member_value("delay", "left out if 'run_at' is given");
     }
     if (delay && *delay > 0) {
         task.run_at = now + std::chrono::microseconds(std::llround(*delay * 1e6));
@@ -183,11 +184,11 @@ void read_tags(new_task& task, const bj::value& body) {
         return;
     }
     if (!member->is_array()) {
-        refuse("tags", "an array of texts");
+        throw_bad_member_value("tags", "an array of texts");
     }
     for (const bj::value& each : member->get_array()) {
         if (!each.is_string()) {
-            refuse("tags", "an array of texts");
+            throw_bad_member_value("tags", "an array of texts");
         }
         const bj::string& text = each.get_string();
         std::string tag(text.data(), text.size());
@@ -218,7 +219,8 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_backoff(task.retry, body);
     if (const auto timeout = read_milliseconds(body, "timeout")) {
         if (timeout->count() == 0 && body.at("timeout").to_number<double>() > 0) {
-            refuse("timeout", "at least 0.001 seconds; 0 means the service's default");
+            throw_bad_member_value("timeout",
+                                   "at least 0.001 seconds; 0 means the service's default");
         }
         task.timeout = *timeout;
     }
@@ -259,7 +261,7 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
     schedule parsed;
     parsed.name = std::move(name);
     if (const auto other = read_member<std::string>(body, "name"); other && *other != parsed.name) {
-        refuse("name", "the one in the path, or left out");
+        throw_bad_member_value("name", "the one in the path, or left out");
     }
     parsed.cron = read_text(body, "cron");
     read_into(parsed.zone, body, "zone");
@@ -268,18 +270,19 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
         if (missed->is_string() && text_of(*missed) == "skip") {
             parsed.missed = missed_slots::skip;
         } else if (!missed->is_string() || text_of(*missed) != "run_latest") {
-            refuse("missed", "'run_latest' or 'skip'");
+            throw_bad_member_value("missed", "'run_latest' or 'skip'");
         }
     }
     const bj::value* const task = body.as_object().if_contains("task");
     if (task == nullptr) {
-        refuse("task", "given: the task to run, as in POST /tasks");
+        throw_bad_member_value("task", "given: the task to run, as in POST /tasks");
     }
     const std::string_view raw_task = raw_member(raw, "task");
     const std::string written = raw_task.empty() ? http::to_json(*task) : std::string(raw_task);
     inside("task", [&] { parsed.task = read_new_task(*task, written, now); });
     if (parsed.task.run_at || !parsed.task.idempotency_key.empty()) {
-        refuse("task", "without run_at, delay and idempotency_key: these come from the schedule");
+        throw_bad_member_value(
+            "task", "without run_at, delay and idempotency_key: these come from the schedule");
     }
     return parsed;
 }

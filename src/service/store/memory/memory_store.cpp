@@ -21,7 +21,7 @@ namespace weir::service {
 
 namespace {
 
-constexpr std::size_t purge_batch = 1000;
+constexpr std::size_t purged_per_round = 1000;
 constexpr std::chrono::seconds min_node_retention = std::chrono::hours(24);
 
 void settle_task(detail::memory_tasks& in, detail::memory_task& task, const settlement& ended,
@@ -481,7 +481,7 @@ task<std::optional<submit_result>> memory_store::fire(std::string_view name, tim
 
 task<std::size_t> memory_store::purge(retention kept, timestamp now) {
     return perform(store_call::purge, [kept, now](tables& in) {
-        const std::size_t removed = in.tasks.purge(kept, now, purge_batch);
+        const std::size_t removed = in.tasks.purge(kept, now, purged_per_round);
         in.queues.purge(now - kept.queues, now);
         in.purge_nodes(std::max({min_node_retention, kept.completed, kept.failed, kept.cancelled}),
                        now);

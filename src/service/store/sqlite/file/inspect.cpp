@@ -54,7 +54,7 @@ namespace detail {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void throw_unusable(const std::string& message) {
     throw store_unavailable(message, db::retry_advice::no);
 }
 
@@ -67,12 +67,12 @@ void check_folder(const std::string& path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();
     if (!std::filesystem::is_directory(folder)) {
-        refuse("the task store " + path + " cannot be created: the folder " + folder +
-               " does not exist");
+        throw_unusable("the task store " + path + " cannot be created: the folder " + folder +
+                       " does not exist");
     }
     if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-        refuse("the task store " + path + " cannot be used: the folder " + folder +
-               " is not writable: " + std::strerror(errno));
+        throw_unusable("the task store " + path + " cannot be used: the folder " + folder +
+                       " is not writable: " + std::strerror(errno));
     }
 }
 
@@ -106,10 +106,11 @@ task<sqlite_file_facts> look_at_sqlite_store(std::string path) {
         co_return found;
     }
     if (!std::filesystem::is_regular_file(path)) {
-        refuse("the task store " + path + " is not a file");
+        throw_unusable("the task store " + path + " is not a file");
     }
     if (::access(path.c_str(), R_OK | W_OK) != 0) {
-        refuse("the task store " + path + " is not readable and writable: " + std::strerror(errno));
+        throw_unusable("the task store " + path +
+                       " is not readable and writable: " + std::strerror(errno));
     }
     try {
         sqlite::open_options options;
