@@ -73,7 +73,7 @@ std::vector<construct> every_construct() {
     every_shape::around<lambda_that_owns<point>>(all, "_of_lambda_that_owns", every_name);
     every_shape::around<cleaned_up<point>>(all, "_of_cleaned_up", every_name);
     every_shape::around<settled<point>>(all, "_of_settled", every_name);
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(WEIR_COROUTINE_TEMPORARIES_BROKEN) && WEIR_COROUTINE_TEMPORARIES_BROKEN
     // GCC 12 loses the task of one of two awaits in a call when the other is stopped or throws: its
     // memory leaks (docs/compilers.md).
     std::erase_if(

@@ -5,8 +5,8 @@ import functools
 import os
 import re
 
-# Build trees, fetched packages, and generated pages.
-SKIPPED = {"build", "node_modules", ".git", "target", "__pycache__", "reference", "corpus"}
+# Build trees and fetched packages.
+SKIPPED = {"build", "node_modules", ".git", "target", "__pycache__", "corpus"}
 SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cmake", ".py", ".sh", ".go", ".rs", ".md"}
 NAMES = {"CMakeLists.txt", "dev", "run"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -10,14 +10,18 @@ build_dir() {
 packages_of_preset() {
     case $1 in
         clang | tsan) echo run test clang ;;
+        newest-clang) echo run test newest ;;
         *) echo run test ;;
     esac
 }
 
 check_preset() {
     case $1 in
-        gcc-release | gcc-debug | clang | asan | tsan) ;;
-        *) die "there is no preset '$1'; there are gcc-release, gcc-debug, clang, asan, tsan." ;;
+        gcc-release | gcc-debug | clang | asan | tsan | newest-gcc | newest-clang) ;;
+        *)
+            die "there is no preset '$1'; there are gcc-release, gcc-debug, clang, asan, tsan," \
+                "newest-gcc, newest-clang."
+            ;;
     esac
 }
 

@@ -67,10 +67,12 @@ command_install_deps() {
     case ${1:-test} in
         run) lists=(run) ;;
         test) lists=(run test) ;;
-        ci) lists=(run test clang format) ;;
+        ci) lists=(run test clang format docs) ;;
         bench) lists=(run bench) ;;
-        all) lists=(run test clang format tidy bench) ;;
-        *) die "install-deps knows: run, test, ci, bench, all; not '$1'." ;;
+        docs) lists=(docs) ;;
+        newest) lists=(run test newest) ;;
+        all) lists=(run test clang format tidy bench docs newest) ;;
+        *) die "install-deps knows: run, test, ci, bench, docs, newest, all; not '$1'." ;;
     esac
     ensure_packages "${lists[@]}"
     say "Everything for '${1:-test}' is installed."

@@ -43,8 +43,16 @@ command_bench() {
     (cd "$root" && python3 bench/run.py "$@")
 }
 
+# The documentation as a site, by Debian's own Python, which has the packages.
 command_docs() {
-    python3 "$root/tools/dev/reference.py" "$@"
+    case ${1:---html} in
+        --html) ;;
+        *) die "docs knows: --html; not '$1'." ;;
+    esac
+    ensure_packages docs
+    local site=$root/build/site
+    /usr/bin/python3 "$root/tools/dev/site/build.py" "$root" "$site" &&
+        python3 "$root/tests/docs/site_links.py" "$site" || die "the documentation has errors."
 }
 
 # The C++ files that git knows, or would take.
