@@ -8,7 +8,8 @@
 #       LAYERS <name>...       the layers under it
 #       LINK <target>...       third-party targets it needs; find them before the call
 #       PACKAGES <package>...  the CMake packages these come from, for users of the installed Weir
-#       DEBIAN <package>...)   Debian packages that bring them, for the message
+#       PKG_CONFIG <module>... their modules for pkg-config, and flags for those that have none
+#       DEBIAN <package>...)   Debian packages that bring them, for the message and the package
 #
 # makes `weir_<name>` with the alias `weir::<name>`, or says why not: a layer whose libraries are
 # missing is left out and the rest still builds. The layers made are in the global property
@@ -19,7 +20,8 @@ include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/weir_unity.cmake")
 
 function(weir_add_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "FOLDERS;HEADERS;LAYERS;LINK;PACKAGES;DEBIAN")
+    cmake_parse_arguments(PARSE_ARGV 1 layer "" ""
+        "FOLDERS;HEADERS;LAYERS;LINK;PACKAGES;PKG_CONFIG;DEBIAN")
 
     list(TRANSFORM layer_LAYERS PREPEND weir:: OUTPUT_VARIABLE lower_layers)
     _weir_missing_targets(missing ${lower_layers} ${layer_LINK})
@@ -67,6 +69,9 @@ function(weir_add_layer name)
     _weir_stack(stack ${name} "${layer_LAYERS}")
     set_property(GLOBAL PROPERTY WEIR_STACK_OF_${name} "${stack}")
     set_property(GLOBAL PROPERTY WEIR_PACKAGES_OF_${name} "${layer_PACKAGES}")
+    set_property(GLOBAL PROPERTY WEIR_LAYERS_UNDER_${name} "${layer_LAYERS}")
+    set_property(GLOBAL PROPERTY WEIR_PKG_CONFIG_OF_${name} "${layer_PKG_CONFIG}")
+    set_property(GLOBAL APPEND PROPERTY WEIR_DEBIAN ${layer_DEBIAN})
 endfunction()
 
 function(_weir_missing_targets variable)

@@ -3,7 +3,11 @@
 #
 # Builds and runs a copy of examples/starter in a temporary folder, as a user would.
 #
-#   try_starter.sh installed_package|fetch_content SOURCE_DIR BUILD_DIR CXX_COMPILER
+#   try_starter.sh WAY SOURCE_DIR BUILD_DIR CXX_COMPILER
+#
+# The ways: fetch_content; or an installation of all that was built (installed_package), of what is
+# there when only the program was built (installed_after_run), or from the preset `library`
+# (installed_library). The last two take the archives of BUILD_DIR instead of building them again.
 set -euo pipefail
 
 way=$1 source_dir=$2 build_dir=$3 compiler=$4
@@ -16,9 +20,31 @@ configure() {
         -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release "$@"
 }
 
-configure_with_installed_package() {
-    cmake --install "$build_dir" --prefix "$work/prefix" >"$work/install.log"
+# configure_with_install_of BUILD_DIR
+configure_with_install_of() {
+    cmake --install "$1" --prefix "$work/prefix" >"$work/install.log"
     configure -DCMAKE_PREFIX_PATH="$work/prefix" -DWEIR_SOURCE_DIR=
+}
+
+configure_with_installed_package() {
+    configure_with_install_of "$build_dir"
+}
+
+configure_with_installed_after_run() {
+    cmake -S "$source_dir" --preset gcc-release -B "$work/after_run" \
+        -DCMAKE_CXX_COMPILER="$compiler" -DWEIR_DASHBOARD=OFF -DWEIR_TEST_AREAS=consumer
+    local built
+    for built in $(ninja -C "$build_dir" -t inputs weir_program | grep '^libweir_[a-z]*\.a$'); do
+        cp "$build_dir/$built" "$work/after_run/"
+    done
+    cp "$build_dir/tools/weir/weir" "$work/after_run/tools/weir/"
+    configure_with_install_of "$work/after_run"
+}
+
+configure_with_installed_library() {
+    cmake -S "$source_dir" --preset library -B "$work/library" -DCMAKE_CXX_COMPILER="$compiler"
+    cp "$build_dir"/libweir_*.a "$work/library/"
+    configure_with_install_of "$work/library"
 }
 
 # As a shared library, which the installed package is not: both kinds get tried.
@@ -27,21 +53,23 @@ configure_with_fetch_content() {
         -DBUILD_SHARED_LIBS=ON
 }
 
-# A component that is not there must be named, not end in a missing target later.
-check_message_for_missing_component() {
+# check_message_for_missing COMPONENT: a component that is not installed must be named, not end in a
+# missing target later.
+check_message_for_missing() {
+    rm -rf "$work/missing"
     mkdir "$work/missing"
     cat >"$work/missing/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
 project(missing LANGUAGES CXX)
-find_package(weir REQUIRED COMPONENTS core no_such_part)
+find_package(weir REQUIRED COMPONENTS core ${MISSING})
 CMAKE
     if cmake -S "$work/missing" -B "$work/missing/build" -G Ninja \
-        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" \
+        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" -DMISSING="$1" \
         >"$work/missing.log" 2>&1; then
-        echo "find_package accepted a component that does not exist" >&2
+        echo "find_package accepted '$1', which is not installed" >&2
         return 1
     fi
-    grep -q "without 'no_such_part'" "$work/missing.log" || {
+    grep -q "without '$1'" "$work/missing.log" || {
         echo "find_package failed without naming the missing component:" >&2
         cat "$work/missing.log" >&2
         return 1
@@ -118,12 +146,44 @@ CPP
     [[ $("$work/http/build/uses_http") == "<p>embedded" ]]
 }
 
+# The same with pkg-config and a compiler, where pkg-config is installed.
+build_with_pkg_config() {
+    if ! command -v pkg-config >/dev/null; then
+        echo "pkg-config is not installed: not tried"
+        return
+    fi
+    local modules=$(find "$work/prefix" -name pkgconfig -type d)
+    local flags=(env PKG_CONFIG_PATH="$modules" pkg-config)
+    local file
+    for file in "$modules"/weir-*.pc; do
+        "${flags[@]}" --cflags --libs "$(basename "$file" .pc)" >/dev/null
+    done
+    # shellcheck disable=SC2046
+    "$compiler" -std=c++20 "$work/io/main.cpp" -o "$work/io/with_pkg_config" \
+        $("${flags[@]}" --cflags --libs weir-io)
+    "$work/io/with_pkg_config"
+}
+
+# check_program: it runs, and its manual pages are where `man` looks.
+check_program() {
+    "$work/prefix/bin/weir" --version
+    [[ -e $work/prefix/share/man/man1/weir.1 && -e $work/prefix/share/man/man5/weir.toml.5 ]]
+}
+
 "configure_with_$way"
 cmake --build "$work/build"
 "$work/build/starter"
-ctest --test-dir "$work/build" --output-on-failure --no-tests=error
-if [[ $way == installed_package ]]; then
-    check_message_for_missing_component
+if [[ $way == installed_after_run ]]; then
+    check_message_for_missing testing
+    check_program
+else
+    ctest --test-dir "$work/build" --output-on-failure --no-tests=error
+fi
+if [[ $way == installed_* ]]; then
+    check_message_for_missing no_such_part
     build_with_io
+    build_with_pkg_config
+fi
+if [[ $way == installed_package ]]; then
     build_with_http
 fi

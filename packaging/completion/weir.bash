@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# Completion of weir for bash.
+
+_weir_options() {
+    case $1 in
+        serve) echo --help --config --listen --database --workers --timeout --lease --drain \
+            --keep-completed --keep-failed --keep-cancelled --max-queues --max-body --token-file \
+            --origin --name --allow-address --webhook-key-file --allow-command --host-rate \
+            --host-concurrency --log-format --log-level --check ;;
+        submit) echo --help --config --server --token-file --queue --priority --delay --timeout \
+            --attempts --key --flow-key --tag --wait ;;
+        status) echo --help --config --server --token-file --json ;;
+        watch) echo --help --config --server --token-file --queue --plain ;;
+        ps) echo --help ;;
+        *) echo --help --version --config ;;
+    esac
+}
+
+_weir() {
+    local cur prev command='' word
+    cur=${COMP_WORDS[COMP_CWORD]}
+    prev=${COMP_WORDS[COMP_CWORD - 1]}
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case $word in
+            serve | submit | status | watch | ps)
+                command=$word
+                break
+                ;;
+        esac
+    done
+
+    local words=''
+    case $prev in
+        --config | -c | --database | -d | --token-file | --webhook-key-file)
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            return
+            ;;
+        --log-format) words='text json' ;;
+        --log-level) words='debug info warning error' ;;
+        *)
+            if [[ $cur == -* ]]; then
+                words=$(_weir_options "$command")
+            elif [[ -z $command ]]; then
+                words='serve submit status watch ps'
+            elif [[ $command == submit && $prev == submit ]]; then
+                words='http exec sleep echo'
+            elif [[ $command == ps ]]; then
+                words=$(pgrep -x weir)
+            fi
+            ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+
+complete -F _weir weir
