@@ -68,11 +68,12 @@ command_install_deps() {
         run) lists=(run) ;;
         test) lists=(run test) ;;
         ci) lists=(run test clang format docs) ;;
+        soak) lists=(run test soak) ;;
         bench) lists=(run bench) ;;
         docs) lists=(docs) ;;
         newest) lists=(run test newest) ;;
         all) lists=(run test clang format tidy bench docs newest) ;;
-        *) die "install-deps knows: run, test, ci, bench, docs, newest, all; not '$1'." ;;
+        *) die "install-deps knows: run, test, ci, soak, bench, docs, newest, all; not '$1'." ;;
     esac
     ensure_packages "${lists[@]}"
     say "Everything for '${1:-test}' is installed."

@@ -56,10 +56,11 @@ command_semantics() {
 }
 
 # Every test that explores schedules runs 1000 of them, stress tests run at full length. Tests of
-# the project itself are left out, since ./dev test has run them.
+# the project itself are left out, since ./dev test has run them. The configuration Soak has the
+# test that runs the commands of the README in a fresh clone.
 command_soak() {
-    ensure_packages run test
+    ensure_packages run test soak
     configure gcc-release -DWEIR_TEST_TIMEOUT=3600 && build gcc-release || die "the build failed."
     WEIR_SCHEDULES=${WEIR_SCHEDULES:-1000} WEIR_STRESS=${WEIR_STRESS:-1} \
-        run_ctest gcc-release --label-exclude '^(project|examples)$' "$@"
+        run_ctest gcc-release -C Soak --label-exclude '^(project|examples)$' "$@"
 }
