@@ -3,7 +3,7 @@
 """Runs the commands on README.md and the first pages of docs/ in a fresh clone, in their order, as a
 reader would.
 
-Usage: run_commands.py ROOT [--folder FOLDER] [--skip REGEX] [--machine] [PAGE...]
+Usage: run_commands.py ROOT [--folder FOLDER] [--skip REGEX] [--machine] [PAGE[#SECTION]...]
 
 - `./dev run` and `weir serve` run in the background from when they answer to the end of the page.
 - The comment lines after a command are the output that the page promises: `...` stands for
@@ -32,7 +32,7 @@ import urllib.request
 
 import commands
 
-PAGES = ["README.md", "docs/install.md"]
+PAGES = ["README.md", "docs/install.md", "docs/service.md#five-minutes"]
 CHANGES_MACHINE = {"sudo", "apt", "apt-get", "dpkg", "systemctl", "podman"}
 TASK_ID = re.compile(r"\b[0-9][0-9a-z]{12}\b")
 TIMEOUT = 2 * 3600      # of a command; it may build everything
@@ -235,10 +235,25 @@ def clone_into(root, folder):
     return clone
 
 
+def text_of(clone, page):
+    """The text of the page; of `page#section`, that section alone, in its lines of the page."""
+    page, _, section = page.partition("#")
+    text = (clone / page).read_text(encoding="utf-8")
+    if not section:
+        return text
+    parts = re.split(r"^(?=## )", text, flags=re.M)
+    wanted = [part.splitlines()[0][3:].lower().replace(" ", "-") == section for part in parts]
+    if not any(wanted):
+        raise ValueError(f"{page} has no section {section}")
+    return "".join(part if keep else "\n" * part.count("\n")
+                   for part, keep in zip(parts, wanted))
+
+
 def run_page(page, root, clone, environment, options):
     """The counts of passed, failed and skipped commands."""
     counts = [0, 0, 0]
-    text = (clone / page).read_text(encoding="utf-8")
+    text = text_of(clone, page)
+    page = page.partition("#")[0]
     reader = Reader(root, clone, environment)
     try:
         for command in (each for block in commands.blocks_of(page, text) for each in block):

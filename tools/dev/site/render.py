@@ -21,6 +21,8 @@ HEADER = re.compile(r"<?(weir/[\w/]+\.hpp)>?$")
 def style_sheet():
     light = HtmlFormatter(style="default").get_style_defs(".code")
     dark = HtmlFormatter(style="monokai").get_style_defs(".code")
+    # The comments of that style are too dark to read.
+    dark += "\n.code :is(.c, .c1, .cm, .cp) { color: var(--quiet); }"
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 

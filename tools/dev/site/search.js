@@ -147,4 +147,8 @@ if (requested) {
     query.value = requested;
     load();
 }
-document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "center" });
+const nav = document.querySelector("nav");
+const current = nav.querySelector("[aria-current]");
+if (current !== null) {
+    nav.scrollTop = current.offsetTop - nav.offsetTop - nav.clientHeight / 2;
+}
