@@ -2,23 +2,43 @@
 #
 # The command package: Debian packages of the library and the program.
 
-# Writes weir_VERSION_ARCH.deb and libweir-dev_VERSION_ARCH.deb to build/package; lintian reports
-# what is wrong with them. The same commit gives the same files.
+# Writes weir_VERSION_ARCH.deb and libweir-dev_VERSION_ARCH.deb to build/package. The same commit
+# gives the same files.
 command_package() {
+    local is_checked=0 folder date
+    case ${1:-} in
+        '') ;;
+        --check) is_checked=1 ;;
+        *) die "package knows the option --check; not '$1'." ;;
+    esac
     ensure_packages run package
-    local folder date packages=()
+    ((!is_checked)) || ensure_packages package-check
     folder=$(build_dir package)
-    date=$(git -C "$root" log -1 --format=%ct 2>/dev/null) && export SOURCE_DATE_EPOCH=$date
-    # Another umask would end up in the packages.
-    umask 022
+    if date=$(git -C "$root" log -1 --format=%ct 2>/dev/null); then
+        export SOURCE_DATE_EPOCH=$date
+    fi
+    umask 022  # the packages have the modes of the files that are installed
     configure package && build package || die "the packages do not build."
     rm -f "$folder"/*.deb
     (cd "$folder" && cpack >"$folder/cpack.log" 2>&1) || {
         cat "$folder/cpack.log" >&2
         die "CPack failed."
     }
-    packages=("$folder"/*.deb)
-    lintian --fail-on error "${packages[@]}" || die "lintian reports errors."
+    ((!is_checked)) || check_packages "$folder"
     say "Install them with: apt install ./build/package/*.deb"
-    printf '%s\n' "${packages[@]}"
+    printf '%s\n' "$folder"/*.deb
+}
+
+# check_packages FOLDER: lintian reports no errors, and systemd accepts the unit.
+check_packages() {
+    local unpacked problems
+    lintian --fail-on error "$1"/*.deb || die "lintian reports errors."
+    unpacked=$(mktemp -d)
+    dpkg-deb --extract "$1"/weir_*.deb "$unpacked"
+    # The unit names the program where it is going to be installed.
+    sed -i "s,=/usr/bin/weir,=$unpacked/usr/bin/weir," "$unpacked/usr/lib/systemd/system/weir.service"
+    problems=$(systemd-analyze verify --man=no "$unpacked/usr/lib/systemd/system/weir.service" 2>&1) ||
+        die "systemd-analyze verify: $problems"
+    rm -rf "$unpacked"
+    [[ -z $problems ]] || die "systemd-analyze verify: $problems"
 }

@@ -67,13 +67,17 @@ command_install_deps() {
     case ${1:-test} in
         run) lists=(run) ;;
         test) lists=(run test) ;;
-        ci) lists=(run test clang format docs) ;;
+        ci) lists=(run test clang format docs package package-check) ;;
         soak) lists=(run test soak) ;;
         bench) lists=(run bench) ;;
         docs) lists=(docs) ;;
+        package) lists=(run package) ;;
         newest) lists=(run test newest) ;;
-        all) lists=(run test clang format tidy bench docs newest) ;;
-        *) die "install-deps knows: run, test, ci, soak, bench, docs, newest, all; not '$1'." ;;
+        all) lists=(run test clang format tidy bench docs package package-check newest) ;;
+        *)
+            die "install-deps knows: run, test, ci, soak, bench, docs, package, newest, all;" \
+                "not '$1'."
+            ;;
     esac
     ensure_packages "${lists[@]}"
     say "Everything for '${1:-test}' is installed."
