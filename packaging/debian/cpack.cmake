@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The Debian packages `weir`, the program as a service, and `libweir-dev`, all layers of the
-# library. Included at the end of the project, when the layers are known; `./dev package` runs CPack.
+# library. Included at the end of the project, when the layers are known; `./dev package` runs
+# CPack.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
