@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The shell commands on the pages: those in blocks that begin with ```sh, and those in the text that
-begin with `./dev` or `weir`."""
+"""The shell commands on the pages: those in blocks that begin with ```sh, and those in the text
+that begin with `./dev` or `weir`."""
 
 import dataclasses
 import re

@@ -13,6 +13,7 @@ import textwrap
 import unittest
 
 import check_commands
+import command_reader
 import commands
 import run_commands
 
@@ -112,6 +113,17 @@ class Check(unittest.TestCase):
         self.expect("reboot", "check_commands.py does not know the program 'reboot'")
 
 
+class Services(unittest.TestCase):
+    def test_where_they_answer(self):
+        for text, port in (("./dev run", 8080), ("./dev run   # http://127.0.0.1:90", 90),
+                           ("weir serve --port 81", 81), ("weir serve --listen 127.0.0.1:82", 82),
+                           ("podman run -p 83:8080 weir", 83)):
+            command = commands.Command("page", 1, text)
+            self.assertEqual(command_reader.service_address(command), f"http://127.0.0.1:{port}/")
+        for text in ("weir serve --check", "weir status", "./dev test"):
+            self.assertIsNone(command_reader.service_address(commands.Command("page", 1, text)))
+
+
 @unittest.skipUnless(shutil.which("curl") and shutil.which("git"), "curl or git is missing")
 class Run(unittest.TestCase):
     def setUp(self):
@@ -147,7 +159,7 @@ class Run(unittest.TestCase):
             test -e page.md
             sudo reboot
             """), [4, 0, 1])
-        self.assertFalse(run_commands.answers(f"http://127.0.0.1:{self.port}/"))
+        self.assertFalse(command_reader.answers(f"http://127.0.0.1:{self.port}/"))
 
     def test_failures(self):
         self.assertEqual(self.run_page("""\

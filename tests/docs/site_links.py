@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the links of a static site: each leads to a file in it, and to an anchor of that file; nothing
-is loaded from elsewhere; each page can be reached from index.html.
+"""Checks the links of a static site: each leads to a file in it, and to an anchor of that file;
+nothing is loaded from elsewhere; each page can be reached from index.html.
 
 Usage: site_links.py FOLDER. Prints one line per problem, and ends with 1 if there is one.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the documentation as a static site: README.md as the front page, the pages of docs/, the API
-reference from the headers, the sources that pages link to, and a search.
+"""Makes the documentation as a static site: README.md as the front page, the pages of docs/, the
+API reference from the headers, the sources that pages link to, and a search.
 
 Usage: build.py ROOT OUTPUT. The site needs no server and loads nothing from elsewhere: it can be
 opened from the disk.

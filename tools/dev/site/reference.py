@@ -200,7 +200,8 @@ def index(all_headers):
         for header in all_headers:
             if header.layer == layer:
                 names = ", ".join(f"`{each}`" for each in header.names)
-                lines.append(f"| [weir/{header.name}]({header.page}) | {summary(header)} | {names} |")
+                title = f"[weir/{header.name}]({header.page})"
+                lines.append(f"| {title} | {summary(header)} | {names} |")
     return "\n".join(lines) + "\n"
 
 

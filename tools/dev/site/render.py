@@ -30,7 +30,8 @@ class Renderer:
     def __init__(self, links):
         self._links = links
         self._markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
-        self._markdown.add_render_rule("fence", lambda _, tokens, index, *rest: fence(tokens[index]))
+        self._markdown.add_render_rule("fence", lambda _, tokens, index, *rest:
+                                       fence(tokens[index]))
         self._markdown.add_render_rule("code_block", lambda _, tokens, index, *rest:
                                        code(tokens[index].content, "cpp"))
 
@@ -85,7 +86,8 @@ def plain(inline):
 
 
 def heading(page, token, inline, anchors):
-    """As GitHub does it: lower case, no punctuation, hyphens for spaces; a number for the second."""
+    """The anchor as GitHub makes it: lower case, no punctuation, hyphens for spaces, and a number
+    for the second of its name."""
     title = plain(inline)
     anchor = re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
     count = anchors.setdefault(anchor, 0)
