@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the commands on the pages without running them: programs that run_commands.py knows,
-commands and options that `./dev help` and `weir --help` list, presets and variables of CMake, routes
-of the API.
+commands and options that `./dev help` and `weir --help` list, presets and variables of CMake,
+routes of the API.
 
 Usage: check_commands.py ROOT [WEIR]. WEIR is the program; while it is not built, its options are
 not checked.

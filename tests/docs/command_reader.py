@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a reader of a page does with a command on it: types it with the placeholders filled in, keeps
-a service running in the background, and compares the output with what the page shows."""
+"""What a reader of a page does with a command on it: types it with the placeholders filled in,
+keeps a service running in the background, and compares the output with what the page shows."""
 
 import os
 import re

@@ -33,11 +33,16 @@ function load() {
     }
 }
 
+// The word for a regular expression.
+function quoted(word) {
+    return word.replace(/[^\w]/g, "\\$&");
+}
+
 function score(entry, words) {
     let total = 0;
     for (const word of words) {
-        const pattern = new RegExp(`(^|[^a-z0-9])${word.replace(/[^\w]/g, "\\$&")}(?![a-z0-9])?`);
-        const whole = new RegExp(`(^|[^a-z0-9_])${word.replace(/[^\w]/g, "\\$&")}($|[^a-z0-9_])`);
+        const pattern = new RegExp(`(^|[^a-z0-9])${quoted(word)}(?![a-z0-9])?`);
+        const whole = new RegExp(`(^|[^a-z0-9_])${quoted(word)}($|[^a-z0-9_])`);
         let value = 0;
         if (pattern.test(entry.sectionWords)) {
             value += whole.test(entry.sectionWords) ? 40 : 15;
@@ -95,7 +100,7 @@ function item(entry, words) {
 
 // Appends the text to the element, with the words marked.
 function mark(element, text, words) {
-    const pattern = new RegExp(`(${words.map((word) => word.replace(/[^\w]/g, "\\$&")).join("|")})`, "i");
+    const pattern = new RegExp(`(${words.map(quoted).join("|")})`, "i");
     text.split(pattern).forEach((part, index) => {
         const node = document.createElement(index % 2 ? "mark" : "span");
         node.textContent = part;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The index that search.js reads: a script and no JSON, which browsers do not load from the disk."""
+"""The index that search.js reads: a script, because browsers load no JSON from the disk."""
 
 import json
 import re

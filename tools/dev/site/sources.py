@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pages that show a source file or list a folder, for links from the documentation to the sources."""
+"""Pages that show a source file or list a folder, for links from the documentation to them."""
 
 import re
 
