@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-#   weir_embed_assets(<target> <folder> [NAME <name>])
+#   weir_embed_assets(<target> <folder> [NAME <name>] [FILES <file>...])
 #
 # makes the files of the folder, and of the folders in it, part of the target. "<name>.hpp", which
 # the target can include, declares
@@ -11,12 +11,15 @@
 # digits and underscores. Files whose names begin with a dot are left out. An ETag is the hash of
 # what is in the file, so that it stays the same from build to build. It takes CMake alone; the
 # files are read again when one of them has changed, or when CMake finds another one.
+#
+# FILES names the files, relative to the folder, instead of searching for them: the outputs of an
+# add_custom_command of the same CMakeLists.txt need not exist before the build.
 
 function(weir_embed_assets target folder)
-    cmake_parse_arguments(PARSE_ARGV 2 embed "" "NAME" "")
+    cmake_parse_arguments(PARSE_ARGV 2 embed "" "NAME" "FILES")
     cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     string(REGEX REPLACE "/+$" "" folder "${folder}")
-    if(NOT IS_DIRECTORY "${folder}")
+    if(NOT embed_FILES AND NOT IS_DIRECTORY "${folder}")
         message(FATAL_ERROR "weir_embed_assets(${target}): there is no folder ${folder}")
     endif()
     if(NOT embed_NAME)
@@ -28,12 +31,16 @@ function(weir_embed_assets target folder)
     endif()
 
     set(made "${CMAKE_CURRENT_BINARY_DIR}/${target}_assets/${embed_NAME}")
-    file(GLOB_RECURSE files LIST_DIRECTORIES FALSE CONFIGURE_DEPENDS RELATIVE "${folder}"
-        "${folder}/*")
-    list(FILTER files EXCLUDE REGEX "(^|/)\\.")
+    set(files ${embed_FILES})
+    if(NOT embed_FILES)
+        file(GLOB_RECURSE files LIST_DIRECTORIES FALSE CONFIGURE_DEPENDS RELATIVE "${folder}"
+            "${folder}/*")
+        list(FILTER files EXCLUDE REGEX "(^|/)\\.")
+    endif()
     list(SORT files)
     foreach(file IN LISTS files)
-        if(file MATCHES "[]\"\\[$]" OR NOT EXISTS "${folder}/${file}")
+        # A semicolon cuts a name into two that do not exist.
+        if(file MATCHES "[]\"\\[$]" OR NOT (embed_FILES OR EXISTS "${folder}/${file}"))
             message(FATAL_ERROR "weir_embed_assets(${target} ${folder}): '${file}' is a name that"
                 " CMake cannot handle: no quotes, semicolons, brackets, dollars or backslashes")
         endif()

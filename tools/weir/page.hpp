@@ -8,7 +8,7 @@
 
 namespace weir::program {
 
-// Empty if the build had no npm: the service then serves a page that says how to get it.
+// Empty if the build had no esbuild or no dygraphs: the service then serves a page that says how to get it.
 std::span<const http::asset> page();
 
 }  // namespace weir::program

@@ -146,7 +146,8 @@ void check_description(const boost::json::value& document, const route_list& rou
 constexpr std::string_view no_page =
     "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Weir</title>"
     "<h1>Weir</h1><p>The task service is running. Its dashboard was not built into this program: "
-    "build it again on a machine with npm.</p>"
+    "build it again where esbuild and dygraphs are installed (Debian: "
+    "<code>apt install esbuild libjs-dygraphs</code>).</p>"
     "<p>The API is described in <a href=\"/openapi.json\">/openapi.json</a>.</p></html>\n";
 
 // Adds a route per file, so that an unknown path stays a 404 and a wrong method a 405. Returns the

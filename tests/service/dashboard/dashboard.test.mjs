@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The dashboard as people use it, in a real here.browser.
+// The dashboard as people use it, in a real browser.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import path from "node:path";
 import { test } from "node:test";
 import { here, isLive, open, serveWith } from "./page.mjs";
@@ -126,16 +128,15 @@ test("with a token, nothing is shown before it is given", async () => {
   await isLive();
   await here.page.getByRole("button", { name: "Submit" }).click();
   await here.page.getByRole("dialog").getByText("sleep").first().waitFor();
-  assert.doesNotMatch(here.page.url(), /horse/);
+  assert.doesNotMatch(await here.page.url(), /horse/);
 });
 
 test("a page of another site can neither submit nor listen", async () => {
   await open();
+  const site = createServer((_request, response) => response.setHeader("Content-Type", "text/html").end("<p>other"));
+  await once(site.listen(0, "127.0.0.1"), "listening");
   const other = await here.browser.newPage();
-  await other.route("**/*", (route) =>
-    route.request().url().startsWith("http://other.example") ? route.fulfill({ contentType: "text/html", body: "<p>other" }) : route.continue(),
-  );
-  await other.goto("http://other.example/");
+  await other.goto(`http://other.example:${site.address().port}/`);
   const outcome = await other.evaluate(async (url) => {
     await fetch(`${url}/tasks`, { method: "POST", mode: "no-cors", body: '{"kind":"echo"}' }).catch(() => undefined);
     await fetch(`${url}/tasks`, { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"kind":"echo"}' }).catch(() => undefined);
@@ -149,6 +150,7 @@ test("a page of another site can neither submit nor listen", async () => {
   const { value } = await here.serving.ask("GET", "/tasks");
   assert.deepEqual(value.tasks, []);
   await other.close();
+  site.close();
 });
 
 test("it works by keyboard, at phone width, in the dark", async () => {

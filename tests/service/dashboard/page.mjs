@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A browser for the tests of a file, and a page of it with a service behind for each.
-import { createRequire } from "node:module";
-import path from "node:path";
 import { after, afterEach, before, beforeEach } from "node:test";
+import { Browser } from "./browser.mjs";
 import { Serving } from "./serving.mjs";
-
-const { chromium } = createRequire(path.join(process.env.WEIR_MODULES, "x.js"))("playwright-core");
 
 // Its contents change with each test.
 export const here = { browser: undefined, serving: undefined, page: undefined, complaints: [] };
 
 before(async () => {
-  here.browser = await chromium.launch({
-    executablePath: process.env.WEIR_CHROMIUM,
-    args: ["--no-sandbox", "--disable-gpu"],
-  });
+  here.browser = await Browser.launch(process.env.WEIR_CHROMIUM);
 });
 after(() => here.browser.close());
 beforeEach(async () => {
@@ -22,16 +16,15 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await here.page?.close();
+  here.page = undefined;
   await here.serving.end();
 });
 
 export async function open(options = {}) {
   const page = await here.browser.newPage(options);
-  page.setDefaultTimeout(40_000);
   here.page = page;
   here.complaints = [];
-  page.on("console", (message) => message.type() === "error" && here.complaints.push(message.text()));
-  page.on("pageerror", (error) => here.complaints.push(String(error)));
+  page.onError = (text) => here.complaints.push(text);
   await page.goto(here.serving.url + "/");
   return page;
 }

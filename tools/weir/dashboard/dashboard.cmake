@@ -1,56 +1,42 @@
 # SPDX-License-Identifier: MIT
 #
-# Builds the page with npm when CMake runs, again where a source of it is newer, and makes it part
-# of the program. Anything that is missing (npm, the network for its first download) costs the page,
-# not the program.
+# Bundles the page with esbuild and the charts of dygraphs, and embeds it into the program. Without
+# one of the two the program has no page.
 
-option(WEIR_DASHBOARD "Build the dashboard into the program, where there is npm" ON)
+option(WEIR_DASHBOARD "Build the dashboard into the program, where esbuild and dygraphs exist" ON)
 if(NOT WEIR_DASHBOARD)
     return()
 endif()
-set(page_files index.html icon.svg build.mjs package.json package-lock.json)
-find_program(WEIR_NPM npm)
-find_program(WEIR_NODE NAMES node nodejs)
-if(NOT WEIR_NPM OR NOT WEIR_NODE)
-    message(STATUS "weir: the program has no dashboard, npm is missing (Debian: apt install npm)")
+find_program(WEIR_ESBUILD esbuild)
+find_path(WEIR_DYGRAPHS dygraphs/src/dygraph.js PATHS /usr/share/javascript
+    DOC "The folder that contains the folder dygraphs")
+find_file(WEIR_DYGRAPHS_LICENSE NAMES copyright LICENSE.txt NO_DEFAULT_PATH
+    PATHS /usr/share/doc/libjs-dygraphs "${WEIR_DYGRAPHS}/dygraphs")
+if(NOT WEIR_ESBUILD OR NOT WEIR_DYGRAPHS OR NOT WEIR_DYGRAPHS_LICENSE)
+    message(STATUS "weir: the program has no dashboard, esbuild or dygraphs is missing"
+        " (Debian: apt install esbuild libjs-dygraphs)")
     return()
 endif()
 
 set(here "${CMAKE_CURRENT_LIST_DIR}")
-file(GLOB page_sources CONFIGURE_DEPENDS "${here}/src/*")
-list(TRANSFORM page_files PREPEND "${here}/" OUTPUT_VARIABLE page_paths)
-list(APPEND page_sources ${page_paths})
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_sources})
-set(state "")
-foreach(source IN LISTS page_sources)
-    file(SHA256 "${source}" hash)
-    string(APPEND state "${hash}\n")
-endforeach()
-string(SHA256 state "${state}")
-
-set(work "${CMAKE_CURRENT_BINARY_DIR}/dashboard")
 set(page "${CMAKE_CURRENT_BINARY_DIR}/dashboard_page")
-set(stamp "${work}/built_from")
-set(built_from "")
-if(EXISTS "${stamp}")
-    file(READ "${stamp}" built_from)
-endif()
-if(NOT built_from STREQUAL state)
-    # npm writes beside package.json: that must not be the source folder.
-    file(MAKE_DIRECTORY "${work}")
-    file(COPY "${here}/src" ${page_paths} DESTINATION "${work}")
-    execute_process(COMMAND "${WEIR_NPM}" ci --ignore-scripts --no-audit --no-fund
-        WORKING_DIRECTORY "${work}" RESULT_VARIABLE failed OUTPUT_VARIABLE log ERROR_VARIABLE log
-        TIMEOUT 300)
-    if(NOT failed)
-        execute_process(COMMAND "${WEIR_NODE}" build.mjs "${page}"
-            WORKING_DIRECTORY "${work}" RESULT_VARIABLE failed OUTPUT_VARIABLE log ERROR_VARIABLE log)
-    endif()
-    if(failed)
-        message(STATUS "weir: the program has no dashboard, npm could not build it: ${log}")
-        return()
-    endif()
-    file(WRITE "${stamp}" "${state}")
-endif()
-weir_embed_assets(weir_program "${page}")
+file(GLOB page_sources CONFIGURE_DEPENDS "${here}/src/*")
+file(GLOB_RECURSE dygraphs_sources "${WEIR_DYGRAPHS}/dygraphs/src/*.js")
+add_custom_command(
+    OUTPUT "${page}/app.js" "${page}/app.css"
+    COMMAND "${CMAKE_COMMAND}" -E env "NODE_PATH=${WEIR_DYGRAPHS}"
+        "${WEIR_ESBUILD}" "${here}/src/main.ts" "--outfile=${page}/app.js" --bundle --minify
+        --format=esm --target=es2022 --legal-comments=eof --log-level=warning
+    DEPENDS ${page_sources} ${dygraphs_sources} "${here}/tsconfig.json"
+    COMMENT "Bundling the dashboard"
+    VERBATIM)
+# The bundle ends with the copyright notices of its parts; the licence they refer to is beside it.
+add_custom_command(
+    OUTPUT "${page}/index.html" "${page}/icon.svg" "${page}/licenses.txt"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${here}/index.html" "${here}/icon.svg" "${page}"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${WEIR_DYGRAPHS_LICENSE}" "${page}/licenses.txt"
+    DEPENDS "${here}/index.html" "${here}/icon.svg" "${WEIR_DYGRAPHS_LICENSE}"
+    VERBATIM)
+file(MAKE_DIRECTORY "${page}")
+weir_embed_assets(weir_program "${page}" FILES app.css app.js icon.svg index.html licenses.txt)
 target_compile_definitions(weir_program PRIVATE WEIR_HAVE_DASHBOARD=1)

@@ -28,8 +28,9 @@ export function onTokenNeeded(callback: () => void): void {
 
 export async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
-  if (token() !== "") {
-    headers["Authorization"] = `Bearer ${token()}`;
+  const used = token();
+  if (used !== "") {
+    headers["Authorization"] = `Bearer ${used}`;
   }
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
@@ -39,7 +40,8 @@ export async function ask<T>(method: string, path: string, body?: unknown): Prom
     headers,
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  if (answer.status === 401) {
+  // A late answer says nothing about a token that was entered meanwhile.
+  if (answer.status === 401 && used === token()) {
     askForToken();
   }
   const text = await answer.text();

@@ -64,7 +64,7 @@ export class Feed {
     });
     socket.addEventListener("close", (event) => {
       if (this.socket === socket) {
-        void this.later(event.wasClean);
+        void this.later(socket, event.wasClean);
       }
     });
   }
@@ -102,10 +102,13 @@ export class Feed {
 
   // A page cannot see why a handshake was refused, so this requests another resource. Without a
   // valid token, a retry cannot succeed; connect() is called when the user has entered another.
-  private async later(wasClean: boolean): Promise<void> {
+  private async later(socket: WebSocket, wasClean: boolean): Promise<void> {
     if (!wasClean) {
       const headers: Record<string, string> = token() === "" ? {} : { Authorization: `Bearer ${token()}` };
       const answer = await fetch("/kinds", { headers }).catch(() => undefined);
+      if (this.socket !== socket) {
+        return; // connected anew, with another token
+      }
       if (answer?.status === 401) {
         this.listener.refused();
         askForToken();
