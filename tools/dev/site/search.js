@@ -41,7 +41,7 @@ function quoted(word) {
 function score(entry, words) {
     let total = 0;
     for (const word of words) {
-        const pattern = new RegExp(`(^|[^a-z0-9])${quoted(word)}(?![a-z0-9])?`);
+        const pattern = new RegExp(`(^|[^a-z0-9])${quoted(word)}`);
         const whole = new RegExp(`(^|[^a-z0-9_])${quoted(word)}($|[^a-z0-9_])`);
         let value = 0;
         if (pattern.test(entry.sectionWords)) {
