@@ -22,9 +22,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string_view>
 
@@ -39,6 +42,15 @@ io::address connectable(const io::address& at) {
     return at.host() == "0.0.0.0" ? io::address::loopback(at.port())
            : at.host() == "::"    ? io::address::loopback_v6(at.port())
                                   : at;
+}
+
+// How the program was called, so that a line that is printed can be copied.
+std::string typed_name() {
+    const std::string name = program_invocation_name;
+    const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+        return std::isalnum(letter) || std::strchr("/._-+", letter) != nullptr;
+    });
+    return is_plain && !name.empty() ? name : "weir";
 }
 
 void print_welcome(const io::address& at, const serve_plan& plan) {
@@ -57,12 +69,16 @@ void print_welcome(const io::address& at, const serve_plan& plan) {
     }
     std::printf(
         "  curl%s %s/tasks -H 'Content-Type: application/json' \\\n"
-        "       -d '{\"kind\": \"sleep\", \"payload\": {\"seconds\": 5}}'\n\n",
+        "       -d '{\"kind\": \"sleep\", \"payload\": {\"seconds\": 5}}'\n",
         curl_options.c_str(), url.c_str());
-    if (!is_local && connectable(at).text() != "127.0.0.1:8080") {
-        std::printf("  export WEIR_SERVER=%s    # for weir submit, status and watch\n\n",
-                    url.c_str());
+    if (!is_local) {
+        if (connectable(at).text() != "127.0.0.1:8080") {
+            std::printf("  export WEIR_SERVER=%s    # for weir submit, status and watch\n",
+                        url.c_str());
+        }
+        std::printf("  %s submit sleep '{\"seconds\": 5}' --wait\n", typed_name().c_str());
     }
+    std::puts("");
     std::fflush(stdout);
 }
 

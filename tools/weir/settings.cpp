@@ -41,23 +41,6 @@ void check_value(const char* expected, Check check) {
     }
 }
 
-// Also accepts 'localhost:8080' and '8080', for loopback.
-io::address listen_address(const std::string& text) {
-    constexpr const char* what =
-        "an address and a port such as 127.0.0.1:8080, [::1]:8080 or unix:/run/weir.sock; port 0 is"
-        " any free one";
-    io::address found;
-    check_value(what, [&] {
-        const bool is_port = text.find_first_not_of("0123456789") == std::string::npos;
-        constexpr std::string_view here = "localhost:";
-        found =
-            io::address::parse(is_port                  ? "127.0.0.1:" + text
-                               : text.starts_with(here) ? "127.0.0.1:" + text.substr(here.size())
-                                                        : text);
-    });
-    return found;
-}
-
 // 'name=program argument...', split at blanks.
 named_command parse_command(const std::string& text) {
     const std::size_t equals = text.find('=');
@@ -160,7 +143,7 @@ secrets find_tokens(const std::string& file, source from) {
 }
 
 serve_plan::serve_plan(const serve_settings& settings)
-    : at(settings.listen),
+    : at(settings.listen.resolve(settings.found)),
       database(settings.database),
       max_body(settings.max_body),
       tokens(find_tokens(settings.token_file, settings.tokens_from)),
@@ -204,8 +187,12 @@ void add_options(options& to, serve_settings& settings) {
         std::snprintf(text, sizeof text, "%.15g", preset);
         return std::string(text);
     };
-    to.value({"-l,--listen", "ADDRESS", "Address and port", "127.0.0.1:8080"},
-             [&](const std::string& text) { settings.listen = listen_address(text); });
+    to.value({"-l,--listen", "ADDRESS", "Address, with or without a port", "127.0.0.1:8080"},
+             [&](const std::string& text) { settings.listen.set_address(text); });
+    to.value({"-p,--port", "PORT", "Port; 0 is any free one", ""}, [&](const std::string& text) {
+        settings.listen.set_port(
+            static_cast<std::uint16_t>(read_number(text, 0, 65535, /*is_whole=*/true)));
+    });
     to.text({"-d,--database", "FILE", "File in which tasks are stored", ""}, settings.database);
     to.number({"-w,--workers", "COUNT", "Tasks that run at the same time", "256"}, settings.workers,
               1, 100'000);

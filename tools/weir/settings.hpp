@@ -3,6 +3,7 @@
 // file.
 #pragma once
 
+#include "listen_setting.hpp"
 #include "options.hpp"
 
 #include <weir/http/address_filter.hpp>
@@ -24,7 +25,7 @@ struct named_command {
 };
 
 struct serve_settings {
-    io::address listen = io::address::loopback(8080);
+    listen_setting listen;
     std::string database = "weir.db";
     std::size_t workers = 256;
     double lease = 10;

@@ -33,8 +33,10 @@ io::listener listen_at(const io::address& at) {
                 throw io_error(error.code(),
                                option +
                                    "another program uses this address (a running weir serve?):"
-                                   " stop it, or choose another address, such as"
-                                   " 127.0.0.1:0 for any free port");
+                                   " stop it, or choose another " +
+                                   (at.kind() == io::address::family::local
+                                        ? "path"
+                                        : "port, such as --port 8081; --port 0 is any free one"));
             case EACCES:
                 throw io_error(error.code(),
                                option +

@@ -26,7 +26,8 @@ std::string json_for_terminal(std::string_view json);
 // The number of letters to change, add, drop or swap to turn one into the other.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The name nearest to the typed text; empty if none is near.
+// The name nearest to the typed text: with one or two mistakes, or the only one that begins with
+// the text. Empty if none is near.
 template <class Names>
 std::string_view nearest(std::string_view typed, const Names& names) {
     std::string_view best;
@@ -37,7 +38,17 @@ std::string_view nearest(std::string_view typed, const Names& names) {
             best = each;
         }
     }
-    return best;
+    if (!best.empty() || typed.size() < 4) {
+        return best;
+    }
+    std::size_t longer = 0;
+    for (const auto& each : names) {
+        if (std::string_view(each).starts_with(typed)) {
+            best = each;
+            ++longer;
+        }
+    }
+    return longer == 1 ? best : std::string_view();
 }
 
 }  // namespace weir::program

@@ -51,6 +51,7 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
     // Three values of each, for the flag, the variable and the file.
     std::map<std::string, std::array<std::string, 3>> values = {
         {"listen", {"127.0.0.2:0", "127.0.0.3:0", "[::1]:0"}},
+        {"port", {"0", "0", "0"}},
         {"database", {folder / "a.db", folder / "b.db", folder / "c.db"}},
         {"workers", {"1", "2", "3"}},
         {"timeout", {"1", "2.5", "3"}},
@@ -128,6 +129,32 @@ TEST(Options, ListsAreWrittenInEachPlace) {
     EXPECT_TRUE(has(name(call(more, {"WEIR_NAME=c ; d"})), "e; f"));
 }
 
+// --port is the port of --listen. A stronger source wins; one source may give both if they agree.
+TEST(Options, PortAndListenAreOneAddress) {
+    const temporary_folder folder;
+    const std::string with_port = folder.write("port.toml", "[serve]\nport = 9\n");
+    const std::string with_address =
+        folder.write("listen.toml", "[serve]\nlisten = \"127.0.0.2:9\"\n");
+    const auto address = [&](std::vector<std::string> words,
+                             const std::vector<std::string>& variables = {}) {
+        words.insert(words.begin(), {"serve", "--check", "-d", folder / "tasks.db"});
+        const program_output answer = call(words, variables);
+        const std::size_t checks = answer.out.find("Checks:");
+        EXPECT_NE(checks, std::string::npos) << answer.err;
+        return checks == std::string::npos ? "" : answer.out.substr(checks);
+    };
+    EXPECT_TRUE(has(address({"--port", "0"}), "127.0.0.1:0, any free port"));
+    EXPECT_TRUE(has(address({"-p", "0", "-l", "127.0.0.2"}), "127.0.0.2:0,"));
+    EXPECT_TRUE(has(address({"-p", "0", "-l", "[::1]"}), "[::1]:0,"));
+    EXPECT_TRUE(has(address({"-p", "0", "-l", "127.0.0.2:0"}), "127.0.0.2:0,"));
+    EXPECT_TRUE(has(address({"-p", "0", "-l", "localhost"}), "127.0.0.1:0,"));
+    EXPECT_TRUE(has(address({"-l", "127.0.0.2"}), "127.0.0.2:8080"));
+    EXPECT_TRUE(has(address({"-p", "0", "-c", with_address}), "127.0.0.2:0,"));
+    EXPECT_TRUE(has(address({"-c", with_address}, {"WEIR_PORT=0"}), "127.0.0.2:0,"));
+    EXPECT_TRUE(has(address({"-l", "127.0.0.2:0", "-c", with_port}), "127.0.0.2:0,"));
+    EXPECT_TRUE(has(address({"-l", "0"}, {"WEIR_PORT=9"}), "127.0.0.1:0,"));
+}
+
 // A file of secrets, by flag or variable; the secret itself; a file that the configuration names;
 // systemd's.
 TEST(Options, SecretsComeFromFilesToo) {
@@ -181,6 +208,13 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
         {{"--lease", "nan"}, "", {"--lease"}},
         {{"--listen", "0.0.0.0:0"}, "WEIR_TOKEN=", {"token"}},
         {{"--listen", "here"}, "", {"--listen is 'here'", "127.0.0.1:8080"}},
+        {{"--port", "65536"}, "", {"--port is '65536'", "0 to 65535"}},
+        {{"--listen", "127.0.0.1:1", "--port", "2"},
+         "",
+         {"--listen is '127.0.0.1:1' but --port is '2'"}},
+        {{"--listen", "unix:/tmp/weir.sock", "--port", "2"}, "", {"Unix socket", "no port"}},
+        {{"--prot", "8081"}, "", {"did you mean '--port'?"}},
+        {{"--data", "a.db"}, "", {"did you mean '--database'?"}},
         {{"--workers", "0"}, "", {"1 to 100000"}},
         {{"--workers", "1.5"}, "", {"whole number"}},
         {{}, "WEIR_WORKERS=many", {"WEIR_WORKERS is 'many'"}},
@@ -204,6 +238,8 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     }
     EXPECT_EQ(call({}).code, 2);
     EXPECT_TRUE(has(call({"sreve"}).err, "did you mean 'serve'?"));
+    EXPECT_TRUE(has(call({"submit", "echo", "--piority", "1"}).err, "did you mean '--priority'?"));
+    EXPECT_TRUE(has(call({"watch", "--sever", "x"}).err, "did you mean '--server'?"));
     EXPECT_TRUE(has(call({"ps", "me"}).err, "pid is 'me'; it must be a whole number"));
     EXPECT_TRUE(has(call({"submit", "echo", "[1,"}).err, "JSON"));
     EXPECT_EQ(call({"--version"}).code, 0);
