@@ -22,8 +22,12 @@ if(WEIR_SANITIZE)
     add_link_options(-fsanitize=${WEIR_SANITIZE})
 endif()
 
-find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+# Only on request, never because ccache happens to be there: one that is installed between two
+# commands would change every command line, and ninja would compile everything again. The choice is
+# kept in the build's cache.
+option(WEIR_CCACHE "Compile through ccache" OFF)
+if(WEIR_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(CCACHE_PROGRAM ccache REQUIRED)
     # Without these two ccache takes no file that uses a precompiled header.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
         CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE_PROGRAM}")
