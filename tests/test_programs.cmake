@@ -17,7 +17,7 @@ if(TARGET weir_io)
     target_compile_definitions(weir_test_base INTERFACE WEIR_TEST_WITH_IO=1)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # A time stamp in the precompiled header would make each one new to ccache.
+    # A time stamp in the precompiled header would make each one new to ccache (WEIR_CCACHE).
     target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
@@ -33,6 +33,7 @@ target_precompile_headers(weir_test_pch PRIVATE support/precompiled.hpp)
 set(WEIR_TEST_DRIVER "" CACHE STRING "Driver of the tests' loops; empty: the default")
 
 function(weir_add_test_program target area)
+    weir_test_program_has("${area}." ${target} ${ARGN})
     weir_unite(sources ${target} ${ARGN})
     add_executable(${target} ${sources})
     target_link_libraries(${target} PRIVATE weir_test_base)

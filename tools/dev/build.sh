@@ -30,17 +30,27 @@ check_preset() {
 configure() {
     local preset=$1 log
     shift
-    log=$(cmake -S "$root" --preset "$preset" "$@" 2>&1) || {
-        echo "$log" >&2
+    log=$(build_dir "$preset")/configure.log
+    mkdir -p "${log%/*}"
+    cmake -S "$root" --preset "$preset" "$@" >"$log" 2>&1 || {
+        cat "$log" >&2
+        explain_failure "$log"
         return 1
     }
-    grep -E '^-- (weir|bench)' <<<"$log" || true
+    grep -E '^-- (weir|bench)' "$log" || true
 }
 
-# build PRESET [TARGET]: with WEIR_JOBS jobs, or one per processor by default.
+# build PRESET [TARGET...]: with WEIR_JOBS jobs, or one per processor by default.
 build() {
-    local preset=$1 target=${2:-all}
-    cmake --build "$(build_dir "$preset")" --target "$target" --parallel "$(jobs_to_use)"
+    local preset=$1 log
+    shift
+    log=$(build_dir "$preset")/build.log
+    # The placeholders that all versions of ninja have; show_build makes an estimate of them.
+    NINJA_STATUS='[%f/%t %e] ' cmake --build "$(build_dir "$preset")" --target "${@:-all}" \
+        --parallel "$(jobs_to_use)" 2>&1 | show_build "$log" || {
+        explain_failure "$log"
+        return 1
+    }
 }
 
 jobs_to_use() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints 'N passed, N failed, N skipped' from a JUnit file of ctest; fails unless all tests passed.
+"""Prints 'N passed, N failed, N skipped' from JUnit files of ctest; fails unless all tests passed.
 
 Before that line it lists the tests that did not pass, 'failed: NAME' or 'skipped: NAME', each with the
 last lines of its output, marked by a bar.
@@ -40,6 +40,17 @@ def reason(case):
     return ""
 
 
+def once(cases):
+    """One case per test: a fixture runs again in each run of ctest that needs it, and has failed if
+    it failed once."""
+    by_name = {}
+    for case in cases:
+        before = by_name.get(case.get("name"))
+        if before is None or verdict(before) != "failed":
+            by_name[case.get("name")] = case
+    return list(by_name.values())
+
+
 def describe(cases):
     """Lines that name the tests of cases that did not pass."""
     lines = []
@@ -57,25 +68,31 @@ def describe(cases):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", help="the JUnit file")
+    parser.add_argument("results", nargs="+", help="JUnit files, one per run of ctest")
     parser.add_argument("--ctest-status", type=int, default=0, help="what ctest ended with")
     arguments = parser.parse_args()
 
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    trouble = "no test was run"
-    try:
-        cases = list(xml.parse(arguments.results).getroot().iter("testcase"))
-    except (OSError, xml.ParseError) as error:
-        trouble = f"no test results: {error}"
-        cases = []
+    cases = []
+    troubles = []
+    for path in arguments.results:
+        try:
+            found = list(xml.parse(path).getroot().iter("testcase"))
+        except (OSError, xml.ParseError) as error:
+            troubles.append(f"no test results: {error}")
+            continue
+        if not found:
+            troubles.append("no test was run")
+        cases += found
+    cases = once(cases)
     for case in cases:
         counts[verdict(case)] += 1
     for line in describe(cases):
         print(line)
-    if not cases:
+    for trouble in troubles:
         print(f"failed: {trouble}")
-        counts["failed"] = 1
-    elif arguments.ctest_status and not counts["failed"]:
+        counts["failed"] += 1
+    if arguments.ctest_status and not counts["failed"]:
         print(f"failed: ctest, which ended with {arguments.ctest_status} although no test failed")
         counts["failed"] = 1
     print(", ".join(f"{count} {name}" for name, count in counts.items()))

@@ -30,8 +30,8 @@ ensure_packages() {
     ((${#missing[@]} == 0)) && return
     say "Not installed yet: ${missing[*]}"
     command -v apt-get >/dev/null ||
-        die "this is not Debian or a relative of it: please install what these packages bring."
-    confirm "Install with apt-get?" || die "nothing installed."
+        die "there is no apt-get here: install what these Debian packages bring: ${missing[*]}"
+    confirm "Install with apt-get?" || die "nothing installed; missing: ${missing[*]}"
     install_packages "${missing[@]}"
 }
 
@@ -49,17 +49,47 @@ confirm() {
     [[ -z $answer || $answer == [yY]* ]]
 }
 
+# install_packages PACKAGE...: apt-get's output goes to build/packages.log.
 install_packages() {
-    local as_root=()
-    if ((EUID != 0)); then
-        command -v sudo >/dev/null || die "become root, or install sudo, to install packages."
+    local as_root=() log=$root/build/packages.log
+    if [[ $(id -u) != 0 ]]; then
+        command -v sudo >/dev/null || die_without_root "$@"
         as_root=(sudo)
     fi
+    mkdir -p "$root/build"
+    : >"$log"
     # Another apt-get may hold the lock for a while: wait for it.
-    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get
         -q -o DPkg::Lock::Timeout=600)
-    "${apt[@]}" update || die "apt-get update failed."
-    "${apt[@]}" install -y --no-install-recommends "$@" || die "apt-get install failed."
+    say "  apt-get update and install; the output goes to build/packages.log"
+    "${apt[@]}" update 2>&1 | show_install "$log" || die_of_apt "$log" "$@"
+    "${apt[@]}" install -y --no-install-recommends "$@" 2>&1 | show_install "$log" ||
+        die_of_apt "$log" "$@"
+}
+
+die_without_root() {
+    die "installing needs root, and sudo does not work here: run as root 'apt-get install $*'," \
+        "then this command again."
+}
+
+# die_of_apt LOG PACKAGE...: says in one sentence why apt-get failed.
+die_of_apt() {
+    local log=$1 lost unreachable='Temporary failure resolving|Could not (resolve|connect)'
+    unreachable+='|Failed to fetch|Network is unreachable|No route to host'
+    shift
+    if grep -Eq '^sudo: |sudoers|not allowed to execute' "$log"; then
+        die_without_root "$@"
+    elif grep -Eq 'No space left on device|enough free space' "$log"; then
+        die "the disk is full: make room for the packages, then run this command again."
+    elif grep -Eq "$unreachable" "$log"; then
+        die "no network: apt-get cannot reach the package sources; connect, or install these" \
+            "packages by other means, then run this command again: $*"
+    elif lost=$(grep -Eo '(Unable to locate package|Package .* has no installation) .*' "$log"); then
+        tail -n 5 "$log" >&2
+        die "the package sources do not have all packages (${lost%%$'\n'*}): Debian 12 has them."
+    fi
+    tail -n 20 "$log" >&2
+    die "apt-get failed; its whole output is in build/packages.log."
 }
 
 command_install_deps() {

@@ -2,14 +2,32 @@
 #
 # The commands that show results: run, bench, docs; and those that process sources: format, tidy.
 
+# What the program takes to build from nothing with GCC 12.
+program_megabytes=200
+program_cpu_seconds=220
+
 # The main command: runs the task service, on a database of its own below build/. Options go to
 # `weir serve`.
 command_run() {
+    local program database=$root/build/run/tasks.db
+    program=$(build_dir gcc-release)/tools/weir/weir
+    check_port "$@"
+    step 1 4 "Packages"
     ensure_packages run
-    configure gcc-release && build gcc-release weir_program ||
-        die "the program does not build."
+    check_build gcc-release "$program_megabytes"
+    step 2 4 "Configuring"
+    configure gcc-release >&2 || die "CMake could not configure the build; its output is above."
+    step 3 4 "Building the program$(build_estimate "$program")"
+    build gcc-release weir_program || die "the program does not build."
+    step 4 4 "Starting the service; ^C stops it, and its tasks stay in ${database#"$PWD/"}"
     mkdir -p "$root/build/run"
-    exec "$(build_dir gcc-release)/tools/weir/weir" serve --database "$root/build/run/tasks.db" "$@"
+    exec "${program#"$PWD/"}" serve --database "${database#"$PWD/"}" "$@"
+}
+
+# build_estimate FILE: how long the build takes if the file is not there yet.
+build_estimate() {
+    [[ -e $1 ]] ||
+        echo ", about $(duration $((program_cpu_seconds / $(jobs_to_use)))) from nothing"
 }
 
 # A tour of the examples.

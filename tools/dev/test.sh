@@ -2,6 +2,9 @@
 #
 # The commands that run tests: test, semantics, soak.
 
+# What a build of all tests takes on the disk.
+tests_megabytes=2500
+
 # Sanitizers make everything some ten times slower.
 test_timeout() {
     case $1 in
@@ -12,7 +15,7 @@ test_timeout() {
 
 # Its last line is always 'N passed, N failed, N skipped'; a build that fails is one failed.
 command_test() {
-    local preset=gcc-release ctest_options=()
+    local preset=gcc-release regex='' ctest_options=()
     while (($#)); do
         case $1 in
             --preset)
@@ -20,6 +23,11 @@ command_test() {
                 shift
                 ;;
             --preset=*) preset=${1#--preset=} ;;
+            -R | --tests-regex)
+                regex=${2:?-R needs a regular expression}
+                ctest_options+=(-R "$2")
+                shift
+                ;;
             *) ctest_options+=("$1") ;;
         esac
         shift
@@ -27,12 +35,93 @@ command_test() {
     check_preset "$preset"
     # shellcheck disable=SC2046
     ensure_packages $(packages_of_preset "$preset")
-    if ! configure "$preset" -DWEIR_TEST_TIMEOUT="$(test_timeout "$preset")" || ! build "$preset"; then
-        say "The build failed ($preset)."
-        echo "0 passed, 1 failed, 0 skipped"
-        return 1
+    check_build "$preset" "$tests_megabytes"
+    if ! configure "$preset" -DWEIR_TEST_TIMEOUT="$(test_timeout "$preset")"; then
+        build_failed "$preset"
+    elif chooses_by_number "${ctest_options[@]}"; then
+        build "$preset" || build_failed "$preset" || return 1
+        run_ctest "$preset" "${ctest_options[@]}"
+    else
+        run_in_order "$preset" "$regex" "${ctest_options[@]}"
     fi
-    run_ctest "$preset" "${ctest_options[@]}"
+}
+
+build_failed() {
+    say "The build failed ($1)."
+    echo "0 passed, 1 failed, 0 skipped"
+    return 1
+}
+
+# chooses_by_number [CTEST_OPTION...]: the options do not go with stages, which are lists of
+# numbers themselves.
+chooses_by_number() {
+    [[ " $* " =~ \ (-I|--tests-information|-U|--union|--rerun-failed|-N|--show-only)[\ =] ]]
+}
+
+# run_in_order PRESET REGEX [CTEST_OPTION...]: builds what the tests need and runs them: those that
+# failed last time, those closest to the changes, then the others, which are built only then (see
+# test_plan.py). With a REGEX only programs are built that can have tests of such names.
+run_in_order() {
+    local preset=$1 regex=$2 dir rest=rest started targets=all first='' results=() status=0
+    shift 2
+    dir=$(build_dir "$preset")
+    started=$(date +%s)
+    rm -f "$dir"/test_results*.xml
+    list_tests "$preset" "$@"
+    if [[ -n $regex ]]; then
+        targets=$(plan targets "$dir" "$dir/test_list.txt" "$regex") || targets=all
+        [[ $targets == all ]] || rest=matching
+    fi
+    first=$(plan first "$dir" "$dir/test_list.txt") || true
+    if [[ -n $first ]]; then
+        # shellcheck disable=SC2086
+        build "$preset" $first || build_failed "$preset" || return 1
+        list_tests "$preset" "$@"
+        run_stage failed "$preset" "$@"
+        run_stage affected "$preset" "$@"
+    fi
+    if [[ -n $targets ]]; then
+        # shellcheck disable=SC2086
+        build "$preset" $targets || build_failed "$preset" || return 1
+        list_tests "$preset" "$@"
+    fi
+    run_stage "$rest" "$preset" "$@"
+    if ((${#results[@]} == 0)); then
+        run_ctest "$preset" "$@"  # reports that it finds no test
+        return
+    fi
+    plan record "$dir" "$started" "${results[@]}"
+    python3 "$root/tools/dev/count_results.py" "${results[@]}" --ctest-status "$status"
+}
+
+plan() {
+    python3 "$root/tools/dev/test_plan.py" "$@"
+}
+
+# list_tests PRESET [CTEST_OPTION...]: the tests that ctest would run, into test_list.txt.
+list_tests() {
+    local preset=$1
+    shift
+    (cd "$root" && ctest --preset "$preset" -N "$@") >"$(build_dir "$preset")/test_list.txt" 2>&1 ||
+        true
+}
+
+# run_stage STAGE PRESET [CTEST_OPTION...]: part of run_in_order, whose results and status it
+# changes.
+run_stage() {
+    local stage=$1 preset=$2 dir headline file
+    shift 2
+    dir=$(build_dir "$preset")
+    file=$dir/test_results_$stage.xml
+    if ((status)) && [[ " $* " == *' --stop-on-failure '* ]]; then
+        return
+    fi
+    headline=$(plan stage "$dir" "$dir/test_list.txt" "$(jobs_to_use)" "$stage" "${results[@]}")
+    [[ -n $headline ]] || return 0
+    say "$bold$headline$plain"
+    (cd "$root" && ctest --preset "$preset" --parallel "$(jobs_to_use)" --output-junit "$file" \
+        -I "$dir/test_stage.txt" "$@") || status=$?
+    results+=("$file")
 }
 
 # run_ctest PRESET [CTEST_OPTION...]: runs the tests and counts their results.
@@ -48,7 +137,7 @@ run_ctest() {
 
 command_semantics() {
     ensure_packages run test
-    configure gcc-release && build gcc-release weir_semantics_tests >&2 ||
+    configure gcc-release && build gcc-release weir_semantics_tests ||
         die "the semantics tests do not build."
     python3 "$root/tools/dev/semantics_report.py" \
         --program "$(build_dir gcc-release)/tests/weir_semantics_tests" \
