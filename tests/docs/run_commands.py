@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--skip", metavar="REGEX")
     parser.add_argument("--machine", action="store_true")
     parser.add_argument("pages", nargs="*", default=PAGES)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     root = options.root.resolve()
     with tempfile.TemporaryDirectory(prefix="weir-pages-") as temporary:
         folder = options.folder or pathlib.Path(temporary)
