@@ -36,12 +36,19 @@ class Service:
 
     def wait_until_it_answers(self):
         deadline = time.monotonic() + TIMEOUT
-        while not answers(self.address):
+        while self._is_preparing() or not answers(self.address):
             if self._process.poll() is not None:
                 raise Failure(f"ended with {self._process.returncode}:\n{self._end_of_log()}")
             if time.monotonic() > deadline:
                 raise Failure(f"no answer from {self.address}:\n{self._end_of_log()}")
             time.sleep(0.1)
+
+    def _is_preparing(self):
+        """While ./dev builds the service, another program may answer at the address."""
+        try:
+            return os.path.basename(os.readlink(f"/proc/{self.pid}/exe")) == "bash"
+        except OSError:
+            return True  # it has ended
 
     def stop(self):
         if self._process.poll() is None:
