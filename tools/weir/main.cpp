@@ -16,6 +16,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weir::program {
@@ -34,6 +35,36 @@ struct command {
     CLI::App& parser;
     options known;
 };
+
+// What other programs call an option of this one.
+std::string_view synonym_of(std::string_view option) {
+    constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
+        {"--host", "--listen"},         {"--bind", "--listen"}, {"--address", "--listen"},
+        {"--db", "--database"},         {"--url", "--server"},  {"--threads", "--workers"},
+        {"--concurrency", "--workers"},
+    };
+    for (const auto& [theirs, ours] : synonyms) {
+        if (option == theirs) {
+            return ours;
+        }
+    }
+    return {};
+}
+
+// The message for a word that is not one of the names, with the nearest of them.
+std::string unknown_option(const std::string& word, const std::vector<std::string>& names,
+                           const CLI::App& parser) {
+    const std::string name = word.substr(0, word.find('='));
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+        return "the option '" + name + "' belongs after the command: weir " + parser.get_name() +
+               " " + word;
+    }
+    const std::string_view synonym = synonym_of(name);
+    const bool has_synonym = std::find(names.begin(), names.end(), synonym) != names.end();
+    const std::string_view suggestion = has_synonym ? synonym : nearest(name, names);
+    return "there is no option '" + word + "'" +
+           (suggestion.empty() ? "" : "; did you mean '" + std::string(suggestion) + "'?");
+}
 
 class program {
 public:
@@ -129,11 +160,8 @@ int program::refuse(const CLI::ParseError& error) const {
                          [](const std::string& each) { return each.starts_with("-"); });
         const std::string word =
             shown(dashed != unexpected.end() ? *dashed : unexpected.front(), 100);
-        const std::string_view suggestion = nearest(word.substr(0, word.find('=')), names);
         return refuse(dashed == unexpected.end() ? "'" + word + "' is not expected"
-                      : suggestion.empty()       ? "there is no option '" + word + "'"
-                                           : "there is no option '" + word + "'; did you mean '" +
-                                                 std::string(suggestion) + "'?",
+                                                 : unknown_option(word, names, *parser),
                       *parser);
     }
     return refuse(shown(error.what()), *parser);

@@ -239,6 +239,8 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     EXPECT_EQ(call({}).code, 2);
     EXPECT_TRUE(has(call({"sreve"}).err, "did you mean 'serve'?"));
     EXPECT_TRUE(has(call({"submit", "echo", "--piority", "1"}).err, "did you mean '--priority'?"));
+    EXPECT_TRUE(has(call({"serve", "--host", "::1"}).err, "did you mean '--listen'?"));
+    EXPECT_TRUE(has(call({"--port", "1", "serve"}).err, "belongs after the command: weir serve"));
     EXPECT_TRUE(has(call({"watch", "--sever", "x"}).err, "did you mean '--server'?"));
     EXPECT_TRUE(has(call({"ps", "me"}).err, "pid is 'me'; it must be a whole number"));
     EXPECT_TRUE(has(call({"submit", "echo", "[1,"}).err, "JSON"));
