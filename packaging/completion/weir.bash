@@ -3,9 +3,9 @@
 
 _weir_options() {
     case $1 in
-        serve) echo --help --config --listen --database --workers --timeout --lease --drain \
-            --keep-completed --keep-failed --keep-cancelled --max-queues --max-body --token-file \
-            --origin --name --allow-address --webhook-key-file --allow-command --host-rate \
+        serve) echo --help --config --listen --port --database --workers --timeout --lease \
+            --drain --keep-completed --keep-failed --keep-cancelled --max-queues --max-body \
+            --token-file --origin --name --allow-address --webhook-key-file --allow-command --host-rate \
             --host-concurrency --log-format --log-level --check ;;
         submit) echo --help --config --server --token-file --queue --priority --delay --timeout \
             --attempts --key --flow-key --tag --wait ;;

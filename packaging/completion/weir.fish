@@ -19,7 +19,8 @@ complete -c weir -n __fish_use_subcommand -a status -d 'Show queues, or one task
 complete -c weir -n __fish_use_subcommand -a watch -d 'Show tasks live, as they change'
 complete -c weir -n __fish_use_subcommand -a ps -d 'Show the tasks inside a running Weir program'
 
-complete -c weir -n $serve -s l -l listen -x -d 'Address and port'
+complete -c weir -n $serve -s l -l listen -x -d 'Address, with or without a port'
+complete -c weir -n $serve -s p -l port -x -d 'Port; 0 is any free one'
 complete -c weir -n $serve -s d -l database -rF -d 'File in which tasks are stored'
 complete -c weir -n $serve -s w -l workers -x -d 'Tasks that run at the same time'
 complete -c weir -n $serve -l timeout -x -d 'Time limit of a run, in seconds'

@@ -16,6 +16,8 @@ string(REPLACE "\n" "\n " licence " ${licence}")
 file(CONFIGURE OUTPUT copyright @ONLY CONTENT [[
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: weir
+Comment: The dashboard in /usr/bin/weir contains dygraphs, Copyright (c) 2006 to 2023
+ Dan Vanderkam and others, under the same licence: /licenses.txt of the service.
 
 Files: *
 Copyright: @copyright@
