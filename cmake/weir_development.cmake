@@ -15,6 +15,11 @@ if(WEIR_WERROR)
     endif()
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC looks for garbage less often: 15 % less time, up to a third more memory.
+    add_compile_options("SHELL:--param ggc-min-expand=200" "SHELL:--param ggc-min-heapsize=524288")
+endif()
+
 if(WEIR_SANITIZE)
     # The first finding ends the program: a test must not pass with a report in its log.
     add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all

@@ -20,14 +20,23 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # A time stamp in the precompiled header would make each one new to ccache (WEIR_CCACHE).
     target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    # The library is optimised in full; tests are compiled far more often than they are run.
-    target_compile_options(weir_test_base INTERFACE -O1)
-endif()
+# Tests are compiled far more often than they are run, so only the library is optimised in full. The
+# tests of coroutines are optimised a little: that is where optimisers make mistakes.
+set(WEIR_OPTIMISED_TESTS "^(core_|semantics|sync|compilers)")
 
-add_library(weir_test_pch OBJECT support/precompiled.cpp)
-target_link_libraries(weir_test_pch PRIVATE weir_test_base)
-target_precompile_headers(weir_test_pch PRIVATE support/precompiled.hpp)
+# weir_make_test_pch(<target> <option>...): a precompiled header for programs with these options.
+function(weir_make_test_pch target)
+    add_library(${target} OBJECT support/precompiled.cpp)
+    target_link_libraries(${target} PRIVATE weir_test_base)
+    target_compile_options(${target} PRIVATE ${ARGN})
+    target_precompile_headers(${target} PRIVATE support/precompiled.hpp)
+endfunction()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    weir_make_test_pch(weir_test_pch -O0)
+    weir_make_test_pch(weir_test_optimised_pch -O1)
+else()
+    weir_make_test_pch(weir_test_pch)
+endif()
 
 # Loops that do not say which driver they want get this one, where it is set: epoll or uring.
 set(WEIR_TEST_DRIVER "" CACHE STRING "Driver of the tests' loops; empty: the default")
@@ -37,7 +46,15 @@ function(weir_add_test_program target area)
     weir_unite(sources ${target} ${ARGN})
     add_executable(${target} ${sources})
     target_link_libraries(${target} PRIVATE weir_test_base)
-    target_precompile_headers(${target} REUSE_FROM weir_test_pch)
+    set(pch weir_test_pch)
+    if(TARGET weir_test_optimised_pch AND area MATCHES "${WEIR_OPTIMISED_TESTS}")
+        set(pch weir_test_optimised_pch)
+    endif()
+    target_precompile_headers(${target} REUSE_FROM ${pch})
+    get_target_property(options ${pch} COMPILE_OPTIONS)
+    if(options)
+        target_compile_options(${target} PRIVATE ${options})
+    endif()
     # Asked for their tests when ctest starts, not while building: a program that crashes there
     # fails the test run and not the build.
     gtest_discover_tests(${target}
