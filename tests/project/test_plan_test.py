@@ -74,6 +74,7 @@ class Plans(unittest.TestCase):
                 "src/io/net/socket.cpp": {"io_net"},
                 "src/io/driver/uring.cpp": {"io_net", "io_tls"},
                 "src/service/store/sqlite/file.cpp": {"service_store"},
+                "src/io/net/tls.cpp": {"io_net", "io_tls"},
                 "src/core/sync/mutex.cpp": {"sync"},
                 "src/core/runtime/fiber.cpp": {"core_loop"},
                 "include/weir/http/url.hpp": {"http_url"},

@@ -3,8 +3,9 @@
 name up to the first dot.
 
 The rule is simple on purpose, since all other tests run afterwards: the tests of a folder src/A/B
-are those in tests/A/B, or in the folders below tests/A if there is no tests/A/B. A public header
-has the test of its name. What every test uses (tests/support) counts for all.
+are those in tests/A/B, or in the folders below tests/A if there is no tests/A/B, and those of the
+file's name. A public header has the test of its name. What every test uses (tests/support) counts
+for all.
 """
 
 import os
@@ -84,15 +85,21 @@ class Areas:
             if path.startswith(start + "/"):
                 return set().union(*(self.at(each) for each in folders))
         if path.startswith("src/"):
-            return self.at("tests" + folder.removeprefix("src"))
+            layer = "/".join(path.split("/")[1:2])
+            return (self.at("tests" + folder.removeprefix("src")) |
+                    self.named_after(path, f"tests/{layer}/"))
         return set()
+
+    def named_after(self, path, below):
+        """The areas below a folder that have the test of the file's name."""
+        return {area for test, area in self.stems.get(pathlib.Path(path).stem + "_test", [])
+                if test.startswith(below)}
 
     def of_header(self, path):
         layer = os.path.dirname(path).removeprefix("include/weir").removesuffix("/detail")
         below = f"tests{layer}/"
-        named = {area for test, area in self.stems.get(pathlib.Path(path).stem + "_test", [])
-                 if test.startswith(below)}
-        return named or self.at(below.rstrip("/") if layer else "tests/core")
+        return (self.named_after(path, below) or
+                self.at(below.rstrip("/") if layer else "tests/core"))
 
     def changed_at(self):
         """A dict: area to the time of its newest file."""
