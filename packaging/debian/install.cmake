@@ -27,6 +27,12 @@ License: Expat
 @licence@
 ]])
 
+# The program contains dygraphs, as a part of its dashboard.
+if(WEIR_DASHBOARD AND WEIR_ESBUILD AND WEIR_DYGRAPHS_LICENSE)
+    install(FILES "${WEIR_DYGRAPHS_LICENSE}" RENAME copyright.dygraphs
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/weir" COMPONENT program)
+endif()
+
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(CONFIGURE OUTPUT changelog.Debian @ONLY CONTENT [[
 weir (@PROJECT_VERSION@-@WEIR_DEBIAN_REVISION@) unstable; urgency=medium

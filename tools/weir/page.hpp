@@ -8,7 +8,8 @@
 
 namespace weir::program {
 
-// Empty if the build had no esbuild or no dygraphs: the service then serves a page that says how to get it.
+// Empty if the build had no esbuild or no dygraphs: the service then serves a page that says how to
+// get it.
 std::span<const http::asset> page();
 
 }  // namespace weir::program

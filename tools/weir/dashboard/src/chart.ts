@@ -72,7 +72,7 @@ export class Chart {
       labels: ["at", ...lines.map((line) => line.label)],
       axes: {
         x: { ticker: minuteTicks },
-        y: { axisLabelFormatter: axis, axisLabelWidth: 56, pixelsPerLabel: 34 },
+        y: { axisLabelFormatter: axis, axisLabelWidth: 56, axisTickSize: 6, axisLineColor: "transparent", pixelsPerLabel: 34 },
       },
       axisLabelFontSize: 12,
       axisLineWidth: 1,

@@ -9,6 +9,8 @@ declare module "dygraphs" {
   export interface AxisOptions {
     axisLabelFormatter?: (value: number) => string;
     axisLabelWidth?: number;
+    axisLineColor?: string;
+    axisTickSize?: number;
     pixelsPerLabel?: number;
     ticker?: (from: number, to: number, pixels: number) => Tick[];
   }
