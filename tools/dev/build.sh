@@ -9,7 +9,7 @@ build_dir() {
 # packages_of_preset PRESET: the package lists that building and testing with it needs.
 packages_of_preset() {
     case $1 in
-        clang | tsan) echo run test clang ;;
+        clang | asan | tsan) echo run test clang ;;
         newest-clang) echo run test newest ;;
         *) echo run test ;;
     esac

@@ -8,7 +8,7 @@ oldest_cmake=3.25
 # check_build PRESET MEGABYTES: the compiler and CMake are new enough, the disk has room.
 check_build() {
     case $1 in
-        gcc-* | asan) check_gcc ;;
+        gcc-*) check_gcc ;;
     esac
     check_cmake
     check_disk "$1" "$2"
