@@ -49,6 +49,7 @@ SCRIPT
 echo "== check, run a task"
 on_machine --net <<'SCRIPT'
 ip link set lo up
+mount -t tmpfs -o mode=1777 tmpfs /tmp  # its own, as systemd gives the service one
 as_weir="setpriv --reuid weir --regid weir --clear-groups"
 cd /var/lib/weir
 $as_weir weir serve --check --config /etc/weir.toml
