@@ -7,6 +7,7 @@
 #include <weir/flow/decision/keyed_gcra.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <random>
@@ -61,7 +62,7 @@ std::optional<std::string> violation(Subject& subject, const traffic& load) {
     const clock::time_point begin{std::chrono::hours(1000)};
     clock::time_point now = begin;
     clock::time_point latest = now;
-    const auto step = static_cast<unsigned>(1e9 / load.rate.rate);
+    const auto step = static_cast<std::uint64_t>(1e9 / load.rate.rate);
     for (int i = 0; i < load.requests; ++i) {
         now += clock::duration(random() % step);
         if (random() % 50 == 0) {
@@ -69,7 +70,7 @@ std::optional<std::string> violation(Subject& subject, const traffic& load) {
         }
         clock::time_point stamp = now;
         if (load.goes_back && random() % 10 == 0) {
-            stamp -= clock::duration(random() % (20ull * step));
+            stamp -= clock::duration(random() % (20 * step));
         }
         latest = std::max(latest, stamp);
         const int key = static_cast<int>(random() % load.clients);

@@ -30,14 +30,18 @@ TEST(RunOnThreads, OneLoopForEachThread) {
     std::mutex mutex;
     std::set<std::thread::id> threads;
     std::set<weir::loop*> loops;
+    std::atomic<int> arrived = 0;
     const auto home = std::this_thread::get_id();
     const std::vector<std::string> results =
         run_on_threads(4, [&](std::size_t index) -> task<std::string> {
-            co_await weir::sleep(1ms);
-            const std::lock_guard lock(mutex);
-            threads.insert(std::this_thread::get_id());
-            loops.insert(&weir::loop::current());
-            EXPECT_EQ(index == 0, std::this_thread::get_id() == home);
+            {
+                const std::lock_guard lock(mutex);
+                threads.insert(std::this_thread::get_id());
+                loops.insert(&weir::loop::current());
+                EXPECT_EQ(index == 0, std::this_thread::get_id() == home);
+            }
+            // A loop that has ended could lend its address to the next.
+            co_await meet(arrived, 4);
             co_return "loop " + std::to_string(index);
         });
     EXPECT_EQ(results, (std::vector<std::string>{"loop 0", "loop 1", "loop 2", "loop 3"}));
