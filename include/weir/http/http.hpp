@@ -12,6 +12,7 @@
 #include <weir/http/link.hpp>
 #include <weir/http/media_type.hpp>
 #include <weir/http/middleware.hpp>
+#include <weir/http/origin.hpp>
 #include <weir/http/polite_client.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/query.hpp>

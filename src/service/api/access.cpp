@@ -7,8 +7,8 @@
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/bearer_auth.hpp>
+#include <weir/http/origin.hpp>
 #include <weir/http/problem.hpp>
-#include <weir/http/url.hpp>
 #include <weir/service/access.hpp>
 
 #include <algorithm>
@@ -39,26 +39,6 @@ bool is_this_machine(std::string_view host) noexcept {
 bool changes_something(http::method method) noexcept {
     return method != http::method::get && method != http::method::head &&
            method != http::method::options;
-}
-
-// 'https://example.com:443' and 'HTTPS://Example.com' are the same origin.
-std::optional<std::string> normal_origin(std::string_view text) {
-    const std::optional<http::url> parsed = http::url::try_parse(text);
-    if (!parsed || parsed->has_credentials()) {
-        return std::nullopt;
-    }
-    return parsed->origin();
-}
-
-bool is_same_host(std::string_view origin, std::string_view host) {
-    const std::optional<http::url> page = http::url::try_parse(origin);
-    if (!page) {
-        return false;
-    }
-    // With the scheme of the page: a proxy may have terminated TLS, and default ports are implied.
-    const std::optional<http::url> here =
-        http::url::try_parse(std::string(page->scheme()) + "://" + std::string(host));
-    return here && here->authority() == page->authority();
 }
 
 // A page sends its token as a WebSocket subprotocol; it becomes an Authorization header.
@@ -130,7 +110,7 @@ access_control::access_control(const access_options& options,
         parsed->has_tokens = true;
     }
     for (const std::string_view each : options.origins) {
-        std::optional<std::string> origin = normal_origin(each);
+        std::optional<std::string> origin = http::normal_origin(each);
         if (!origin) {
             throw invalid_argument("access: '" + std::string(each) +
                                    "' is not an origin such as 'https://tasks.example.com'");
@@ -173,10 +153,11 @@ std::optional<http::response> access_control::rules::refusal_of(
     const bool is_upgrade = fields.contains("Upgrade");
     const std::optional<std::string_view> origin = fields.find("Origin");
     if (origin && (is_upgrade || changes_something(request.method()))) {
-        const std::optional<std::string> normal = normal_origin(*origin);
+        const std::optional<std::string> normal = http::normal_origin(*origin);
         const bool is_known =
             normal && std::find(origins.begin(), origins.end(), *normal) != origins.end();
-        if (fields.count("Origin") > 1 || (!is_known && !is_same_host(*origin, request.host()))) {
+        if (fields.count("Origin") > 1 ||
+            (!is_known && !http::is_same_host(*origin, request.host()))) {
             return http::response::problem(
                 http::status::forbidden,
                 "pages of another origin may not do this: Origin is not that of Host");

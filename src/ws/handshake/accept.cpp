@@ -6,7 +6,7 @@
 #include "base/ascii.hpp"
 #include "ws/handshake/handshake.hpp"
 
-#include <weir/http/url.hpp>
+#include <weir/http/origin.hpp>
 #include <weir/io/serve.hpp>
 #include <weir/ws/accept.hpp>
 
@@ -18,33 +18,13 @@ namespace weir::ws::detail {
 
 namespace {
 
-// 'https://example.com:443' and 'HTTPS://Example.com' are one.
-std::optional<std::string> normal_origin(std::string_view text) {
-    const std::optional<http::url> parsed = http::url::try_parse(text);
-    if (!parsed || parsed->has_credentials()) {
-        return std::nullopt;
-    }
-    return parsed->origin();
-}
-
-bool is_same_host(std::string_view origin, std::string_view host) {
-    const std::optional<http::url> page = http::url::try_parse(origin);
-    if (!page) {
-        return false;
-    }
-    // With the scheme of the page, for the default port: a proxy may have terminated TLS.
-    const std::optional<http::url> here =
-        http::url::try_parse(std::string(page->scheme()) + "://" + std::string(host));
-    return here && here->authority() == page->authority();
-}
-
 bool is_allowed(std::string_view origin, std::string_view host, const accept_options& options) {
     if (options.origins.empty()) {
-        return is_same_host(origin, host);
+        return http::is_same_host(origin, host);
     }
-    const std::optional<std::string> normal = normal_origin(origin);
+    const std::optional<std::string> normal = http::normal_origin(origin);
     return std::any_of(options.origins.begin(), options.origins.end(), [&](std::string_view each) {
-        return each == "*" || each == origin || (normal && normal_origin(each) == normal);
+        return each == "*" || each == origin || (normal && http::normal_origin(each) == normal);
     });
 }
 
