@@ -138,6 +138,8 @@ TEST(Semantics, RN_03) {
 }
 
 TEST(Semantics, RN_04) {
+    // Shells start programs in the background with SIGINT ignored, and run() respects that.
+    std::signal(SIGINT, SIG_DFL);
     bool cleaned = false;
     auto clean_up = [&]() -> weir::task<> {
         cleaned = true;

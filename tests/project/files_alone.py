@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compiles public headers each on its own, included twice.
+"""Compiles public headers each on its own, included twice, and sources of the library that changed.
 
-    headers_alone.py ROOT --jobs N -- COMPILER OPTION...
+    files_alone.py ROOT --jobs N -- COMPILER OPTION...
 
-In CI all of them, which takes minutes; elsewhere those that the last commit or the working tree
-changed.
+Builds by the presets compile several sources as one, which hides a missing include. Headers: all of
+them in CI, which takes minutes; elsewhere, as for sources, those that the last commit or the
+working tree changed.
 """
 
 import argparse
@@ -20,23 +21,25 @@ def all_headers(root: pathlib.Path) -> list[pathlib.Path]:
     return sorted((root / "include" / "weir").rglob("*.hpp"))
 
 
-def changed_headers(root: pathlib.Path) -> list[pathlib.Path]:
-    """Those that differ from the last commit but one, new ones included; all without git."""
+def changed_files(root: pathlib.Path) -> list[pathlib.Path]:
+    """Those that differ from the last commit but one, new ones included; none without git."""
     names = set()
     for command in (["diff", "--name-only", "HEAD~1"], ["ls-files", "--others",
                                                         "--exclude-standard"]):
-        result = subprocess.run(["git", "-C", str(root), *command, "--", "include/weir"],
+        result = subprocess.run(["git", "-C", str(root), *command, "--", "include/weir", "src"],
                                 capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            return all_headers(root)
         names.update(result.stdout.split())
-    return [path for path in all_headers(root) if str(path.relative_to(root)) in names]
+    return [root / name for name in sorted(names) if (root / name).is_file()]
 
 
-def failure_of(root: pathlib.Path, header: pathlib.Path, compiler: list[str]) -> str:
+def failure_of(root: pathlib.Path, file: pathlib.Path, compiler: list[str]) -> str:
     """What the compiler says of it; empty where it compiles."""
-    name = header.relative_to(root / "include")
-    text = f"#include <{name}>\n#include <{name}>\n"
+    if file.suffix == ".hpp":
+        name = file.relative_to(root / "include")
+        text = f"#include <{name}>\n#include <{name}>\n"
+    else:
+        name = file.relative_to(root)
+        text = f'#include "{file}"\n'
     result = subprocess.run([*compiler, "-fsyntax-only", "-x", "c++", "-"], input=text,
                             capture_output=True, text=True, check=False)
     return "" if result.returncode == 0 else f"{name} does not compile alone:\n{result.stderr}"
@@ -49,12 +52,16 @@ def main() -> int:
     parser.add_argument("compiler", nargs="+")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    headers = all_headers(root) if os.environ.get("CI") else changed_headers(root)
+    changed = changed_files(root)
+    headers = all_headers(root)
+    if not os.environ.get("CI"):
+        headers = [file for file in headers if file in changed]
+    files = headers + [file for file in changed if file.suffix == ".cpp"]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         failures = list(filter(None, pool.map(
-            lambda header: failure_of(root, header, arguments.compiler), headers)))
+            lambda file: failure_of(root, file, arguments.compiler), files)))
     print("\n".join(failures))
-    print(f"{len(headers)} headers compiled alone, {len(failures)} failed")
+    print(f"{len(files)} files compiled alone, {len(failures)} failed")
     return 1 if failures else 0
 
 
