@@ -85,7 +85,7 @@ class Areas:
             if path.startswith(start + "/"):
                 return set().union(*(self.at(each) for each in folders))
         if path.startswith("src/"):
-            layer = "/".join(path.split("/")[1:2])
+            layer = path.split("/")[1]
             return (self.at("tests" + folder.removeprefix("src")) |
                     self.named_after(path, f"tests/{layer}/"))
         return set()

@@ -5,6 +5,7 @@
 
 #include "io/dns/ares_configuration.hpp"
 
+#include "io/dns/host_name.hpp"
 #include "io/dns/known_names.hpp"
 
 #include <weir/error.hpp>
@@ -22,8 +23,6 @@
 namespace weir::dns::detail {
 
 namespace {
-
-constexpr std::size_t longest_search_name = 253;
 
 void check(int status, const char* what) {
     if (status != ARES_SUCCESS) {
@@ -172,7 +171,7 @@ std::vector<std::string> ares_configuration::candidates_for(const std::string& n
     std::vector<std::string> made;
     for (const std::string& domain : search_domains_) {
         std::string longer = name + "." + domain;
-        if (longer.size() <= longest_search_name) {
+        if (longer.size() <= longest_host_name) {
             made.push_back(std::move(longer));
         }
     }

@@ -15,7 +15,6 @@ namespace weir::dns::detail {
 
 namespace {
 
-constexpr std::size_t longest_host_name = 253;
 constexpr std::size_t longest_label = 63;
 
 bool is_digit(char c) noexcept {

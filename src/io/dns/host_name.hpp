@@ -2,12 +2,15 @@
 // Host names as text: checked before a server is queried.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace weir::dns::detail {
+
+inline constexpr std::size_t longest_host_name = 253;  // without its final dot
 
 // The name in lower case, with its final dot. Throws resolve_error that names it and the reason:
 // empty, too long (253 characters, 63 per label), a character other than a-z, 0-9, '-', '_' and

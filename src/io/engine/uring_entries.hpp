@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,6 +15,13 @@
 #else
 struct io_uring_sqe {};
 #endif
+
+namespace weir::io::detail {
+
+// Bytes of one read or write, on either driver: results are ints.
+inline constexpr std::size_t most_per_transfer = INT_MAX;
+
+}  // namespace weir::io::detail
 
 namespace weir::io::detail::uring {
 

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <string>
 
 namespace weir::io {
@@ -27,8 +26,6 @@ namespace detail {
 
 namespace {
 
-constexpr std::size_t most_at_once = INT_MAX;  // results are ints
-
 int result_of(ssize_t returned) noexcept {
     return returned < 0 ? -errno : static_cast<int>(returned);
 }
@@ -36,12 +33,12 @@ int result_of(ssize_t returned) noexcept {
 }  // namespace
 
 int read_operation::attempt() noexcept {
-    return result_of(
-        ::recv(target()->fd(), into_.data(), std::min(into_.size(), most_at_once), MSG_DONTWAIT));
+    return result_of(::recv(target()->fd(), into_.data(), std::min(into_.size(), most_per_transfer),
+                            MSG_DONTWAIT));
 }
 
 void read_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::receive(entry, target()->fd(), into_.data(), std::min(into_.size(), most_at_once));
+    uring::receive(entry, target()->fd(), into_.data(), std::min(into_.size(), most_per_transfer));
 }
 
 int readable_operation::attempt() noexcept {
@@ -55,12 +52,12 @@ void readable_operation::prepare(io_uring_sqe& entry) noexcept {
 }
 
 int write_operation::attempt() noexcept {
-    return result_of(::send(target()->fd(), left_.data(), std::min(left_.size(), most_at_once),
+    return result_of(::send(target()->fd(), left_.data(), std::min(left_.size(), most_per_transfer),
                             MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 void write_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::send(entry, target()->fd(), left_.data(), std::min(left_.size(), most_at_once));
+    uring::send(entry, target()->fd(), left_.data(), std::min(left_.size(), most_per_transfer));
 }
 
 bool write_operation::take(int result) noexcept {

@@ -19,15 +19,12 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 
 namespace weir::io {
 
 namespace detail {
 
 namespace {
-
-constexpr std::size_t most_per_transfer = INT_MAX;  // results are ints
 
 // Blocks SIGPIPE for this thread, and discards one that was raised meanwhile.
 class sigpipe_held {

@@ -110,17 +110,24 @@ class Parser:
             self.at += 2 if self.text[self.at] == "\\" else 1
         self.at += 1
 
+    def skip_text(self):
+        """Skips the comment or the literal that begins here; False if none does."""
+        char = self.text[self.at]
+        if self.text.startswith("//", self.at):
+            self.line()
+        elif char == '"' or char == "'" and not self.text[self.at - 1].isalnum():
+            self.skip_literal()
+        else:
+            return False
+        return True
+
     def skip_braces(self):
         """From an opening brace to behind the closing one."""
         depth = 0
         while True:
+            if self.skip_text():
+                continue
             char = self.text[self.at]
-            if self.text.startswith("//", self.at):
-                self.line()
-                continue
-            if char == '"' or char == "'" and not self.text[self.at - 1].isalnum():
-                self.skip_literal()
-                continue
             depth += {"{": 1, "}": -1}.get(char, 0)
             self.at += 1
             if depth == 0:
@@ -129,13 +136,9 @@ class Parser:
     def declaration(self, comment, fresh, access):
         start, depth = self.at, 0
         while True:
+            if self.skip_text():
+                continue
             char = self.text[self.at]
-            if self.text.startswith("//", self.at):
-                self.line()
-                continue
-            if char == '"' or char == "'" and not self.text[self.at - 1].isalnum():
-                self.skip_literal()
-                continue
             if char == ";" and depth == 0:
                 text = self.lines(start)
                 self.at += 1
