@@ -117,7 +117,7 @@ public:
 
     bool await_ready() noexcept {
         detail::thread_state& thread = detail::this_thread;
-        if (thread.budget == 0) [[unlikely]] {
+        if (thread.budget <= 0) [[unlikely]] {
             return false;
         }
         --thread.budget;
@@ -128,7 +128,7 @@ public:
         detail::thread_state& thread = detail::this_thread;
         detail::fiber& on = *thread.running;
         leaf_.waiter_ = &on;
-        if (thread.budget == 0 || on.has(detail::stop_pending)) [[unlikely]] {
+        if (thread.budget <= 0 || on.has(detail::stop_pending)) [[unlikely]] {
             return suspend_before_start(leaf_, on);
         }
         on.leaf = &leaf_;

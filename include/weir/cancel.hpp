@@ -74,12 +74,12 @@ public:
     decltype(auto) await_resume() {
         if constexpr (View == view::thrown) {
             if (origin_.on != nullptr) {
-                throw cancelled(stop_reason(*origin_.on), origin_.tag());
+                throw cancelled(take_reason(origin_), origin_.tag());
             }
             return work_.take();
         } else {
             if (origin_.on != nullptr) {
-                return outcome<T>::from_stop(origin_, std::string(stop_reason(*origin_.on)));
+                return outcome<T>::from_stop(origin_, take_reason(origin_));
             }
             if (std::exception_ptr error = work_.error()) {
                 return outcome<T>::from_error(std::move(error));

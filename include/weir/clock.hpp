@@ -43,7 +43,7 @@ clock::duration to_nanoseconds(std::chrono::duration<Rep, Period> given) {
 
 // A point in time that far from now, or the end of time.
 inline clock::time_point after(clock::time_point now, clock::duration delay) noexcept {
-    if (delay > clock::time_point::max() - now && delay.count() > 0) {
+    if (now.time_since_epoch().count() > 0 && delay > clock::time_point::max() - now) {
         return clock::time_point::max();
     }
     return now + delay;

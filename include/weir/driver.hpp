@@ -25,11 +25,15 @@ public:
 
     // Does a poll do anything while fibers are ready? Not if nothing is registered.
     virtual bool has_sources() const noexcept { return false; }
+    // Is there work, such as an operation to begin or to cancel, that the system gets with the next
+    // wait() only?
+    virtual bool has_unsubmitted() const noexcept { return false; }
     // Simulated time has no outside world: waiting for ever is a deadlock.
     virtual bool is_simulated() const noexcept { return false; }
     // May wake() be called in a signal handler?
     virtual bool wakes_from_signals() const noexcept { return false; }
-    // Guest mode: readable when wait() would have something to do; -1 if there is no such thing.
+    // Guest mode: readable when wait() would have something to do, and after wake(), until the next
+    // wait(); -1 if there is no such thing.
     virtual int fd() const noexcept { return -1; }
 };
 
@@ -74,6 +78,8 @@ public:
     // present state counts as a change. Detach before closing the descriptor.
     virtual int attach(int fd, fd_source& source) noexcept = 0;
     virtual void detach(int fd, fd_source& source) noexcept = 0;
+    // The next wait() reports the present state of an attached descriptor as if that were a change.
+    virtual void report_again(int fd, fd_source& source) noexcept = 0;
 };
 
 // Which driver a loop gets is decided when the loop is made, by a call and never by what a program

@@ -44,13 +44,16 @@ public:
                                                               : ending::error);
         }
         leave_scope(*this);
-        if (std::exception_ptr error = cleaning_.error()) {
-            work_.fail(std::move(error));
-            return return_to_parent(*this, on);
-        }
+        std::exception_ptr error = cleaning_.error();
         if (stop_target_ != nullptr) {
-            on.top = this->parent;
-            return continue_stop(on, stop_target_);
+            if (!beats_stop(error)) {
+                on.top = this->parent;
+                return continue_stop(on, stop_target_);
+            }
+            request_answered(on, stop_target_);
+        }
+        if (error != nullptr) {
+            work_.fail(std::move(error));
         }
         return give_way(*this, on, work_);
     }
@@ -138,7 +141,7 @@ public:
             if (error != nullptr) {
                 outcome.set_error(std::move(error));
             }
-            return !outcome.has_error();
+            return outcome.error();
         };
         made_->next = promise.cleanup;
         promise.cleanup = std::exchange(made_, nullptr);

@@ -27,6 +27,8 @@
 // deferred
 //   clean-up runs as a task of its own, and its failure is reported. At the end of run, generators
 //   that still exist are closed the same way, before the loop is.
+// - Dropped on another thread than its loop's, it goes to the loop first: body and clean-up always
+//   end on the loop's thread. No next() may be in progress then.
 #pragma once
 
 #include <weir/base/child_call.hpp>
@@ -103,6 +105,7 @@ private:
 
 template <class T>
 struct generator_promise final : generator_promise_base {
+    WEIR_CHECK_ALIGNMENT(T);
     generator<T> get_return_object(
         std::source_location where = std::source_location::current()) noexcept;
 

@@ -4,6 +4,7 @@
 
 #include <weir/base/to_task.hpp>
 #include <weir/detail/group_support.hpp>
+#include <weir/detail/held_stop.hpp>
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>
 
@@ -71,6 +72,8 @@ public:
 
     next_step advance(fiber& on) noexcept;
     next_step stopped(fiber& on, walk& stop) noexcept;
+    // Its error is in the group's list.
+    void child_failed(const fiber& ended) noexcept { held_.note_error(ended); }
 
 protected:
     void begin(fiber& on) noexcept;
@@ -87,10 +90,10 @@ private:
 
     group_state* group_;
     std::exception_ptr add_body_error_;  // the last of the group's errors
-    frame* stop_target_ = nullptr;       // a stop that resumes when the children have ended
-    frame* late_target_ =
-        nullptr;  // one that came after the failure: requested again, behind the error
+    held_stop held_;
     bool body_has_ended_ = false;
+    bool holds_thrown_stop_ = false;  // catchable's exception: continues, if there are no errors
+    bool has_waited_ = false;         // for the children
 };
 
 template <class T>

@@ -101,8 +101,13 @@ public:
     post_handle() noexcept = default;
     explicit post_handle(std::shared_ptr<detail::posted_call> call) noexcept
         : call_(std::move(call)) {}
-    // True if it had not begun, and now never will.
+    // True if it had not begun, and now never will. If it is running on another thread, this
+    // blocks until it has ended: afterwards what it uses may be destroyed, whatever the answer. So
+    // do not hold a lock that the callback takes. Called by the callback itself, this returns at
+    // once.
     bool cancel() noexcept;
+    // Was it cancelled? Blocks as cancel() does while it is running.
+    bool cancelled() const noexcept;
 
 private:
     std::shared_ptr<detail::posted_call> call_;
@@ -155,8 +160,10 @@ public:
 
     // Guest mode: Weir inside the event loop of another library. Poll when the descriptor is
     // readable or the deadline has come; poll() never waits and returns whether it wants to be
-    // called again at once. Ask for the deadline after each poll() and after each call that starts
-    // work on the loop.
+    // called again at once. Ask for the deadline after each poll(), and whenever other code on the
+    // loop's thread has used the loop: after a spawn, a cancel, the close of a socket. The deadline
+    // is now() if poll() has something to do already, nothing if only the descriptor can tell.
+    // Posts of other threads and signals make the descriptor readable, from the loop's beginning.
     int fd() const noexcept;
     std::optional<clock::time_point> next_deadline() noexcept;
     bool poll();

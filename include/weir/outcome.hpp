@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -32,14 +33,25 @@ struct stop_origin {
     std::uint32_t serial = 0;  // of the scope; 0: the whole fiber
 
     // As weir::cancelled carries it.
+    static constexpr std::uint32_t whole_fiber = UINT32_MAX;
     std::uint32_t tag() const noexcept {
-        return on == nullptr ? 0 : serial == 0 ? UINT32_MAX : serial;
+        return on == nullptr ? 0 : serial == 0 ? whole_fiber : serial;
     }
 };
 stop_origin origin_of(fiber& on, frame* target) noexcept;
 // Requests the same stop again; false on another fiber, or when the scope that it was aimed at has
 // ended.
-bool ask_again(const stop_origin& origin) noexcept;
+bool ask_again(const stop_origin& origin, std::string_view reason) noexcept;
+// The target on the fiber that a tag stands for; null if it is none of the fiber's, or has ended.
+frame* find_origin(fiber& on, std::uint32_t tag) noexcept;
+// What catchable threw: for which target, null if it was not thrown for this fiber; and why.
+struct thrown_stop {
+    frame* target = nullptr;
+    std::string reason;
+};
+thrown_stop find_thrown_stop(fiber& on, const std::exception_ptr& error) noexcept;
+// The reason of an intercepted stop. The request counts as answered.
+std::string take_reason(const stop_origin& origin);
 
 // A cancellation that was seen: rare, so it is kept apart and an outcome stays small.
 struct seen_cancellation {
@@ -154,7 +166,7 @@ private:
     public:
         explicit unwrap(outcome&& given) : given_(std::move(given)) {}
         bool ready() noexcept override {
-            return !given_.is_stop() || !detail::ask_again(std::get<2>(given_.state_)->origin);
+            return !given_.is_stop() || !resumes_stop(*std::get<2>(given_.state_));
         }
         bool start() noexcept override {
             return false;
@@ -163,6 +175,9 @@ private:
         T resume() { return std::move(given_).value(); }
 
     private:
+        static bool resumes_stop(const detail::seen_cancellation& seen) noexcept {
+            return detail::ask_again(seen.origin, seen.reason);
+        }
         outcome given_;
     };
     struct recipe {

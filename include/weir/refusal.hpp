@@ -14,7 +14,8 @@ enum class refusal_reason : unsigned char {
     rate_limited,         // a rate limiter: not now
     concurrency_limited,  // a bulkhead, an adaptive limit, a pool: all places are taken
     queue_full,           // too many wait already
-    wait_too_long,        // the wait would be longer than is allowed, or than the deadline leaves
+    wait_too_long,        // the wait would be longer than the component allows
+    past_deadline,        // the wait would last past the deadline around the caller (timeout.hpp)
     circuit_open,         // a circuit breaker: the dependency is failing
     circuit_isolated,     // a circuit breaker that was opened by hand
     circuit_on_trial,     // a circuit breaker: as many trial calls run as are permitted

@@ -46,6 +46,7 @@ public:
 
     // No deadline: empty.
     std::optional<clock::time_point> deadline() const noexcept;
+    // Has the deadline taken effect? Work that ends without a suspension after it is in time.
     bool expired() const noexcept { return active_ != nullptr ? active_->expired() : expired_; }
     // A new deadline: earlier, later, in the past (stops at once), or none. Throws invalid_state
     // unless the work is running and has not been stopped.
@@ -53,6 +54,13 @@ public:
     template <class Rep, class Period>
     void reschedule_after(std::chrono::duration<Rep, Period> limit) {
         reschedule(detail::after(now(), detail::to_nanoseconds(limit)));
+    }
+    // The same for idle timeouts, where the deadline and the data may come together: false if it is
+    // too late, because the work is being stopped or has ended. Throws only before run.
+    [[nodiscard]] bool try_reschedule(std::optional<clock::time_point> deadline);
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_reschedule_after(std::chrono::duration<Rep, Period> limit) {
+        return try_reschedule(detail::after(now(), detail::to_nanoseconds(limit)));
     }
 
 private:
@@ -66,6 +74,7 @@ private:
     bool cancel_called_ = false;
     bool caught_ = false;
     bool expired_ = false;
+    detail::request_reason reason_;
 };
 
 namespace detail {
@@ -78,6 +87,7 @@ public:
     cancel_scope_call(cancel_scope& user, task<T>&& work)
         : base(std::move(work), user.deadline_, timed_scope::expiry::at_suspension), user_(user) {
         user.claim();
+        this->reason_ = &user.reason_;
     }
     cancel_scope_call(cancel_scope_call&&) noexcept = default;
     ~cancel_scope_call() { detach(); }
@@ -91,8 +101,8 @@ public:
     }
 
     auto await_resume() {
-        detach();
         user_.caught_ = this->ended_by_own_stop();
+        detach();
         if constexpr (std::is_void_v<T>) {
             if (!user_.caught_) {
                 this->take();

@@ -54,6 +54,8 @@ template <class Callable, class... Args>
     requires starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
 auto make_task(Callable&& callable, Args&&... args) {
     using plain = std::decay_t<Callable>;
+    WEIR_CHECK_ALIGNMENT(plain);
+    (check_alignment<std::decay_t<Args>>(), ...);
     if constexpr (takes_only_values<plain>) {
         return callable(std::forward<Args>(args)...);
     } else {

@@ -39,6 +39,7 @@ public:
 
 protected:
     ~submission_base() = default;
+    // An error of `set`, such as that of a value whose move throws, becomes the outcome.
     template <class Set>
     void end(Set set) noexcept {
         fiber_ = {};  // the submitting side may destroy this, on its own thread
@@ -47,7 +48,11 @@ protected:
             if (is_done_) {
                 return;
             }
-            set();
+            try {
+                set();
+            } catch (...) {
+                error_ = std::current_exception();
+            }
             is_done_ = true;
         }
         ended_.notify_all();

@@ -19,7 +19,7 @@ public:
 
     T await_resume() {
         if (this->ended_by_own_stop()) {
-            throw timed_out();
+            this->throw_timed_out();
         }
         return this->take();
     }
@@ -69,6 +69,11 @@ clock::time_point current_deadline() noexcept;
 // value or an error of its own is listened to. With no time left, work is not even started; a
 // handle is cancelled, unless its task has ended; and an operation gets what it can have without
 // waiting. A timed_out thrown by the work itself is passed on.
+//
+// A component that knows that its wait would last past the deadline does not wait, a rate limiter
+// for example: it refuses at once, with the reason past_deadline. Code inside may handle that as
+// any refusal. If it leaves the timeout or scope whose deadline it is, it is the end of the time
+// there, only earlier: timed_out, the fallback value of timeout_or, the empty result of a scope.
 template <detail::task_like Work>
 auto timeout_at(clock::time_point deadline, Work&& work) {
     WEIR_CHECK_CALLABLE(Work);

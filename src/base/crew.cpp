@@ -5,12 +5,18 @@
 #include <weir/base/crew.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/loop.hpp>
+#include <weir/timeout.hpp>
 
 namespace weir::detail {
+
+crew::crew() noexcept {
+    inherit(current_deadline());
+}
 
 crew::~crew() {
     if (group_ != nullptr) {
         group_->observer = nullptr;
+        group_->inside = nullptr;
         group_->is_closed = true;
         release_group(group_);
     }
@@ -19,6 +25,17 @@ crew::~crew() {
 void crew::form() {
     group_ = make_group(loop::current());
     group_->observer = this;
+    group_->inside = &*inherited_;
+}
+
+void crew::inherit(clock::time_point deadline) noexcept {
+    inherited_.emplace(deadline);
+}
+
+void crew::renew_deadline() noexcept {
+    if (const clock::time_point around = current_deadline(); around > inherited_->deadline()) {
+        inherit(around);
+    }
 }
 
 void crew::child_ended(fiber& ended) noexcept {

@@ -51,4 +51,19 @@ std::size_t utf8_character_size(std::string_view text) noexcept {
     return 0;
 }
 
+void append_utf8(std::string& to, char32_t code) {
+    if ((code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) {
+        to += replacement_character;
+    } else if (code < 0x80) {
+        to += static_cast<char>(code);
+    } else {
+        int continuations = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+        constexpr unsigned char leads[] = {0, 0xC0, 0xE0, 0xF0};
+        to += static_cast<char>(leads[continuations] | (code >> (6 * continuations)));
+        while (continuations-- > 0) {
+            to += static_cast<char>(0x80 | ((code >> (6 * continuations)) & 0x3F));
+        }
+    }
+}
+
 }  // namespace weir::base

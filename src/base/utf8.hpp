@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace weir::base {
@@ -33,5 +34,11 @@ inline bool is_utf8(std::string_view text) noexcept {
 
 // The number of bytes of the text's first character; 0 if the text does not begin with UTF-8.
 std::size_t utf8_character_size(std::string_view text) noexcept;
+
+// U+FFFD, which stands for what cannot be decoded.
+inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
+
+// Appends a code point as UTF-8; surrogates and values above U+10FFFF as U+FFFD.
+void append_utf8(std::string& to, char32_t code);
 
 }  // namespace weir::base

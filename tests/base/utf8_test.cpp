@@ -81,4 +81,16 @@ TEST(Utf8, AgreesWithAPlainDecoder) {
     }
 }
 
+TEST(Utf8, AppendsCodePoints) {
+    std::string text;
+    for (const char32_t each : {U'a', U'\u00E9', U'\u20AC', U'\U0001F600', U'\U0010FFFF'}) {
+        weir::base::append_utf8(text, each);
+    }
+    EXPECT_EQ(text, "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF");
+    text.clear();
+    weir::base::append_utf8(text, 0xD800);
+    weir::base::append_utf8(text, 0x110000);
+    EXPECT_EQ(text, "\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
 }  // namespace

@@ -508,4 +508,33 @@ FIFO_TEST(Semantics, CX_21) {
     EXPECT_FALSE(weir::loop::current().next_deadline().has_value()) << "its timer is removed";
 }
 
+WEIR_TEST(Semantics, CX_12) {
+    for (const int kind : {0, 1, 2}) {
+        bool sleeper_stopped = false;
+        handle<> nested;
+        auto inner = [&]() -> task<> {
+            weir::outcome<> ended = co_await weir::intercept(forever());
+            sleeper_stopped = ended.is_stop();
+            co_await std::move(ended);
+        };
+        auto outer = [&]() -> task<> {
+            nested = weir::spawn(inner);
+            co_await weir::sleep(1s);
+            weir::current_task().cancel();
+            if (kind == 0) {
+                co_await nested;
+            } else if (kind == 1) {
+                co_await weir::timeout(1h, nested);
+            } else {
+                co_await weir::gather(nested, nested);
+            }
+        };
+        auto work = weir::spawn(outer);
+        co_await work.wait();
+        EXPECT_TRUE(work.cancelled());
+        EXPECT_TRUE(nested.cancelled());
+        EXPECT_TRUE(sleeper_stopped);
+    }
+}
+
 }  // namespace

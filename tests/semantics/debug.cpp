@@ -156,6 +156,7 @@ TEST(Semantics, D_04) {
         EXPECT_TRUE(contains(log.reports[0].message, "debug.cpp:")) << log.text();
         EXPECT_TRUE(contains(log.reports[1].message, "hog held the loop for")) << log.text();
         EXPECT_TRUE(contains(log.reports[1].message, "holds_the_loop at ")) << log.text();
+        EXPECT_TRUE(contains(log.reports[1].message, " to the await in ")) << log.text();
         EXPECT_EQ(log.reports[1].source.name(), "hog");
     }
 }

@@ -5,6 +5,7 @@
 #include <weir/testing/testing.hpp>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -227,6 +228,47 @@ TEST(Semantics, AG_06) {
     ASSERT_EQ(reports.size(), 2u);
     EXPECT_NE(reports[0].find("dropped failed to close"), std::string::npos);
     EXPECT_NE(reports[1].find("second failed to close"), std::string::npos);
+}
+
+TEST(Semantics, AG_07) {
+    for (const bool debug : {false, true}) {
+        weir::loop_options options;
+        options.debug = debug;
+        strings reports;
+        options.on_report = [&](const weir::report& about) { reports.push_back(about.message); };
+        const std::thread::id home = std::this_thread::get_id();
+        struct at_end {
+            std::thread::id& where;
+            ~at_end() { where = std::this_thread::get_id(); }
+        };
+        std::thread::id body_ended_on;
+        std::thread::id cleaned_up_on;
+        auto clean = [&]() -> weir::task<> {
+            co_await weir::yield();
+            cleaned_up_on = std::this_thread::get_id();
+        };
+        auto make = [&]() -> weir::generator<int> {
+            co_await weir::defer(clean);
+            const at_end ended{body_ended_on};
+            co_yield 1;
+            ADD_FAILURE() << "went on";
+        };
+        auto main = [&]() -> weir::task<> {
+            auto abandoned = make();
+            (void)co_await abandoned.next();
+            std::thread other([last = std::move(abandoned)]() mutable {
+                const weir::generator<int> dropped_here = std::move(last);
+            });
+            while (cleaned_up_on == std::thread::id()) {
+                co_await weir::sleep(1ms);
+            }
+            other.join();
+        };
+        weir::run(main(), std::move(options));
+        EXPECT_EQ(body_ended_on, home);
+        EXPECT_EQ(cleaned_up_on, home);
+        EXPECT_EQ(reports, strings()) << "debug: " << debug;
+    }
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ WEIR_TEST(Semantics, TG_11) {
     co_await weir::sleep(1s);
     parent.cancel();
     co_await parent.wait();
-    EXPECT_FALSE(parent.cancelled());
+    EXPECT_TRUE(parent.cancelled()) << "the crash does not answer the cancel";
     EXPECT_EQ(found, (names{"crashed meanwhile"}));
 }
 
@@ -467,6 +467,81 @@ WEIR_TEST(Semantics, TG_20) {
     co_await weir::sleep(1s);
     EXPECT_EQ(third, (names{"later"}));
     EXPECT_EQ(weir::current_task().cancelling(), 0u);
+}
+
+// cancelling() counts cancel() calls; the stop that the outer group requests is not among them.
+WEIR_TEST(Semantics, TG_21) {
+    names log;
+    weir::event go;
+    auto fails = [&](std::string what) -> task<> {
+        co_await go.wait();
+        throw std::runtime_error(what);
+    };
+    auto inner = [&](task_group& group) -> task<> {
+        group.spawn(fails, "inner");
+        co_await weir::sleep_forever();
+    };
+    auto outer = [&](task_group& group) -> task<> {
+        group.spawn(fails, "outer");
+        log = co_await errors_of(inner);
+        log.push_back("handled");
+        co_await weir::sleep(1h);
+        log.push_back("ran on");
+    };
+    auto whole = [&]() -> task<> {
+        const names found = co_await errors_of(outer);
+        log.insert(log.end(), found.begin(), found.end());
+        EXPECT_EQ(weir::current_task().cancelling(), 0u);
+        co_await weir::sleep(1s);
+        log.push_back("after");
+    };
+    auto parent = weir::spawn(whole);
+    co_await weir::sleep(1s);
+    go.set();
+    co_await parent;
+    EXPECT_EQ(log, (names{"inner", "handled", "outer", "after"}));
+}
+
+WEIR_TEST(Semantics, TG_22) {
+    for (const bool cancel_first : {false, true}) {
+        names found;
+        unsigned count = 99;
+        bool ran_on = false;
+        weir::event go;
+        handle<> parent;
+        auto child = [&]() -> task<> {
+            co_await go.wait();
+            if (cancel_first) {
+                parent.cancel();
+            }
+            throw std::runtime_error("child");
+        };
+        auto body = [&](task_group& group) -> task<> {
+            group.spawn(child);
+            co_await weir::sleep_forever();
+        };
+        auto whole = [&]() -> task<> {
+            found = co_await errors_of(body);
+            count = weir::current_task().cancelling();
+            co_await weir::sleep(1h);
+            ran_on = true;
+        };
+        parent = weir::spawn(whole);
+        co_await weir::sleep(1s);
+        go.set();
+        if (!cancel_first) {
+            co_await weir::yield();
+            parent.cancel();
+        }
+        co_await parent.wait();
+        EXPECT_TRUE(parent.cancelled());
+        EXPECT_FALSE(ran_on);
+        // With an arbitrary order of ready tasks the cancel may come before the failure.
+        if (cancel_first || !found.empty()) {
+            EXPECT_EQ(found, (names{"child"}));
+            EXPECT_EQ(count, 1u);
+        }
+    }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -406,6 +407,97 @@ TEST(Semantics, LP_16) {
     loop.run_forever();
     EXPECT_FALSE(ran);
     EXPECT_FALSE(second.cancel()) << "it has run";
+}
+
+TEST(Semantics, LP_17) {
+    weir::loop loop;
+    std::atomic<bool> is_running{false};
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> has_ended{false};
+    auto state = std::make_shared<int>(0);
+    const std::weak_ptr<int> captured = state;
+    weir::post_handle running = loop.post([&, state = std::move(state)] {
+        is_running = true;
+        while (!may_end) {
+            std::this_thread::yield();
+        }
+        has_ended = true;
+    });
+    bool was_cancelled = true;
+    bool reports_cancelled = true;
+    std::thread canceller([&] {
+        while (!is_running) {
+            std::this_thread::yield();
+        }
+        was_cancelled = running.cancel();
+        EXPECT_TRUE(has_ended);
+        EXPECT_TRUE(captured.expired()) << "what it held was destroyed, too";
+    });
+    std::thread asker([&] {
+        while (!is_running) {
+            std::this_thread::yield();
+        }
+        reports_cancelled = running.cancelled();
+        EXPECT_TRUE(has_ended);
+    });
+    std::thread releaser([&] {
+        while (!is_running) {
+            std::this_thread::yield();
+        }
+        std::this_thread::sleep_for(20ms);  // the others block now
+        may_end = true;
+        loop.post([&] { loop.stop(); });
+    });
+    loop.run_forever();
+    canceller.join();
+    asker.join();
+    releaser.join();
+    EXPECT_FALSE(was_cancelled);
+    EXPECT_FALSE(reports_cancelled);
+
+    // From inside, it returns at once and the callback completes.
+    weir::post_handle inside;
+    bool completed = false;
+    inside = loop.post([&] {
+        EXPECT_FALSE(inside.cancel());
+        EXPECT_FALSE(inside.cancelled());
+        completed = true;
+        loop.stop();
+    });
+    loop.run_forever();
+    EXPECT_TRUE(completed);
+
+    // Nothing blocks before and after.
+    weir::post_handle never = loop.post([] { FAIL() << "cancelled"; });
+    EXPECT_FALSE(never.cancelled());
+    EXPECT_TRUE(never.cancel());
+    EXPECT_TRUE(never.cancelled());
+    EXPECT_FALSE(inside.cancel());
+    EXPECT_FALSE(weir::post_handle().cancelled());
+}
+
+// A callback that throws has ended as well.
+TEST(Semantics, LP_17_throws) {
+    weir::loop_options options;
+    std::string message;
+    options.on_report = [&](const weir::report& about) { message = about.message; };
+    weir::loop loop(std::move(options));
+    std::atomic<bool> is_running{false};
+    weir::post_handle running = loop.post([&] {
+        is_running = true;
+        std::this_thread::sleep_for(10ms);
+        throw std::runtime_error("mistake");
+    });
+    std::thread canceller([&] {
+        while (!is_running) {
+            std::this_thread::yield();
+        }
+        EXPECT_FALSE(running.cancel());
+        loop.post([&] { loop.stop(); });
+    });
+    loop.run_forever();
+    canceller.join();
+    EXPECT_NE(message.find("mistake"), std::string::npos);
 }
 
 }  // namespace

@@ -42,9 +42,12 @@ WEIR_TEST(Semantics, S_01) {
     a.release();  // on its way to the waiter
     EXPECT_TRUE(two.locked());
     b.release();
-    EXPECT_FALSE(two.locked());
+    EXPECT_EQ(two.value(), 1);
+    EXPECT_TRUE(two.locked()) << "the waiter has not resumed: newcomers wait behind it";
+    EXPECT_FALSE(two.try_acquire().has_value());
     co_await waiter;
     EXPECT_EQ(two.value(), 1);
+    EXPECT_FALSE(two.locked());
 }
 
 FIFO_TEST(Semantics, S_02) {
@@ -143,6 +146,67 @@ FIFO_TEST(Semantics, S_05) {
         co_await each;
     }
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2}));
+}
+
+FIFO_TEST(Semantics, S_06) {
+    weir::semaphore semaphore(1);
+    std::vector<int> order;
+    auto c2 = [&]() -> task<> {
+        auto permit = co_await semaphore.acquire();
+        order.push_back(2);
+        permit.release();
+        auto again = co_await semaphore.acquire();
+        order.push_back(4);
+        again.detach();
+    };
+    auto first = weir::spawn(acquire_and_note(semaphore, order, 1));
+    auto second = weir::spawn(c2);
+    auto third = weir::spawn(acquire_and_note(semaphore, order, 3));
+    co_await weir::yield();
+    semaphore.release();
+    semaphore.release();
+    co_await first;
+    co_await second;
+    co_await third;
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
+    EXPECT_EQ(semaphore.value(), 0);
+}
+
+FIFO_TEST(Semantics, S_08) {
+    weir::semaphore semaphore(0);
+    std::vector<int> order;
+    auto first = weir::spawn(acquire_and_note(semaphore, order, 1));
+    co_await settle_all();
+    semaphore.release(3);
+    EXPECT_EQ(semaphore.value(), 2);
+    EXPECT_TRUE(semaphore.locked()) << "the first was woken and has not resumed";
+    const weir::spawn_options eager{.start = weir::start::eager};
+    auto second = weir::spawn(acquire_and_note(semaphore, order, 2), eager);
+    auto third = weir::spawn(acquire_and_note(semaphore, order, 3), eager);
+    auto fourth = weir::spawn(acquire_and_note(semaphore, order, 4), eager);
+    EXPECT_TRUE(order.empty()) << "newcomers queue behind it";
+    auto later = [&]() -> task<> {
+        order.push_back(0);
+        co_return;
+    };
+    auto watcher = [&]() -> task<> {
+        co_await first;
+        order.push_back(9);
+    };
+    auto watching = weir::spawn(watcher(), eager);  // queued when the first has ended
+    co_await first;
+    auto queued_later = weir::spawn(later);
+    co_await settle_all();
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 9, 0}))
+        << "it woke as many as permits allowed when it resumed, before anything later";
+    EXPECT_EQ(semaphore.value(), 0);
+    semaphore.release();
+    co_await fourth;
+    co_await second;
+    co_await third;
+    co_await watching;
+    co_await queued_later;
+    EXPECT_EQ(order.back(), 4);
 }
 
 WEIR_TEST(Semantics, S_07) {

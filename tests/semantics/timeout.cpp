@@ -4,6 +4,7 @@
 
 #include "support/fifo_test.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,58 @@ FIFO_TEST(Semantics, TO_04) {
         EXPECT_FALSE(beyond);
     }
     EXPECT_EQ(weir::now(), start);
+}
+
+FIFO_TEST(Semantics, TO_05) {
+    const auto start = weir::now();
+    std::optional<cancel_scope> scope;
+    auto compute = [&]() -> task<int> {
+        EXPECT_FALSE(scope->expired()) << "it has not taken effect";
+        co_return 3;
+    };
+    for (const auto limit : {0s, -1s}) {
+        scope.emplace(limit);
+        const std::optional<int> got = co_await scope->run(compute());
+        EXPECT_EQ(got, 3);
+        EXPECT_FALSE(scope->caught());
+        EXPECT_FALSE(scope->expired());
+    }
+    // Blocking work after the last await, until after the deadline.
+    auto block = [&]() -> task<int> {
+        co_await weir::yield();
+        weir::loop::current().get_driver().wait((start + 2s).time_since_epoch().count());
+        EXPECT_FALSE(scope->expired());
+        co_return 4;
+    };
+    scope.emplace(1s);
+    const std::optional<int> got = co_await scope->run(block());
+    EXPECT_EQ(weir::now(), start + 2s);
+    EXPECT_EQ(got, 4);
+    EXPECT_FALSE(scope->expired());
+    co_await weir::yield();  // nothing arrives later
+    co_await weir::sleep(1s);
+    EXPECT_EQ(weir::now(), start + 3s);
+    EXPECT_EQ(weir::current_task().cancelling(), 0u);
+
+    // A suspension lets it take effect.
+    auto suspend = [&]() -> task<int> {
+        co_await weir::yield();
+        co_return 5;
+    };
+    scope.emplace(0s);
+    const std::optional<int> stopped = co_await scope->run(suspend());
+    EXPECT_EQ(stopped, std::nullopt);
+    EXPECT_TRUE(scope->expired());
+    // Before that, it can be put off.
+    auto put_off = [&]() -> task<int> {
+        scope->reschedule_after(1s);
+        co_await weir::sleep(500ms);
+        co_return 6;
+    };
+    scope.emplace(0s);
+    const std::optional<int> later = co_await scope->run(put_off());
+    EXPECT_EQ(later, 6);
+    EXPECT_FALSE(scope->expired());
 }
 
 WEIR_TEST(Semantics, TO_06) {

@@ -100,4 +100,37 @@ TEST(Barrier, IsNotCompleteWhileATaskWaits) {
     });
 }
 
+// The first of the released fibers has not gone on when a full next round has come: reset() breaks
+// the one and releases the others.
+WEIR_TEST(Barrier, AResetWhileARoundResumesReleasesAFullNextRound) {
+    weir::barrier barrier(2);
+    int broken = 0;
+    std::vector<std::size_t> places;
+    auto pass = [&]() -> task<> {
+        try {
+            const std::size_t place = co_await barrier.wait();
+            places.push_back(place);
+        } catch (const weir::broken_barrier&) {
+            ++broken;
+        }
+    };
+    auto first = weir::spawn(pass);
+    co_await settle_all();
+    const std::size_t place = co_await barrier.wait();  // the first is released, not resumed
+    EXPECT_EQ(place, 1u);
+    const weir::spawn_options eager{.start = weir::start::eager};
+    auto next = weir::spawn(pass(), eager);
+    auto last = weir::spawn(pass(), eager);
+    auto surplus = weir::spawn(pass(), eager);
+    EXPECT_FALSE(first.done() || next.done() || last.done());
+    barrier.reset();
+    co_await settle_all();
+    EXPECT_TRUE(first.done() && next.done() && last.done());
+    EXPECT_EQ(broken, 1);
+    EXPECT_EQ(places, (std::vector<std::size_t>{0, 1}));
+    EXPECT_EQ(barrier.waiting(), 1u) << "the surplus one waits for the round after that";
+    co_await barrier.wait();
+    co_await surplus;
+}
+
 }  // namespace

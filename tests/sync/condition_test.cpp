@@ -163,6 +163,37 @@ TEST(Condition, MayBeDestroyedWithWaiters) {
         50);
 }
 
+// No fiber holds the mutex, so none will hand it on: the destructor must.
+TEST(Condition, MayBeDestroyedWithWaitersWhileTheMutexIsFree) {
+    expect_always(
+        []() -> task<> {
+            weir::mutex mutex;
+            std::optional<weir::condition> condition(std::in_place, mutex);
+            endings count;
+            int holders = 0;
+            auto wait = [&]() -> task<> {
+                auto lock = co_await mutex.lock();
+                const weir::outcome<> waited = co_await weir::settle(condition->wait());
+                EXPECT_TRUE(mutex.locked());
+                counted inside(holders);
+                EXPECT_EQ(holders, 1);
+                co_await weir::yield();
+                EXPECT_EQ(holders, 1);
+                (void)waited.value();
+            };
+            auto first = weir::spawn(ended(count, wait));
+            auto second = weir::spawn(ended(count, wait));
+            co_await settle_all();
+            EXPECT_FALSE(mutex.locked());
+            condition.reset();
+            co_await settle_all();
+            EXPECT_TRUE(first.done() && second.done());
+            EXPECT_EQ(count.invalid, 2);
+            EXPECT_FALSE(mutex.locked());
+        },
+        50);
+}
+
 TEST(Condition, ANotifiedWaiterMayBeStoppedWhenTheConditionIsGone) {
     expect_always(
         []() -> task<> {

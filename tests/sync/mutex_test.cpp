@@ -202,4 +202,27 @@ TEST(Mutex, LosesNoLockToATimeout) {
     EXPECT_TRUE(has_timed_out);
 }
 
+// Between a release and the resumption of the next fiber no fiber holds the lock, so nobody can
+// give it back: a second release would let two in.
+WEIR_TEST(Mutex, CannotBeReleasedWhileItIsHandedOver) {
+    weir::mutex mutex;
+    int holders = 0;
+    auto use = [&]() -> task<> {
+        auto lock = co_await mutex.lock();
+        counted inside(holders);
+        EXPECT_EQ(holders, 1);
+        co_await weir::sleep(1ms);
+    };
+    co_await mutex.acquire();
+    auto first = weir::spawn(use);
+    auto second = weir::spawn(use);
+    co_await settle_all();
+    mutex.release();
+    EXPECT_TRUE(mutex.locked());
+    EXPECT_THROW(mutex.release(), weir::invalid_state);
+    co_await first;
+    co_await second;
+    EXPECT_FALSE(mutex.locked());
+}
+
 }  // namespace

@@ -242,4 +242,35 @@ TEST(Queue, LosesNoPlaceToATimeout) {
         200);
 }
 
+// Woken fibers have a claim on an item or a place, and keep it; what is beyond the claims is taken
+// at once, as in asyncio.
+WEIR_TEST(Queue, NewcomersTakeWhatIsNotClaimed) {
+    weir::queue<int> items(2);
+    int got = 0;
+    auto get = [&]() -> task<> { got = co_await items.get(); };
+    auto getter = weir::spawn(get);
+    co_await settle_all();
+    items.put_now(1);
+    EXPECT_TRUE(items.empty()) << "the item is the woken getter's";
+    EXPECT_EQ(items.try_get(), std::nullopt);
+    items.put_now(2);
+    EXPECT_EQ(items.try_get(), 1) << "two items, one claim: the discipline says which";
+    EXPECT_EQ(items.try_get(), std::nullopt);
+    co_await getter;
+    EXPECT_EQ(got, 2);
+
+    items.put_now(3);
+    items.put_now(4);
+    auto putter = weir::spawn([&]() -> task<> { co_await items.put(5); });
+    co_await settle_all();
+    EXPECT_EQ(items.get_now(), 3);
+    EXPECT_FALSE(items.try_put(6)) << "the place is the woken putter's";
+    EXPECT_EQ(items.get_now(), 4);
+    EXPECT_TRUE(items.try_put(6));
+    EXPECT_FALSE(items.try_put(7));
+    co_await putter;
+    EXPECT_EQ(items.get_now(), 6);
+    EXPECT_EQ(items.get_now(), 5);
+}
+
 }  // namespace

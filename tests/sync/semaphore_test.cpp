@@ -2,11 +2,13 @@
 // The semaphore under stops, destruction and explored schedules.
 
 #include "support.hpp"
+#include "support/fifo_test.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <random>
 #include <thread>
 
 namespace {
@@ -101,6 +103,77 @@ TEST(Semaphore, HasNoPermitFreeWhileATaskWaits) {
         }
         co_await waiters.end();
     });
+}
+
+// Newcomers never overtake: tasks resume in the order in which they asked, also with permits left
+// over, and whichever of them are stopped.
+task<> expect_order(unsigned seed) {
+    std::mt19937 random(seed);
+    auto below = [&](unsigned end) { return static_cast<int>(random() % end); };
+    weir::semaphore semaphore(1 + below(2));
+    int asked = 0;
+    int last = -1;
+    auto use = [&]() -> task<> {
+        for (int round = 0; round < 4; ++round) {
+            const int number = asked++;  // asks without a suspension in between
+            auto permit = co_await semaphore.acquire();
+            EXPECT_GT(number, last) << "seed " << seed;
+            last = number;
+            if (below(2) == 0) {
+                co_await weir::sleep(std::chrono::milliseconds(below(3)));
+            }
+            permit.release();
+        }
+    };
+    std::vector<handle<void>> users;
+    for (int i = 0; i < 6; ++i) {
+        users.push_back(weir::spawn(use));
+    }
+    for (int i = 0; i < 10; ++i) {
+        co_await weir::sleep(std::chrono::milliseconds(below(2)));
+        semaphore.release(below(3));
+        if (below(2) == 0) {
+            users[static_cast<std::size_t>(below(6))].cancel();
+        }
+    }
+    for (auto& each : users) {
+        co_await each.wait();
+        EXPECT_FALSE(each.failed());
+    }
+    EXPECT_FALSE(semaphore.locked());
+}
+
+TEST(Semaphore, NobodyOvertakes) {
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        run_first_in_first_out(expect_order(seed));
+    }
+}
+
+// A woken waiter that is stopped leaves its permit and the surplus to those behind it.
+WEIR_TEST(Semaphore, AStoppedHeadGrantsTheSurplus) {
+    weir::semaphore semaphore(0);
+    int got = 0;
+    auto acquire = [&]() -> task<> {
+        auto permit = co_await semaphore.acquire();
+        permit.detach();
+        ++got;
+    };
+    auto head = weir::spawn(acquire);
+    co_await settle_all();
+    semaphore.release(2);
+    const weir::spawn_options eager{.start = weir::start::eager};
+    auto second = weir::spawn(acquire(), eager);
+    auto third = weir::spawn(acquire(), eager);
+    auto fourth = weir::spawn(acquire(), eager);
+    head.cancel();
+    co_await settle_all();
+    EXPECT_TRUE(head.cancelled());
+    EXPECT_EQ(got, 2);
+    EXPECT_EQ(semaphore.value(), 0);
+    semaphore.release();
+    co_await fourth;
+    co_await second;
+    co_await third;
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include <cstdlib>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -102,6 +104,17 @@ TEST(Explore, ForcedYieldsComeBeforeTheEffect) {
     suspended = 0;
     EXPECT_FALSE(replay(body, 0).failed);
     EXPECT_EQ(suspended, 0u);
+}
+
+// A seed that a failure printed plays the same schedule in later versions.
+TEST(Explore, SeedsChooseTheStyleInTurn) {
+    std::vector<std::string> names;
+    for (std::uint64_t seed = 0; seed <= 5; ++seed) {
+        names.emplace_back(weir::detail::explorer(seed).name());
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"first in, first out", "random", "priorities",
+                                               "random, with forced yields",
+                                               "priorities, with forced yields", "random"}));
 }
 
 struct lettered_timer final : weir::detail::timer {

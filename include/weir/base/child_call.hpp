@@ -6,6 +6,11 @@
 
 namespace weir::detail {
 
+// Error beats stop; but a cancellation that was seen is none.
+inline bool beats_stop(const std::exception_ptr& error) noexcept {
+    return error != nullptr && !is_cancellation(error);
+}
+
 template <class T>
 class child_call {
     using promise = task_promise<T>;
@@ -94,6 +99,7 @@ inline next_step let_pass(boundary& from, fiber& on) noexcept {
 template <class T>
 next_step give_way(boundary& from, fiber& on, child_call<T>& work) noexcept {
     if (on.has(stop_pending) && work.yields_to_stop()) {
+        resume_thrown_stop(on, work.error());
         work.destroy();
         return let_pass(from, on);
     }

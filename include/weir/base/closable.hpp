@@ -13,6 +13,9 @@ struct closable : private list_link<struct closable_tag> {
 
     // Spawns the clean-up into the root group. The object is not registered any more.
     virtual void close_at_shutdown() noexcept = 0;
+    // Unregisters the object, since its loop ends. `closes`: close_at_shutdown() follows; otherwise
+    // the loop cannot run anything any more.
+    virtual void leave_at_shutdown([[maybe_unused]] bool closes) noexcept { unregister(); }
 
     void register_at(loop_core& at) noexcept;
     void unregister() noexcept;

@@ -5,20 +5,31 @@
 // state of such a stream is on the heap, derives from crew, and is passed to weir::closing in the
 // stream's body: however that body ends (its end, an error, a stop, close(), or destruction), the
 // crew is stopped and awaited, and then the source is closed.
+//
+// Members inherit the deadlines around the creation of the stream, as children of a group do. A
+// timeout around a single next() is not inherited: the members also work for later values.
 #pragma once
 
 #include <weir/detail/fiber_box.hpp>
+#include <weir/detail/timed_scope.hpp>
 #include <weir/generator.hpp>
 #include <weir/handle.hpp>
 #include <weir/sync/event.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace weir::detail {
 
+// Stands for the scopes around the creation of a stream; the work is not in it.
+class inherited_deadline final : public timed_scope {
+public:
+    using timed_scope::timed_scope;
+};
+
 class crew : private child_observer {
 public:
-    crew() noexcept = default;
+    crew() noexcept;
     crew(const crew&) = delete;
     crew& operator=(const crew&) = delete;
     virtual ~crew();
@@ -40,6 +51,9 @@ public:
     // Stops all members and waits for their ends.
     task<void> stop();
     bool is_stopping() const noexcept { return is_stopping_; }
+    // Called in each next(). If the deadline around it is later than the inherited one, that was
+    // moved, or its scope was left.
+    void renew_deadline() noexcept;
 
     // Set when a member has ended, and by the owner when the consumer of the stream has to look.
     event changed;
@@ -49,9 +63,12 @@ protected:
 
 private:
     void form();
+    void inherit(clock::time_point deadline) noexcept;
     void child_ended(fiber& ended) noexcept override;
 
     group_state* group_ = nullptr;
+    // Around the group, for current_deadline(). Never entered.
+    std::optional<inherited_deadline> inherited_;
     bool is_stopping_ = false;
 };
 
@@ -84,6 +101,7 @@ generator<typename State::value_type> deliver(stream_owner<State> owner) {
     State& state = owned.state();
     state.begin();
     for (;;) {
+        state.renew_deadline();
         while (!state.ready() && !state.at_end()) {
             co_await state.changed.wait();
             state.changed.clear();

@@ -10,8 +10,8 @@
 namespace weir::detail {
 
 // How clean-up reports to a frame that still exists: its error, if any, becomes the frame's.
-// Returns whether the frame has ended with a value.
-using settle_function = bool (*)(promise_base&, std::exception_ptr) noexcept;
+// Returns the error that the frame has ended with; null: a value.
+using settle_function = std::exception_ptr (*)(promise_base&, std::exception_ptr) noexcept;
 
 // One registration. Made by weir::defer, consumed by invoke().
 struct deferred {
@@ -26,6 +26,5 @@ next_step run_cleanup_in_walk(deferred* cleanup, frame& parent, fiber& on, walk&
 // Throws the error into the frame as if its callee had thrown it.
 next_step inject_error(fiber& on, frame& into, std::exception_ptr error) noexcept;
 next_step run_walk(fiber& on) noexcept;
-void request_stop_of(fiber& on, frame* target) noexcept;
 
 }  // namespace weir::detail

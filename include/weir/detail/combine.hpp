@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weir/base/child_call.hpp>
+#include <weir/detail/held_stop.hpp>
 #include <weir/detail/join.hpp>
 #include <weir/handle.hpp>
 #include <weir/loop.hpp>
@@ -24,7 +25,7 @@ enum class goal : unsigned char {
 
 // A local object of a coroutine that starts or names the fibers and then awaits it, once, with
 // nothing in between that could suspend. A stop that arrives meanwhile is passed on to the fibers,
-// and resumes when they have answered it; an error beats it.
+// and resumes when they have ended; an error beats it.
 class combined : public boundary, public boundary_awaitable {
 public:
     combined(const combined&) = delete;
@@ -52,7 +53,9 @@ protected:
 
     virtual bool is_complete() const noexcept = 0;
     virtual void cancel_rest(std::string_view reason) noexcept = 0;
-    bool is_stopping() const noexcept { return stop_target_ != nullptr; }
+    bool is_stopping() const noexcept { return held_.is_held(); }
+    // The await throws what this fiber has ended with.
+    void fail(fiber& ended) noexcept;
     // Resumes the waiting fiber if enough has happened.
     void look() noexcept;
 
@@ -60,9 +63,7 @@ protected:
 
 private:
     fiber* waiter_ = nullptr;
-    frame* stop_target_ = nullptr;  // a stop that resumes at the end
-    frame* late_target_ =
-        nullptr;  // one that came after the failure: delivered after it was thrown
+    held_stop held_;
 };
 
 // Starts fibers of its own and outlives them: it is complete when all have ended, and stops the

@@ -56,19 +56,20 @@ struct ready_item {
 };
 
 enum fiber_flag : std::uint16_t {
-    is_callback = 1 << 0,     // not a fiber at all
-    is_parked = 1 << 1,       // suspended in a boundary; cleared when it is queued
-    is_done = 1 << 2,         // has ended
-    is_cancelled = 1 << 3,    // has ended by a stop
-    is_failed = 1 << 4,       // has ended by an error
-    is_retrieved = 1 << 5,    // the error was retrieved
-    stop_pending = 1 << 6,    // a request may be delivered at the next suspension
-    root_requested = 1 << 7,  // a request aimed at the whole fiber waits to be delivered
+    is_callback = 1 << 0,   // not a fiber at all
+    is_parked = 1 << 1,     // suspended in a boundary; cleared when it is queued
+    is_done = 1 << 2,       // has ended
+    is_cancelled = 1 << 3,  // has ended by a stop
+    is_failed = 1 << 4,     // has ended by an error
+    is_retrieved = 1 << 5,  // the error was retrieved
+    stop_pending = 1 << 6,  // a request may be delivered at the next suspension
+    root_requested =
+        1 << 7,  // a request aimed at the whole fiber is pending (at the end: unanswered)
     any_requested =
         1 << 8,             // some scope or the fiber may have one: look before skipping the search
     restart_leaf = 1 << 9,  // was made to yield before its operation started
     keeps_result = 1 << 10,    // its operation completed late and wants its result delivered
-    is_stoppable = 1 << 11,    // parked where a stop may reach it
+    is_stoppable = 1 << 11,    // waits in a boundary, and a stop may reach it there
     is_forwarding = 1 << 12,   // a cancel is being passed on along handles: guards against cycles
     is_numbered = 1 << 13,     // schedule exploration knows it
     is_discarded = 1 << 14,    // an error that is not retrieved is not reported
@@ -95,7 +96,6 @@ public:
 
     loop_core& home() const noexcept { return *group->home; }  // the loop it lives on
     fiber_extras& extra();                                     // made on first use
-    void extra_reason(std::string_view reason);
 
     void retain() noexcept { ++references; }
     void release() noexcept {
@@ -118,12 +118,26 @@ unsigned uncancel_fiber(fiber& target) noexcept;
 void request_stop(scope& target) noexcept;
 // Undoes the requests that may be delivered now: they have been answered already.
 void spend_requests(fiber& on) noexcept;
+// Makes a request that was delivered and is still unanswered pending again.
+void request_again(fiber& on, frame* target) noexcept;
+// A request that was delivered has been answered within its target.
+void request_answered(fiber& on, frame* target) noexcept;
+// Begins to wait for another fiber with a request pending, which is passed on to that fiber. False:
+// the operation waits for none that could answer, and has not been started.
+bool start_forwarding(operation& leaf, fiber& on) noexcept;
 // Is a request waiting that nothing holds off?
 void refresh_stop(fiber& on) noexcept;
 // Delivers what shields held off, now that they hold no longer.
 void release_held_stop(fiber& on) noexcept;
-// The reason given with the latest request; empty if none.
+// A reason belongs to the target of its request: of the whole fiber, of a target on it, or of the
+// request that may be delivered now. Empty if none was given.
 std::string_view stop_reason(const fiber& on) noexcept;
+std::string_view stop_reason(const fiber& on, const frame* target) noexcept;
+std::string_view pending_reason(fiber& on) noexcept;
+// Ignores an empty reason: that request merges with the one before.
+void set_stop_reason(fiber& on, frame* target, std::string_view reason);
+// Of a request that was delivered, and whose reason was taken.
+void restore_stop_reason(fiber& on, frame* target, std::string_view reason);
 
 inline void enter_scope(scope& entered, fiber& on) noexcept {
     entered.on = &on;

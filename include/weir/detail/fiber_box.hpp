@@ -16,9 +16,12 @@ struct fiber_table : boundary_table {
 };
 
 bool is_cancellation(const std::exception_ptr& error) noexcept;
-// Is it weir::cancelled, thrown because of a stop that was aimed at (and delivered to) this scope?
+// Is it weir::cancelled, thrown because of a stop that was aimed at this scope and answered in it?
 // One that a user made from nothing counts too.
 bool is_stop_of(const scope& aimed_at, const std::exception_ptr& error) noexcept;
+// A stop takes the place of this error. If that is weir::cancelled, thrown by catchable for a
+// request of this fiber, the request is made again: it must not be lost.
+void resume_thrown_stop(fiber& on, const std::exception_ptr& error) noexcept;
 // Sets the flags of a fiber that ended with an error: `cancelled` means cancelled.
 void note_error(fiber& ended, const std::exception_ptr& error) noexcept;
 
@@ -61,8 +64,13 @@ public:
 
     next_step advance(fiber&) noexcept {
         const std::coroutine_handle<promise> root = root_;
-        if (std::exception_ptr error = root.promise().outcome.error()) [[unlikely]] {
-            end_with(std::move(error));
+        if (root.promise().outcome.has_error()) [[unlikely]] {
+            std::exception_ptr error = root.promise().outcome.error();
+            if (has(stop_pending) && is_cancellation(error)) {
+                raise(is_cancelled);
+            } else {
+                end_with(std::move(error));
+            }
         } else if (has(stop_pending)) [[unlikely]] {
             raise(is_cancelled);  // stop beats value
         } else {

@@ -114,7 +114,8 @@ struct scope : boundary {
     fiber* on = nullptr;     // the fiber it is entered on; null before and after
     bool shielding = false;  // holds off requests from outside
     bool requested = false;  // a stop aimed at this scope waits to be delivered
-    bool delivered = false;  // one was delivered: what leaves the scope may be its doing
+    bool delivered = false;  // one has begun
+    bool answered = false;   // one was answered inside: what leaves the scope may be its doing
 
     std::uint32_t serial =
         0;  // tells this use of the object from a later scope at the same address

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/frame_alignment.hpp>
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/frame_pool.hpp>
 #include <weir/handle.hpp>
@@ -73,6 +74,7 @@ private:
 
 template <class T>
 class future_state final : public future_base {
+    WEIR_CHECK_ALIGNMENT(T);
     using stored_type = typename stored<T>::type;
 
 public:

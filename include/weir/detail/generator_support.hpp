@@ -6,6 +6,7 @@
 #include <weir/base/closable.hpp>
 #include <weir/detail/cleanup.hpp>
 
+#include <cstdint>
 #include <exception>
 
 namespace weir::detail {
@@ -15,12 +16,13 @@ class next_boundary;
 
 enum class generator_end : unsigned char { ended, stopped };
 
-// The object that users hold. May be moved whenever it likes: the promise knows where it is.
+// The object that users hold. May be moved whenever it likes: the promise knows where it is. Away
+// from the thread of its loop, it may be moved and destroyed, unless a next() is in progress.
 class generator_base {
 public:
     generator_base() noexcept = default;
     explicit generator_base(generator_promise_base& made) noexcept;
-    generator_base(generator_base&& other) noexcept;
+    generator_base(generator_base&& other) noexcept { take_over(other); }
     generator_base& operator=(generator_base&& other) noexcept;
     ~generator_base() { abandon(); }
 
@@ -31,9 +33,16 @@ private:
     friend struct generator_promise_base;
     friend class next_boundary;
     friend task<void> close_generator(generator_base& closed);
+    void take_over(generator_base& other) noexcept;
     void abandon() noexcept;
+    void abandon_elsewhere() noexcept;
+    // Is the body's loop running on this thread? True as well before the first next().
+    bool is_at_home() const noexcept {
+        return loop_ == 0 || (this_thread.loop != nullptr && this_thread.loop->id() == loop_);
+    }
 
     generator_promise_base* promise_ = nullptr;
+    std::uint32_t loop_ = 0;  // the id of the loop on which the body was started; 0: none yet
     generator_end end_ = generator_end::ended;  // when there is no promise
 };
 
@@ -44,6 +53,7 @@ struct generator_promise_base : promise_base, closable {
     void* yielded = nullptr;          // at a yield: the value, in the body's frame
     result<void> outcome;             // the error of the body, or of its clean-up
     state now = state::unstarted;
+    bool is_going_home = false;  // was dropped on another thread, and is in the loop's inbox
 
     generator_promise_base() noexcept = default;
     ~generator_promise_base();
@@ -64,7 +74,10 @@ struct generator_promise_base : promise_base, closable {
     deferred* end() noexcept;
     // Destroys the body and has the loop run its clean-up.
     void end_in_background() noexcept;
-    void close_at_shutdown() noexcept override { end_in_background(); }
+    // Sends it to its loop, which ends it. False if the loop is closed.
+    bool go_home() noexcept;
+    void leave_at_shutdown(bool closes) noexcept override;
+    void close_at_shutdown() noexcept override;
 };
 
 // On the stack between the body and the coroutine that awaits next(): stops end here, so that the

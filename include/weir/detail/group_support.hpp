@@ -6,6 +6,7 @@
 #include <weir/detail/loop_core.hpp>
 
 #include <exception>
+#include <string_view>
 
 namespace weir::detail {
 
@@ -42,8 +43,7 @@ inline void child_ended(group_state& group, fiber& ended) noexcept {
     }
 }
 // Cancels the children and, while it runs, the body; refuses new children from now on.
-void abort_group(group_state& group) noexcept;
-void cancel_children(group_state& group) noexcept;
+void abort_group(group_state& group, std::string_view reason = {}) noexcept;
 void add_error(group_state& group, std::exception_ptr error) noexcept;
 std::exception_ptr fiber_error(const fiber& failed) noexcept;
 

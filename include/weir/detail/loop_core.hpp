@@ -8,8 +8,17 @@
 
 namespace weir::detail {
 
-// How many operations of a step may complete without waiting; then the fiber yields.
-constexpr unsigned operations_per_step = 256;
+// How many operations of a step may complete without waiting; then the fiber yields. Operations
+// that are system calls count for several: see charge().
+constexpr int operations_per_step = 256;
+
+// What a turn of the loop may still do.
+struct turn_share {
+    int resumptions = 64;
+    int operations = 1024;  // of all its steps, but those that do few: see run_fibers()
+
+    bool is_spent() const noexcept { return resumptions <= 0 || operations <= 0; }
+};
 
 // Fibers and callbacks that are ready to run, first in, first out.
 class ready_queue {
@@ -81,12 +90,15 @@ public:
         }
     }
     void check_wake_slow() const;
+    // Is this the thread that made the loop, or ran it last? From any thread.
+    bool is_on_own_thread() const noexcept;
+    void move_to_this_thread() noexcept;
 
     // Runs one fiber until it suspends or ends. Nested for eager starts.
-    void step(fiber& ready, unsigned budget = operations_per_step) noexcept;
-    // Runs fibers from the front of the queue, up to so many, until it is empty or a callback is
-    // next. Returns how many of the number are left.
-    int run_fibers(int count) noexcept;
+    void step(fiber& ready, int budget = operations_per_step) noexcept;
+    // Runs fibers from the front of the queue, until the share, of which something must be left, is
+    // spent, the queue is empty or a callback is next.
+    void run_fibers(turn_share& share) noexcept;
 
     group_state& root() noexcept { return *root_; }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/frame_alignment.hpp>
 #include <weir/base/result.hpp>
 #include <weir/detail/frame_pool.hpp>
 
@@ -171,6 +172,7 @@ inline void call(promise_base& child, frame& parent, fiber& on) noexcept {
 
 template <class T>
 struct task_promise : promise_base {
+    WEIR_CHECK_ALIGNMENT(T);
     result<T> outcome;
 
     task<T> get_return_object(

@@ -16,7 +16,7 @@ struct thread_state {
     loop_core* loop = nullptr;       // the loop that runs on this thread now
     fiber* running = nullptr;        // the fiber that runs now; null inside plain callbacks
     void* next = nullptr;            // what the trampoline does next: a next_step's word
-    unsigned budget = 0;             // operations that may still complete without a yield
+    int budget = 0;                  // what the step may still do without a yield: see charge()
     unsigned call_depth = 0;         // awaits that are nested on the machine stack
     unsigned eager_depth = 0;        // how many eager spawns are nested on the machine stack
     unsigned scope_serial = 0;       // of the scope that was entered last
@@ -27,6 +27,21 @@ struct thread_state {
 };
 
 extern constinit thread_local thread_state this_thread __attribute__((tls_model("initial-exec")));
+
+// Each operation costs a step one unit of its budget, some 20 ns. Work that takes longer charges
+// the difference, so that a task which never has to wait holds the loop no longer with system calls
+// than with operations in memory. The budget may become negative.
+inline void charge(int units) noexcept {
+    constexpr int lowest = -(1 << 24);
+    const int left = this_thread.budget - units;
+    this_thread.budget = left < lowest ? lowest : left;
+}
+// For a system call that moved so many bytes, or failed.
+inline void charge_system_call(long bytes) noexcept {
+    constexpr int cost = 64;
+    constexpr long bytes_per_unit = 64;
+    charge(cost + (bytes > 0 ? static_cast<int>(bytes / bytes_per_unit) : 0));
+}
 
 // While it lives, tasks that are destroyed without having run are not reported: the library itself
 // destroys the frame or the argument that holds them.

@@ -5,6 +5,7 @@
 #include <weir/base/child_call.hpp>
 #include <weir/base/timer_wheel.hpp>
 #include <weir/clock.hpp>
+#include <weir/detail/request_reason.hpp>
 
 namespace weir::detail {
 
@@ -27,9 +28,12 @@ public:
     }
     // While entered.
     void reschedule(clock::time_point deadline) noexcept;
-    bool expired() const noexcept { return expired_; }
+    // The deadline has taken effect. Work that does not suspend after it has not expired.
+    bool expired() const noexcept { return expired_ || (is_late_ && (delivered || answered)); }
     // The work was stopped by a request aimed at this scope.
     bool caught() const noexcept { return caught_; }
+    // The reasons of requests to stop the work; null: none can be given.
+    request_reason* reason() const noexcept { return reason_; }
 
     next_step advance(fiber& on) noexcept {
         if (this->on != nullptr) {
@@ -54,8 +58,15 @@ protected:
         return true;
     }
 
+    // Was it this scope that ended the work, which has thrown this error? As its stop, thrown by
+    // catchable; or as its deadline, foreseen by a component that would have had to wait past it.
+    bool is_own_end(const std::exception_ptr& error) noexcept;
+    // Says, if the deadline was foreseen, which component would have had to wait.
+    [[noreturn]] void throw_timed_out(const std::exception_ptr& error) const;
+
     std::exception_ptr lost_to_;  // the error that clean-up inside threw while the work was stopped
-    bool work_is_gone_ = false;   // a walk destroyed it
+    request_reason* reason_ = nullptr;
+    bool work_is_gone_ = false;  // a walk destroyed it
     bool caught_ = false;
 
 private:
@@ -64,6 +75,8 @@ private:
     void disarm() noexcept;
 
     bool expired_ = false;
+    bool foreseen_ = false;  // the work ended because it would have had to wait past the deadline
+    bool is_late_ = false;   // the deadline had passed at the entry: the stop is requested already
     expiry when_;
 };
 
@@ -89,11 +102,13 @@ public:
     }
 
 protected:
-    // Was it this scope's own request that ended the work? As a stop, or as weir::cancelled thrown
-    // by catchable on its way out.
+    // Was it this scope that ended the work?
     bool ended_by_own_stop() {
         return this->caught_ ||
-               (this->delivered && !this->work_is_gone_ && is_stop_of(*this, work_.error()));
+               (!this->work_is_gone_ && !work_.has_value() && this->is_own_end(work_.error()));
+    }
+    [[noreturn]] void throw_timed_out() const {
+        timed_scope::throw_timed_out(this->work_is_gone_ ? nullptr : work_.error());
     }
     T take() {
         if (this->work_is_gone_) {

@@ -104,7 +104,8 @@ public:
     }
 
     // Without a guard. There is no owner: any fiber may release, and one that holds the lock and
-    // locks it again waits. Releasing a free mutex throws invalid_state.
+    // locks it again waits. Releasing a free mutex throws invalid_state, and so does releasing one
+    // whose lock is on its way to the next fiber: no fiber holds it yet.
     [[nodiscard]] inline detail::acquire_operation acquire() noexcept;
     bool try_acquire() noexcept {
         if (locked_) {
@@ -114,7 +115,7 @@ public:
         return true;
     }
     void release() {
-        if (!locked_) [[unlikely]] {
+        if (!locked_ || waiters_.has_granted()) [[unlikely]] {
             detail::throw_not_locked("mutex::release()");
         }
         waiters_.check_thread("mutex::release()");

@@ -5,15 +5,18 @@
 //     co_await jobs.put(job{...});                    // waits while it is full
 //     while (auto job = co_await jobs.next()) {...}   // until it is closed and empty
 //
-// Waiting fibers are served in the order of their calls, and newcomers do not overtake. A getter
-// that is woken has a claim on one item, which stays in the queue until the getter runs and takes
-// what the discipline says; a putter that is woken has a claim on one place, and brings its item
-// when it runs. A fiber that is stopped gives its claim to the next: no item is lost, and none
-// appears of a put that did not return. close() ends the stream: items in the queue can still be
-// taken. A queue belongs to the loop in which a fiber first had to wait for it. If it is destroyed
-// while fibers wait, they throw invalid_state.
+// Waiting fibers are served in the order of their calls. A getter that is woken has a claim on one
+// item, which stays in the queue until the getter runs and takes what the discipline says; a putter
+// that is woken has a claim on one place, and brings its item when it runs. No newcomer gets what
+// is claimed; items and places beyond the claims are taken at once, as in asyncio, also before the
+// woken fibers have run: so a newcomer may get an earlier item than they do. A fiber that is
+// stopped gives its claim to the next: no item is lost, and none appears of a put that did not
+// return. close() ends the stream: items in the queue can still be taken. A queue belongs to the
+// loop in which a fiber first had to wait for it. If it is destroyed while fibers wait, they throw
+// invalid_state.
 #pragma once
 
+#include <weir/base/frame_alignment.hpp>
 #include <weir/detail/queue_core.hpp>
 #include <weir/detail/queue_storage.hpp>
 
@@ -36,7 +39,9 @@ public:
 
     // Throws invalid_argument for a capacity of 0; see unbounded().
     explicit basic_queue(std::size_t capacity, Storage storage = Storage())
-        : queue_core(checked_capacity(capacity)), storage_(std::move(storage)) {}
+        : queue_core(checked_capacity(capacity)), storage_(std::move(storage)) {
+        WEIR_CHECK_ALIGNMENT(T);
+    }
     // put never waits. Where producers can outrun consumers, this grows until memory ends.
     static basic_queue unbounded(Storage storage = Storage()) {
         return basic_queue(std::move(storage));
@@ -149,7 +154,9 @@ public:
     };
 
 private:
-    explicit basic_queue(Storage storage) : queue_core(no_bound), storage_(std::move(storage)) {}
+    explicit basic_queue(Storage storage) : queue_core(no_bound), storage_(std::move(storage)) {
+        WEIR_CHECK_ALIGNMENT(T);
+    }
 
     void add(T&& item) {
         getters_.check_thread("queue: put");

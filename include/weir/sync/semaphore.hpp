@@ -4,9 +4,11 @@
 //     auto permit = co_await slots.acquire();   // given back when it goes out of scope
 //
 // A limit on concurrency, not on rate. A permit that comes back goes to the fiber that has waited
-// longest; none overtakes. A fiber that is stopped while it waits leaves the line; one that is
-// stopped after a permit was handed to it passes the permit on. Belongs to one loop; made before
-// there is one if need be. If it is destroyed while fibers wait, they throw invalid_state.
+// longest. None overtakes: as long as a fiber that was handed a permit has not resumed, newcomers
+// wait behind it, even if more permits are free; when it resumes, they get those. A fiber that is
+// stopped while it waits leaves the line; one that is stopped after a permit was handed to it
+// passes the permit on. Belongs to one loop; made before there is one if need be. If it is
+// destroyed while fibers wait, they throw invalid_state.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -78,8 +80,8 @@ public:
 
     // Free permits.
     std::ptrdiff_t value() const noexcept { return free_; }
-    // Would an acquire() wait?
-    bool locked() const noexcept { return free_ == 0; }
+    // Would an acquire() wait? Also with free permits, while others are before it.
+    bool locked() const noexcept { return free_ == 0 || !waiters_.is_empty(); }
 
 protected:
     semaphore(std::ptrdiff_t permits, std::ptrdiff_t bound);
@@ -88,12 +90,21 @@ private:
     friend class detail::permit_operation;
 
     bool take() noexcept {
-        if (free_ == 0) {
+        if (locked()) {
             return false;
         }
         --free_;
         return true;
     }
+    // An operation that was granted a permit has gone on, or was stopped: those that queued up
+    // behind it get what is free.
+    void remove_granted(detail::listed_operation& gone) noexcept {
+        waiters_.remove_granted(gone);
+        if (free_ != 0) [[unlikely]] {
+            grant_free();
+        }
+    }
+    void grant_free() noexcept;
     // Capped, since it serves destructors: too many releases elsewhere do not lift the bound.
     void give_back() noexcept {
         waiters_.check_thread("semaphore: release");
@@ -104,7 +115,8 @@ private:
         }
     }
 
-    detail::wait_list waiters_;  // never any that wait while a permit is free
+    // None waits while a permit is free, except behind operations that were granted one.
+    detail::wait_list waiters_;
     std::ptrdiff_t free_;
     std::ptrdiff_t bound_;
 };
@@ -140,8 +152,8 @@ public:
             if (state_ != wait_state::granted) [[unlikely]] {
                 throw_wait_error(std::exchange(state_, wait_state::idle), "semaphore");
             }
-            from_->waiters_.remove_granted(*this);
             state_ = wait_state::idle;
+            from_->remove_granted(*this);
         }
         return semaphore::permit(*from_);
     }

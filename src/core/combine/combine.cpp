@@ -5,7 +5,6 @@
 // inside the call that requests the stop, so that nested combinators use no stack and cycles do no
 // harm.
 
-#include <weir/detail/cleanup.hpp>
 #include <weir/detail/combine.hpp>
 #include <weir/detail/group_support.hpp>
 #include <weir/error.hpp>
@@ -16,7 +15,7 @@ namespace weir::detail {
 
 next_step combined::advance(fiber& on) noexcept {
     if (!is_complete()) {
-        const bool decided = failure_ != nullptr || stop_target_ != nullptr;
+        const bool decided = failure_ != nullptr || held_.is_held();
         if (!decided && on.has(stop_pending)) {
             return next_step::walk_on();
         }
@@ -31,31 +30,29 @@ next_step combined::advance(fiber& on) noexcept {
         return next_step::suspended();
     }
     const bool has_waited = std::exchange(waiter_, nullptr) != nullptr;
-    if (failure_ != nullptr) {
-        if (late_target_ != nullptr) {
-            request_stop_of(on, late_target_);
-        }
+    if (beats_stop(failure_)) {
+        held_.settle_for_error(on);
         return return_to_parent(*this, on);
     }
-    on.top = parent;
-    if (stop_target_ != nullptr) {
-        return continue_stop(on, stop_target_);
+    if (held_.is_held()) {
+        return held_.go_on(*this, on);
     }
     if (has_waited &&
         on.has(stop_pending)) {  // stop beats value; without a wait, there was no place for it
-        return next_step::walk_on();
+        return let_pass(*this, on);
     }
     return return_to_parent(*this, on);
 }
 
 next_step combined::stopped(fiber& on, walk& stop) noexcept {
-    if (failure_ != nullptr) {
-        late_target_ = stop.target;
-    } else {
-        stop_target_ = stop.target;
-        cancel_rest(stop_reason(on));
-    }
+    held_.hold(stop.target, true);
+    cancel_rest(stop_reason(on, stop.target));
     return advance(on);
+}
+
+void combined::fail(fiber& ended) noexcept {
+    failure_ = error_or_cancellation(ended);
+    held_.note_error(ended);
 }
 
 void combined::look() noexcept {
@@ -113,7 +110,7 @@ void fan_out::child_ended(fiber& ended) noexcept {
     ended.raise(is_retrieved);
     if (goal_ == goal::values) {
         if (failure_ == nullptr && (failed || (ended.has(is_cancelled) && !is_cleanup))) {
-            failure_ = error_or_cancellation(ended);
+            fail(ended);
             if (!is_cleanup) {
                 cancel_rest({});
             }
@@ -178,7 +175,7 @@ void fan_in::note(fiber& ended) noexcept {
     }
     const bool cancelled = ended.has(is_cancelled);
     if (ended.has(is_failed) || (cancelled && !is_stopping())) {
-        failure_ = error_or_cancellation(ended);
+        fail(ended);
         is_over_ = true;
     } else if (cancelled) {
         is_over_ = true;  // the stop has been answered

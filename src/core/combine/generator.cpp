@@ -7,15 +7,42 @@
 // happening, not even one that comes before the first step, so the clean-up is attached to the
 // fiber's outermost frame the way defer() would have done: it runs, shielded, in whichever way that
 // frame ends.
+//
+// A generator object may be destroyed on a thread that does not run its loop. Then its body goes to
+// the loop by mail and is destroyed there. Meanwhile the loop may be shutting down and closing the
+// same body, so both sides hold a mutex while they settle which of them ends it. On the loop's own
+// thread there is nothing to settle, and no lock is taken.
 
 #include "core/loop/loop_state.hpp"
 
+#include <weir/base/mail.hpp>
 #include <weir/error.hpp>
 #include <weir/stream.hpp>
+
+#include <mutex>
 
 namespace weir::detail {
 
 namespace {
+
+// Held by threads other than the loop's own while they use the link between a generator and its
+// body, and by a loop that closes a body at its shutdown.
+constinit std::mutex elsewhere;
+
+// The body of a generator that was dropped on another thread, on its way to its loop.
+class dropped_body final : public mail_item {
+public:
+    explicit dropped_body(generator_promise_base& dropped) noexcept : dropped_(dropped) {}
+    void arrive(loop&) noexcept override { end(); }
+    void get_lost() noexcept override { end(); }
+
+private:
+    void end() noexcept {
+        dropped_.end_in_background();
+        delete this;
+    }
+    generator_promise_base& dropped_;
+};
 
 task<void> do_nothing() {
     co_return;
@@ -31,7 +58,7 @@ task<void> carry(deferred* cleanup) {
         if (error != nullptr) {
             outcome.set_error(std::move(error));
         }
-        return !outcome.has_error();
+        return outcome.error();
     };
     made.cleanup = cleanup;
     return made.get_return_object();
@@ -68,9 +95,14 @@ generator_base::generator_base(generator_promise_base& made) noexcept : promise_
     made.owner = this;
 }
 
-generator_base::generator_base(generator_base&& other) noexcept
-    : promise_(std::exchange(other.promise_, nullptr)),
-      end_(std::exchange(other.end_, generator_end::ended)) {
+void generator_base::take_over(generator_base& other) noexcept {
+    std::unique_lock lock(elsewhere, std::defer_lock);
+    if (!other.is_at_home()) [[unlikely]] {
+        lock.lock();
+    }
+    promise_ = std::exchange(other.promise_, nullptr);
+    loop_ = std::exchange(other.loop_, 0);
+    end_ = std::exchange(other.end_, generator_end::ended);
     if (promise_ != nullptr) {
         promise_->owner = this;
     }
@@ -79,16 +111,16 @@ generator_base::generator_base(generator_base&& other) noexcept
 generator_base& generator_base::operator=(generator_base&& other) noexcept {
     if (this != &other) {
         abandon();
-        promise_ = std::exchange(other.promise_, nullptr);
-        end_ = std::exchange(other.end_, generator_end::ended);
-        if (promise_ != nullptr) {
-            promise_->owner = this;
-        }
+        take_over(other);
     }
     return *this;
 }
 
 void generator_base::abandon() noexcept {
+    if (!is_at_home()) [[unlikely]] {
+        abandon_elsewhere();
+        return;
+    }
     generator_promise_base* const dropped = std::exchange(promise_, nullptr);
     if (dropped == nullptr) {
         return;
@@ -99,7 +131,28 @@ void generator_base::abandon() noexcept {
     }
 }
 
+void generator_base::abandon_elsewhere() noexcept {
+    std::unique_lock lock(elsewhere);
+    generator_promise_base* const dropped = std::exchange(promise_, nullptr);
+    if (dropped == nullptr) {
+        return;
+    }
+    dropped->owner = nullptr;
+    if (dropped->now == generator_promise_base::state::running) {
+        return;
+    }
+    const loop_core* const home = dropped->home;
+    if (home != nullptr && !home->is_on_own_thread() && dropped->go_home()) {
+        return;
+    }
+    lock.unlock();
+    dropped->end_in_background();  // this is the loop's thread, or the loop is gone
+}
+
 task<void> close_generator(generator_base& closed) {
+    if (!closed.is_at_home()) {
+        throw invalid_state("close() of a generator that was started on another loop");
+    }
     generator_promise_base* const body = closed.promise_;
     if (body == nullptr) {
         co_return;
@@ -144,6 +197,33 @@ void generator_promise_base::end_in_background() noexcept {
     }
 }
 
+bool generator_promise_base::go_home() noexcept {
+    auto* const mail = new dropped_body(*this);
+    is_going_home = true;
+    if (send_mail(static_cast<loop*>(home)->mail(), *mail)) {
+        return true;
+    }
+    is_going_home = false;
+    delete mail;
+    return false;
+}
+
+void generator_promise_base::leave_at_shutdown(bool closes) noexcept {
+    const std::lock_guard lock(elsewhere);
+    unregister();
+    if (closes && owner != nullptr) {
+        owner->promise_ = nullptr;
+        owner->end_ = generator_end::ended;
+        owner = nullptr;
+    }
+}
+
+void generator_promise_base::close_at_shutdown() noexcept {
+    if (!is_going_home) {
+        end_in_background();
+    }
+}
+
 // ---- next() -------------------------------------------------------------------------------------
 
 bool next_boundary::is_decided() noexcept {
@@ -170,7 +250,7 @@ void next_boundary::enter(fiber& on) noexcept {
     before_ = std::exchange(promise_->now, generator_promise_base::state::running);
     promise_->parent = this;
     thread_state& thread = this_thread;
-    if (thread.budget == 0) [[unlikely]] {
+    if (thread.budget <= 0) [[unlikely]] {
         stage_ = stage::must_yield;  // the fiber has had its share: the others first
         on.top = this;
         thread.next = turn().word();
@@ -183,6 +263,9 @@ void next_boundary::enter(fiber& on) noexcept {
 next_step next_boundary::start(fiber& on) noexcept {
     if (promise_->home == nullptr) {
         promise_->register_at(on.home());
+        if (promise_->owner != nullptr) {
+            promise_->owner->loop_ = on.home().id();
+        }
     }
     stage_ = stage::running;
     on.top = promise_;
@@ -192,6 +275,7 @@ next_step next_boundary::start(fiber& on) noexcept {
 next_step next_boundary::advance(fiber& on) noexcept {
     if (stage_ == stage::must_yield) {
         stage_ = stage::queued;
+        on.raise(is_stoppable);
         on.home().push(on);
         return next_step::suspended();
     }

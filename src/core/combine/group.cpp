@@ -5,9 +5,9 @@
 
 #include "core/runtime/fiber_extras.hpp"
 
-#include <weir/detail/cleanup.hpp>
 #include <weir/detail/loop_core.hpp>
 #include <weir/group.hpp>
+#include <weir/outcome.hpp>
 
 namespace weir {
 
@@ -25,9 +25,6 @@ void group_boundary::begin(fiber& on) noexcept {
     group_->inside = on.scopes;
     enter_scope(*this, on);
     group_->body = this;
-    if (group_->is_aborting) {  // cancelled while the body was being made
-        request_stop(*this);
-    }
 }
 
 next_step group_boundary::advance(fiber& on) noexcept {
@@ -35,11 +32,18 @@ next_step group_boundary::advance(fiber& on) noexcept {
         body_has_ended_ = true;
         if (std::exception_ptr error = body_error()) {
             ended_early_ = is_stop_of(*this, error);  // thrown by catchable
+            thrown_stop thrown;
             if (!is_cancellation(error)) {
                 add_body_error_ = std::move(error);
+            } else if (!ended_early_) {
+                thrown = find_thrown_stop(on, error);
+            }
+            if (thrown.target != nullptr) {
+                held_.hold(thrown.target, !group_->is_aborting);
+                holds_thrown_stop_ = true;
             }
             if (!group_->is_aborting) {
-                abort_group(*group_);
+                abort_group(*group_, thrown.reason);
             }
         }
     }
@@ -47,10 +51,6 @@ next_step group_boundary::advance(fiber& on) noexcept {
 }
 
 next_step group_boundary::stopped(fiber& on, walk& stop) noexcept {
-    // A stop that arrives while the children are awaited after a failure is independent of the
-    // failure.
-    const bool had_failed =
-        body_has_ended_ && (group_->errors != nullptr || add_body_error_ != nullptr);
     if (!body_has_ended_) {
         body_has_ended_ = true;
         body_is_gone_ = ended_early_ = true;
@@ -59,11 +59,11 @@ next_step group_boundary::stopped(fiber& on, walk& stop) noexcept {
         }
     }
     if (stop.target != nullptr && stop.target != static_cast<frame*>(this)) {
-        (had_failed ? late_target_ : stop_target_) = stop.target;
+        held_.hold(stop.target, !group_->is_aborting);
     }
     if (!group_->is_aborting) {
         group_->joiner = &on;  // the body has ended: only the children are left to stop
-        abort_group(*group_);
+        abort_group(*group_, stop_reason(on, stop.target));
     }
     return wait_for_children(on);
 }
@@ -82,6 +82,7 @@ next_step group_boundary::wait_for_children(fiber& on) noexcept {
         on.raise(is_stoppable);
     }
     on.raise(is_parked);
+    has_waited_ = true;
     return next_step::suspended();
 }
 
@@ -95,14 +96,20 @@ next_step group_boundary::end(fiber& on) noexcept {
     }
     if (group_->errors != nullptr) {
         thrown_ = std::make_exception_ptr(error_group(std::move(group_->errors->list)));
-        if (late_target_ != nullptr) {
-            request_stop_of(on, late_target_);
+        if (holds_thrown_stop_) {
+            held_.restore_reason(on, find_thrown_stop(on, body_error()).reason);
         }
+        held_.settle_for_error(on);
         return return_to_parent(*this, on);
     }
-    on.top = parent;
-    if (stop_target_ != nullptr) {
-        return continue_stop(on, stop_target_);
+    if (held_.is_held() && !holds_thrown_stop_) {
+        return held_.go_on(*this, on);
+    }
+    if (has_waited_ && on.has(stop_pending)) {  // stop beats value
+        if (holds_thrown_stop_) {
+            resume_thrown_stop(on, body_error());
+        }
+        return let_pass(*this, on);
     }
     return return_to_parent(*this, on);
 }

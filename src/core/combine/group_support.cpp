@@ -6,7 +6,7 @@
 
 #include <weir/detail/fiber_box.hpp>
 #include <weir/detail/group_support.hpp>
-#include <weir/loop.hpp>
+#include <weir/group.hpp>
 
 namespace weir::detail {
 
@@ -44,20 +44,19 @@ void abort_soon(group_state& group) noexcept {
 void child_failed(group_state& group, fiber& failed) noexcept {
     add_error(group, fiber_error(failed));
     failed.raise(is_retrieved);
+    if (group.body != nullptr) {
+        static_cast<group_boundary*>(group.body)->child_failed(failed);
+    }
     if (!group.is_aborting && !std::exchange(group.is_failing, true)) {
         abort_soon(group);
     }
 }
 
-void cancel_children(group_state& group) noexcept {
-    for (fiber& each : group.children) {
-        cancel_fiber(each, {});
-    }
-}
-
-void abort_group(group_state& group) noexcept {
+void abort_group(group_state& group, std::string_view reason) noexcept {
     group.is_aborting = true;
-    cancel_children(group);
+    for (fiber& each : group.children) {
+        cancel_fiber(each, reason);
+    }
     if (group.body != nullptr && group.joiner == nullptr) {
         request_stop(*group.body);
     }

@@ -49,9 +49,9 @@ const char* explorer::name() const noexcept {
     return "";
 }
 
-unsigned explorer::budget() noexcept {
+int explorer::budget() noexcept {
     if (forces_yields_ && random_.next_below(short_budget_one_in) == 0) {
-        return static_cast<unsigned>(random_.next_below(short_budgets));
+        return static_cast<int>(random_.next_below(short_budgets));
     }
     return operations_per_step;
 }

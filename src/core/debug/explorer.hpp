@@ -27,7 +27,7 @@ public:
     // Takes the item that is to run next out of the queue, which is not empty.
     ready_item& take(ready_queue& ready);
     // How many operations may complete at once in the step that begins.
-    unsigned budget() noexcept;
+    int budget() noexcept;
     bool shuffles() const noexcept { return style_ != style::ordinary; }
     // The generator of all choices.
     random_source& random() noexcept { return random_; }

@@ -107,14 +107,15 @@ public:
     }
 
     int attach(int fd, fd_source& source) noexcept override {
-        epoll_event wanted{};
-        wanted.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | std::uint32_t{EPOLLET};
-        wanted.data.ptr = &source;
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
+        if (!register_source(EPOLL_CTL_ADD, fd, source)) {
             return errno;
         }
         ++source_count_;
         return 0;
+    }
+
+    void report_again(int fd, fd_source& source) noexcept override {
+        register_source(EPOLL_CTL_MOD, fd, source);
     }
 
     void detach(int fd, fd_source& source) noexcept override {
@@ -132,6 +133,13 @@ private:
     // Beside the pointers to sources, which are even.
     static constexpr std::uint64_t tag_of(int fd) noexcept {
         return static_cast<std::uint64_t>(fd) << 1 | 1;
+    }
+
+    bool register_source(int action, int fd, fd_source& source) noexcept {
+        epoll_event wanted{};
+        wanted.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | std::uint32_t{EPOLLET};
+        wanted.data.ptr = &source;
+        return ::epoll_ctl(epoll_, action, fd, &wanted) == 0;
     }
 
     static void tell(fd_source& source, std::uint32_t events) noexcept {

@@ -90,24 +90,61 @@ bool post_to(const std::shared_ptr<inbox>& mail, unique_function<void()> callbac
 
 // Posts become ordinary callbacks: they take their turn in the ready queue.
 void posted_call::arrive(loop& home) noexcept {
-    auto run = [each = std::move(self)] {
-        auto expected = stage::waiting;
-        if (each->at.compare_exchange_strong(expected, stage::taken)) {
-            auto taken = std::move(each->callback);
-            taken();
-        }
-    };
+    auto run = [each = std::move(self)] { each->run(); };
     home.push(*new scheduled_call(home, std::move(run), registered));
+}
+
+void posted_call::run() {
+    runner = &this_thread;
+    auto expected = stage::waiting;
+    if (!at.compare_exchange_strong(expected, stage::running)) {
+        return;
+    }
+    // Also when the callback throws, and after what it holds was destroyed.
+    struct end_mark {
+        posted_call& ended;
+        ~end_mark() {
+            if (ended.at.exchange(stage::ended) == stage::awaited) {
+                ended.at.notify_all();
+            }
+        }
+    } const mark{*this};
+    unique_function<void()> taken = std::move(callback);
+    taken();
+}
+
+bool posted_call::cancel() noexcept {
+    auto expected = stage::waiting;
+    if (at.compare_exchange_strong(expected, stage::cancelled)) {
+        return true;
+    }
+    await_end();
+    return false;
+}
+
+void posted_call::await_end() noexcept {
+    stage seen = at.load();
+    if ((seen != stage::running && seen != stage::awaited) || runner == &this_thread) {
+        return;
+    }
+    if (seen == stage::running) {
+        at.compare_exchange_strong(seen, stage::awaited);
+    }
+    at.wait(stage::awaited);
 }
 
 }  // namespace detail
 
 bool post_handle::cancel() noexcept {
+    return call_ != nullptr && call_->cancel();
+}
+
+bool post_handle::cancelled() const noexcept {
     if (call_ == nullptr) {
         return false;
     }
-    auto expected = detail::posted_call::stage::waiting;
-    return call_->at.compare_exchange_strong(expected, detail::posted_call::stage::cancelled);
+    call_->await_end();
+    return call_->at.load() == detail::posted_call::stage::cancelled;
 }
 
 }  // namespace weir

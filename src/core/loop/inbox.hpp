@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weir/base/mail.hpp>
+#include <weir/detail/thread_state.hpp>
 #include <weir/driver.hpp>
 #include <weir/loop.hpp>
 
@@ -50,8 +51,8 @@ public:
         return std::uint64_t{1} << (signal - 1);
     }
 
-    // The loop is about to sleep: a thread that puts something from now on wakes the driver. False
-    // if something was put before.
+    // The loop is about to sleep, or does not run: a thread that puts something from now on wakes
+    // the driver. False if something was put before.
     bool begin_sleep() noexcept {
         is_sleeping_.store(true, std::memory_order_seq_cst);
         return posted_.load(std::memory_order_seq_cst) == nullptr;
@@ -64,19 +65,25 @@ private:
 
     std::unique_ptr<weir::driver> driver_;
     std::atomic<mail_item*> posted_{nullptr};  // the newest; closed_mark() when no more are taken
-    std::atomic<bool> is_sleeping_{false};
+    std::atomic<bool> is_sleeping_{true};      // also while no run is under way: it may be a guest
     std::atomic<std::size_t> expected_posts_{0};
     std::atomic<std::uint64_t> signals_{0};
 };
 
 // A callback from another thread.
 struct posted_call final : mail_item {
-    enum class stage : int { waiting, taken, cancelled };
-    std::atomic<stage> at{stage::waiting};
+    enum class stage : int { waiting, running, awaited, ended, cancelled };
+    std::atomic<stage> at{stage::waiting};  // awaited: runs, and a thread waits for its end
+    const thread_state* runner = nullptr;   // the thread that runs it, from `running` on
     unique_function<void()> callback;
     std::shared_ptr<posted_call> self;  // while it is in the inbox
     std::source_location registered;
 
+    // On the loop's thread, unless it was cancelled.
+    void run();
+    // From any thread: true if it had not begun. If it runs on another thread, waits for its end.
+    bool cancel() noexcept;
+    void await_end() noexcept;
     void arrive(loop& home) noexcept override;
     void get_lost() noexcept override { const auto last = std::move(self); }
 };

@@ -47,15 +47,17 @@ std::unique_ptr<driver> check_options(std::unique_ptr<driver> own, const loop_op
 // Makes the loop the running one of this thread.
 class running_mark {
 public:
-    running_mark(loop& marked, const detail::thread_state*& thread) : state_(marked.state()) {
+    explicit running_mark(loop& marked) : state_(marked.state()) {
         state_.is_running = true;
-        thread = &detail::this_thread;
+        state_.mail->end_sleep();
+        marked.move_to_this_thread();
         detail::this_thread.loop = &marked;
     }
     running_mark(const running_mark&) = delete;
     running_mark& operator=(const running_mark&) = delete;
     ~running_mark() {
         state_.is_running = false;
+        state_.mail->begin_sleep();
         detail::this_thread.loop = nullptr;
     }
 
@@ -148,7 +150,7 @@ void loop::run_forever() {
 // True when the task has ended, false when stop() ended the run.
 bool loop::run_turns(const detail::fiber* main) {
     check_can_run();
-    running_mark mark(*this, thread_);
+    running_mark mark(*this);
     detail::scheduler& turns = state_->turns;
     if (turns.stop_is_requested()) {  // stopped before it ran: one turn that does not wait
         turns.forget_stop();
@@ -211,7 +213,7 @@ int loop::fd() const noexcept {
 
 bool loop::poll() {
     check_can_run();
-    running_mark mark(*this, thread_);
+    running_mark mark(*this);
     return state_->turns.poll();
 }
 
@@ -227,7 +229,7 @@ void loop::shutdown() {
     }
     check_can_run();
     try {
-        running_mark running(*this, thread_);
+        running_mark running(*this);
         state_->shutdown.run();
     } catch (...) {
         abandon_tasks();

@@ -17,7 +17,7 @@ namespace weir::detail {
 
 namespace {
 
-constexpr int resumptions_per_turn = 64;
+constexpr int most_turns_without_poll = 3;
 
 std::string in_milliseconds(clock::duration held) {
     return std::to_string(held / std::chrono::milliseconds(1)) + " ms";
@@ -71,7 +71,7 @@ void scheduler::work() {
 
 void scheduler::wait() {
     if (!ready_.empty()) {
-        if (driver_.has_sources()) {
+        if (driver_.has_sources() && poll_is_due()) {
             driver_.wait(0);
         }
     } else if (idle_waiters_.has_waiting() && mail_.empty()) {
@@ -82,24 +82,35 @@ void scheduler::wait() {
     }
 }
 
+bool scheduler::poll_is_due() noexcept {
+    if (turn_was_short_ && turns_without_poll_ < most_turns_without_poll &&
+        !driver_.has_unsubmitted()) {
+        ++turns_without_poll_;
+        return false;
+    }
+    turns_without_poll_ = 0;
+    return true;
+}
+
 bool scheduler::poll() {
-    mail_.end_sleep();
     stop_is_reached_ = false;  // there is no run to stop
     driver_.wait(0);
     work();
     if (ready_.empty() && driver_.has_sources()) {
         driver_.wait(0);  // operations begun now reach the kernel before the host sleeps
     }
-    if (!ready_.empty()) {
-        return true;
-    }
     // The host may sleep now: a thread that posts from here on makes the descriptor readable.
-    return !mail_.begin_sleep() || mail_.has_signals();
+    mail_.begin_sleep();
+    return has_work();
+}
+
+bool scheduler::has_work() const noexcept {
+    return !ready_.empty() || !mail_.empty() || driver_.has_unsubmitted();
 }
 
 std::optional<clock::time_point> scheduler::next_deadline() noexcept {
-    if (!ready_.empty() || !mail_.empty()) {
-        return clock::time_point::min();
+    if (has_work()) {
+        return now();
     }
     const std::int64_t deadline = timers_.next_deadline();
     if (deadline == timer_wheel::never) {
@@ -116,31 +127,33 @@ void scheduler::take_events() {
 
 void scheduler::run_ready() noexcept {
     const bool plain = !home_.debug() && explorer_ == nullptr;
-    int count = resumptions_per_turn;
-    while (count > 0 && !ready_.empty() && !stop_is_reached_) {
+    turn_share share;
+    while (!share.is_spent() && !ready_.empty() && !stop_is_reached_) {
         if (plain) [[likely]] {
-            count = home_.run_fibers(count);
-            if (count == 0 || ready_.empty()) {
-                return;
+            home_.run_fibers(share);
+            if (share.is_spent() || ready_.empty()) {
+                break;
             }
         }
-        run_one(explorer_ != nullptr ? explorer_->take(ready_) : ready_.pop());
-        --count;
+        run_one(explorer_ != nullptr ? explorer_->take(ready_) : ready_.pop(), share);
     }
+    turn_was_short_ = share.resumptions > 0;
 }
 
-void scheduler::run_one(ready_item& item) noexcept {
+void scheduler::run_one(ready_item& item, turn_share& share) noexcept {
+    --share.resumptions;
     if ((item.flags & is_callback) != 0) {
         run_callback(item);
         return;
     }
     auto& ready = static_cast<fiber&>(item);
-    const unsigned budget = explorer_ != nullptr ? explorer_->budget() : operations_per_step;
+    const int budget = explorer_ != nullptr ? explorer_->budget() : operations_per_step;
     if (home_.debug()) {
         run_watched(ready, budget);
     } else {
         home_.step(ready, budget);
     }
+    share.operations -= budget - this_thread.budget;
 }
 
 void scheduler::run_callback(ready_item& item) noexcept {
@@ -168,7 +181,7 @@ void scheduler::run_callback(ready_item& item) noexcept {
     }
 }
 
-void scheduler::run_watched(fiber& ready, unsigned budget) noexcept {
+void scheduler::run_watched(fiber& ready, int budget) noexcept {
     any_handle keep(ready);
     const std::source_location before = ready.top->is_boundary()
                                             ? std::source_location()

@@ -2,7 +2,9 @@
 // Runs the turns of a loop.
 //
 // One turn: up to 64 entries of the ready queue, then the posts of other threads, then timers that
-// are due, then the driver, which waits if nothing is ready.
+// are due, then the driver, which waits if nothing is ready. A turn ends earlier if its steps have
+// done much without waiting. Timers are then in time; the driver, whose poll is a system call, is
+// left out of such turns, three times in a row at most.
 #pragma once
 
 #include "core/debug/explorer.hpp"
@@ -31,10 +33,12 @@ public:
     void wait();
     // A turn that does not wait, for guest mode. True: call again at once.
     bool poll();
-    // When poll() has something to do; the earliest time if that is now.
+    // When poll() has something to do; now() if that is already the case.
     std::optional<clock::time_point> next_deadline() noexcept;
     // Takes in posts, timers and events, without running any fiber.
     void take_events();
+    // Takes in posts and signals.
+    void take_mail() noexcept;
 
     // The run ends when all that is ready now has run. Before a run: it makes one turn.
     void request_stop() noexcept;
@@ -55,12 +59,15 @@ public:
     void close() noexcept;
 
 private:
+    // Is there something to do that needs neither an event nor a timer?
+    bool has_work() const noexcept;
+    // Is the driver to be asked though something is ready?
+    bool poll_is_due() noexcept;
     void run_ready() noexcept;
-    void run_one(ready_item& item) noexcept;
+    void run_one(ready_item& item, turn_share& share) noexcept;
     void run_callback(ready_item& item) noexcept;
-    void run_watched(fiber& ready, unsigned budget) noexcept;
+    void run_watched(fiber& ready, int budget) noexcept;
     void fire_timers() noexcept;
-    void take_mail() noexcept;
     void sleep();
     void throw_deadlock();
 
@@ -75,6 +82,8 @@ private:
     clock::duration slow_step_;           // debug mode: longer steps are reported
 
     ready_item stop_marker_;  // queued by request_stop(): the run ends where it is met
+    int turns_without_poll_ = 0;
+    bool turn_was_short_ = false;
     bool stop_is_queued_ = false;
     bool stop_is_reached_ = false;
 };

@@ -129,9 +129,10 @@ void shutdown_sequence::run() {
     end_all_tasks(true);
     while (!closables_.empty()) {
         closable& each = closables_.front();
-        each.unregister();
+        each.leave_at_shutdown(true);
         each.close_at_shutdown();
     }
+    turns_.take_mail();  // generators that other threads dropped meanwhile
     end_all_tasks(false);
     turns_.request_stop();  // the last callbacks, but not those that they queue
     while (!turns_.stop_is_reached()) {
@@ -151,7 +152,7 @@ void shutdown_sequence::abandon() noexcept {
         abandoned.push_back(std::move(each));
     }
     while (!closables_.empty()) {
-        closables_.front().unregister();
+        closables_.front().leave_at_shutdown(false);
     }
 }
 

@@ -105,13 +105,16 @@ private:
     next_step go_on(fiber& on, std::exception_ptr error) noexcept {
         const std::unique_ptr<cleanup_runner> self(this);
         if (ended_ != nullptr) {
-            if (settle_(*ended_, std::move(error)) && on.has(stop_pending)) {
+            error = settle_(*ended_, std::move(error));
+            if (on.has(stop_pending) && !beats_stop(error)) {
+                resume_thrown_stop(on, error);
                 on.top = ended_;  // stop beats value
                 return next_step::walk_on();
             }
             return return_to_parent(*this, on);
         }
-        if (error != nullptr) {
+        if (beats_stop(error)) {
+            request_answered(on, stop_target_);
             return inject_error(on, *parent, std::move(error));
         }
         on.top = parent;

@@ -33,7 +33,7 @@ bool is_cancellation(const std::exception_ptr& error) noexcept {
 }
 
 bool is_stop_of(const scope& aimed_at, const std::exception_ptr& error) noexcept {
-    if (!aimed_at.delivered || !is_cancellation(error)) {
+    if (!aimed_at.answered || !is_cancellation(error)) {
         return false;
     }
     try {
@@ -53,7 +53,10 @@ void note_error(fiber& ended, const std::exception_ptr& error) noexcept {
         std::rethrow_exception(error);
     } catch (const cancelled& stop) {
         if (!stop.reason().empty() || ended.extras != nullptr) {
-            ended.extra().reason = stop.reason();
+            request_reason& reason = ended.extra().reason;
+            reason.withdraw();
+            reason.request(stop.reason());
+            reason.deliver();
         }
     }
 }
@@ -63,10 +66,6 @@ fiber_extras& fiber::extra() {
         extras = new fiber_extras;
     }
     return *extras;
-}
-
-void fiber::extra_reason(std::string_view reason) {
-    extra().reason = reason;
 }
 
 void fiber::destroy() noexcept {
@@ -120,7 +119,7 @@ void launch_with_options(fiber& fresh, const start_options& options) {
         thread.eager_depth = outer.eager_depth;
         thread.running = outer.running;
         thread.next = outer.next;
-        thread.budget = outer.budget;
+        thread.budget += outer.budget - operations_per_step;  // its operations count for both
     } else {
         home.push(fresh);
     }
@@ -145,12 +144,21 @@ void schedule_callbacks(fiber& ended) {
                                      [&] { return fiber_owner(ended); });
 }
 
+// Stop beats value: of a request that nothing inside has answered.
+[[gnu::noinline]] void keep_reason_of_stop(request_reason& reason) noexcept {
+    reason.request_again();
+    reason.deliver();
+}
+
 }  // namespace
 
 void finish(fiber& ended) noexcept {
     ended.raise(is_done);
-    ended.clear(stop_pending);
-    ended.clear(root_requested);
+    ended.clear(stop_pending);  // root_requested stays: a request that was not answered
+    if (ended.extras != nullptr && ended.has(root_requested) && ended.has(is_cancelled))
+        [[unlikely]] {
+        keep_reason_of_stop(ended.extras->reason);
+    }
     ended.top = nullptr;
     while (end_watch* first = ended.joiners) {
         first->unlink();

@@ -4,6 +4,7 @@
 
 #include <weir/detail/done_callbacks.hpp>
 #include <weir/detail/fiber.hpp>
+#include <weir/detail/request_reason.hpp>
 
 #include <cstdint>
 #include <exception>
@@ -20,7 +21,7 @@ struct context_values;
 struct fiber_extras {
     std::string name;
     std::uint64_t number = 0;           // of a generated name; 0: none yet
-    std::string reason;                 // of the latest stop request
+    request_reason reason;              // of requests to stop the whole fiber
     std::exception_ptr injected_error;  // to be thrown where a stop destroyed the callee
     done_callbacks<fiber> callbacks;
     context_values* context = nullptr;  // task-local values; owned

@@ -66,7 +66,7 @@ bool join_operation::start() noexcept {
 
 bool join_operation::cancel() noexcept {
     if (kind() == role::forwarding_join) {
-        cancel_fiber(*target_, stop_reason(waiter()));
+        cancel_fiber(*target_, pending_reason(waiter()));
         return false;
     }
     unlink();
@@ -77,10 +77,14 @@ void join_operation::go_on() noexcept {
     if (!is_waiting()) {
         return;  // let go of, to break a cycle
     }
-    // A forwarded stop that the target answered with a value or an error has been answered here
-    // too.
+    // A request that was passed on and that the target answered with a value or an error has been
+    // answered here too. An error that is no answer comes first, the stop after it.
     if (kind() == role::forwarding_join && waiter().has(stop_pending) &&
         !target_->has(is_cancelled)) {
+        if (target_->has(root_requested)) {
+            complete_and_keep();
+            return;
+        }
         spend_requests(waiter());
     }
     complete();

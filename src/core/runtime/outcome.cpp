@@ -3,7 +3,6 @@
 // scope at the same address, so the serial number is compared too. An error of type 'refused'
 // becomes a refusal, so that callers handle thrown and returned refusals alike.
 
-#include <weir/detail/cleanup.hpp>
 #include <weir/outcome.hpp>
 
 #include <typeinfo>
@@ -15,22 +14,54 @@ stop_origin origin_of(fiber& on, frame* target) noexcept {
     return {&on, target, is_fiber ? 0 : static_cast<scope*>(target)->serial};
 }
 
-bool ask_again(const stop_origin& origin) noexcept {
-    fiber* on = this_thread.running;
-    if (on != origin.on) {
-        return false;
+frame* find_origin(fiber& on, std::uint32_t tag) noexcept {
+    if (tag == stop_origin::whole_fiber) {
+        return &on;
     }
-    if (origin.target == static_cast<frame*>(on)) {
-        request_stop_of(*on, on);
-        return true;
-    }
-    for (scope* each = on->scopes; each != nullptr; each = each->outer) {
-        if (static_cast<frame*>(each) == origin.target && each->serial == origin.serial) {
-            request_stop_of(*on, each);
-            return true;
+    for (scope* each = on.scopes; each != nullptr; each = each->outer) {
+        if (each->serial == tag) {
+            return each;
         }
     }
-    return false;
+    return nullptr;
+}
+
+bool ask_again(const stop_origin& origin, std::string_view reason) noexcept {
+    fiber* on = this_thread.running;
+    frame* target = on == origin.on ? find_origin(*on, origin.tag()) : nullptr;
+    if (target == nullptr) {
+        return false;
+    }
+    set_stop_reason(*on, target, reason);
+    request_again(*on, target);
+    return true;
+}
+
+thrown_stop find_thrown_stop(fiber& on, const std::exception_ptr& error) noexcept {
+    if (!is_cancellation(error)) {
+        return {};
+    }
+    try {
+        std::rethrow_exception(error);
+    } catch (const cancelled& stop) {
+        frame* target = find_origin(on, stop.origin());
+        const bool is_foreign = target == static_cast<frame*>(&on) && on.cancel_count == 0;
+        return {is_foreign ? nullptr : target, stop.reason()};
+    }
+}
+
+void resume_thrown_stop(fiber& on, const std::exception_ptr& error) noexcept {
+    const thrown_stop thrown = find_thrown_stop(on, error);
+    if (thrown.target != nullptr) {
+        restore_stop_reason(on, thrown.target, thrown.reason);
+        request_again(on, thrown.target);
+    }
+}
+
+std::string take_reason(const stop_origin& origin) {
+    std::string reason(stop_reason(*origin.on, origin.target));
+    request_answered(*origin.on, origin.target);
+    return reason;
 }
 
 const refusal* refusal_in(const std::exception_ptr& error) noexcept {

@@ -18,6 +18,8 @@ std::string_view to_string(refusal_reason reason) noexcept {
             return "too many wait already";
         case refusal_reason::wait_too_long:
             return "the wait would be too long";
+        case refusal_reason::past_deadline:
+            return "the wait would last past the deadline";
         case refusal_reason::circuit_open:
             return "the circuit is open";
         case refusal_reason::circuit_isolated:

@@ -8,10 +8,12 @@
 
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
+#include <weir/refusal.hpp>
 #include <weir/scope.hpp>
 #include <weir/timeout.hpp>
 
 #include <algorithm>
+#include <typeinfo>
 
 namespace weir {
 
@@ -24,18 +26,20 @@ bool timed_scope::begin_in_time(fiber& on) noexcept {
         enter_scope(*this, on);
         return true;
     }
-    expired_ = true;
     if (when_ == expiry::before_start) {
+        expired_ = true;
         caught_ = true;
         return false;
     }
+    is_late_ = true;
     enter_scope(*this, on);
     request_stop(*this);
     return true;
 }
 
 void timed_scope::child_suspended() noexcept {
-    if (on != nullptr && !is_armed() && !expired_ && deadline() != clock::time_point::max()) {
+    if (on != nullptr && !is_armed() && !expired_ && !is_late_ &&
+        deadline() != clock::time_point::max()) {
         static_cast<loop&>(on->home()).arm(*this, deadline());
     }
 }
@@ -46,19 +50,65 @@ void timed_scope::disarm() noexcept {
 
 void timed_scope::fire() noexcept {
     expired_ = true;
-    if (on->extras != nullptr) {
-        on->extras->reason.clear();
-    }
     request_stop(*this);
 }
 
 void timed_scope::reschedule(clock::time_point deadline) noexcept {
+    if (is_late_) {  // withdraws the request of the old deadline, which was not delivered
+        is_late_ = false;
+        requested = false;
+        refresh_stop(*on);
+    }
     if (deadline == clock::time_point::max()) {
         disarm();
         set_deadline(INT64_MAX);
     } else {
         static_cast<loop&>(on->home()).arm(*this, deadline);
     }
+}
+
+namespace {
+
+// All errors are refusals because of a deadline, of waits that would have ended after it.
+bool foresees(const std::exception_ptr& error, clock::duration time_left) {
+#ifdef __GLIBCXX__  // other errors are not thrown once more
+    const std::type_info& type = *error.__cxa_exception_type();
+    if (type != typeid(refused) && type != typeid(error_group)) {
+        return false;
+    }
+#endif
+    try {
+        std::rethrow_exception(error);
+    } catch (const refused& why) {
+        constexpr clock::duration unknown{};
+        return why.reason() == refusal_reason::past_deadline &&
+               (why.retry_after() == unknown || why.retry_after() > time_left);
+    } catch (const error_group& several) {
+        return std::all_of(
+            several.errors().begin(), several.errors().end(),
+            [&](const std::exception_ptr& each) { return foresees(each, time_left); });
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
+bool timed_scope::is_own_end(const std::exception_ptr& error) noexcept {
+    if (error == nullptr || is_stop_of(*this, error)) {
+        return error != nullptr;
+    }
+    // Of several deadlines around the work, it is the earliest that leaves no time to wait.
+    if (deadline() == clock::time_point::max() || deadline() > current_deadline() ||
+        !foresees(error, deadline() - loop::current().now())) {
+        return false;
+    }
+    expired_ = foreseen_ = true;
+    return true;
+}
+
+void timed_scope::throw_timed_out(const std::exception_ptr& error) const {
+    throw foreseen_ ? timed_out("timed out: " + describe(error)) : timed_out();
 }
 
 next_step timed_scope::stopped(fiber& on, walk& stop) noexcept {
@@ -86,7 +136,7 @@ clock::time_point current_deadline() noexcept {
     clock::time_point earliest = clock::time_point::max();
     const detail::fiber* on = detail::this_thread.running;
     const detail::scope* each = on != nullptr ? on->scopes : nullptr;
-    while (on != nullptr) {
+    for (;;) {
         for (; each != nullptr; each = each->outer) {
             if (each->shielding) {
                 return earliest;
@@ -96,10 +146,12 @@ clock::time_point current_deadline() noexcept {
                     std::min(earliest, static_cast<const detail::timed_scope*>(each)->deadline());
             }
         }
+        if (on == nullptr) {
+            return earliest;
+        }
         each = on->group->inside;
         on = on->group->owner;
     }
-    return earliest;
 }
 
 void cancel_scope::claim() {
@@ -113,15 +165,14 @@ void cancel_scope::claim() {
 }
 
 void cancel_scope::cancel(std::string_view reason) {
+    if (active_ != nullptr && active_->on != nullptr) {
+        active_->on->home().check_thread("cancel_scope.cancel()");
+    }
     cancel_called_ = true;
-    if (active_ == nullptr || active_->on == nullptr) {
-        return;
+    reason_.request(reason);
+    if (active_ != nullptr) {
+        request_stop(*active_);
     }
-    active_->on->home().check_thread("cancel_scope.cancel()");
-    if (!reason.empty()) {
-        active_->on->extra_reason(reason);
-    }
-    request_stop(*active_);
 }
 
 std::optional<clock::time_point> cancel_scope::deadline() const noexcept {
@@ -129,15 +180,24 @@ std::optional<clock::time_point> cancel_scope::deadline() const noexcept {
     return when == clock::time_point::max() ? std::nullopt : std::optional(when);
 }
 
-void cancel_scope::reschedule(std::optional<clock::time_point> deadline) {
-    if (active_ == nullptr || active_->on == nullptr) {
-        throw invalid_state(used_ ? "cancel_scope: reschedule after the scope was left"
-                                  : "cancel_scope: reschedule before the scope was entered");
+bool cancel_scope::try_reschedule(std::optional<clock::time_point> deadline) {
+    if (!used_) {
+        throw invalid_state("cancel_scope: reschedule before the scope was entered");
     }
-    if (active_->expired() || cancel_called_) {
-        throw invalid_state("cancel_scope: reschedule while the work is being stopped");
+    if (active_ == nullptr || active_->on == nullptr || active_->expired() || cancel_called_) {
+        return false;
     }
     active_->reschedule(deadline.value_or(clock::time_point::max()));
+    return true;
+}
+
+void cancel_scope::reschedule(std::optional<clock::time_point> deadline) {
+    if (try_reschedule(deadline)) {
+        return;
+    }
+    const bool was_left = active_ == nullptr || active_->on == nullptr;
+    throw invalid_state(was_left ? "cancel_scope: reschedule after the scope was left"
+                                 : "cancel_scope: reschedule while the work is being stopped");
 }
 
 }  // namespace weir

@@ -5,9 +5,11 @@
 // is a matter of the scopes between: the outermost requested scope that no shield separates from
 // the innermost frame is the target. If the fiber waits for an operation, that is cancelled; if it
 // is ready or running, the loop finds the flag when the fiber would next be resumed or suspended.
-// Delivery is a walk: the loop destroys coroutine frames from the innermost outwards, and lets each
-// boundary that it meets decide how to continue. The walk is a loop and runs only from
-// loop_core::step, so neither depth nor re-entrance is a concern.
+// If that operation waits for another fiber, the request is passed on to it instead. Delivery is a
+// walk: the loop destroys coroutine frames from the innermost outwards, and lets each boundary that
+// it meets decide how to continue. The walk is a loop and runs only from loop_core::step, so
+// neither depth nor re-entrance is a concern. The rules are in docs/design.md, "Stops: one rule for
+// all boundaries".
 
 #include "core/runtime/fiber_extras.hpp"
 
@@ -15,6 +17,7 @@
 #include <weir/detail/cleanup.hpp>
 #include <weir/detail/join.hpp>
 #include <weir/detail/promise.hpp>
+#include <weir/detail/timed_scope.hpp>
 #include <weir/error.hpp>
 
 namespace weir::detail {
@@ -36,6 +39,22 @@ frame* find_target(fiber& on) noexcept {
     return on.has(root_requested) ? static_cast<frame*>(&on) : target;
 }
 
+// Whether no shield holds off a request for this target.
+bool is_reachable(fiber& on, const frame* target) noexcept {
+    if (on.home().shields_are_broken()) {
+        return true;
+    }
+    for (scope* each = on.scopes; each != nullptr; each = each->outer) {
+        if (each->shielding) {
+            return false;
+        }
+        if (static_cast<frame*>(each) == target) {
+            return true;
+        }
+    }
+    return true;
+}
+
 bool has_any_request(fiber& on) noexcept {
     for (scope* each = on.scopes; each != nullptr; each = each->outer) {
         if (each->requested) {
@@ -54,15 +73,39 @@ void mark_requested(fiber& on, frame* target) noexcept {
     on.raise(any_requested);
 }
 
+// The reasons of requests for this target; null: none was given.
+request_reason* reason_of(const fiber& on, const frame* target) noexcept {
+    if (target == static_cast<const frame*>(&on)) {
+        return on.extras != nullptr ? &on.extras->reason : nullptr;
+    }
+    if (target == nullptr || &target->table() != &table_of<timed_scope>) {
+        return nullptr;
+    }
+    return static_cast<const timed_scope*>(target)->reason();
+}
+
+// The same, made if need be; null also if the reason is empty.
+request_reason* room_for_reason(fiber& on, frame* target, std::string_view reason) {
+    if (reason.empty()) {
+        return nullptr;
+    }
+    if (target == static_cast<frame*>(&on)) {
+        on.extra();
+    }
+    return reason_of(on, target);
+}
+
+void withdraw_reason(const fiber& on, const frame* target) noexcept {
+    if (request_reason* reason = reason_of(on, target)) {
+        reason->withdraw();
+    }
+}
+
 void note_cancel(fiber& target, std::string_view reason) {
     if (target.cancel_count != UINT16_MAX) {
         ++target.cancel_count;
     }
-    if (!reason.empty()) {
-        target.extra().reason = reason;
-    } else if (target.extras != nullptr) {
-        target.extras->reason.clear();
-    }
+    set_stop_reason(target, &target, reason);
     mark_requested(target, &target);
     if (target.extras != nullptr && target.extras->stop_source != nullptr) {
         target.extras->stop_source->request_stop();
@@ -77,7 +120,8 @@ void wake_to_stop(fiber& target) noexcept {
     target.home().push(target);
 }
 
-// Makes a suspended fiber notice its request. A cancel passes along a chain of awaited handles in a
+// Makes a suspended fiber notice a request that is deliverable and new: one that it has noticed
+// before would be passed on again. A cancel passes along a chain of awaited handles in a
 // loop: such chains may be long. In a cycle, which would never end, the last one stops waiting.
 void interrupt(fiber& first) noexcept {
     fiber* each = &first;
@@ -110,8 +154,11 @@ void interrupt(fiber& first) noexcept {
             break;
         }
         each->raise(is_forwarding);
-        note_cancel(*awaited, stop_reason(*each));
+        note_cancel(*awaited, pending_reason(*each));
         each = awaited;
+        if (!is_reachable(*awaited, awaited)) {
+            break;
+        }
     }
     for (each = &first; each->has(is_forwarding); each = each->leaf->forwards_to()) {
         each->clear(is_forwarding);
@@ -121,12 +168,18 @@ void interrupt(fiber& first) noexcept {
 // Chooses the target and takes the requests inside it out of force: its walk answers them all.
 void begin_walk(fiber& on, walk& stop) noexcept {
     if (stop.target != nullptr) {
-        mark_requested(on, stop.target);  // a request made meanwhile may widen the walk
+        request_again(on, stop.target);  // a request made meanwhile may widen the walk
     }
     stop.target = find_target(on);
     for (scope* each = on.scopes; each != nullptr && static_cast<frame*>(each) != stop.target;
          each = each->outer) {
-        each->requested = false;
+        if (each->requested) {
+            each->requested = false;
+            withdraw_reason(on, each);
+        }
+    }
+    if (request_reason* reason = reason_of(on, stop.target)) {
+        reason->deliver();
     }
     if (stop.target == static_cast<frame*>(&on)) {
         on.clear(root_requested);
@@ -158,7 +211,9 @@ bool cancel_fiber(fiber& target, std::string_view reason) {
     }
     target.home().check_thread("handle.cancel()");
     note_cancel(target, reason);
-    interrupt(target);
+    if (is_reachable(target, &target)) {
+        interrupt(target);
+    }
     return true;
 }
 
@@ -168,9 +223,10 @@ unsigned uncancel_fiber(fiber& target) noexcept {
     }
     // A request that has not taken effect is taken back; one that has called off an operation
     // cannot be.
-    if (target.cancel_count > 0 && --target.cancel_count == 0 && target.leaf == nullptr &&
-        !target.has(is_interrupted)) {
+    if (target.cancel_count > 0 && --target.cancel_count == 0 &&
+        (target.leaf == nullptr || target.has(restart_leaf)) && !target.has(is_interrupted)) {
         target.clear(root_requested);
+        withdraw_reason(target, &target);
         refresh_stop(target);
     }
     return target.cancel_count;
@@ -183,7 +239,9 @@ void request_stop(scope& target) noexcept {
     fiber& on = *target.on;
     mark_requested(on, &target);
     refresh_stop(on);
-    interrupt(on);
+    if (is_reachable(on, &target)) {
+        interrupt(on);
+    }
 }
 
 void release_held_stop(fiber& on) noexcept {
@@ -191,9 +249,32 @@ void release_held_stop(fiber& on) noexcept {
     interrupt(on);
 }
 
-void request_stop_of(fiber& on, frame* target) noexcept {
+void request_again(fiber& on, frame* target) noexcept {
+    if (request_reason* reason = reason_of(on, target)) {
+        reason->request_again();
+    }
     mark_requested(on, target);
     refresh_stop(on);
+}
+
+void request_answered(fiber& on, frame* target) noexcept {
+    if (request_reason* reason = reason_of(on, target)) {
+        reason->answer();
+    }
+    if (target != static_cast<frame*>(&on)) {
+        static_cast<scope*>(target)->answered = true;
+    }
+}
+
+bool start_forwarding(operation& leaf, fiber& on) noexcept {
+    const fiber* awaited = leaf.forwards_to();
+    if (awaited == nullptr || awaited->has(is_done) || check_join(*awaited) != join_mistake::none) {
+        return false;
+    }
+    on.leaf = &leaf;
+    leaf.start();
+    interrupt(on);
+    return true;
 }
 
 void spend_requests(fiber& on) noexcept {
@@ -204,7 +285,8 @@ void spend_requests(fiber& on) noexcept {
     for (scope* each = on.scopes; each != nullptr; each = each->outer) {
         if (each->requested) {
             each->requested = false;
-            each->delivered = true;
+            each->answered = true;
+            withdraw_reason(on, each);
         }
         if (static_cast<frame*>(each) == target) {
             break;
@@ -212,17 +294,39 @@ void spend_requests(fiber& on) noexcept {
     }
     if (target == static_cast<frame*>(&on)) {
         on.clear(root_requested);
+        withdraw_reason(on, target);
     }
     refresh_stop(on);
 }
 
 std::string_view stop_reason(const fiber& on) noexcept {
-    return on.extras != nullptr ? std::string_view(on.extras->reason) : std::string_view();
+    return stop_reason(on, &on);
+}
+
+std::string_view stop_reason(const fiber& on, const frame* target) noexcept {
+    const request_reason* reason = reason_of(on, target);
+    return reason != nullptr ? reason->delivered() : std::string_view();
+}
+
+std::string_view pending_reason(fiber& on) noexcept {
+    const request_reason* reason = reason_of(on, find_target(on));
+    return reason != nullptr ? reason->pending() : std::string_view();
+}
+
+void set_stop_reason(fiber& on, frame* target, std::string_view reason) {
+    if (request_reason* kept = room_for_reason(on, target, reason)) {
+        kept->request(reason);
+    }
+}
+
+void restore_stop_reason(fiber& on, frame* target, std::string_view reason) {
+    if (request_reason* kept = room_for_reason(on, target, reason)) {
+        kept->restore(reason);
+    }
 }
 
 next_step continue_stop(fiber& on, frame* target) noexcept {
-    mark_requested(on, target);
-    refresh_stop(on);
+    request_again(on, target);
     return next_step::walk_on();
 }
 

@@ -2,7 +2,9 @@
 // The rare paths of the semaphore.
 //
 // Permits are in one of three places: free, held, or granted to an operation whose fiber has not
-// run yet. They move from held to granted directly, so that no newcomer can take them.
+// run yet. They move from held to granted directly, so that no newcomer can take them. Permits that
+// come back while nobody else waits are free, but a newcomer may not take one before the granted
+// operations have gone on: it waits, and the next of them to go on grants what is free.
 
 #include <weir/error.hpp>
 #include <weir/sync/semaphore.hpp>
@@ -34,6 +36,12 @@ void semaphore::release(std::ptrdiff_t permits) {
     free_ += permits;
 }
 
+void semaphore::grant_free() noexcept {
+    for (; free_ > 0 && waiters_.has_waiting(); --free_) {
+        waiters_.grant_first();
+    }
+}
+
 void semaphore::permit::release() {
     if (from_ == nullptr) {
         throw invalid_state("semaphore::permit::release: it holds no permit");
@@ -49,6 +57,7 @@ void permit_operation::abandon() noexcept {
     } else if (state_ == wait_state::granted) {
         from_->waiters_.remove_granted(*this);
         from_->give_back();
+        from_->grant_free();
     }
 }
 

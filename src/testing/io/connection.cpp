@@ -82,6 +82,26 @@ bool connection::try_write(write_operation& writer, int side) noexcept {
     return true;
 }
 
+io::closure connection::closure_at(int side) const noexcept {
+    const end& self = ends_[side];
+    if (self.is_closed || self.error != 0 || (self.end_seen && self.end_sent)) {
+        return io::closure::both;
+    }
+    return self.end_seen ? io::closure::sending : io::closure::none;
+}
+
+bool connection::try_closure(closure_operation& watcher, int side) noexcept {
+    into(side).catch_up();
+    if (ends_[side].is_closed) {
+        watcher.error_ = already_closed;
+    } else if (ends_[side].watcher != nullptr) {
+        watcher.error_ = already_used;
+    } else {
+        return closure_at(side) != io::closure::none;
+    }
+    return true;
+}
+
 int connection::close_write(int side) noexcept {
     end& self = ends_[side];
     if (self.is_closed) {
@@ -94,6 +114,7 @@ int connection::close_write(int side) noexcept {
         self.end_sent = true;
         out_of(side).send_end();
         serve_writer(side);  // a waiting write fails
+        serve_watcher(side);
     }
     return 0;
 }
@@ -106,6 +127,7 @@ void connection::close(int side, bool with_reset) noexcept {
     self.is_closed = true;
     serve_reader(side);
     serve_writer(side);
+    serve_watcher(side);
     if (into(side).unread() > 0) {
         into(side).drop_unread();
         with_reset = true;
@@ -147,6 +169,18 @@ void connection::serve_writer(int side) noexcept {
     }
 }
 
+void connection::serve_watcher(int side) noexcept {
+    if (stream_operation* const waiting = std::exchange(ends_[side].watcher, nullptr)) {
+        waiting->place_ = nullptr;
+        auto& watcher = static_cast<closure_operation&>(*waiting);
+        if (try_closure(watcher, side)) {
+            finish(watcher);
+        } else {
+            wait_for_closure(watcher, side);
+        }
+    }
+}
+
 // A stop that arrives now does not take back bytes that were read or sent.
 void connection::finish(stream_operation& done) noexcept {
     if (done.error_ == already_closed) {
@@ -167,6 +201,7 @@ void connection::fail(int side, int error) noexcept {
     out_of(side).drop_travelling();
     serve_reader(side);
     serve_writer(side);
+    serve_watcher(side);
 }
 
 void connection::bytes_hit_nobody(int side) noexcept {
@@ -183,6 +218,7 @@ void connection::answer_with_reset(int side) noexcept {
 void connection::end_came(int side) noexcept {
     ends_[side].end_seen = true;
     serve_reader(side);
+    serve_watcher(side);
 }
 
 void connection::reset_came(int side) noexcept {

@@ -84,12 +84,17 @@ public:
     // True: the operation is complete, also if it has failed. False: it has to wait.
     bool try_read(reading_operation& reader, int side) noexcept;
     bool try_write(write_operation& writer, int side) noexcept;
+    bool try_closure(closure_operation& watcher, int side) noexcept;
     void wait_to_read(reading_operation& reader, int side) noexcept {
         attach(reader, ends_[side].reader);
     }
     void wait_to_write(write_operation& writer, int side) noexcept {
         attach(writer, ends_[side].writer);
     }
+    void wait_for_closure(closure_operation& watcher, int side) noexcept {
+        attach(watcher, ends_[side].watcher);
+    }
+    io::closure closure_at(int side) const noexcept;
     int close_write(int side) noexcept;
     void close(int side, bool with_reset) noexcept;
 
@@ -117,6 +122,7 @@ private:
         std::string name;
         stream_operation* reader = nullptr;
         stream_operation* writer = nullptr;
+        stream_operation* watcher = nullptr;  // for the peer's end
         int error = 0;
         bool is_closed = false;
         bool end_sent = false;
@@ -130,6 +136,7 @@ private:
     }
     void serve_reader(int side) noexcept;
     void serve_writer(int side) noexcept;
+    void serve_watcher(int side) noexcept;
     static void finish(stream_operation& done) noexcept;
     void fail(int side, int error) noexcept;
     void answer_with_reset(int side) noexcept;

@@ -39,8 +39,8 @@ void stream_operation::fail() const {
     if (error_ == closed_meanwhile) {
         throw io_error(ECANCELED, call + ", which was closed meanwhile");
     }
-    const bool reads = call == "read" || call == "readable";
-    throw io_error(error_, call + (reads ? " from " : " to ") + end_.link->name(1 - end_.side));
+    const bool writes = call == "write" || call == "close_write";
+    throw io_error(error_, call + (writes ? " to " : " from ") + end_.link->name(1 - end_.side));
 }
 
 bool reading_operation::ready() noexcept {
@@ -57,12 +57,23 @@ bool write_operation::start() noexcept {
     end_.link->wait_to_write(*this, end_.side);
     return true;
 }
+bool closure_operation::ready() noexcept {
+    return end_.link->try_closure(*this, end_.side);
+}
+bool closure_operation::start() noexcept {
+    end_.link->wait_for_closure(*this, end_.side);
+    return true;
+}
 bool close_write_operation::ready() noexcept {
     error_ = end_.link->close_write(end_.side);
     return true;
 }
 
 }  // namespace sim
+
+io::closure simulated_stream::peer_closure() const noexcept {
+    return end_.link != nullptr ? end_.link->closure_at(end_.side) : io::closure::both;
+}
 
 void simulated_stream::close() noexcept {
     if (end_.link != nullptr) {

@@ -100,6 +100,9 @@ TEST(Future, AnErrorThatNobodyAsksForIsReported) {
             weir::promise<int> seen;
             seen.set_error(std::runtime_error("somebody looks"));
             WEIR_EXPECT_THROW(seen.get_future(), std::runtime_error);
+            weir::promise<int> given_up;
+            given_up.set_error(std::runtime_error("somebody looked, and gave up"));
+            EXPECT_FALSE(given_up.get_future().cancel());
             weir::promise<int> unset;
         }(),
         std::move(options));

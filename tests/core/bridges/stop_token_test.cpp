@@ -30,6 +30,10 @@ WEIR_TEST(StopToken, OfTheRunningTask) {
     EXPECT_TRUE(forwards.cancelled());
 }
 
+TEST(StopToken, NeedsATask) {
+    EXPECT_THROW((void)weir::stop_token_of_current(), weir::loop_error);
+}
+
 WEIR_TEST(StopToken, StopsWork) {
     std::stop_source source;
     auto work = []() -> weir::task<int> {

@@ -8,6 +8,7 @@
 #include <weir/testing/testing.hpp>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -79,6 +80,47 @@ TEST(Submit, ALoopThatClosesTellsTheSubmitters) {
         EXPECT_ANY_THROW(waiting.get());  // cancelled, or loop_error if it was never started
         EXPECT_FALSE(waiting.cancel());
     }
+}
+
+// Moves well so often, then throws.
+struct fragile {
+    explicit fragile(int moves) : left(moves) {}
+    fragile(fragile&& other) : left(other.left - 1) {
+        if (left < 0) {
+            throw std::runtime_error("cannot be moved");
+        }
+    }
+    int left;
+};
+
+// Whichever of the moves on the way to the submitter throws, the submitter gets the error.
+TEST(Submit, AResultWhoseMoveThrowsIsAnError) {
+    weir::loop loop;
+    int errors = 0;
+    int values = 0;
+    std::thread submitter([&] {
+        for (int moves = 0; moves < 8; ++moves) {
+            auto submitted = loop.submit(
+                [](int count) -> weir::task<fragile> {
+                    co_await weir::yield();
+                    co_return fragile(count);
+                },
+                moves);
+            try {
+                (void)submitted.get();
+                ++values;
+            } catch (const std::runtime_error& error) {
+                EXPECT_STREQ(error.what(), "cannot be moved");
+                ++errors;
+            }
+        }
+        loop.post([&] { loop.stop(); });
+    });
+    loop.run_forever();
+    submitter.join();
+    EXPECT_EQ(errors + values, 8);
+    EXPECT_GT(errors, 0);
+    EXPECT_GT(values, 0);
 }
 
 }  // namespace

@@ -178,4 +178,25 @@ WEIR_TEST(Awaitable, AGrantRacingATimeoutIsUsedOrPassedOn) {
     }
 }
 
+// With a request pending an operation does not start; if the request is taken back before it has
+// taken effect, it does.
+WEIR_TEST(Awaitable, StartsWhenThePendingRequestIsTakenBack) {
+    plan waits;
+    auto work = [&]() -> task<> {
+        weir::current_task().cancel();
+        co_await planned(waits);
+    };
+    auto started = weir::spawn(work(), {.start = weir::start::eager});
+    EXPECT_EQ(waits.started, 0);
+    EXPECT_EQ(started.uncancel(), 0u);
+    co_await weir::testing::settle_all();
+    EXPECT_FALSE(started.done());
+    EXPECT_EQ(waits.started, 1);
+    EXPECT_EQ(waits.resumed, 0);
+    started.cancel();
+    co_await started.wait();
+    EXPECT_TRUE(started.cancelled());
+    EXPECT_EQ(waits.cancelled, 1);
+}
+
 }  // namespace

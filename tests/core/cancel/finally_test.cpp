@@ -479,4 +479,78 @@ WEIR_TEST(ErrorBeatsStop, AStopThatFindsAGroupFailedGoesOnBehindTheError) {
     }
 }
 
+WEIR_TEST(ErrorBeatsStop, ACancellationSeenByCleanupDoesNotReplaceTheStop) {
+    auto victim = weir::spawn(weir::sleep(1h, 0));
+    victim.cancel();
+    co_await victim.wait();
+    auto sees = [&]() -> task<> { (void)co_await victim; };
+    for (const bool deferred : {false, true}) {
+        bool caught = false;
+        auto defers = [&]() -> task<> {
+            co_await weir::defer(sees);
+            co_await weir::sleep(1h);
+        };
+        auto work = [&]() -> task<> {
+            try {
+                if (deferred) {
+                    co_await defers();
+                } else {
+                    co_await weir::finally(weir::sleep(1h), sees);
+                }
+            } catch (const weir::cancelled&) {
+                caught = true;
+            }
+            co_await weir::sleep(1h);
+        };
+        const std::string end = co_await ending_after_cancel(1s, work());
+        EXPECT_EQ(end, "cancelled");
+        EXPECT_FALSE(caught);
+    }
+}
+
+// A stop that catchable has thrown is on its way out when the timeout around it expires.
+WEIR_TEST(Catchable, AThrownStopIsNotLostToATimeoutThatExpiresMeanwhile) {
+    auto slow_end = []() -> task<> { co_await weir::sleep(5s); };
+    auto in_finally = [&]() -> task<> {
+        co_await weir::finally(weir::catchable(weir::sleep(1h)), slow_end);
+    };
+    auto in_defer = [&]() -> task<> {
+        co_await weir::defer(slow_end);
+        co_await weir::catchable(weir::sleep(1h));
+    };
+    auto in_group = [&]() -> task<> {
+        auto child = [&]() -> task<> { co_await weir::finally(weir::sleep(1h), slow_end); };
+        auto body = [&](weir::task_group& group) -> task<> {
+            group.spawn(child);
+            co_await weir::catchable(weir::sleep(1h));
+        };
+        co_await weir::with_group(body);
+    };
+    for (const int kind : {0, 1, 2}) {
+        bool timed_out = false;
+        auto work = [&]() -> task<> {
+            task<> chosen = kind == 0 ? in_finally() : kind == 1 ? in_defer() : in_group();
+            try {
+                co_await weir::timeout(3s, std::move(chosen));
+            } catch (const weir::timed_out&) {
+                timed_out = true;
+            }
+            co_await weir::sleep(1h);
+        };
+        auto started = weir::spawn(work);
+        co_await weir::sleep(2s);
+        started.cancel("because");
+        co_await started.wait();
+        EXPECT_TRUE(started.cancelled());
+        EXPECT_FALSE(timed_out);
+        std::string reason;
+        try {
+            co_await started;
+        } catch (const weir::cancelled& stop) {
+            reason = stop.reason();
+        }
+        EXPECT_EQ(reason, "because");
+    }
+}
+
 }  // namespace

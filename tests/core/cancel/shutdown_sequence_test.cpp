@@ -42,6 +42,21 @@ TEST(ShutdownSequence, CleanupOfWhatIsStillRunningIsAwaited) {
     EXPECT_EQ(log, (lines{"cleaned"}));
 }
 
+TEST(ShutdownSequence, IsNotEndedByAStopOfTheLoopThatNoRunHasMet) {
+    lines log;
+    auto cleanup = [&]() -> task<> { (void)co_await nap(log, 5s, "cleaned"); };
+    auto background = [&]() -> task<> { (void)co_await weir::finally(nap(log, 1h), cleanup); };
+    {
+        weir::loop home(simulated());
+        home.run([&]() -> task<> {
+            weir::spawn(background);
+            co_await weir::sleep(1s);
+        }());
+        home.stop();
+    }
+    EXPECT_EQ(log, (lines{"cleaned"}));
+}
+
 TEST(ShutdownSequence, ShieldsBreakAtTheDeadline) {
     lines log;
     auto main = [&]() -> task<int> {

@@ -329,4 +329,151 @@ WEIR_TEST(Timeout, ThrowsTimedOut) {
     WEIR_EXPECT_THROW(weir::timeout(1s, answer()), weir::timed_out);
 }
 
+// ---- a deadline that is foreseen
+
+weir::task<int> needs(weir::clock::duration wait) {
+    throw weir::refused({weir::refusal_reason::past_deadline, wait}, "line");
+    co_return 0;
+}
+
+WEIR_TEST(Timeout, AForeseenEndOfTheTimeIsTheEndOfTheTime) {
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW_WITH(weir::timeout(1s, needs(2s)), weir::timed_out,
+                           "timed out: line: the wait would last past the deadline");
+    const int fallback = co_await weir::timeout_or(1s, needs(2s), 7);
+    EXPECT_EQ(fallback, 7);
+    const int unknown = co_await weir::timeout_or(1s, needs(0s), 8);
+    EXPECT_EQ(unknown, 8);
+    weir::cancel_scope scope(1s);
+    const auto scoped = co_await scope.run(needs(2s));
+    EXPECT_EQ(scoped, std::nullopt);
+    EXPECT_TRUE(scope.caught());
+    EXPECT_TRUE(scope.expired());
+    EXPECT_EQ(weir::now(), begin);
+}
+
+WEIR_TEST(Timeout, AForeseenEndBelongsToTheEarliestDeadline) {
+    const int by_inner = co_await weir::timeout_or(3s, weir::timeout_or(1s, needs(2s), 1), 2);
+    EXPECT_EQ(by_inner, 1);
+    const int by_outer = co_await weir::timeout_or(1s, weir::timeout_or(3s, needs(2s), 1), 2);
+    EXPECT_EQ(by_outer, 2);
+    const int both_late = co_await weir::timeout_or(1s, weir::timeout_or(2s, needs(5s), 1), 2);
+    EXPECT_EQ(both_late, 2);
+    const int unknown = co_await weir::timeout_or(1s, weir::timeout_or(2s, needs(0s), 1), 2);
+    EXPECT_EQ(unknown, 2);
+}
+
+WEIR_TEST(Timeout, AForeseenEndPassesThroughGroupsAndGathers) {
+    auto in_group = []() -> weir::task<int> {
+        co_await weir::with_group([](weir::task_group& group) -> weir::task<> {
+            group.spawn(needs(2s));
+            group.spawn(needs(3s));
+            co_await weir::sleep(1h);
+        });
+        co_return 0;
+    };
+    const int of_group = co_await weir::timeout_or(1s, in_group(), 1);
+    EXPECT_EQ(of_group, 1);
+    auto in_gather = []() -> weir::task<int> {
+        co_await weir::gather(needs(2s), weir::sleep(1h));
+        co_return 0;
+    };
+    const int of_gather = co_await weir::timeout_or(1s, in_gather(), 2);
+    EXPECT_EQ(of_gather, 2);
+    auto one_other = []() -> weir::task<int> {
+        co_await weir::with_group([](weir::task_group& group) -> weir::task<> {
+            group.spawn(needs(2s));
+            group.spawn([]() -> weir::task<> {
+                throw std::runtime_error("other");
+                co_return;
+            });
+            co_return;
+        });
+        co_return 0;
+    };
+    WEIR_EXPECT_THROW(weir::timeout_or(1s, one_other(), 3), weir::error_group);
+}
+
+WEIR_TEST(Timeout, OtherRefusalsAreErrorsOfTheWork) {
+    WEIR_EXPECT_THROW(weir::timeout(3s, needs(2s)), weir::refused);  // not because of this deadline
+    auto too_long = []() -> weir::task<int> {
+        throw weir::refused({weir::refusal_reason::wait_too_long, 2s});
+        co_return 0;
+    };
+    WEIR_EXPECT_THROW(weir::timeout(1s, too_long()), weir::refused);
+    weir::cancel_scope without_deadline;
+    WEIR_EXPECT_THROW(without_deadline.run(needs(2s)), weir::refused);
+    EXPECT_FALSE(without_deadline.caught());
+    auto handled = []() -> weir::task<int> {
+        const auto ended = co_await weir::settle(needs(2s));
+        co_return ended.is_refused() ? 1 : 0;
+    };
+    const int inside = co_await weir::timeout(1s, handled());
+    EXPECT_EQ(inside, 1);
+}
+
+// ---- a timed_out of the work itself
+
+WEIR_TEST(Timeout, ATimedOutOfTheWorkIsNotTheFallback) {
+    auto work = []() -> weir::task<int> {
+        co_await weir::sleep(1ms);
+        throw weir::timed_out("the work's own");
+    };
+    WEIR_EXPECT_THROW_WITH(weir::timeout_or(1s, work(), 7), weir::timed_out, "the work's own");
+    WEIR_EXPECT_THROW_WITH(weir::timeout(1s, work()), weir::timed_out, "the work's own");
+    auto at_once = []() -> weir::task<int> {
+        throw weir::timed_out("the work's own");
+        co_return 0;
+    };
+    WEIR_EXPECT_THROW_WITH(weir::timeout_or(1s, at_once(), 7), weir::timed_out, "the work's own");
+    // As an answer to the stop of the timeout itself, too.
+    auto on_stop = []() -> weir::task<int> {
+        const auto ended = co_await weir::intercept(weir::sleep(1h));
+        EXPECT_TRUE(ended.is_cancelled());
+        throw weir::timed_out("the work's own");
+        co_return 0;
+    };
+    WEIR_EXPECT_THROW_WITH(weir::timeout_or(1s, on_stop(), 7), weir::timed_out, "the work's own");
+    // A timeout inside is work of the one outside.
+    WEIR_EXPECT_TIMEOUT(weir::timeout_or(2s, weir::timeout(1s, weir::sleep(1h, 1)), 7));
+}
+
+WEIR_TEST(Timeout, ATimedOutInsideACriticalSectionIsNotAFailureToLock) {
+    weir::mutex lock;
+    int entered = 0;
+    bool was_locked = true;
+    auto section = [&]() -> weir::task<> {
+        const auto guard = co_await weir::timeout(1s, lock.lock());
+        ++entered;
+        co_await weir::timeout(10ms, weir::sleep(1h));
+    };
+    const auto inner = co_await weir::settle(section());
+    WEIR_ASSERT_TRUE(inner.has_error());
+    EXPECT_EQ(entered, 1);  // the lock was taken: the error is that of the section
+    EXPECT_FALSE(lock.locked());
+    // The form that tells the two apart: the scope answers whether it got the lock.
+    auto with_answer = [&](weir::clock::duration limit) -> weir::task<> {
+        weir::cancel_scope waiting(limit);
+        std::optional<weir::mutex::guard> guard = co_await waiting.run(lock.lock());
+        was_locked = guard.has_value();
+        if (was_locked) {
+            ++entered;
+            throw weir::timed_out("inside the section");
+        }
+    };
+    WEIR_EXPECT_THROW_WITH(with_answer(1s), weir::timed_out, "inside the section");
+    EXPECT_TRUE(was_locked);
+    EXPECT_FALSE(lock.locked());
+    auto holder = weir::spawn([&]() -> weir::task<> {
+        const auto guard = co_await lock.lock();
+        co_await weir::sleep(1h);
+    });
+    co_await weir::testing::settle_all();
+    co_await with_answer(1s);
+    EXPECT_FALSE(was_locked);
+    EXPECT_EQ(entered, 2);
+    holder.cancel();
+    co_await holder.wait();
+}
+
 }  // namespace

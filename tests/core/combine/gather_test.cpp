@@ -413,4 +413,109 @@ TEST(GatherHandles, ACycleIsADeadlockThatIsNoticed) {
     EXPECT_THROW(weir::run(circle(), std::move(options)), weir::deadlock);
 }
 
+// Fails after one millisecond, then cleans up for twenty.
+weir::task<int> fails_early() {
+    auto clean = []() -> weir::task<> { co_await weir::sleep(20ms); };
+    co_return co_await weir::finally(failure_after(1ms, 1), clean);
+}
+
+WEIR_TEST(Gather, AChildThatHadFailedBeforeTheStopDoesNotAnswerIt) {
+    for (const bool of_handles : {false, true}) {
+        bool caught = false;
+        bool went_on = false;
+        auto first = weir::spawn(of_handles ? fails_early() : value_after(0ms, 1));
+        auto second = weir::spawn(of_handles ? fails_early() : value_after(0ms, 1));
+        auto gathering = [&]() -> weir::task<> {
+            try {
+                if (of_handles) {
+                    co_await weir::gather(first, second);
+                } else {
+                    co_await weir::gather(fails_early(), value_after(1h, 1));
+                }
+            } catch (const failure&) {
+                caught = true;
+            }
+            co_await weir::sleep(1h);
+            went_on = true;
+        };
+        auto running = weir::spawn(gathering);
+        co_await weir::sleep(5ms);
+        running.cancel("because");
+        co_await running.wait();
+        EXPECT_TRUE(running.cancelled());
+        EXPECT_TRUE(caught);
+        EXPECT_FALSE(went_on);
+        std::string reason;
+        try {
+            co_await running;
+        } catch (const weir::cancelled& stop) {
+            reason = stop.reason();
+        }
+        EXPECT_EQ(reason, "because");
+        co_await first.wait();
+        co_await second.wait();
+    }
+}
+
+// The timeout expires while the children answer the cancel: it must not take the cancel's place.
+WEIR_TEST(Gather, ASecondStopWhileOneIsHeldReplacesNothing) {
+    int live = 0;
+    bool went_on = false;
+    auto gathering = [&]() -> weir::task<> {
+        try {
+            co_await weir::timeout(10ms, weir::gather(stubborn(live, 50ms), value_after(1h, 1)));
+        } catch (const weir::timed_out&) {
+        }
+        co_await weir::sleep(1h);
+        went_on = true;
+    };
+    auto running = weir::spawn(gathering);
+    co_await weir::sleep(5ms);
+    running.cancel();
+    co_await running.wait();
+    EXPECT_TRUE(running.cancelled());
+    EXPECT_FALSE(went_on);
+    EXPECT_EQ(live, 0);
+}
+
+WEIR_TEST(Gather, AnErrorThatAnswersTheStopSpendsIt) {
+    bool went_on = false;
+    auto gathering = [&]() -> weir::task<> {
+        try {
+            co_await weir::gather(fails_when_stopped(1), value_after(1h, 1));
+        } catch (const failure&) {
+        }
+        co_await weir::sleep(1ms);
+        went_on = true;
+    };
+    auto running = weir::spawn(gathering);
+    co_await weir::sleep(5ms);
+    running.cancel();
+    co_await running;
+    EXPECT_TRUE(went_on);
+}
+
+WEIR_TEST(Gather, AStopBeatsTheCancellationOfAChild) {
+    int live = 0;
+    bool seen = false;
+    weir::handle<int> victim = weir::spawn(value_after(1h, 1));
+    auto follows = [&]() -> weir::task<int> { co_return co_await weir::shield(victim); };
+    auto gathering = [&]() -> weir::task<> {
+        try {
+            co_await weir::gather(follows(), stubborn(live, 50ms));
+        } catch (const weir::cancelled&) {
+            seen = true;
+        }
+    };
+    auto running = weir::spawn(gathering);
+    co_await weir::sleep(5ms);
+    victim.cancel();
+    co_await weir::sleep(5ms);
+    running.cancel();
+    co_await running.wait();
+    EXPECT_TRUE(running.cancelled());
+    EXPECT_FALSE(seen);
+    EXPECT_EQ(live, 0);
+}
+
 }  // namespace

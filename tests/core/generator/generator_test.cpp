@@ -6,8 +6,10 @@
 #include <weir/local.hpp>
 #include <weir/testing/testing.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -388,6 +390,9 @@ TEST(Generator, BelongsToTheLoopItWasStartedOn) {
         co_return co_await numbers.next();
     }()),
                  weir::invalid_state);
+    weir::loop third({.driver = weir::driver_kind::simulated});
+    EXPECT_THROW(third.run(numbers.close()), weir::invalid_state);
+    EXPECT_TRUE(numbers.is_open());
 }
 
 TEST(Generator, MayOutliveItsLoop) {
@@ -447,6 +452,96 @@ TEST(Generator, WithCleanUpOutlivesALoopThatCouldNotEnd) {
     };
     EXPECT_THROW(weir::run(main(), {.shutdown_deadline = 1ms}), weir::shutdown_timeout);
     numbers = {};  // no loop can run its clean-up
+}
+
+// Bodies that know whether they, and their clean-up, ended on the thread that made this.
+class ends_at_home {
+public:
+    weir::generator<int> make() {
+        co_await weir::defer([this]() -> weir::task<> {
+            co_await weir::yield();
+            note(cleaned_up);
+        });
+        struct at_end {
+            ends_at_home& told;
+            ~at_end() { told.note(told.ended); }
+        };
+        const at_end end{*this};
+        co_yield 1;
+    }
+
+    std::atomic<int> ended{0};
+    std::atomic<int> cleaned_up{0};
+    std::atomic<int> elsewhere{0};
+
+private:
+    void note(std::atomic<int>& count) {
+        ++count;
+        elsewhere += std::this_thread::get_id() != home_;
+    }
+    const std::thread::id home_ = std::this_thread::get_id();
+};
+
+// The loop closes some of them at its end and gets others by mail: each ends once, at home.
+TEST(Generator, MayBeDroppedOnOtherThreadsWhileItsLoopEnds) {
+    constexpr int threads = 4;
+    for (int round = 0; round < 50; ++round) {
+        ends_at_home bodies;
+        std::vector<std::thread> droppers;
+        std::atomic<int> started{0};
+        std::atomic<bool> is_ending{false};
+        auto main = [&]() -> weir::task<> {
+            for (int thread = 0; thread < threads; ++thread) {
+                auto first = bodies.make();
+                auto second = bodies.make();
+                (void)co_await first.next();
+                (void)co_await second.next();
+                droppers.emplace_back(
+                    [&, one = std::move(first), two = std::move(second)]() mutable {
+                        ++started;
+                        while (!is_ending) {
+                            std::this_thread::yield();
+                        }
+                        weir::generator<int> moved = std::move(one);
+                        two = {};
+                        moved = std::move(two);
+                    });
+            }
+            while (started < threads) {
+                co_await weir::yield();
+            }
+            is_ending = true;
+            for (int turn = 0; turn < round; ++turn) {  // the end comes at different moments
+                co_await weir::yield();
+            }
+        };
+        weir::run(main());
+        for (std::thread& each : droppers) {
+            each.join();
+        }
+        EXPECT_EQ(bodies.ended, 2 * threads);
+        EXPECT_EQ(bodies.cleaned_up, 2 * threads);
+        EXPECT_EQ(bodies.elsewhere, 0);
+    }
+}
+
+TEST(Generator, MayBeDroppedOnAnotherThreadWhileItsLoopPauses) {
+    for (const bool is_closed : {false, true}) {
+        ends_at_home bodies;
+        weir::loop loop({.driver = weir::driver_kind::simulated});
+        weir::generator<int> numbers = bodies.make();
+        loop.run_until([&]() -> weir::task<> { (void)co_await numbers.next(); }());
+        std::thread([dropped = std::move(numbers)] {}).join();
+        EXPECT_EQ(bodies.ended, 0) << "it waits for its loop";
+        if (is_closed) {
+            loop.close();
+        } else {
+            loop.run_until([]() -> weir::task<> { co_await weir::sleep(1s); }());
+        }
+        EXPECT_EQ(bodies.ended, 1);
+        EXPECT_EQ(bodies.cleaned_up, 1);
+        EXPECT_EQ(bodies.elsewhere, 0);
+    }
 }
 
 }  // namespace

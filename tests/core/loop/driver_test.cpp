@@ -75,6 +75,40 @@ TEST(Driver, SimulatedTimeJumpsToTheDeadline) {
     EXPECT_FALSE(simulated->wakes_from_signals());
 }
 
+// Simulated time does not jump over what another thread has sent.
+TEST(Driver, AWakeKeepsSimulatedTimeFromJumping) {
+    const std::unique_ptr<weir::driver> simulated = weir::make_simulated_driver();
+    simulated->wake();
+    simulated->wait(1000);
+    EXPECT_EQ(simulated->now(), 0);
+    simulated->wait(1000);
+    EXPECT_EQ(simulated->now(), 1000) << "a wake-up is used up by one wait";
+    simulated->wait(0);
+    simulated->wait(500);
+    simulated->wait(1000);
+    EXPECT_EQ(simulated->now(), 1000) << "the clock never goes back";
+    simulated->wake();
+    simulated->wait(weir::driver::forever);
+    EXPECT_EQ(simulated->now(), 1000);
+    EXPECT_EQ(simulated->fd(), -1);
+    EXPECT_FALSE(simulated->has_unsubmitted());
+}
+
+// A post that comes before the run must not be lost, nor stop the clock for good.
+TEST(Driver, APostBeforeASimulatedRun) {
+    weir::loop own({.driver = weir::driver_kind::simulated});
+    int ran = 0;
+    own.post([&] { ++ran; });
+    own.run_until([](weir::loop& home) -> weir::task<> {
+        co_await weir::sleep(1h);
+        EXPECT_EQ(home.now().time_since_epoch(), 1h);
+    }(own));
+    EXPECT_EQ(ran, 1);
+    own.post([&] { ++ran; });
+    own.run_until([]() -> weir::task<> { co_await weir::sleep(1s); }());
+    EXPECT_EQ(ran, 2);
+}
+
 TEST(Driver, EpollIsWokenFromAnotherThread) {
     const std::unique_ptr<weir::driver> epoll = weir::make_epoll_driver();
     std::thread waker([&] { epoll->wake(); });

@@ -190,19 +190,43 @@ TEST(Misuse, HandlesThatOutliveTheLoop) {
     EXPECT_SAYS(weir::loop_error, "its loop does not run", done.add_done_callback([](auto) {}));
 }
 
+TEST(Misuse, ACallbackOfATaskThatHasEndedMayBeAddedBetweenRuns) {
+    weir::loop loop(simulated());
+    weir::handle<int> done;
+    auto first = [&]() -> weir::task<> {
+        done = weir::spawn(one());
+        co_await done;
+    };
+    loop.run_until(first());
+    bool is_called = false;
+    done.add_done_callback([&](const weir::handle<int>&) { is_called = true; });
+    EXPECT_FALSE(is_called);
+    auto second = []() -> weir::task<> {
+        co_await weir::yield();
+        co_await weir::yield();
+    };
+    loop.run_until(second());
+    EXPECT_TRUE(is_called);
+    loop.shutdown();
+}
+
 TEST(Misuse, AnotherThreadInDebugMode) {
     weir::loop_options options = simulated();
     options.debug = true;
     weir::loop loop(std::move(options));
     weir::event event;
     auto waits = [&]() -> weir::task<> { co_await event.wait(); };
+    weir::cancel_scope scope;
+    auto sleeps = [&]() -> weir::task<> { co_await scope.run(forever()); };
     auto main = [&]() -> weir::task<> {
         weir::handle<> sleeper = weir::spawn(forever(), {.name = "sleeper"});
+        weir::handle<> scoped = weir::spawn(sleeps());
         weir::handle<> waiter = weir::spawn(waits());
         co_await weir::sleep(1s);
         std::thread([&] {
             EXPECT_SAYS(weir::wrong_thread, "spawn: called on a thread", loop.spawn(one()));
             EXPECT_SAYS(weir::wrong_thread, "handle.cancel()", sleeper.cancel());
+            EXPECT_SAYS(weir::wrong_thread, "cancel_scope.cancel()", scope.cancel());
             EXPECT_SAYS(weir::wrong_thread, "call_soon", loop.call_soon([] {}));
             EXPECT_SAYS(weir::wrong_thread, "loop.post", loop.call_later(1s, [] {}));
             EXPECT_SAYS(weir::wrong_thread, "all_tasks", loop.all_tasks());
@@ -212,6 +236,9 @@ TEST(Misuse, AnotherThreadInDebugMode) {
         }).join();
         event.set();
         co_await waiter;
+        EXPECT_FALSE(scope.cancel_called());
+        scope.cancel();
+        co_await scoped;
         sleeper.cancel();
         co_await sleeper.wait();
     };

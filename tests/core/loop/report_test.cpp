@@ -76,6 +76,14 @@ TEST(Report, AHandlerThatThrowsLosesNothing) {
               "weir: error in a callback: the report handler itself threw: broken\n");
 }
 
+TEST(Report, IsPrintedWithThePlaceWhereTheTaskWasSpawned) {
+    weir::loop home({.driver = weir::driver_kind::simulated});
+    ::testing::internal::CaptureStderr();
+    home.tell({report_kind::slow_step, "the report", nullptr, {}, "here.cpp:7"});
+    const std::string printed = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(printed, "weir: slow step: the report\n  spawned at here.cpp:7\n");
+}
+
 TEST(Report, KindsHaveNames) {
     EXPECT_EQ(to_string(report_kind::never_awaited), "task never awaited");
     EXPECT_EQ(to_string(report_kind::long_lease), "long lease");

@@ -48,6 +48,39 @@ WEIR_TEST(Spawn, StartsOnALaterTurnOrAtOnce) {
     EXPECT_EQ(steps, 2);
 }
 
+WEIR_TEST(Spawn, StartsAtOnceInsideATaskThatDoesToo) {
+    std::string order;
+    auto inner = [&]() -> weir::task<> {
+        order += "inner ";
+        co_return;
+    };
+    auto outer = [&]() -> weir::task<> {
+        weir::spawn({.start = weir::start::eager}, inner);
+        order += "outer ";
+        co_return;
+    };
+    weir::spawn({.start = weir::start::eager}, outer);
+    weir::spawn({.start = weir::start::eager}, inner);
+    EXPECT_EQ(order, "inner outer inner ");
+    co_return;
+}
+
+weir::task<> start_eagerly(int more, int& started) {
+    ++started;
+    if (more > 0) {
+        weir::handle<> inner =
+            weir::spawn(start_eagerly(more - 1, started), {.start = weir::start::eager});
+        co_await inner;
+    }
+}
+
+// More than the machine stack could hold.
+WEIR_TEST(Spawn, EagerStartsMayBeNestedAtWill) {
+    int started = 0;
+    co_await start_eagerly(100'000, started);
+    EXPECT_EQ(started, 100'001);
+}
+
 WEIR_TEST(Spawn, NamesTheTask) {
     auto started = weir::spawn({.name = "worker"}, &joined, "a", "b");
     EXPECT_EQ(started.name(), "worker");

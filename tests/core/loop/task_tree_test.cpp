@@ -121,6 +121,27 @@ WEIR_TEST(Diagnosis, TheTreeOfTasks) {
     co_await waiter.wait();
 }
 
+WEIR_TEST(Diagnosis, GroupsOfOneTaskComeOutermostFirst) {
+    auto inner = [](weir::task_group& group) -> weir::task<> {
+        group.spawn(fetch_page(), {.name = "inner"});
+        co_await weir::sleep(1h);
+    };
+    auto outer = [&](weir::task_group& group) -> weir::task<> {
+        group.spawn(fetch_page(), {.name = "outer"});
+        co_await weir::with_group(inner);
+    };
+    auto work = [&]() -> weir::task<> { co_await weir::with_group(outer); };
+    weir::handle<> worker = weir::spawn(work);
+    co_await weir::sleep(1s);
+    std::string names;
+    for (const weir::any_handle& each : weir::all_tasks()) {
+        names.append(each.name()).append(" ");
+    }
+    EXPECT_TRUE(contains(names, "outer inner ")) << names;
+    worker.cancel();
+    co_await worker.wait();
+}
+
 weir::task<> nest(int depth) {
     co_await weir::with_group([depth](weir::task_group& group) -> weir::task<> {
         if (depth > 0) {

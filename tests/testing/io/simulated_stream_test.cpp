@@ -44,6 +44,38 @@ WEIR_TEST(SimulatedStream, HalfCloseEndsOneDirection) {
     EXPECT_EQ(answer, "");
 }
 
+WEIR_TEST(SimulatedStream, TheEndOfThePeerIsReported) {
+    using io::closure;
+    simulated_network net({.link = {.latency = 5ms}});
+    for (const bool is_reset : {false, true}) {
+        auto [near, far] = net.pair();
+        const auto watch = [](simulated_stream& on) -> task<weir::clock::time_point> {
+            co_await on.until_peer_closes();
+            co_return weir::now();
+        };
+        auto waiting = weir::spawn(watch(near));
+        co_await far.write("unread");
+        co_await weir::sleep(1s);
+        EXPECT_EQ(near.peer_closure(), closure::none);
+        EXPECT_FALSE(waiting.done());
+        const auto began = weir::now();
+        if (is_reset) {
+            far.reset();
+        } else {
+            co_await far.close_write();
+        }
+        const weir::clock::time_point reported = co_await waiting;
+        EXPECT_EQ(reported - began, 5ms);
+        EXPECT_EQ(near.peer_closure(), is_reset ? closure::both : closure::sending);
+        co_await near.until_peer_closes();  // what was before counts
+        far.reset();
+        co_await weir::sleep(1s);
+        EXPECT_EQ(near.peer_closure(), closure::both);
+        const int of_closed = co_await error_of(far.until_peer_closes());
+        EXPECT_EQ(of_closed, EBADF);
+    }
+}
+
 WEIR_TEST(SimulatedStream, CloseEndsWhatOthersHaveUnderWay) {
     simulated_network net({.link = {.window = 10}});
     auto [near, far] = net.pair();

@@ -8,6 +8,7 @@
 
 #include <weir/awaitable.hpp>
 #include <weir/io/buffer.hpp>
+#include <weir/io/byte_stream.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -118,6 +119,17 @@ private:
     std::span<const io::const_bytes> rest_;
 };
 
+class [[nodiscard]] closure_operation final : public stream_operation {
+public:
+    explicit closure_operation(end_reference end) noexcept : stream_operation(std::move(end)) {}
+    closure_operation(closure_operation&&) noexcept = default;
+
+    bool ready() noexcept override;
+    bool start() noexcept override;
+    const char* name() const noexcept override { return "until_peer_closes"; }
+    void resume() const { check(); }
+};
+
 class [[nodiscard]] close_write_operation final : public stream_operation {
 public:
     explicit close_write_operation(end_reference end) noexcept : stream_operation(std::move(end)) {}
@@ -154,6 +166,11 @@ public:
     }
     // Waits until there is data to read, or the end, or an error.
     sim::readable_operation readable() { return sim::readable_operation(end("readable")); }
+    // What the peer has closed, as far as the news of it has arrived.
+    io::closure peer_closure() const noexcept;
+    sim::closure_operation until_peer_closes() {
+        return sim::closure_operation(end("until_peer_closes"));
+    }
     void close() noexcept;
     // Closes with a reset, as a socket with SO_LINGER of 0 does.
     void reset() noexcept;
