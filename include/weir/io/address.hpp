@@ -22,15 +22,16 @@ public:
     // None: the address of an unnamed Unix socket.
     address() noexcept = default;
     // '127.0.0.1:80', '[::1]:80', '[fe80::1%eth0]:80', 'unix:/run/app.sock', 'unix:@name'
-    // (abstract). Also ':80', which is all IPv4 addresses of this machine. Throws invalid_argument
-    // with the text and the reason. For host names use tcp::connect or dns::resolver.
+    // (abstract). Also ':80', which is all addresses of this machine, IPv6 and IPv4. Throws
+    // invalid_argument with the text and the reason. For host names use tcp::connect or
+    // dns::resolver.
     static address parse(std::string_view text);
     // The address alone, '127.0.0.1' or '::1', brackets allowed.
     static address parse(std::string_view host, std::uint16_t port);
     static address loopback(std::uint16_t port) noexcept;     // 127.0.0.1
     static address loopback_v6(std::uint16_t port) noexcept;  // ::1
-    static address any(std::uint16_t port) noexcept;          // 0.0.0.0
-    static address any_v6(std::uint16_t port) noexcept;       // ::
+    static address any(std::uint16_t port) noexcept;          // 0.0.0.0: IPv4 only
+    static address any_v6(std::uint16_t port) noexcept;       // ::; a listener there has both
     static address local(std::string_view path);              // a Unix socket
     // From the operating system's structure; other families give none.
     static address from(const sockaddr* raw, std::size_t size) noexcept;
@@ -38,8 +39,12 @@ public:
     family kind() const noexcept;
     bool is_ip() const noexcept { return kind() == family::ipv4 || kind() == family::ipv6; }
     bool is_loopback() const noexcept;    // 127.0.0.0/8 (also IPv4-mapped), ::1; any Unix socket
+    bool is_any() const noexcept;         // 0.0.0.0 or ::
     std::uint16_t port() const noexcept;  // 0 for Unix sockets
     address with_port(std::uint16_t port) const noexcept;
+    // ::ffff:10.0.0.1 as 10.0.0.1, which it stands for; others unchanged. Sockets report IPv4
+    // peers of an IPv6 listener in this form.
+    address unmapped() const noexcept;
     std::string host() const;  // the address alone
     std::string path() const;  // of a Unix socket; '@name' when abstract
     std::string text() const;  // as parse() reads it

@@ -28,7 +28,11 @@ struct held_stream {
     virtual task<void> write(std::span<const const_bytes> parts) = 0;
     virtual task<void> close_write() = 0;
     virtual void close() noexcept = 0;
+    virtual closure peer_closure() noexcept = 0;
+    virtual task<void> until_peer_closes() = 0;
 };
+
+task<void> never();  // waits for a stop
 
 template <class Stream>
 struct held_stream_of final : held_stream {
@@ -42,6 +46,20 @@ struct held_stream_of final : held_stream {
     }
     task<void> close_write() override { return weir::detail::to_task(stream.close_write()); }
     void close() noexcept override { stream.close(); }
+    closure peer_closure() noexcept override {
+        if constexpr (reports_closure<Stream>) {
+            return stream.peer_closure();
+        } else {
+            return closure::none;
+        }
+    }
+    task<void> until_peer_closes() override {
+        if constexpr (reports_closure<Stream>) {
+            return weir::detail::to_task(stream.until_peer_closes());
+        } else {
+            return never();
+        }
+    }
 
     Stream stream;
 };
@@ -66,6 +84,12 @@ public:
             held_->close();
         }
     }
+
+    // For a stream that does not report it: none, and a wait without end.
+    closure peer_closure() noexcept {
+        return held_ != nullptr ? held_->peer_closure() : closure::both;
+    }
+    task<void> until_peer_closes() { return held("until_peer_closes").until_peer_closes(); }
 
     explicit operator bool() const noexcept { return held_ != nullptr; }
     // The stream that it holds; null if that is of another type.

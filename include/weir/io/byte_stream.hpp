@@ -57,4 +57,20 @@ concept byte_stream =
         { stream.close() } noexcept;
     };
 
+// How much of a connection the peer has closed.
+enum class closure : unsigned char {
+    none,
+    sending,  // its own direction: it has left, or sends no more and waits for what we send
+    both,     // it has reset the connection, or the connection has failed
+};
+
+// A stream that reports the end of the connection to a task that does not read. peer_closure()
+// tells what is known now; co_await until_peer_closes() waits for an end of the peer's direction,
+// or of both, whatever is left to read.
+template <class Stream>
+concept reports_closure = byte_stream<Stream> && requires(Stream& stream) {
+    { stream.peer_closure() } noexcept -> std::same_as<closure>;
+    requires std::same_as<detail::awaited<decltype(stream.until_peer_closes())>, void>;
+};
+
 }  // namespace weir::io

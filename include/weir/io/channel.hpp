@@ -14,6 +14,7 @@
 // announce them with loop.expect_post().
 #pragma once
 
+#include <weir/base/frame_alignment.hpp>
 #include <weir/io/detail/channel_core.hpp>
 
 #include <concepts>
@@ -55,6 +56,7 @@ class channel {
     static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>,
                   "a channel's items are moved under a lock: their move constructor must be "
                   "noexcept; send a std::unique_ptr otherwise");
+    WEIR_CHECK_ALIGNMENT(T);
     class send_operation;
     class receive_operation;
 
@@ -185,6 +187,7 @@ private:
         send_operation(send_operation&&) noexcept = default;
 
         bool ready() noexcept override {
+            detail::charge(detail::channel_core::cost);
             wake_list woken;
             const lock locked(to_->core_);
             return try_send(woken);
@@ -236,6 +239,7 @@ private:
         receive_operation(receive_operation&& unawaited) noexcept = default;
 
         bool ready() noexcept override {
+            detail::charge(detail::channel_core::cost);
             wake_list woken;
             const lock locked(from_->core_);
             return try_receive(woken);

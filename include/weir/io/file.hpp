@@ -28,7 +28,7 @@ struct file_state;
 struct open_options {
     bool read = true;
     bool write = false;
-    bool append = false;          // every write goes to the current end
+    bool append = false;          // every write goes to the current end, whoever wrote there
     bool create = false;          // if the file does not exist
     bool only_new = false;        // with create: an existing file is an error
     bool truncate = false;        // the old content is dropped
@@ -56,11 +56,14 @@ public:
     // Fills the buffer from the offset on, unless the file ends earlier. Returns the number of
     // bytes.
     task<std::size_t> read_at(bytes into, std::uint64_t offset) const;
-    // Writes all data. If stopped or failed, it may have written the first part.
+    // Writes all data. If stopped or failed, it may have written the first part. Throws
+    // invalid_state for a file opened with append: the system would ignore the offset.
     task<> write_at(const_bytes data, std::uint64_t offset) const;
 
-    // Sequentially, as a byte_stream: from position() on, which they advance. read returns 0 at the
-    // end. One task at a time; throws invalid_state for a second one.
+    // Sequentially, as a byte_stream: from position() on, which they advance, also by the part that
+    // was written before a stop or an error. read returns 0 at the end. With append, a write goes
+    // to the end of the file, position() is then where it ended, and seek() concerns reads alone.
+    // One task at a time; throws invalid_state for a second one.
     task<std::size_t> read(bytes into);
     task<> write(const_bytes data);
     task<> write(std::span<const const_bytes> parts);

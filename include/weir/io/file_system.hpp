@@ -41,8 +41,9 @@ task<std::string> read_file(std::string path, std::size_t limit = std::size_t{64
 
 struct write_file_options {
     // All or nothing: readers see the old file or the new one, never a part, also after a crash of
-    // the machine. The data is written to a file beside it, synced, and renamed; a symbolic link of
-    // that name is replaced.
+    // the machine. The data is written to a new file beside it, synced, and renamed: the file keeps
+    // its permissions, but not its owner, and other hard links keep the old content. A symbolic
+    // link stays, and the file that it leads to is replaced, as without this option.
     bool atomically = false;
     unsigned permissions = 0666;  // of a created file, less the umask
 };

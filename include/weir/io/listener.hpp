@@ -14,7 +14,7 @@ namespace detail {
 class accept_operation final : public io_operation {
 public:
     explicit accept_operation(descriptor* target) noexcept
-        : io_operation(target, readiness::readable) {}
+        : io_operation(target, io_event::readable) {}
     accept_operation(accept_operation&&) noexcept = default;
     ~accept_operation();
 

@@ -34,8 +34,7 @@ protected:
 
     void prepare(io_uring_sqe& entry) noexcept final;
     bool take(int result) noexcept final;
-    // Tries at once, on either driver. True: no need to wait.
-    bool try_now(readiness direction) noexcept;
+    bool is_attempted_first() const noexcept final { return true; }
 
 private:
     virtual unsigned events() const noexcept = 0;
@@ -47,11 +46,9 @@ private:
 class pipe_read_operation final : public pipe_operation {
 public:
     pipe_read_operation(descriptor* target, bytes into) noexcept
-        : pipe_operation(target, readiness::readable), into_(into) {}
+        : pipe_operation(target, io_event::readable), into_(into) {}
 
-    bool ready() noexcept override {
-        return target() != nullptr && (into_.empty() || try_now(readiness::readable));
-    }
+    bool ready() noexcept override { return into_.empty() && target() != nullptr; }
     const char* name() const noexcept override { return "read from pipe"; }
     std::size_t resume() const { return static_cast<std::size_t>(checked()); }
 
@@ -70,13 +67,11 @@ private:
 class pipe_write_operation final : public pipe_operation {
 public:
     pipe_write_operation(descriptor* target, const_bytes data) noexcept
-        : pipe_operation(target, readiness::writable), first_(data) {}
+        : pipe_operation(target, io_event::writable), first_(data) {}
     pipe_write_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
-        : pipe_operation(target, readiness::writable), rest_(parts) {}
+        : pipe_operation(target, io_event::writable), rest_(parts) {}
 
-    bool ready() noexcept override {
-        return target() != nullptr && (is_empty() || try_now(readiness::writable));
-    }
+    bool ready() noexcept override { return is_empty() && target() != nullptr; }
     const char* name() const noexcept override { return "write to pipe"; }
     void resume() const { checked(); }
 

@@ -15,6 +15,11 @@
 // zombie is left, and nothing blocks. Cancelling wait() ends the child more gently: SIGTERM, then
 // SIGKILL if it still runs after the grace period; the cancellation takes effect when it has ended.
 //
+// A *contained* child takes everything that it has started with it, including daemons, which leave
+// the group and the session of the program: none of these processes runs any more when wait()
+// returns, and none survives this program, even if that is killed (SIGKILL). See
+// process_options::contained.
+//
 // The child gets standard input, output and error and no other descriptor, an empty signal mask and
 // default signal dispositions. Programs without a slash in their name are searched for in PATH.
 #pragma once
@@ -35,7 +40,8 @@ namespace weir {
 
 namespace detail {
 class child_process;
-}
+struct command_start;
+}  // namespace detail
 
 // Where a standard stream of a child comes from or goes to; the values are in weir::stdio.
 struct child_stream {
@@ -80,9 +86,27 @@ struct process_options {
     std::string_view directory{};                // working directory; default: the parent's
     std::span<const std::string> environment{};  // 'NAME=value', added or replaced
     bool inherit_environment = true;             // off: only `environment`
-    bool own_group = false;                      // a process group of its own, which signals go to
+    // A process group of its own: kill() and terminate() reach all processes in it, also if the
+    // child itself has ended. They do so until wait() or terminate() has returned the status; what
+    // is left of the group then runs on.
+    bool own_group = false;
+    // The child and all its descendants are one unit, in a session of its own. wait() returns when
+    // none of them runs any more: those that are left when the child has ended get SIGTERM, and
+    // SIGKILL after the grace period. terminate() and kill() reach all of them. If this program
+    // ends, in whatever way, all are killed. A helper process per loop does this (linux: a child
+    // subreaper), which the first contained child starts. Throws invalid_state outside of a loop.
+    // Out of reach are only processes that other programs start on request, such as systemd-run.
+    bool contained = false;
     clock::duration grace = std::chrono::seconds(5);  // between SIGTERM and SIGKILL
 };
+
+// Starts the helper process of contained children for this loop now, while the program is small and
+// a copy of it cheap. Optional.
+void start_process_guard();
+// Ends contained processes of programs of this user that have ended: waits until their helpers have
+// killed them, and kills those whose helpers were killed too. For a program that repeats work of a
+// killed one, such as itself before a restart.
+task<> end_abandoned_processes();
 
 // How a process ended.
 class exit_status {
@@ -134,14 +158,19 @@ public:
     // Waits for the end. May be called again, and by several tasks: the status is kept. Does not
     // read the output: a child that fills a pipe that is not read never ends.
     task<exit_status> wait();
-    // Sends SIGTERM, SIGKILL after the grace period, and waits. A stop is postponed until the child
-    // has ended.
+    // Sends SIGTERM, SIGKILL after the grace period, and waits, with own_group for the complete
+    // group, with contained for all descendants. A stop is postponed until the child has ended.
     task<exit_status> terminate();
-    // Sends a signal; false if the child has ended. Throws invalid_argument for an invalid signal.
+    // Sends a signal; false if a wait has found that the child has ended. Throws invalid_argument
+    // for an invalid signal.
     bool kill(int signal);
 
 private:
+    friend struct detail::command_start;
+
     void start(const std::vector<std::string>& words, const process_options& options);
+    // Does not wait until the program is loaded.
+    void begin(const std::vector<std::string>& words, const process_options& options);
     detail::child_process& checked() const;
 
     std::shared_ptr<detail::child_process> child_;  // waiting tasks share it
@@ -153,11 +182,15 @@ private:
 struct command_options {
     std::string_view input{};             // standard input; empty: /dev/null
     std::size_t output_limit = 16 << 20;  // bytes, for out and err each
+    // Keeps the first output_limit bytes of out and the last ones of err, and reads on, instead of
+    // ending a command that prints more.
+    bool cut_output = false;
     child_stream err = stdio::pipe;
     std::string_view directory{};
     std::span<const std::string> environment{};
     bool inherit_environment = true;
     bool own_group = false;
+    bool contained = false;
     clock::duration grace = std::chrono::seconds(5);
 };
 
@@ -165,6 +198,8 @@ struct command_result {
     exit_status status;
     std::string out;
     std::string err;
+    bool out_is_cut = false;
+    bool err_is_cut = false;
 };
 
 // Runs a command to its end and collects its output. Cancelling ends it as process::wait does.

@@ -24,7 +24,7 @@ namespace detail {
 class read_operation final : public io_operation {
 public:
     read_operation(descriptor* target, bytes into) noexcept
-        : io_operation(target, readiness::readable), into_(into) {}
+        : io_operation(target, io_event::readable), into_(into) {}
 
     bool ready() noexcept override { return into_.empty() && target() != nullptr; }
     const char* name() const noexcept override { return "read"; }
@@ -33,20 +33,20 @@ public:
 private:
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
-    bool has_drained(int result) const noexcept override {
-        return result > 0 && static_cast<std::size_t>(result) < into_.size();
-    }
+    bool has_drained(int result) const noexcept override;
 
     bytes into_;
 };
 
-// Waits without reading.
-class readable_operation final : public io_operation {
+// Waits without reading: for something to read or the end, or for the end alone.
+class poll_operation final : public io_operation {
 public:
-    explicit readable_operation(descriptor* target) noexcept
-        : io_operation(target, readiness::readable) {}
+    poll_operation(descriptor* target, io_event awaited) noexcept
+        : io_operation(target, awaited), is_for_end_(awaited == io_event::closed) {}
 
-    const char* name() const noexcept override { return "readable"; }
+    const char* name() const noexcept override {
+        return is_for_end_ ? "until_peer_closes" : "readable";
+    }
     void resume() const { checked(); }
 
 private:
@@ -56,12 +56,15 @@ private:
         result_ = result > 0 ? 0 : result;  // the events that poll() reports
         return true;
     }
+    short events() const noexcept;
+
+    bool is_for_end_;
 };
 
 class write_operation final : public io_operation {
 public:
     write_operation(descriptor* target, const_bytes data) noexcept
-        : io_operation(target, readiness::writable), left_(data) {}
+        : io_operation(target, io_event::writable), left_(data) {}
 
     bool ready() noexcept override { return left_.empty() && target() != nullptr; }
     const char* name() const noexcept override { return "write"; }
@@ -78,7 +81,7 @@ private:
 class write_parts_operation final : public io_operation {
 public:
     write_parts_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
-        : io_operation(target, readiness::writable), parts_(parts) {}
+        : io_operation(target, io_event::writable), parts_(parts) {}
     write_parts_operation(write_parts_operation&& unawaited) noexcept
         : io_operation(std::move(unawaited)), parts_(unawaited.parts_) {}
 
@@ -92,19 +95,23 @@ private:
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
     bool take(int result) noexcept override;
-    // Collects the parts for the next system call. False: nothing is left.
+    // Collects the parts for the next system calls. False: nothing is left.
     bool next_batch() noexcept;
+    // As much of the batch as one transfer may have.
+    const msghdr& message() noexcept;
 
     std::span<const const_bytes> parts_;  // not in the batch yet
-    std::size_t count_ = 0;
+    std::size_t count_ = 0;               // left of the batch
+    iovec* next_ = nullptr;               // the first of these
     iovec batch_[batch_size];
+    iovec beginning_;  // of a part that is too large for one transfer
     msghdr message_{};
 };
 
 class close_write_operation final : public io_operation {
 public:
     explicit close_write_operation(descriptor* target) noexcept
-        : io_operation(target, readiness::writable) {}
+        : io_operation(target, io_event::writable) {}
 
     bool ready() noexcept override;  // always true: a shutdown does not wait
     const char* name() const noexcept override { return "close_write"; }
@@ -118,7 +125,7 @@ private:
 class connect_operation final : public io_operation {
 public:
     connect_operation(descriptor* target, const address& peer) noexcept
-        : io_operation(target, readiness::writable), peer_(peer) {}
+        : io_operation(target, io_event::writable), peer_(peer) {}
 
     const char* name() const noexcept override { return "connect"; }
     // 0 or an errno: connecting by name combines the errors of several attempts.
@@ -165,8 +172,13 @@ public:
         return detail::close_write_operation(own_.get());
     }
     // Waits until there is data to read, or the end: no buffer is needed during the wait.
-    detail::readable_operation readable() noexcept {
-        return detail::readable_operation(own_.get());
+    detail::poll_operation readable() noexcept { return {own_.get(), detail::io_event::readable}; }
+    // What the peer has closed by now. Costs a system call.
+    closure peer_closure() const noexcept;
+    // Waits until the peer has closed its direction, or both, whatever is left to read. One task
+    // may wait for it while others read and write.
+    detail::poll_operation until_peer_closes() noexcept {
+        return {own_.get(), detail::io_event::closed};
     }
     void close() noexcept { own_.reset(); }
     // Closes so that the peer sees a reset instead of an end. Data that the peer has not received
@@ -193,7 +205,7 @@ private:
     detail::owned_descriptor own_;
 };
 
-static_assert(byte_stream<socket>);
+static_assert(byte_stream<socket> && reports_closure<socket>);
 
 // Connects to an address. Cancelling ends the attempt. Throws io_error: 'connect to 127.0.0.1:81:
 // Connection refused'. For host names see tcp::connect.

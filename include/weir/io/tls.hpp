@@ -61,6 +61,18 @@ public:
         }
     }
 
+    // Of the transport: an end there is the end of the connection for TLS too.
+    io::closure peer_closure() noexcept
+        requires io::reports_closure<Stream>
+    {
+        return transport().peer_closure();
+    }
+    auto until_peer_closes()
+        requires io::reports_closure<Stream>
+    {
+        return transport().until_peer_closes();
+    }
+
     // Was the handshake shortened by an earlier session?
     bool was_resumed() const noexcept { return session_->machine.agreed().was_resumed(); }
     // The application protocol agreed on; empty if none.

@@ -5,8 +5,8 @@
 //     auto site = weir::tls::context::server(
 //         {.certificate_file = "chain.pem", .key_file = "key.pem"});
 //
-// A context does not change after it is made, so loops on many threads may share it; copies are
-// cheap and share the same state.
+// Loops on many threads may share a context; copies are cheap and share the same state.
+// Certificates are exchanged without a restart: reload() reads the files again.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -21,6 +21,7 @@
 
 namespace weir::tls {
 
+struct certificate;
 namespace detail {
 class context_state;
 }
@@ -32,6 +33,11 @@ enum class version : std::uint8_t { tls12, tls13 };
 struct client_options {
     version min_version = version::tls12;
     version max_version = version::tls13;
+    // Lists in OpenSSL's notation, by preference: ciphers of TLS 1.2, ciphers of TLS 1.3, and
+    // curves. Empty: OpenSSL's own.
+    std::string_view ciphers{};        // "ECDHE+AESGCM:ECDHE+CHACHA20"
+    std::string_view tls13_ciphers{};  // "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
+    std::string_view curves{};         // "X25519:P-256"
     // Trusted authorities. With none of the three: the system's.
     std::string_view ca_file{};
     std::string_view ca_dir{};  // files named by hash, as `openssl rehash` makes them
@@ -60,6 +66,11 @@ enum class client_certificates : std::uint8_t {
 struct server_options {
     version min_version = version::tls12;
     version max_version = version::tls13;
+    // As for clients. Default for TLS 1.2: ECDHE with AES-GCM or ChaCha20, so that the key of the
+    // certificate does not open recorded connections.
+    std::string_view ciphers{};
+    std::string_view tls13_ciphers{};
+    std::string_view curves{};
     std::string_view certificate_file{};  // the server's, then the chain
     std::string_view key_file{};          // default: in the same file
     std::string_view certificate_pem{};
@@ -105,6 +116,13 @@ public:
     static context server(const server_options& options);
     static context server(const server_options& options, host_chooser choose);
 
+    // Reads the files of the options again. New handshakes use what they contain now; existing
+    // connections go on. Sessions made before are not resumed. Throws as the functions above do,
+    // and then the context is as it was. From any thread; reads files, so it may block.
+    void reload() const;
+    // The same with this certificate in place of the one before.
+    void replace_certificate(const certificate& fresh) const;
+
     bool is_server() const noexcept;
     // Of a client context: the number of hosts with a cached session.
     std::size_t kept_sessions() const;
@@ -112,11 +130,10 @@ public:
     const detail::context_state& state() const noexcept { return *state_; }  // for the library
 
 private:
-    friend class detail::context_state;
-    explicit context(std::shared_ptr<const detail::context_state> state) noexcept
+    explicit context(std::shared_ptr<detail::context_state> state) noexcept
         : state_(std::move(state)) {}
 
-    std::shared_ptr<const detail::context_state> state_;
+    std::shared_ptr<detail::context_state> state_;
 };
 
 }  // namespace weir::tls

@@ -36,7 +36,7 @@ namespace weir::io::detail {
 class receive_operation final : public io_operation {
 public:
     receive_operation(descriptor* target, bytes into) noexcept
-        : io_operation(target, readiness::readable), into_(into) {}
+        : io_operation(target, io_event::readable), into_(into) {}
     receive_operation(receive_operation&& unawaited) noexcept
         : io_operation(std::move(unawaited)), into_(unawaited.into_) {}
 
@@ -58,7 +58,7 @@ private:
 class send_operation final : public io_operation {
 public:
     send_operation(descriptor* target, const_bytes data, const address& to) noexcept
-        : io_operation(target, readiness::writable), data_(data), to_(to) {}
+        : io_operation(target, io_event::writable), data_(data), to_(to) {}
     send_operation(send_operation&& unawaited) noexcept
         : io_operation(std::move(unawaited)), data_(unawaited.data_), to_(unawaited.to_) {}
 

@@ -8,12 +8,16 @@
 
 #include "io/engine/epoll_engine.hpp"
 
+#include "io/engine/uring_entries.hpp"
+
 #include <weir/io/detail/io_operation.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 namespace weir::io::detail {
 
@@ -35,7 +39,7 @@ int epoll_engine::bind(descriptor& fresh) noexcept {
         }
         fresh.is_nonblocking_ = true;
     }
-    fresh.may_be_ready_[0] = fresh.may_be_ready_[1] = true;
+    std::fill(std::begin(fresh.may_be_ready_), std::end(fresh.may_be_ready_), true);
     fresh.may_hold_more_ = is_unix_socket(fresh.fd_);
     const int error = driver_.attach(fresh.fd_, fresh);
     fresh.is_attached_ = error == 0;
@@ -54,15 +58,21 @@ void epoll_engine::unbind(descriptor& bound) noexcept {
 }
 
 bool epoll_engine::advance(descriptor& target, io_operation& tried) noexcept {
-    bool& may_be_ready = target.may_be_ready(tried.direction_);
-    while (may_be_ready) {
-        const int result = tried.attempt();
+    constexpr int most_attempts = 4;
+    bool& may_be_ready = target.may_be_ready(tried.awaited_);
+    for (int attempts = 1; may_be_ready; ++attempts) {
+        const int result = tried.try_once();
         if (result == -EAGAIN && tried.can_be_awaited()) {
             may_be_ready = false;
         } else if (result != -EINTR) {
             may_be_ready = target.may_hold_more_ || !tried.has_drained(result);
             if (tried.take(result)) {
                 return true;
+            }
+            const bool is_large = result >= static_cast<int>(most_per_transfer);
+            if (target.is_attached_ && (is_large || attempts == most_attempts)) {
+                driver_.report_again(target.fd_, target);
+                return false;
             }
         }
     }
@@ -71,7 +81,7 @@ bool epoll_engine::advance(descriptor& target, io_operation& tried) noexcept {
 
 bool epoll_engine::start(io_operation& begun) noexcept {
     descriptor& target = *begun.descriptor_;
-    operation_list& waiting = target.waiting(begun.direction_);
+    operation_list& waiting = target.waiting(begun.awaited_);
     if (waiting.empty() && advance(target, begun)) {
         return false;
     }
@@ -80,13 +90,13 @@ bool epoll_engine::start(io_operation& begun) noexcept {
 }
 
 bool epoll_engine::cancel(io_operation& pending) noexcept {
-    pending.descriptor_->waiting(pending.direction_).remove(pending);
+    pending.descriptor_->waiting(pending.awaited_).remove(pending);
     return true;
 }
 
-void epoll_engine::retry(descriptor& changed, readiness direction) noexcept {
-    changed.may_be_ready(direction) = true;
-    operation_list& waiting = changed.waiting(direction);
+void epoll_engine::retry(descriptor& changed, io_event awaited) noexcept {
+    changed.may_be_ready(awaited) = true;
+    operation_list& waiting = changed.waiting(awaited);
     while (!waiting.empty()) {
         io_operation& first = waiting.front();
         if (!advance(changed, first)) {

@@ -4,6 +4,8 @@
 
 #include "io/engine/engine.hpp"
 
+#include <weir/io/detail/io_operation.hpp>
+
 namespace weir::io::detail {
 
 class epoll_engine final : public engine {
@@ -18,11 +20,12 @@ public:
     bool does_files() const noexcept override { return false; }
 
     // The descriptor has become ready: tries the waiting operations again.
-    static void retry(descriptor& changed, readiness direction) noexcept;
+    void retry(descriptor& changed, io_event awaited) noexcept;
 
 private:
-    // Tries until the operation has its result (true) or would block (false).
-    static bool advance(descriptor& target, io_operation& tried) noexcept;
+    // Tries until the operation has its result (true) or waits for the driver (false): it would
+    // block, or it is so large that others are to have their turn in between.
+    bool advance(descriptor& target, io_operation& tried) noexcept;
 
     fd_driver& driver_;
 };

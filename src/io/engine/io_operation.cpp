@@ -34,7 +34,7 @@ bool io_operation::start() noexcept {
     } else if (target.engine_->home() != &waiter().home()) [[unlikely]] {
         return refuse(misuse::other_loop);
     }
-    if (target.is_used(direction_) && !may_queue()) [[unlikely]] {
+    if (target.is_used(awaited_) && !may_queue()) [[unlikely]] {
         return refuse(misuse::other_task);
     }
     return target.engine_->start(*this);
@@ -73,7 +73,7 @@ bool io_operation::cancel() noexcept {
 
 void io_operation::finish() noexcept {
     descriptor& target = *descriptor_;
-    target.waiting(direction_).remove(*this);
+    target.waiting(awaited_).remove(*this);
     // close() shuts the socket down, which looks like an end or an error that the peer caused.
     if (target.is_closing_ && result_ <= 0) {
         result_ = -ECANCELED;
@@ -112,7 +112,7 @@ std::string io_operation::attempted() const {
     }
     const int fd = descriptor_->fd();
     std::string where =
-        with_address(direction_ == readiness::readable ? " from " : " to ", fd, ::getpeername);
+        with_address(awaited_ == io_event::writable ? " to " : " from ", fd, ::getpeername);
     if (where.empty()) {  // a listener, or a connection that was reset and has no peer any more
         where = with_address(" at ", fd, ::getsockname);
     }
@@ -173,11 +173,15 @@ void descriptor::leave_engine() noexcept {
 
 void descriptor::fd_changed(bool readable, bool writable, bool for_good) noexcept {
     may_hold_more_ |= for_good;
+    auto& bound_to = static_cast<epoll_engine&>(*engine_);  // others attach no sources
     if (readable) {
-        epoll_engine::retry(*this, readiness::readable);
+        bound_to.retry(*this, io_event::readable);
     }
     if (writable) {
-        epoll_engine::retry(*this, readiness::writable);
+        bound_to.retry(*this, io_event::writable);
+    }
+    if (for_good) {
+        bound_to.retry(*this, io_event::closed);
     }
 }
 

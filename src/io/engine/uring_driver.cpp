@@ -32,6 +32,7 @@ std::unique_ptr<driver> make_uring_driver() {
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -49,13 +50,14 @@ public:
     ~uring_driver() override {
         ring_.close();
         ::close(event_);
-        if (guest_event_ >= 0) {
-            ::close(guest_event_);
+        if (const int guest = guest_event_; guest >= 0) {
+            ::close(guest);
         }
     }
 
     const char* name() const noexcept override { return "uring"; }
     bool has_sources() const noexcept override { return ring_.has_work(); }
+    bool has_unsubmitted() const noexcept override { return ring_.has_unsubmitted(); }
     bool wakes_from_signals() const noexcept override { return true; }
     // For guest mode. The ring's own descriptor does not report deferred work; an eventfd does, at
     // a cost that only guest loops pay.
@@ -75,27 +77,38 @@ public:
     void wait(std::int64_t deadline) override {
         if (ring_.moves_to_this_thread()) {
             is_wake_armed_ = false;
-            is_guest_event_registered_ = false;
         }
-        if (guest_event_ >= 0) [[unlikely]] {
-            prepare_guest_event();
-        }
-        if (!is_wake_armed_) {
-            arm_wake();
+        const int guest_event = guest_event_.load(std::memory_order_relaxed);
+        if (guest_event >= 0 && (ring_.has_work() || is_wake_armed_)) [[unlikely]] {
+            // Registered anew for each wait: an event that another eventfd's write brings about is
+            // reported by newer kernels (6.18) once in a registration, and then never again.
+            ring_.signal_completions(guest_event);
         }
         const std::int64_t pause = pacing_.pause_until(deadline);
+        if (!is_wake_armed_ && (pause != 0 || guest_event < 0)) {
+            arm_wake();  // not for a guest, whose host waits for the other eventfd
+        }
         ring_.enter(pause);
         const bool is_idle = ring_.for_each_completion(
             [this](const io_uring_cqe& each) noexcept { dispatch(each); });
         if (is_idle && pause > 0) {
             pacing_.timer_woke();
         }
-        if (guest_event_ >= 0 && ring_.has_events()) [[unlikely]] {
-            signal(guest_event_);  // the kernel has more completions to deliver
+        if (guest_event >= 0) [[unlikely]] {
+            clear(guest_event);
+            if (ring_.has_events()) {
+                signal(guest_event);  // the kernel has more completions to deliver
+            }
         }
     }
 
-    void wake() noexcept override { signal(event_); }
+    void wake() noexcept override {
+        signal(event_);
+        // Directly, since the kernel's detour over the ring may take milliseconds.
+        if (const int guest_event = guest_event_; guest_event >= 0) [[unlikely]] {
+            signal(guest_event);
+        }
+    }
 
     void watch(int fd, readiness direction, fd_watch& watcher) override {
         if (watches_.has(fd, direction)) {
@@ -123,6 +136,7 @@ public:
     // Sources are for epoll_engine.
     int attach(int, fd_source&) noexcept override { return ENOTSUP; }
     void detach(int, fd_source&) noexcept override {}
+    void report_again(int, fd_source&) noexcept override {}
 
 private:
     void arm_wake() noexcept {
@@ -165,14 +179,6 @@ private:
         [[maybe_unused]] const auto got = ::read(event, &ignored, sizeof ignored);
     }
 
-    void prepare_guest_event() {
-        if (!is_guest_event_registered_) {
-            ring_.signal_completions(guest_event_);
-            is_guest_event_registered_ = true;
-        }
-        clear(guest_event_);
-    }
-
     void woken(const io_uring_cqe& received) noexcept {
         clear(event_);
         if ((received.flags & IORING_CQE_F_MORE) == 0) {
@@ -182,8 +188,7 @@ private:
 
     uring_ring ring_;
     int event_;
-    mutable int guest_event_ = -1;  // -1 until fd() is called
-    bool is_guest_event_registered_ = false;
+    mutable std::atomic<int> guest_event_{-1};  // -1 until fd() is called
     bool is_wake_armed_ = false;
     uring_engine* engine_ = nullptr;
     weir::detail::wait_pacing pacing_;

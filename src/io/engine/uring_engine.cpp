@@ -12,7 +12,13 @@
 namespace weir::io::detail {
 
 bool uring_engine::start(io_operation& begun) noexcept {
-    begun.descriptor_->waiting(begun.direction_).push_back(begun);
+    if (begun.is_attempted_first()) {
+        const int result = begun.try_once();
+        if (result != -EAGAIN && result != -EINTR && begun.take(result)) {
+            return false;
+        }
+    }
+    begun.descriptor_->waiting(begun.awaited_).push_back(begun);
     submit(begun);
     return true;
 }
@@ -57,7 +63,9 @@ void uring_engine::submit(io_operation& begun) noexcept {
 void uring_engine::submit_behind_poll(io_operation& begun) noexcept {
     ring_.make_room(2);  // a link does not reach from one submission into the next
     io_uring_sqe& entry = ring_.next_entry();
-    io_uring_prep_poll_add(&entry, begun.descriptor_->fd(), poll_mask(begun.direction_));
+    const readiness direction =
+        begun.awaited_ == io_event::writable ? readiness::writable : readiness::readable;
+    io_uring_prep_poll_add(&entry, begun.descriptor_->fd(), poll_mask(direction));
     entry.flags |= IOSQE_IO_LINK;
     entry.user_data = uring_ring::tag(&begun, completion::nothing);
     begun.is_behind_poll_ = true;

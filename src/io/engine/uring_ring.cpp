@@ -66,6 +66,9 @@ bool uring_ring::moves_to_this_thread() {
 }
 
 void uring_ring::signal_completions(int event) {
+    if (std::exchange(signals_completions_, true)) {
+        ::syscall(__NR_io_uring_register, ring_.ring_fd, IORING_UNREGISTER_EVENTFD, nullptr, 0);
+    }
     if (::syscall(__NR_io_uring_register, ring_.ring_fd, IORING_REGISTER_EVENTFD, &event, 1) != 0) {
         fail(-errno, "io_uring_register");
     }
@@ -88,6 +91,7 @@ void uring_ring::reopen() {
     }
     uring_ring old(std::move(*this));
     ring_ = fresh.ring_;
+    signals_completions_ = false;
     is_open_ = std::exchange(fresh.is_open_, false);
     for (unsigned at = old.ring_.sq.sqe_head; at != old.ring_.sq.sqe_tail; ++at) {
         *io_uring_get_sqe(&ring_) = old.ring_.sq.sqes[at & *old.ring_.sq.kring_mask];

@@ -27,7 +27,8 @@ public:
     // False if the kernel has no io_uring of the kind that is needed, or forbids it.
     bool open() noexcept;
     void close() noexcept;
-    // The kernel then writes to this eventfd when there are completions to handle.
+    // From now on the kernel writes to this eventfd when there are completions to handle. A former
+    // registration is replaced.
     void signal_completions(int event);
 
     // Makes the calling thread the owner of the ring. True if another thread owned it before, or
@@ -70,7 +71,8 @@ public:
     // Entries that will complete are counted, so that the loop knows whether a poll can bring any.
     void operation_began() noexcept { ++in_flight_; }
     void operation_ended() noexcept { --in_flight_; }
-    bool has_work() const noexcept { return in_flight_ > 0 || io_uring_sq_ready(&ring_) > 0; }
+    bool has_work() const noexcept { return in_flight_ > 0 || has_unsubmitted(); }
+    bool has_unsubmitted() const noexcept { return io_uring_sq_ready(&ring_) > 0; }
 
     static std::uint64_t tag(const void* target, completion kind) noexcept {
         return reinterpret_cast<std::uintptr_t>(target) | static_cast<std::uint64_t>(kind);
@@ -95,6 +97,7 @@ private:
     std::size_t in_flight_ = 0;
     std::thread::id owner_{};
     bool is_open_ = false;
+    bool signals_completions_ = false;
     weir::detail::brief_spin spin_;
 };
 

@@ -21,7 +21,8 @@ namespace weir::io {
 namespace detail {
 
 struct file_state {
-    file_state(int owned, std::string name) noexcept : fd(owned), path(std::move(name)) {}
+    file_state(int owned, std::string name) noexcept
+        : fd(owned), path(std::move(name)), appends((::fcntl(owned, F_GETFL) & O_APPEND) != 0) {}
     file_state(const file_state&) = delete;
     file_state& operator=(const file_state&) = delete;
     ~file_state() {
@@ -37,6 +38,7 @@ struct file_state {
     int fd;
     std::string path;
     std::uint64_t position = 0;
+    bool appends;  // the system writes at the end, whatever the offset
     bool is_seekable = true;
     bool is_in_sequence = false;  // a task uses the position
 };
@@ -117,16 +119,21 @@ task<> write_all(shared_state state, const_bytes data, std::uint64_t offset,
         request.data = const_cast<std::byte*>(data.data());
         request.size = std::min(data.size(), file_request::most_bytes);
         request.offset = offset == file_request::no_offset ? offset : offset + written;
+        request.moved = &written;
         const int count = co_await carry_out(request, state->fd);
         if (count <= 0) {
             state->fail(count == 0 ? ENOSPC : -count, "write");
         }
-        written += static_cast<std::size_t>(count);
         data = data.after(static_cast<std::size_t>(count));
     }
 }
 
 task<> write_from(shared_state state, const_bytes data, std::uint64_t offset) {
+    if (state->appends) {
+        throw invalid_state("write_at " + state->path +
+                            ": the file was opened for appending, where the system writes at the "
+                            "end whatever the offset");
+    }
     checked_offset(*state, offset, "write");
     std::uint64_t written = 0;
     co_await write_all(state, data, offset, written);
@@ -135,6 +142,12 @@ task<> write_from(shared_state state, const_bytes data, std::uint64_t offset) {
 // Pipes and terminals have no position; the first call finds out.
 std::uint64_t offset_of(const detail::file_state& state) noexcept {
     return state.is_seekable ? state.position : file_request::no_offset;
+}
+
+// The system knows where an appending write has ended: other writers may append too.
+void advance_after_write(detail::file_state& state, std::uint64_t written) noexcept {
+    const off_t end = state.appends && written > 0 ? ::lseek(state.fd, 0, SEEK_CUR) : -1;
+    state.position = end >= 0 ? static_cast<std::uint64_t>(end) : state.position + written;
 }
 
 task<std::size_t> read_on(shared_state state, bytes into) {
@@ -159,17 +172,15 @@ task<> write_on(shared_state state, const_bytes data) {
     const in_sequence alone(*state, "write");
     for (;;) {
         try {
-            // Counted in the state itself: a stop in the middle leaves the position after the last
-            // byte written.
-            const std::uint64_t start = offset_of(*state);
-            const bool is_placed = start != file_request::no_offset;
+            // A stop in the middle leaves the position after the last byte written, too.
             std::uint64_t written = 0;
             struct counted {
                 detail::file_state& state;
                 const std::uint64_t& written;
-                ~counted() { state.position += written; }
+                ~counted() { advance_after_write(state, written); }
             } const count{*state, written};
-            co_await write_all(state, data, is_placed ? start : file_request::no_offset, written);
+            co_await write_all(
+                state, data, state->appends ? file_request::no_offset : offset_of(*state), written);
             co_return;
         } catch (const io_error& error) {
             if (error.code().value() != ESPIPE || !std::exchange(state->is_seekable, false)) {

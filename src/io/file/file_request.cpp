@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -75,8 +76,15 @@ private:
     bool is_open_;
 };
 
+void note_moved(const file_request& request, int result) noexcept {
+    if (request.moved != nullptr && result > 0) {
+        *request.moved += static_cast<std::uint64_t>(result);
+    }
+}
+
 thread_result perform_on_thread(const file_request& request, int fd) noexcept {
     const int result = perform(request, fd);
+    note_moved(request, result);
     return {result, request.call == file_call::open && result >= 0};
 }
 
@@ -92,6 +100,11 @@ int perform(const file_request& request, int fd) noexcept {
             return -errno;
         }
     }
+}
+
+bool file_operation::take(int result) noexcept {
+    note_moved(request_, result);
+    return io_operation::take(result);
 }
 
 void file_operation::prepare(io_uring_sqe& entry) noexcept {
@@ -138,6 +151,12 @@ private:
 
 task<int> carry_out(file_request request, int fd) {
     if (request.call != file_call::truncate && engine::current_does_files()) {
+        // The ring copies from and to memory while the loop waits for it; a thread may take its
+        // time. Writes without an offset stay whole: they append.
+        constexpr std::size_t most_at_once = std::size_t{1} << 20;
+        if (request.offset != file_request::no_offset) {
+            request.size = std::min(request.size, most_at_once);
+        }
         const borrowed_descriptor borrowed(fd);
         file_operation by_ring(borrowed.get(), request);
         const int result = co_await by_ring;

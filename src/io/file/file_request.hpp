@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can be request of a file system, in one form for io_uring and for threads.
+// What can be requested of a file system, in one form for io_uring and for threads.
 #pragma once
 
 #include <weir/io/detail/io_operation.hpp>
@@ -35,6 +35,8 @@ struct file_request {
     std::uint64_t offset = 0;    // no_offset: the file's own position
     const char* path = nullptr;  // "" with AT_EMPTY_PATH: the descriptor itself
     const char* new_path = nullptr;
+    // Grows by the bytes that a read or write has moved, also if a stop then drops the result.
+    std::uint64_t* moved = nullptr;
 
     static constexpr std::size_t most_bytes = std::size_t{1} << 30;
     static constexpr std::uint64_t no_offset = UINT64_MAX;
@@ -47,8 +49,8 @@ int perform(const file_request& request, int fd) noexcept;
 class file_operation final : public io_operation {
 public:
     file_operation(descriptor* target, const file_request& request) noexcept
-        : io_operation(
-              target, request.call == file_call::write ? readiness::writable : readiness::readable),
+        : io_operation(target,
+                       request.call == file_call::write ? io_event::writable : io_event::readable),
           request_(request) {}
 
     const char* name() const noexcept override { return "file operation"; }
@@ -58,6 +60,7 @@ public:
 private:
     int attempt() noexcept override { return perform(request_, target()->fd()); }
     void prepare(io_uring_sqe& entry) noexcept override;
+    bool take(int result) noexcept override;
     bool may_queue() const noexcept override { return true; }
     bool can_be_awaited() const noexcept override {
         return request_.call == file_call::read || request_.call == file_call::write;

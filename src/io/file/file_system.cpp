@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <random>
 #include <stop_token>
@@ -127,9 +128,31 @@ task<> sync_directory_of(const std::string& path) {
     co_await opened.sync();
 }
 
+// Where the link leads, if the path is a symbolic link: the file that an open would write to, which
+// need not exist. The system does not say that of a dangling link, so links are followed here.
+std::string follow_links(std::string path) {
+    constexpr int most_links = 40;  // as in the system
+    std::string target(PATH_MAX, '\0');
+    for (int link = 0; link < most_links; ++link) {
+        const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+        if (size < 0) {
+            return path;
+        }
+        const std::size_t slash = target[0] == '/' ? std::string::npos : path.rfind('/');
+        path.resize(slash == std::string::npos ? 0 : slash + 1);
+        path.append(target, 0, static_cast<std::size_t>(size));
+    }
+    throw io_error(ELOOP, "open " + path);
+}
+
 task<> replace_file(std::string path, const_bytes data, unsigned permissions) {
     file_status old;
-    const int missing = co_await look_up(path, 0, old);
+    int missing = co_await look_up(path, AT_SYMLINK_NOFOLLOW, old);
+    if (missing == 0 && old.kind == file_kind::link) {
+        std::string target = co_await run_blocking(&follow_links, path);
+        path = std::move(target);
+        missing = co_await look_up(path, 0, old);
+    }
     const std::string beside = name_beside(path);
     open_options open;
     open.read = false;

@@ -136,7 +136,7 @@ address address::parse(std::string_view text) {
         throw_bad_address(text, "the port must be a number from 0 to 65535");
     }
     if (host.empty()) {
-        return any(*port);
+        return any_v6(*port);
     }
     if (host.find(':') != std::string_view::npos && host.front() != '[') {
         throw_bad_address(text, "an IPv6 address with a port is written [address]:port");
@@ -251,6 +251,26 @@ bool address::is_loopback() const noexcept {
             break;
     }
     return false;
+}
+
+bool address::is_any() const noexcept {
+    if (kind() == family::ipv4) {
+        return raw_of<sockaddr_in>(*this).sin_addr.s_addr == htonl(INADDR_ANY);
+    }
+    const in6_addr raw = raw_of<sockaddr_in6>(*this).sin6_addr;
+    return kind() == family::ipv6 && IN6_IS_ADDR_UNSPECIFIED(&raw);
+}
+
+address address::unmapped() const noexcept {
+    const auto mapped = raw_of<sockaddr_in6>(*this);
+    if (kind() != family::ipv6 || !IN6_IS_ADDR_V4MAPPED(&mapped.sin6_addr)) {
+        return *this;
+    }
+    sockaddr_in raw{};
+    raw.sin_family = AF_INET;
+    raw.sin_port = mapped.sin6_port;
+    std::memcpy(&raw.sin_addr, mapped.sin6_addr.s6_addr + 12, sizeof raw.sin_addr);
+    return made_of(raw);
 }
 
 // The port is at the same place in both families.

@@ -20,6 +20,7 @@ namespace detail {
 
 int accept_operation::attempt() noexcept {
     const int accepted = ::accept4(target()->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    weir::detail::charge(cost_of_connection);
     return accepted < 0 ? -errno : accepted;
 }
 
@@ -87,7 +88,8 @@ int listener::release() {
     return detail::release(own_, "listener");
 }
 
-listener listen(const address& at, const listen_options& options) {
+listener listen(const address& wanted, const listen_options& options) {
+    address at = wanted;
     if (at.kind() == address::family::none) {
         throw invalid_argument("listen: the address is empty");
     }
@@ -95,7 +97,7 @@ listener listen(const address& at, const listen_options& options) {
         throw invalid_argument("listen: backlog is " + std::to_string(options.backlog) +
                                "; it must be at least 1");
     }
-    const int fd = ::socket(at.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = detail::open_socket(at, SOCK_STREAM, options.only_v6);
     if (fd < 0) {
         throw_cannot_listen(at, errno);
     }

@@ -37,18 +37,28 @@ int read_operation::attempt() noexcept {
                             MSG_DONTWAIT));
 }
 
+bool read_operation::has_drained(int result) const noexcept {
+    return result > 0 &&
+           static_cast<std::size_t>(result) < std::min(into_.size(), most_per_transfer);
+}
+
 void read_operation::prepare(io_uring_sqe& entry) noexcept {
     uring::receive(entry, target()->fd(), into_.data(), std::min(into_.size(), most_per_transfer));
 }
 
-int readable_operation::attempt() noexcept {
-    pollfd state{target()->fd(), POLLIN | POLLRDHUP, 0};
+// The other ends, POLLHUP and POLLERR, are always reported.
+short poll_operation::events() const noexcept {
+    return is_for_end_ ? POLLRDHUP : POLLIN | POLLRDHUP;
+}
+
+int poll_operation::attempt() noexcept {
+    pollfd state{target()->fd(), events(), 0};
     const int count = ::poll(&state, 1, 0);
     return count == 0 ? -EAGAIN : result_of(count);
 }
 
-void readable_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::poll(entry, target()->fd(), POLLIN | POLLRDHUP);
+void poll_operation::prepare(io_uring_sqe& entry) noexcept {
+    uring::poll(entry, target()->fd(), static_cast<unsigned>(events()));
 }
 
 int write_operation::attempt() noexcept {
@@ -80,17 +90,30 @@ bool write_parts_operation::next_batch() noexcept {
             batch_[count_++] = {const_cast<std::byte*>(part.data()), part.size()};
         }
     }
-    message_.msg_iov = batch_;
-    message_.msg_iovlen = count_;
+    next_ = batch_;
     return count_ > 0;
 }
 
+const msghdr& write_parts_operation::message() noexcept {
+    std::size_t total = 0;
+    std::size_t count = 0;
+    while (count < count_ && total + next_[count].iov_len <= most_per_transfer) {
+        total += next_[count++].iov_len;
+    }
+    if (count == 0) {
+        beginning_ = {next_->iov_base, most_per_transfer};
+    }
+    message_.msg_iov = count == 0 ? &beginning_ : next_;
+    message_.msg_iovlen = count == 0 ? 1 : count;
+    return message_;
+}
+
 int write_parts_operation::attempt() noexcept {
-    return result_of(::sendmsg(target()->fd(), &message_, MSG_DONTWAIT | MSG_NOSIGNAL));
+    return result_of(::sendmsg(target()->fd(), &message(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 void write_parts_operation::prepare(io_uring_sqe& entry) noexcept {
-    uring::send_message(entry, target()->fd(), message_);
+    uring::send_message(entry, target()->fd(), message());
 }
 
 bool write_parts_operation::take(int result) noexcept {
@@ -99,14 +122,14 @@ bool write_parts_operation::take(int result) noexcept {
         return true;
     }
     auto sent = static_cast<std::size_t>(result);
-    while (count_ > 0 && sent >= message_.msg_iov->iov_len) {
-        sent -= message_.msg_iov->iov_len;
-        ++message_.msg_iov;
-        message_.msg_iovlen = --count_;
+    while (count_ > 0 && sent >= next_->iov_len) {
+        sent -= next_->iov_len;
+        ++next_;
+        --count_;
     }
     if (count_ > 0) {
-        message_.msg_iov->iov_base = static_cast<std::byte*>(message_.msg_iov->iov_base) + sent;
-        message_.msg_iov->iov_len -= sent;
+        next_->iov_base = static_cast<std::byte*>(next_->iov_base) + sent;
+        next_->iov_len -= sent;
     }
     return !next_batch();
 }
@@ -124,6 +147,7 @@ bool close_write_operation::ready() noexcept {
 int connect_operation::attempt() noexcept {
     const int result =
         result_of(::connect(target()->fd(), peer_.data(), static_cast<socklen_t>(peer_.size())));
+    weir::detail::charge(cost_of_connection);
     switch (result) {
         case -EAGAIN:
             return -EBUSY;  // a Unix listener's queue is full: no event reports room
@@ -149,6 +173,15 @@ address socket::local_address() const {
 
 address socket::remote_address() const {
     return detail::remote_address_of(fd());
+}
+
+closure socket::peer_closure() const noexcept {
+    pollfd state{fd(), POLLRDHUP, 0};
+    if (is_open() && ::poll(&state, 1, 0) <= 0) {
+        return closure::none;
+    }
+    return is_open() && (state.revents & (POLLHUP | POLLERR)) == 0 ? closure::sending
+                                                                   : closure::both;
 }
 
 int socket::release() {

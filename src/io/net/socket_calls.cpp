@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Thin wrappers of getsockname, getpeername, setsockopt and getsockopt.
+// Thin wrappers of socket, getsockname, getpeername, setsockopt and getsockopt.
 
 #include "io/net/socket_calls.hpp"
 
@@ -21,10 +21,23 @@ address query_address(int fd, const char* name, Query query) {
     if (query(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0) {
         throw io_error(errno, name);
     }
-    return address::from(reinterpret_cast<const sockaddr*>(&raw), size);
+    return address::from(reinterpret_cast<const sockaddr*>(&raw), size).unmapped();
 }
 
 }  // namespace
+
+int open_socket(address& at, int type, bool only_v6) noexcept {
+    const auto open = [&] {
+        return ::socket(at.data()->sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    };
+    int fd = open();
+    const bool is_for_all = at.is_any() && at.kind() == address::family::ipv6 && !only_v6;
+    if (fd < 0 && errno == EAFNOSUPPORT && is_for_all) {
+        at = address::any(at.port());
+        fd = open();
+    }
+    return fd;
+}
 
 address local_address_of(int fd) {
     return query_address(fd, "local_address", ::getsockname);

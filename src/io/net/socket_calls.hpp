@@ -6,6 +6,9 @@
 
 namespace weir::io::detail {
 
+// A non-blocking socket for the address, or -1 and errno. On a machine without IPv6, all addresses
+// (::) become all IPv4 addresses, unless only IPv6 is wanted.
+int open_socket(address& at, int type, bool only_v6) noexcept;
 address local_address_of(int fd);
 address remote_address_of(int fd);
 // The message of an error has the numbers.

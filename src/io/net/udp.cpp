@@ -39,7 +39,8 @@ void receive_operation::prepare(io_uring_sqe& entry) noexcept {
 udp::datagram receive_operation::resume() const {
     udp::datagram got;
     got.size = static_cast<std::size_t>(checked());
-    got.sender = address::from(reinterpret_cast<const sockaddr*>(&sender_), message_.msg_namelen);
+    got.sender =
+        address::from(reinterpret_cast<const sockaddr*>(&sender_), message_.msg_namelen).unmapped();
     got.truncated = (message_.msg_flags & MSG_TRUNC) != 0;
     return got;
 }
@@ -88,8 +89,8 @@ void check(const char* what, const io::address& at, const socket_options& option
     }
 }
 
-socket make(const io::address& like, const socket_options& options, const std::string& attempt) {
-    const int fd = ::socket(like.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+socket make(io::address& like, const socket_options& options, const std::string& attempt) {
+    const int fd = io::detail::open_socket(like, SOCK_DGRAM, options.only_v6);
     if (fd < 0) {
         throw io_error(errno, attempt);
     }
@@ -176,8 +177,9 @@ io::address socket::remote_address() const {
     return io::detail::remote_address_of(fd());
 }
 
-socket bind(const io::address& at, const socket_options& options) {
-    check("bind", at, options);
+socket bind(const io::address& wanted, const socket_options& options) {
+    check("bind", wanted, options);
+    io::address at = wanted;
     socket made = make(at, options, "bind to " + at.text());
     if (::bind(made.fd(), at.data(), static_cast<socklen_t>(at.size())) != 0) {
         throw io_error(errno, "bind to " + at.text());
@@ -187,8 +189,9 @@ socket bind(const io::address& at, const socket_options& options) {
 
 socket connect(const io::address& peer, const socket_options& options) {
     check("connect", peer, options);
-    socket made = make(peer, options, "connect to " + peer.text());
-    made.connect(peer);
+    io::address to = peer;
+    socket made = make(to, options, "connect to " + to.text());
+    made.connect(to);
     return made;
 }
 

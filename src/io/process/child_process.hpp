@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// One child of this process: its pidfd, and how it ended.
+// One child of this process, or one contained tree: the descriptor that tells its end, and how it
+// ended. plain_child and tree_child say what that descriptor is and how signals are sent.
 #pragma once
 
 #include <weir/io/process.hpp>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -26,54 +30,63 @@ private:
     int fd_ = -1;
 };
 
-// Shared by the process object and the tasks that wait for it. If the last of them goes before the
-// child has ended, the reaper takes the child over.
+// Shared by the process object and the tasks that wait for it.
 class child_process {
 public:
-    child_process(int pid, file_handle pidfd, std::string program, const process_options& options)
-        : program_(std::move(program)),
-          pidfd_(std::move(pidfd)),
-          pid_(pid),
-          grace_(options.grace),
-          has_group_(options.own_group) {}
     child_process(const child_process&) = delete;
     child_process& operator=(const child_process&) = delete;
-    ~child_process();
+    virtual ~child_process() = default;
 
     static task<exit_status> wait(std::shared_ptr<child_process> self);
     static task<exit_status> terminate(std::shared_ptr<child_process> self);
-    bool kill(int signal) noexcept;
-
-    // The child has ended, and the system does not report how.
-    void lose() noexcept { has_ended_ = is_lost_ = true; }
+    virtual bool kill(int signal) noexcept = 0;
+    // Returns when the program is loaded; throws io_error if it cannot be started.
+    virtual task<void> loaded() { co_return; }
+    // The same, and blocks this thread meanwhile.
+    virtual void load_blocking() {}
 
     const std::string& program() const noexcept { return program_; }
     int pid() const noexcept { return pid_; }
 
-private:
-    bool reap();                        // true when it has ended
-    const exit_status& status() const;  // throws if the status is lost
+protected:
+    child_process(int pid, file_handle watched, std::string program) noexcept
+        : program_(std::move(program)), watched_(std::move(watched)), pid_(pid) {}
+
+    // Notices the end; true when it has ended.
+    virtual bool reap() = 0;
+    // True until the end of the child, and of all that terminate() is to end with it.
+    virtual bool needs_ending() = 0;
+    // Sends SIGTERM, SIGKILL after the grace period, and waits.
+    virtual task<void> end() = 0;
+
+    // Until the descriptor is readable.
+    task<void> await_news();
     task<void> await_end();
+    const exit_status& status() const;  // throws if the status is lost
 
     std::string program_;
-    file_handle pidfd_;
+    file_handle watched_;
     int pid_;
-    clock::duration grace_;
     exit_status status_;
-    bool has_group_;
     bool has_ended_ = false;
-    bool is_lost_ = false;
-    bool is_watched_ = false;  // a task waits for the pidfd itself
+    bool is_lost_ = false;  // the system does not report how it ended
+
+private:
+    bool is_watched_ = false;  // a task waits for the descriptor itself
 };
 
-// The parameters of a child's start: checked, and independent of the caller's arguments.
+// Our ends of a child's pipes.
 struct child_streams {
     io::pipe_writer in;
     io::pipe_reader out;
     io::pipe_reader err;
 };
+
+// Starts the program and, unless it is contained, waits until it is loaded.
 std::shared_ptr<child_process> start_child(const std::vector<std::string>& words,
                                            const process_options& options, child_streams& ours);
+// The variables that the child gets.
+std::vector<std::string> child_environment(const process_options& options);
 
 // Reaps a killed child that no task waits for; takes the pidfd.
 void reap_later(file_handle pidfd) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pipes are read and written with plain system calls; an operation waits on the driver only if the
-// call would block. A write to a pipe without readers raises SIGPIPE. Before Linux 6.18 no flag
+// Pipes are read and written with plain system calls on either driver; an operation waits only if
+// the call would block. A write to a pipe without readers raises SIGPIPE. Before Linux 6.18 no flag
 // prevents that on pipes: there the signal is blocked during the call and discarded afterwards.
 
 #include "io/engine/uring_entries.hpp"
@@ -86,21 +86,6 @@ bool pipe_operation::take(int result) noexcept {
         }
     }
     return transferred(result);
-}
-
-bool pipe_operation::try_now(readiness direction) noexcept {
-    if (target()->is_used(direction)) {
-        return false;  // start() refuses a second reader or writer
-    }
-    for (;;) {
-        const int result = attempt();
-        if (result == -EAGAIN) {
-            return false;
-        }
-        if (result != -EINTR && transferred(result)) {
-            return true;
-        }
-    }
 }
 
 int pipe_read_operation::attempt() noexcept {

@@ -2,9 +2,11 @@
 // posix_spawn starts the program: it does the work between fork and exec without copying the
 // address space, and reports a failed exec. All preparation happens before it. The descriptors for
 // the child are duplicated to numbers above those they will have, so that no assignment overwrites
-// the source of another.
+// the source of another. Contained programs are started by the loop's guard instead.
 
-#include "io/process/child_process.hpp"
+#include "io/process/plain_child.hpp"
+#include "io/process/tree_child.hpp"
+#include "io/process/tree_guard.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -15,10 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <span>
+#include <type_traits>
 
 namespace weir::detail {
 
@@ -57,25 +62,6 @@ void check(const std::vector<std::string>& words, const process_options& options
     }
 }
 
-std::vector<std::string> environment_of(const process_options& options) {
-    std::map<std::string, std::string> by_name;
-    auto add = [&](std::string_view variable) {
-        by_name.insert_or_assign(std::string(variable.substr(0, variable.find('='))),
-                                 std::string(variable));
-    };
-    for (char** each = environ; options.inherit_environment && *each != nullptr; ++each) {
-        add(*each);
-    }
-    for (const std::string& each : options.environment) {
-        add(each);
-    }
-    std::vector<std::string> made;
-    for (auto& [name, variable] : by_name) {
-        made.push_back(std::move(variable));
-    }
-    return made;
-}
-
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
     std::vector<char*> pointers;
     for (const std::string& each : texts) {
@@ -112,9 +98,6 @@ public:
         }
         check(::posix_spawn_file_actions_adddup2(&actions_, moved.fd(), number));
         kept_[number] = std::move(moved);
-    }
-    void merge(int number, int into) {
-        check(::posix_spawn_file_actions_adddup2(&actions_, into, number));
     }
     // The last actions: after the descriptors are in place.
     void finish(const process_options& options) {
@@ -157,67 +140,99 @@ private:
     file_handle kept_[3];
 };
 
-// Sets up one standard stream. Returns our end of its pipe, if it has one.
-file_handle arrange(spawn_plan& plan, int number, const child_stream& stream,
-                    const failed_start& fail) {
-    switch (stream.what) {
-        case kind::inherit:
-            break;
-        case kind::to_out:
-            plan.merge(number, 1);
-            break;
-        case kind::descriptor:
-            plan.give(number, stream.fd);
-            break;
-        case kind::null: {
-            const file_handle null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-            if (null.fd() < 0) {
-                fail(errno);
+// The descriptors that become the child's standard streams, and our ends of the pipes among them.
+class stream_plan {
+public:
+    stream_plan(const process_options& options, const failed_start& fail) : fail_(fail) {
+        in_ = arrange(0, options.in);
+        out_ = arrange(1, options.out);
+        err_ = arrange(2, options.err);
+    }
+
+    std::span<const int, 3> sources() const noexcept { return sources_; }
+    bool is_inherited(int number) const noexcept { return sources_[number] == number; }
+    // A stream of this process that is closed cannot be handed over.
+    void replace_closed() {
+        for (int i = 0; i < 3; ++i) {
+            if (is_inherited(i) && ::fcntl(i, F_GETFD) < 0) {
+                open_null(i);
             }
-            plan.give(number, null.fd());
-            break;
-        }
-        case kind::pipe: {
-            int ends[2];
-            if (::pipe2(ends, O_CLOEXEC) != 0) {
-                fail(errno);
-            }
-            file_handle reader(ends[0]);
-            file_handle writer(ends[1]);
-            plan.give(number, number == 0 ? reader.fd() : writer.fd());
-            return number == 0 ? std::move(writer) : std::move(reader);
         }
     }
-    return file_handle();
-}
+    void take(child_streams& into) {
+        const auto adopt = [](file_handle& from, auto& stream) {
+            if (from.fd() >= 0) {
+                stream = std::remove_reference_t<decltype(stream)>(from.fd());
+                from.release();
+            }
+        };
+        adopt(in_, into.in);
+        adopt(out_, into.out);
+        adopt(err_, into.err);
+    }
 
-}  // namespace
+private:
+    // Returns our end of the stream's pipe, if it has one.
+    file_handle arrange(int number, const child_stream& stream) {
+        sources_[number] = number;
+        switch (stream.what) {
+            case kind::inherit:
+                break;
+            case kind::to_out:
+                sources_[number] = sources_[1];
+                break;
+            case kind::descriptor:
+                sources_[number] = stream.fd;
+                break;
+            case kind::null:
+                open_null(number);
+                break;
+            case kind::pipe: {
+                int ends[2];
+                if (::pipe2(ends, O_CLOEXEC) != 0) {
+                    fail_(errno);
+                }
+                file_handle ours(ends[number == 0 ? 1 : 0]);
+                own(number, ends[number == 0 ? 0 : 1]);
+                return ours;
+            }
+        }
+        return file_handle();
+    }
+    void open_null(int number) {
+        const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null < 0) {
+            fail_(errno);
+        }
+        own(number, null);
+    }
+    void own(int number, int fd) {
+        opened_[number] = file_handle(fd);
+        sources_[number] = fd;
+    }
 
-std::shared_ptr<child_process> start_child(const std::vector<std::string>& words,
-                                           const process_options& options, child_streams& ours) {
-    check(words, options);
-    const std::string attempt =
-        "cannot start " + words.front() +
-        (options.directory.empty() ? std::string() : " in " + std::string(options.directory));
+    const failed_start& fail_;
+    std::array<int, 3> sources_{};
+    file_handle opened_[3];
+    file_handle in_;
+    file_handle out_;
+    file_handle err_;
+};
+
+std::shared_ptr<child_process> start_plain(const std::vector<std::string>& words,
+                                           const process_options& options,
+                                           const std::string& attempt, child_streams& ours) {
     const failed_start fail{attempt};
-    const std::vector<std::string> variables = environment_of(options);
+    const std::vector<std::string> variables = child_environment(options);
+    stream_plan streams(options, fail);
     spawn_plan plan(attempt);
-    file_handle in = arrange(plan, 0, options.in, fail);
-    file_handle out = arrange(plan, 1, options.out, fail);
-    file_handle err = arrange(plan, 2, options.err, fail);
+    for (int i = 0; i < 3; ++i) {
+        if (!streams.is_inherited(i)) {
+            plan.give(i, streams.sources()[static_cast<std::size_t>(i)]);
+        }
+    }
     plan.finish(options);
-    if (in.fd() >= 0) {
-        ours.in = io::pipe_writer(in.fd());
-        in.release();
-    }
-    if (out.fd() >= 0) {
-        ours.out = io::pipe_reader(out.fd());
-        out.release();
-    }
-    if (err.fd() >= 0) {
-        ours.err = io::pipe_reader(err.fd());
-        err.release();
-    }
+    streams.take(ours);
     reap_with_loop();
     const pid_t pid = plan.spawn(words, variables);
     file_handle pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -228,11 +243,58 @@ std::shared_ptr<child_process> start_child(const std::vector<std::string>& words
         ::waitpid(pid, nullptr, 0);
         fail(error);
     }
-    auto started = std::make_shared<child_process>(pid, std::move(pidfd), words.front(), options);
+    auto started = std::make_shared<plain_child>(pid, std::move(pidfd), words.front(), options);
     if (is_gone) {
         started->lose();
     }
     return started;
+}
+
+std::shared_ptr<child_process> start_contained(const std::vector<std::string>& words,
+                                               const process_options& options,
+                                               const std::string& attempt, child_streams& ours) {
+    const failed_start fail{attempt};
+    stream_plan streams(options, fail);
+    streams.replace_closed();
+    auto& guard = loop::current().service<tree_guard>();
+    std::shared_ptr<child_process> started =
+        guard.start_tree(words, options, streams.sources(), attempt);
+    streams.take(ours);
+    return started;
+}
+
+}  // namespace
+
+std::vector<std::string> child_environment(const process_options& options) {
+    std::map<std::string, std::string> by_name;
+    auto add = [&](std::string_view variable) {
+        by_name.insert_or_assign(std::string(variable.substr(0, variable.find('='))),
+                                 std::string(variable));
+    };
+    for (char** each = environ; options.inherit_environment && *each != nullptr; ++each) {
+        add(*each);
+    }
+    for (const std::string& each : options.environment) {
+        add(each);
+    }
+    if (options.contained) {
+        add(std::string(mark_variable) + own_mark());
+    }
+    std::vector<std::string> made;
+    for (auto& [name, variable] : by_name) {
+        made.push_back(std::move(variable));
+    }
+    return made;
+}
+
+std::shared_ptr<child_process> start_child(const std::vector<std::string>& words,
+                                           const process_options& options, child_streams& ours) {
+    check(words, options);
+    const std::string attempt =
+        "cannot start " + words.front() +
+        (options.directory.empty() ? std::string() : " in " + std::string(options.directory));
+    return options.contained ? start_contained(words, options, attempt, ours)
+                             : start_plain(words, options, attempt, ours);
 }
 
 }  // namespace weir::detail

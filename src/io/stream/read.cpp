@@ -5,6 +5,7 @@
 #include <weir/io/any_stream.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/read.hpp>
+#include <weir/time.hpp>
 
 #include <string>
 
@@ -23,6 +24,10 @@ void throw_too_long(const char* call, std::size_t limit) {
 void throw_bad_size(const char* call, const char* option, std::size_t value, const char* must_be) {
     throw invalid_argument(std::string(call) + ": " + option + " is " + std::to_string(value) +
                            "; it must be " + must_be);
+}
+
+task<void> never() {
+    co_await sleep_forever();
 }
 
 void throw_no_stream(const char* call) {

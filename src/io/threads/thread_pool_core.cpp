@@ -118,6 +118,7 @@ thread_call_base* thread_pool_core::take_first() noexcept {
     thread_call_base* const call = first_;
     if (call != nullptr) {
         unlink(*call);
+        ++counts_.running;
     }
     return call;
 }
@@ -130,8 +131,10 @@ bool thread_pool_core::enter(thread_call_base& call) noexcept {
             refuse(call, refusal_reason::shut_down);
             return false;
         }
-        const bool has_thread = !idle_.empty() || counts_.threads < max_threads_;
-        if (!has_thread && call.entry_ == thread_entry::refuses && counts_.queued >= queue_limit_) {
+        // A call in the queue that a thread is about to take does not wait.
+        const std::size_t accepted = counts_.queued + counts_.running;
+        if (call.entry_ == thread_entry::refuses && accepted >= max_threads_ &&
+            accepted - max_threads_ >= queue_limit_) {
             refuse(call, refusal_reason::queue_full);
             return false;
         }
@@ -219,7 +222,6 @@ void thread_pool_core::work(worker& self) noexcept {
             break;
         }
         while (call != nullptr) {
-            ++counts_.running;
             lock.unlock();
             call->call();
             lock.lock();

@@ -288,7 +288,7 @@ bool crew_operation::start() noexcept {
 }
 
 bool crew_operation::cancel() noexcept {
-    crew_->cancel(stop_reason(waiter()));
+    crew_->cancel(pending_reason(waiter()));
     return false;
 }
 

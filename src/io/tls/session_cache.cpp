@@ -78,6 +78,12 @@ void session_cache::forget(const std::string& key) {
     }
 }
 
+void session_cache::clear() {
+    const std::lock_guard lock(guard_);
+    by_key_.clear();
+    hosts_.clear();
+}
+
 void session_cache::erase(place gone) {
     by_key_.erase(gone->key);
     hosts_.erase(gone);

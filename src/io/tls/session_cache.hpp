@@ -26,6 +26,7 @@ public:
     // uses would show an eavesdropper that both connections are of the same client.
     session_pointer take(const std::string& key);
     void forget(const std::string& key);
+    void clear();
 
 private:
     static constexpr std::size_t most_per_host = 4;  // so that simultaneous connections resume too

@@ -2,7 +2,7 @@
 // Certificates, keys and authorities are read completely and parsed from memory, whether they come
 // from a file or a text, so that errors can name the file and the defect.
 
-#include "io/tls/tls_state.hpp"
+#include "io/tls/context_rules.hpp"
 
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
@@ -136,7 +136,7 @@ void add_trusted(SSL_CTX& into, const pem_source& from) {
 
 }  // namespace
 
-void load_identity(SSL_CTX& into, const identity_options& from, const std::string& owner) {
+void load_identity(SSL_CTX& into, const identity_source& from, const std::string& owner) {
     const pem_source chain =
         source(owner, "certificate", from.certificate_file, from.certificate_pem);
     pem_source secret = source(owner, "key", from.key_file, from.key_pem);
@@ -171,7 +171,7 @@ void load_identity(SSL_CTX& into, const identity_options& from, const std::strin
     }
 }
 
-void load_trust(SSL_CTX& into, const trust_options& from, const std::string& owner) {
+void load_trust(SSL_CTX& into, const trust_source& from, const std::string& owner) {
     if (!from.ca_file.empty()) {
         add_trusted(into, source(owner, "ca", from.ca_file, {}));
     }

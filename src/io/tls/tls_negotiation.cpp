@@ -68,7 +68,9 @@ negotiation& negotiation_of(const SSL* ssl) noexcept {
 }  // namespace
 
 negotiation::negotiation(const context& rules, std::string peer)
-    : context_(rules), ssl_(check_made(SSL_new(rules.state().ssl()))), peer_(std::move(peer)) {
+    : context_(rules),
+      ssl_(check_made(SSL_new(rules.state().ssl().get()))),
+      peer_(std::move(peer)) {
     SSL_set_app_data(ssl_, this);
     SSL_set_accept_state(ssl_);
 }
@@ -102,7 +104,9 @@ void negotiation::expect_host(bool check) {
     if (!check) {
         return;
     }
-    X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    // A common name is a text for people; browsers do not take it for a host either.
+    X509_VERIFY_PARAM_set_hostflags(
+        expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     const int is_set = is_ip ? X509_VERIFY_PARAM_set1_ip_asc(expected, peer_.c_str())
                              : X509_VERIFY_PARAM_set1_host(expected, peer_.data(), peer_.size());
     if (is_set != 1) {
@@ -187,7 +191,8 @@ int negotiation_callbacks::hello_received(SSL* ssl, int* alert, void*) {
             throw invalid_argument("tls: the context chosen for host '" + printable(host, 255) +
                                    "' is one for clients");
         }
-        SSL_CTX* rules = chosen->state().ssl();
+        const std::shared_ptr<SSL_CTX> current = chosen->state().ssl();
+        SSL_CTX* const rules = current.get();
         if (SSL_set_SSL_CTX(ssl, rules) == nullptr) {
             throw std::bad_alloc();
         }

@@ -2,44 +2,48 @@
 // The state of a tls::context, and what OpenSSL needs to set up its connections.
 #pragma once
 
+#include "io/tls/context_rules.hpp"
 #include "io/tls/session_cache.hpp"
 #include "io/tls/tls_openssl.hpp"
 
 #include <weir/io/tls_context.hpp>
 #include <weir/io/tls_error.hpp>
 
+#include <memory>
+#include <mutex>
 #include <string>
 
 namespace weir::tls::detail {
 
 class context_state {
 public:
-    context_state(ssl_context_pointer ssl, bool is_server, std::string alpn, std::size_t sessions,
-                  context::host_chooser choose)
-        : ssl_(std::move(ssl)),
-          alpn_(std::move(alpn)),
-          choose_(std::move(choose)),
-          sessions_(sessions),
-          is_server_(is_server) {}
+    context_state(context_rules rules, context::host_chooser choose);
     context_state(const context_state&) = delete;
     context_state& operator=(const context_state&) = delete;
 
-    static context wrap(std::shared_ptr<const context_state> state) noexcept {
-        return context(std::move(state));
-    }
-
-    SSL_CTX* ssl() const noexcept { return ssl_.get(); }
+    // Of new connections, which keep it.
+    std::shared_ptr<SSL_CTX> ssl() const;
     const std::string& alpn() const noexcept { return alpn_; }  // as it goes over the wire
     const context::host_chooser& choose() const noexcept { return choose_; }
     session_cache& sessions() const noexcept { return sessions_; }
     bool is_server() const noexcept { return is_server_; }
 
+    // Each changes nothing if it throws.
+    void reload();
+    void replace_certificate(const certificate& fresh);
+
 private:
-    ssl_context_pointer ssl_;
-    std::string alpn_;
-    context::host_chooser choose_;
+    std::shared_ptr<SSL_CTX> build(const context_rules& rules);
+    void use(std::shared_ptr<SSL_CTX> fresh);
+
+    std::mutex reloading_;
+    context_rules rules_;  // changed by one reload at a time
+    const std::string alpn_;
+    const context::host_chooser choose_;
     mutable session_cache sessions_;  // has its own lock
-    bool is_server_;
+    const bool is_server_;
+    mutable std::mutex guard_;
+    std::shared_ptr<SSL_CTX> ssl_;  // guarded
 };
 
 // The callbacks of a negotiation, for the SSL_CTX that makes its SSL object.
@@ -52,17 +56,6 @@ struct negotiation_callbacks {
                                  const unsigned char* offered, unsigned int offered_size,
                                  void* state);
 };
-
-// Our certificate and the trusted authorities, from texts or files.
-struct identity_options {
-    std::string_view certificate_file, key_file, certificate_pem, key_pem, key_password;
-};
-struct trust_options {
-    std::string_view ca_file, ca_dir, ca_pem;
-    bool is_empty() const noexcept { return ca_file.empty() && ca_dir.empty() && ca_pem.empty(); }
-};
-void load_identity(SSL_CTX& into, const identity_options& from, const std::string& owner);
-void load_trust(SSL_CTX& into, const trust_options& from, const std::string& owner);
 
 // Foreign text for a message: without control characters, at most `most` characters.
 std::string printable(std::string_view text, std::size_t most);

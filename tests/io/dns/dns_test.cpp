@@ -2,6 +2,7 @@
 // The resolver against a name server that the test controls.
 
 #include "fake_server.hpp"
+#include "io/net/address_order.hpp"
 #include "support.hpp"
 
 namespace {
@@ -280,6 +281,23 @@ WEIR_IO_TEST(Dns, HostsFileComesFirst) {
         found = co_await names.resolve("box.local.", 3);
         EXPECT_EQ(texts(found), (words{"10.9.9.9:3"}));
         EXPECT_EQ(server.queries(), 0);
+    };
+    co_await with_server(answer_all, body);
+}
+
+// Without a wish for a family, addresses that can be reached come first.
+WEIR_IO_TEST(Dns, AddressesOfBothFamiliesAreOrderedByReachability) {
+    const temporary_file hosts("2001:db8::9 box\n127.0.0.1 box\n");
+    auto body = [&](fake_server& server) -> weir::task<> {
+        const weir::io::address where = server.address();
+        resolver_options options = alone(where);
+        options.hosts_file = hosts.path();
+        resolver names(options);
+        const auto found = co_await names.resolve("box", 3);
+        std::vector<weir::io::address> expected{weir::io::address::parse("2001:db8::9", 3),
+                                                weir::io::address::parse("127.0.0.1", 3)};
+        weir::io::detail::sort_by_preference(expected);
+        EXPECT_EQ(texts(found), texts(expected));
     };
     co_await with_server(answer_all, body);
 }

@@ -44,7 +44,7 @@ WEIR_TEST(KnownNames, AddressesAndLocalhostNeedNobody) {
 WEIR_TEST(KnownNames, WhatIsNoNameIsRefusedAndNamed) {
     weir::dns::resolver names(no_files());
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"", "is empty"},
+        {"", "the name is empty"},
         {".", "empty"},
         {"a..b", "between two dots"},
         {".a", "between two dots"},

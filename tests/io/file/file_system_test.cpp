@@ -74,6 +74,39 @@ WEIR_IO_TEST(FileSystem, AtomicallyMeansAllOrNothing) {
                  weir::io_error);
 }
 
+// A link leads to the same file with the option and without it.
+WEIR_IO_TEST(FileSystem, AtomicallyThroughALink) {
+    const place here;
+    co_await weir::io::make_directory(here / "sub");
+    co_await weir::io::write_file(here / "sub/file", "old", {.permissions = 0600});
+    EXPECT_EQ(::symlink("sub/file", (here / "relative").c_str()), 0);
+    EXPECT_EQ(::symlink((here / "relative").c_str(), (here / "absolute").c_str()), 0);
+    EXPECT_EQ(::symlink("../made", (here / "sub/dangling").c_str()), 0);
+    EXPECT_EQ(::symlink("round", (here / "round").c_str()), 0);
+    for (const std::string name : {"relative", "absolute"}) {
+        co_await weir::io::write_file(here / name, name, {.atomically = true});
+        const std::string text = co_await weir::io::read_file(here / "sub/file");
+        EXPECT_EQ(text, name);
+        const weir::io::file_status link = co_await weir::io::stat_link(here / name);
+        EXPECT_EQ(link.kind, weir::io::file_kind::link);
+        const weir::io::file_status about = co_await weir::io::stat(here / "sub/file");
+        EXPECT_EQ(about.permissions, 0600u);
+    }
+    co_await weir::io::write_file(here / "sub/dangling", "first", {.atomically = true});
+    const std::string made = co_await weir::io::read_file(here / "made");
+    EXPECT_EQ(made, "first");
+    try {
+        co_await weir::io::write_file(here / "round", "x", {.atomically = true});
+        ADD_FAILURE() << "a link to itself was written through";
+    } catch (const weir::io_error& error) {
+        EXPECT_EQ(error.code().value(), ELOOP);
+    }
+    const auto left = co_await weir::io::list_directory(here.root());
+    EXPECT_EQ(left.size(), 5u) << "no temporary file";
+    const auto beside = co_await weir::io::list_directory(here / "sub");
+    EXPECT_EQ(beside.size(), 2u);
+}
+
 WEIR_IO_TEST(FileSystem, DirectoriesAndStatus) {
     const place here;
     co_await weir::io::make_directory(here / "sub");

@@ -90,6 +90,69 @@ WEIR_IO_TEST(File, ReadsInSequenceLikeAStream) {
     EXPECT_EQ(whole, "one two three four");
 }
 
+// Whatever was written before the stop took effect: position() tells.
+WEIR_IO_TEST(File, AStoppedWriteLeavesThePositionBehindItsLastByte) {
+    const place here;
+    const std::string large(40'000'000, 'x');
+    for (const bool appends : {false, true}) {
+        file made = co_await file::open(
+            here / "data",
+            {.write = !appends, .append = appends, .create = true, .truncate = true});
+        co_await made.write("begin");
+        for (int round = 0; round < 3; ++round) {
+            const auto writing = weir::spawn(made.write(large));
+            co_await weir::sleep(std::chrono::microseconds(200 * round));
+            writing.cancel();
+            co_await writing.wait();
+            const std::uint64_t size = co_await made.size();
+            EXPECT_EQ(made.position(), size) << "round " << round << ", appends " << appends;
+        }
+        co_await made.write("end");
+        const std::uint64_t size = co_await made.size();
+        EXPECT_EQ(made.position(), size);
+    }
+}
+
+WEIR_IO_TEST(File, AppendingAndThePosition) {
+    const place here;
+    co_await weir::io::write_file(here / "log", "0123456789");
+    file log = co_await file::open(here / "log", {.append = true});
+    EXPECT_EQ(log.position(), 0u) << "reads begin at the beginning";
+    co_await log.write("abc");
+    EXPECT_EQ(log.position(), 13u) << "behind what was written";
+    file other = co_await file::open(here / "log", {.append = true});
+    co_await other.write("other");
+    co_await log.write("de");
+    EXPECT_EQ(log.position(), 20u) << "behind what others have written, too";
+    log.seek(2);  // for reads
+    std::array<char, 3> part;
+    const std::size_t count = co_await log.read(part);
+    EXPECT_EQ(std::string_view(part.data(), count), "234");
+    EXPECT_EQ(log.position(), 5u);
+    log.seek(1);
+    co_await log.write("!");
+    EXPECT_EQ(log.position(), 21u);
+    const std::string whole = co_await weir::io::read_file(here / "log");
+    EXPECT_EQ(whole, "0123456789abcotherde!");
+}
+
+// The system would write at the end without a word.
+WEIR_IO_TEST(File, AnAppendingFileRefusesOffsets) {
+    const place here;
+    co_await weir::io::write_file(here / "log", "0123456789");
+    const file log = co_await file::open(here / "log", {.append = true});
+    co_await expect_error(log.write_at("x", 2),
+                          "write_at " + (here / "log") +
+                              ": the file was opened for appending, where the system writes at "
+                              "the end whatever the offset");
+    EXPECT_THROW(co_await log.write_at("x", 2), weir::invalid_state);
+    const int fd = ::open((here / "log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    const file adopted(fd, "adopted");
+    EXPECT_THROW(co_await adopted.write_at("x", 2), weir::invalid_state);
+    const std::string whole = co_await weir::io::read_file(here / "log");
+    EXPECT_EQ(whole, "0123456789");
+}
+
 WEIR_IO_TEST(File, ManyTasksAtOnce) {
     const place here;
     const file made = co_await file::open(here / "data", {.write = true, .create = true});

@@ -55,7 +55,11 @@ TEST(AddressOrder, FollowsTheExamplesOfTheStandard) {
     // IPv6 before IPv4, where all is equal.
     EXPECT_EQ(ordered({"10.1.2.3", "2001:db8:1::1"}, {"2001:db8:1::2", "10.1.2.4"}),
               (words{"2001:db8:1::1", "10.1.2.3"}));
-    // The smaller scope.
+    // The loopback address is of the link's scope.
+    EXPECT_EQ(ordered({"2001:db8:1::1", "::1"}, {"fe80::1"}), (words{"::1", "2001:db8:1::1"}));
+    // The smaller scope; that of a site is larger than that of a link.
+    EXPECT_EQ(ordered({"fec0::1", "fe80::1"}, {"fec0::2", "fe80::2"}),
+              (words{"fe80::1", "fec0::1"}));
     EXPECT_EQ(ordered({"2001:db8:1::1", "fe80::1"}, {"2001:db8:1::2", "fe80::2"}),
               (words{"fe80::1", "2001:db8:1::1"}));
     // The matching label: native before 6to4.

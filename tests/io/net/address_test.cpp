@@ -25,7 +25,8 @@ TEST(Address, ReadsAndWrites) {
         address::family kind;
     } const cases[] = {
         {"127.0.0.1:80", "127.0.0.1:80", address::family::ipv4},
-        {":0", "0.0.0.0:0", address::family::ipv4},
+        {":0", "[::]:0", address::family::ipv6},
+        {"0.0.0.0:0", "0.0.0.0:0", address::family::ipv4},
         {"255.255.255.255:65535", "255.255.255.255:65535", address::family::ipv4},
         {"[::1]:80", "[::1]:80", address::family::ipv6},
         {"[::]:1", "[::]:1", address::family::ipv6},
@@ -48,6 +49,24 @@ TEST(Address, ReadsAndWrites) {
     EXPECT_EQ(address::parse("[::1]", 7).text(), "[::1]:7");
     EXPECT_EQ(address::loopback(1).with_port(65535).port(), 65535);
     EXPECT_EQ(address().text(), "unnamed");
+}
+
+TEST(Address, MappedAddressesStandForIpv4) {
+    EXPECT_EQ(address::parse("[::ffff:10.1.2.3]:9").unmapped(), address::parse("10.1.2.3:9"));
+    for (const char* const same : {"10.1.2.3:9", "[::1]:9", "[::10.1.2.3]:9", "unix:/a"}) {
+        EXPECT_EQ(address::parse(same).unmapped(), address::parse(same));
+    }
+    EXPECT_EQ(address().unmapped(), address());
+}
+
+TEST(Address, KnowsWhichAreAllOfAMachine) {
+    for (const char* const all : {":80", "[::]:80", "0.0.0.0:80"}) {
+        EXPECT_TRUE(address::parse(all).is_any()) << all;
+    }
+    for (const char* const one : {"127.0.0.1:80", "[::1]:80", "unix:/a"}) {
+        EXPECT_FALSE(address::parse(one).is_any()) << one;
+    }
+    EXPECT_FALSE(address().is_any());
 }
 
 TEST(Address, RefusesWithAReason) {

@@ -309,6 +309,81 @@ WEIR_IO_TEST(Serve, AListenerThatFailsIsAnIoError) {
     EXPECT_THROW(co_await weir::tcp::serve(std::move(no_listener), echo), weir::io_error);
 }
 
+// Waits between requests, as a server of HTTP does.
+weir::task<> echo_for_a_while(weir::io::socket peer, weir::tcp::session& session) {
+    std::array<char, 256> buffer;
+    for (;;) {
+        const auto count = co_await session.idle(peer.read(buffer), weir::now() + 1h);
+        if (count.value_or(0) == 0) {
+            co_return;
+        }
+        co_await peer.write(bytes(buffer).first(*count));
+        if (session.is_retiring()) {
+            co_return;
+        }
+    }
+}
+
+WEIR_IO_TEST(Serve, EndsTheLongestIdleWhereThereIsNoRoom) {
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
+    weir::tcp::server_stats stats;
+    static int shortages;
+    shortages = 0;
+    auto server = weir::spawn(weir::tcp::serve(std::move(listener), echo_for_a_while,
+                                               {.max_connections = 3,
+                                                .on_shortage =
+                                                    [](std::string_view text) {
+                                                        EXPECT_NE(text.find("at max_connections"),
+                                                                  std::string_view::npos);
+                                                        ++shortages;
+                                                    },
+                                                .stats = &stats}));
+    std::vector<weir::io::socket> clients;
+    for (int i = 0; i < 8; ++i) {
+        clients.push_back(co_await weir::io::connect(at));
+        const std::string answer = co_await ask(clients.back(), "here");
+        EXPECT_EQ(answer, "here");
+    }
+    EXPECT_GE(stats.idle_ended, 5U);
+    EXPECT_EQ(shortages, 1);
+    const std::string answer = co_await ask(clients.back(), "still");
+    EXPECT_EQ(answer, "still") << "the newest is not the one that ends";
+    server.cancel();
+    co_await server.wait();
+}
+
+WEIR_IO_TEST(Serve, RetiresWithoutLosingAConnection) {
+    weir::io::listener listener = weir::io::listen(address::loopback(0));
+    const address at = listener.local_address();
+    const int shared = ::dup(listener.fd());
+    weir::tcp::serve_control control;
+    auto server =
+        weir::spawn(weir::tcp::serve(std::move(listener), echo_for_a_while, {.control = &control}));
+    weir::io::socket kept = co_await weir::io::connect(at);
+    std::string answer = co_await ask(kept, "one");
+    control.retire();
+    answer = co_await ask(kept, "two");
+    EXPECT_EQ(answer, "two") << "a request that comes meanwhile is answered";
+    std::array<char, 1> nothing;
+    const std::size_t end = co_await kept.read(nothing);
+    EXPECT_EQ(end, 0U);
+    weir::io::socket late = co_await weir::io::connect(at);
+    answer = co_await ask(late, "three");
+    control.stop_accepting();
+    co_await weir::sleep(10ms);
+    // The successor accepts from the same queue.
+    weir::io::socket queued = co_await weir::io::connect(at);
+    weir::io::listener successor(shared);
+    auto next = weir::spawn(weir::tcp::serve(std::move(successor), echo_for_a_while));
+    answer = co_await ask(queued, "four");
+    EXPECT_EQ(answer, "four");
+    for (const auto& each : {server, next}) {
+        each.cancel();
+        co_await each.wait();
+    }
+}
+
 TEST(Serve, BadOptions) {
     EXPECT_THROW((void)weir::tcp::serve(address::loopback(0), echo, {.max_connections = 0}),
                  weir::invalid_argument);

@@ -3,6 +3,7 @@
 
 #include "support/io.hpp"
 
+#include <weir/cancel.hpp>
 #include <weir/fd.hpp>
 #include <weir/gather.hpp>
 #include <weir/group.hpp>
@@ -194,6 +195,75 @@ WEIR_IO_TEST(Socket, ErrorsNameWhatWasAsked) {
     } catch (const std::system_error& error) {
         EXPECT_STREQ(error.what(), "wait_readable(-1): Bad file descriptor");
     }
+}
+
+WEIR_IO_TEST(Socket, TheEndOfThePeerIsReportedBesideReadsAndWrites) {
+    using weir::io::closure;
+    for (const bool is_reset : {false, true}) {
+        both_ends made = co_await make_pair();
+        auto& [near, far] = made;
+        EXPECT_EQ(near.peer_closure(), closure::none);
+        co_await far.write("unread");
+        int reported = 0;
+        auto watch = [](weir::io::socket& on, int& count) -> weir::task<> {
+            co_await on.until_peer_closes();
+            ++count;
+        };
+        auto waiting = weir::spawn(watch(near, reported));
+        co_await weir::sleep(20ms);
+        EXPECT_EQ(reported, 0);
+        waiting.cancel();
+        (void)co_await weir::settle(waiting.wait());
+        waiting = weir::spawn(watch(near, reported));
+        co_await weir::yield();
+        if (is_reset) {
+            far.reset();
+        } else {
+            co_await far.close_write();
+        }
+        co_await waiting;
+        EXPECT_EQ(reported, 1);
+        EXPECT_EQ(near.peer_closure(), is_reset ? closure::both : closure::sending);
+        co_await near.until_peer_closes();  // what was before the call counts
+        if (!is_reset) {
+            std::array<char, 16> buffer{};
+            const std::size_t count = co_await near.read(buffer);
+            EXPECT_EQ(count, 6U);
+            co_await near.write("taken");
+            const std::size_t taken = co_await far.read(buffer);
+            EXPECT_EQ(taken, 5U);
+            far.close();
+            // A closed peer answers what it is sent with a reset.
+            co_await near.write("lost");
+            while (near.peer_closure() != closure::both) {
+                co_await weir::sleep(1ms);
+            }
+        }
+        EXPECT_EQ(far.peer_closure(), closure::both);  // closed here
+        try {
+            co_await far.until_peer_closes();
+            ADD_FAILURE() << "of a closed socket";
+        } catch (const weir::io_error&) {
+        }
+    }
+}
+
+WEIR_IO_TEST(Socket, ClosingEndsTheWaitForThePeer) {
+    both_ends made = co_await make_pair();
+    auto& [near, far] = made;
+    auto watch = [](weir::io::socket& on) -> weir::task<std::string> {
+        try {
+            co_await on.until_peer_closes();
+        } catch (const weir::io_error& error) {
+            co_return error.what();
+        }
+        co_return "no error";
+    };
+    auto waiting = weir::spawn(watch(near));
+    co_await weir::sleep(5ms);
+    near.close();
+    const std::string said = co_await waiting;
+    EXPECT_NE(said.find("closed meanwhile"), std::string::npos) << said;
 }
 
 WEIR_IO_TEST(Socket, ATimeoutLeavesTheStreamUsable) {

@@ -53,6 +53,20 @@ WEIR_IO_TEST(Udp, DatagramsComeWholeWithTheirSender) {
     }
 }
 
+WEIR_IO_TEST(Udp, APortAloneIsIpv6AndIpv4) {
+    weir::udp::socket both = weir::udp::bind(address::parse(":0"));
+    const std::uint16_t port = both.local_address().port();
+    weir::udp::socket peer = weir::udp::bind(address::loopback(0));
+    co_await peer.send_to("question", address::loopback(port));
+    std::string buffer(100, ' ');
+    const weir::udp::datagram got = co_await both.receive_from(buffer);
+    EXPECT_EQ(got.sender, peer.local_address());
+    co_await both.send_to("answer", got.sender);
+    const weir::udp::datagram back = co_await peer.receive_from(buffer);
+    EXPECT_EQ(buffer.substr(0, back.size), "answer");
+    EXPECT_EQ(back.sender, address::loopback(port));
+}
+
 WEIR_IO_TEST(Udp, ConnectedSocketsHaveOnePeer) {
     weir::udp::socket server = weir::udp::bind(address::loopback(0));
     weir::udp::socket client = weir::udp::connect(server.local_address());
@@ -117,6 +131,21 @@ WEIR_IO_TEST(Udp, ErrorsNameWhatWasAsked) {
     EXPECT_FALSE(free.is_open());
     EXPECT_THROW(free.release(), weir::invalid_state);
     EXPECT_THROW(co_await weir::timeout(2ms, again.receive(buffer)), weir::timed_out);
+}
+
+WEIR_IO_TEST(Udp, OptionsAreSet) {
+    const weir::udp::socket plain = weir::udp::bind(address::loopback(0));
+    const weir::udp::socket special = weir::udp::bind(
+        address::loopback(0), {.broadcast = true, .reuse_address = true, .reuse_port = true});
+    for (const int option : {SO_BROADCAST, SO_REUSEADDR, SO_REUSEPORT}) {
+        EXPECT_EQ(plain.option(SOL_SOCKET, option), 0) << option;
+        EXPECT_EQ(special.option(SOL_SOCKET, option), 1) << option;
+    }
+    // Another socket shares its port.
+    const weir::udp::socket other = weir::udp::bind(special.local_address(), {.reuse_port = true});
+    EXPECT_EQ(other.local_address(), special.local_address());
+    EXPECT_THROW(weir::udp::bind(plain.local_address(), {.reuse_port = true}), weir::io_error);
+    co_return;
 }
 
 WEIR_IO_TEST(Udp, Multicast) {

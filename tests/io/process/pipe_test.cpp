@@ -32,6 +32,19 @@ std::string pattern(std::size_t size) {
     return text;
 }
 
+WEIR_IO_TEST(Pipe, WaitsAlsoIfItsDescriptorWasMadeNonBlockingElsewhere) {
+    auto [reader, writer] = weir::io::make_pipe();
+    EXPECT_EQ(::fcntl(reader.fd(), F_SETFL, ::fcntl(reader.fd(), F_GETFL) | O_NONBLOCK), 0);
+    std::array<char, 4> buffer;
+    auto read = [&]() -> weir::task<std::size_t> { co_return co_await reader.read(buffer); };
+    auto reading = weir::spawn(read);
+    co_await weir::sleep(5ms);
+    EXPECT_FALSE(reading.done());
+    co_await writer.write("ab");
+    const std::size_t count = co_await reading;
+    EXPECT_EQ(std::string_view(buffer.data(), count), "ab");
+}
+
 WEIR_IO_TEST(Pipe, CarriesBytesAndItsEnd) {
     auto [reader, writer] = weir::io::make_pipe();
     EXPECT_EQ(::fcntl(reader.fd(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);

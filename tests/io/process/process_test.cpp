@@ -6,11 +6,13 @@
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/gather.hpp>
+#include <weir/io/blocking.hpp>
 #include <weir/io/buffered_reader.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/process.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
+#include <weir/timeout.hpp>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -18,8 +20,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -274,6 +278,90 @@ WEIR_IO_TEST(Process, AGroupIsSignalledAsAWhole) {
     EXPECT_FALSE(end.has_value()) << "the grandchild held the pipe";
 }
 
+// The grace period is for the complete group: its leader, a shell, ends at once.
+WEIR_IO_TEST(Process, AGroupHasItsGracePeriodToo) {
+    auto ours = weir::io::make_pipe();
+    weir::process family(
+        shell("(trap 'sleep 0.05; echo clean; exit' TERM; echo up; while :; do sleep 0.01; done) & "
+              "wait"),
+        {.out = stdio::descriptor(ours.writer.fd()), .own_group = true});
+    ours.writer.close();
+    weir::io::buffered_reader lines(ours.reader);
+    const auto up = co_await lines.read_line(100);
+    EXPECT_EQ(up, "up");
+    const auto ended = co_await family.terminate();
+    EXPECT_EQ(ended.signal(), SIGTERM);
+    const auto clean = co_await lines.read_line(100);
+    EXPECT_EQ(clean, "clean");
+    const auto end = co_await lines.read_line(100);
+    EXPECT_FALSE(end.has_value());
+}
+
+WEIR_IO_TEST(Process, MembersThatIgnoreSigtermAreKilledAfterTheirLeader) {
+    auto ours = weir::io::make_pipe();
+    weir::process family(
+        shell("(trap '' TERM; echo up; sleep 1000) & wait"),
+        {.out = stdio::descriptor(ours.writer.fd()), .own_group = true, .grace = 100ms});
+    ours.writer.close();
+    weir::io::buffered_reader lines(ours.reader);
+    const auto up = co_await lines.read_line(100);
+    EXPECT_EQ(up, "up");
+    co_await family.terminate();
+    const auto end = co_await lines.read_line(100);
+    EXPECT_FALSE(end.has_value()) << "one was left behind";
+}
+
+// The shell is gone, and its child keeps the output open.
+WEIR_IO_TEST(Process, ACancelledCommandEndsTheGroupOfALeaderThatHasEnded) {
+    const weir::command_line command = shell("sleep 1000 & echo $!");
+    auto held = weir::io::make_pipe();  // by the child
+    auto running = weir::spawn(weir::run_command(
+        command, {.err = stdio::descriptor(held.writer.fd()), .own_group = true}));
+    co_await weir::sleep(100ms);
+    held.writer.close();
+    EXPECT_FALSE(running.done()) << "the output is not complete";
+    running.cancel();
+    co_await running.wait();
+    EXPECT_TRUE(running.cancelled());
+    std::array<char, 10> none;
+    const std::size_t left = co_await weir::timeout(10s, held.reader.read(none));
+    EXPECT_EQ(left, 0u) << "the child was left behind";
+
+    // And so does destruction.
+    auto ours = weir::io::make_pipe();
+    weir::io::buffered_reader lines(ours.reader);
+    {
+        const weir::process family(command,
+                                   {.out = stdio::descriptor(ours.writer.fd()), .own_group = true});
+        ours.writer.close();
+        const auto number = co_await lines.read_line(100);
+        EXPECT_TRUE(number.has_value());
+        co_await weir::sleep(20ms);
+    }
+    const auto end = co_await lines.read_line(100);
+    EXPECT_FALSE(end.has_value()) << "the sleeper was left behind";
+}
+
+// A daemon that was started on purpose.
+WEIR_IO_TEST(Process, AGroupRunsOnAfterItsLeaderWasWaitedFor) {
+    auto ours = weir::io::make_pipe();
+    weir::process family(shell("sleep 1000 & echo $!"),
+                         {.out = stdio::descriptor(ours.writer.fd()), .own_group = true});
+    ours.writer.close();
+    weir::io::buffered_reader lines(ours.reader);
+    const auto number = co_await lines.read_line(100);
+    const auto ended = co_await family.wait();
+    EXPECT_TRUE(ended.success());
+    EXPECT_FALSE(family.kill(SIGKILL));
+    co_await family.terminate();
+    family = weir::process();
+    const int daemon = std::stoi(std::string(number.value_or("0")));
+    EXPECT_EQ(::kill(daemon, 0), 0) << "it was ended";
+    ::kill(daemon, SIGKILL);
+    const auto end = co_await lines.read_line(100);
+    EXPECT_FALSE(end.has_value());
+}
+
 WEIR_IO_TEST(Process, DestructionKillsAndLeavesNoZombie) {
     {
         weir::process first({"sleep", "1000"});
@@ -290,6 +378,43 @@ WEIR_IO_TEST(Process, DestructionKillsAndLeavesNoZombie) {
     const weir::exit_status ended = co_await waiting;
     EXPECT_EQ(ended.signal(), SIGKILL);
     co_await until_no_children();
+}
+
+// At the shutdown deadline: the task is never destroyed, so nothing of it is ended.
+TEST(Process, ATaskThatIsLeftBehindKeepsItsChild) {
+    static std::atomic<bool> may_end{false};
+    static std::atomic<bool> has_begun{false};
+    static int child_number = 0;
+    const std::ptrdiff_t before = weir_test::open_descriptors();
+    std::optional<weir::handle<>> stuck;
+    auto works = []() -> weir::task<> {
+        const weir::process child({"sleep", "1000"});
+        child_number = child.pid();
+        co_await weir::run_blocking([] {
+            has_begun = true;
+            while (!may_end) {
+                std::this_thread::sleep_for(1ms);
+            }
+        });
+    };
+    auto main = [&]() -> weir::task<> {
+        stuck = weir::spawn(works(), {.name = "stuck"});
+        while (!has_begun) {
+            co_await weir::sleep(1ms);
+        }
+    };
+    try {
+        weir::run(main(), {.shutdown_deadline = 1ms});
+        ADD_FAILURE() << "the task has ended";
+    } catch (const weir::shutdown_timeout& error) {
+        EXPECT_NE(std::string(error.what()).find("stuck"), std::string::npos) << error.what();
+    }
+    EXPECT_TRUE(stuck->done() && stuck->cancelled());
+    EXPECT_EQ(::kill(child_number, 0), 0);
+    ::kill(child_number, SIGKILL);
+    EXPECT_EQ(::waitpid(child_number, nullptr, 0), child_number);
+    may_end = true;                             // the result is dropped
+    weir_test::expect_descriptors(before + 1);  // the child's stays open
 }
 
 // A loop that sleeps without timers is woken by a signal, whichever way it sleeps.

@@ -11,6 +11,7 @@
 #include <weir/weir.hpp>
 
 #include <barrier>
+#include <limits>
 #include <list>
 #include <ranges>
 #include <set>
@@ -530,6 +531,30 @@ TEST(ThreadPool, RandomEnds) {
             }
         }
     }());
+}
+
+// Calls that were given to threads which have not taken them yet leave the queue its room.
+WEIR_TEST(ThreadPool, TryRunRefusesOnlyWhenTheQueueHasNoRoom) {
+    for (int round = 0; round < 20; ++round) {
+        thread_pool pool({.max_threads = 4, .queue_limit = 2});
+        gate entrance;
+        std::vector<weir::handle<void>> calls;
+        for (int number = 0; number < 6; ++number) {  // four threads and two places, at once
+            calls.push_back(weir::spawn({.start = weir::start::eager}, [&]() -> task<> {
+                co_await pool.try_run([&] { entrance.pass(); });
+            }));
+            EXPECT_FALSE(calls.back().done()) << "call " << number << " was refused";
+        }
+        WEIR_EXPECT_THROW(pool.try_run([] {}), weir::refused);
+        entrance.open();
+        co_await weir::gather(std::move(calls));
+        EXPECT_EQ(pool.stats().refused, 1u);
+        EXPECT_EQ(pool.stats().running, 0u);
+        EXPECT_EQ(pool.stats().completed, 6u);
+    }
+    thread_pool endless({.max_threads = 1, .queue_limit = std::numeric_limits<std::size_t>::max()});
+    const int done = co_await endless.try_run([] { return 1; });
+    EXPECT_EQ(done, 1);
 }
 
 }  // namespace

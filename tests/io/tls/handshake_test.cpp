@@ -3,6 +3,7 @@
 // their errors.
 
 #include "support.hpp"
+#include <support/certificates.hpp>
 
 namespace {
 
@@ -91,6 +92,18 @@ WEIR_TEST(TlsHandshake, NamesWhatIsWrongWithACertificate) {
     const tls::context careless = tls::context::client({.verify = false});
     const endings any = co_await shake_hands_badly(careless, identities::serving(ids().expired));
     EXPECT_EQ(any.client, "");
+}
+
+// A common name is a text for people.
+WEIR_TEST(TlsHandshake, RefusesCertificatesWithoutNames) {
+    const tls::certificate old = weir_test::certificate_with({.name = "good.example"});
+    const tls::context client =
+        tls::context::client({.ca_pem = old.certificate_pem, .cached_sessions = 0});
+    const endings how = co_await shake_hands_badly(client, identities::serving(old));
+    EXPECT_SAYS(how.client, "verification: TLS handshake with good.example: ");
+    const endings unchecked = co_await shake_hands_badly(client, identities::serving(old),
+                                                         "good.example", {.check_host = false});
+    EXPECT_EQ(unchecked.client, "");
 }
 
 WEIR_TEST(TlsHandshake, AgreesOnAVersionOrSaysThatThereIsNone) {

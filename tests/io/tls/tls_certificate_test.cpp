@@ -71,6 +71,9 @@ TEST(TlsCertificate, RefusesBadNames) {
     const tls::certificate_authority authority("Test Authority");
     EXPECT_THROW(authority.issue({.names = ""}), weir::invalid_argument);
     EXPECT_THROW(authority.issue({.names = "a,,b"}), weir::invalid_argument);
+    EXPECT_THROW(authority.issue({.names = "a{b"}), weir::invalid_argument);
+    EXPECT_THROW(authority.issue({.names = "a@b"}), weir::invalid_argument);
+    EXPECT_NO_THROW(authority.issue({.names = "az.AZ-09_.example,::1"}));
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 // sessions that it keeps.
 
 #include "support.hpp"
+#include <support/certificates.hpp>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 
@@ -17,12 +19,13 @@ public:
     explicit scratch_file(const std::string& text)
         : path_(::testing::TempDir() + "weir_tls_" + std::to_string(::getpid()) + "_" +
                 std::to_string(++count) + ".pem") {
-        std::ofstream(path_) << text;
+        write(text);
     }
     scratch_file(const scratch_file&) = delete;
     scratch_file& operator=(const scratch_file&) = delete;
     ~scratch_file() { std::remove(path_.c_str()); }
     const std::string& path() const { return path_; }
+    void write(const std::string& text) { std::ofstream(path_) << text; }
 
 private:
     static inline int count = 0;
@@ -131,6 +134,11 @@ TEST(TlsContext, RefusesOptionsThatMakeNoSense) {
     }
     const std::string long_name(256, 'x');
     expect_refusal<weir::invalid_argument>(client({.alpn = long_name}), {"more than 255 bytes"});
+    std::string many = "x";
+    while (many.size() <= 4096) {
+        many += ",x";
+    }
+    expect_refusal<weir::invalid_argument>(client({.alpn = many}), {"more than 4096 bytes"});
     expect_refusal<weir::invalid_argument>(
         client({.min_version = tls::version::tls13, .max_version = tls::version::tls12}),
         {"min_version is above max_version"});
@@ -240,6 +248,183 @@ WEIR_TEST(TlsContext, ClientsResumeSessions) {
         EXPECT_FALSE(without_server);
     }
     EXPECT_EQ(eager.kept_sessions(), 0u);
+}
+
+// The names of the cipher and of the version, or the server's error.
+task<std::string> agreed(tls::context client, tls::context server) {
+    try {
+        both_streams made = co_await shake_hands(client, server, connected(), "good.example");
+        std::string text(made.server.cipher());
+        EXPECT_EQ(text, made.client.cipher());
+        co_return text;
+    } catch (const std::exception& error) {
+        co_return error.what();
+    }
+}
+
+// A client that offers these ciphers of TLS 1.2 alone, also those that are not secure any more.
+tls::context offering(const std::string& ciphers, const std::string& ca) {
+    return tls::context::client({.max_version = tls::version::tls12,
+                                 .ciphers = ciphers,
+                                 .ca_pem = ca,
+                                 .cached_sessions = 0});
+}
+
+WEIR_TEST(TlsContext, ServersWantForwardSecrecy) {
+    const tls::certificate rsa = weir_test::certificate_with(
+        {.name = "good.example", .is_rsa = true, .has_alternative_name = true});
+    const tls::context server = identities::serving(rsa);
+    for (const char* const secure : {"ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384",
+                                     "ECDHE-RSA-CHACHA20-POLY1305"}) {
+        const std::string got = co_await agreed(offering(secure, rsa.certificate_pem), server);
+        EXPECT_EQ(got, secure);
+    }
+    for (const char* const insecure :
+         {"AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA256", "AES128-SHA", "AES256-SHA",
+          "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA", "ECDHE-RSA-AES128-SHA256"}) {
+        const std::string got = co_await agreed(offering(insecure, rsa.certificate_pem), server);
+        EXPECT_SAYS(got, "handshake failure");
+    }
+    // Unless the options say so.
+    const tls::context lenient = tls::context::server({.ciphers = "AES128-GCM-SHA256",
+                                                       .certificate_pem = rsa.certificate_pem,
+                                                       .key_pem = rsa.key_pem});
+    const std::string got =
+        co_await agreed(offering("AES128-GCM-SHA256", rsa.certificate_pem), lenient);
+    EXPECT_EQ(got, "AES128-GCM-SHA256");
+}
+
+WEIR_TEST(TlsContext, CiphersAndCurvesCanBeChosen) {
+    const tls::certificate& good = ids().good;
+    const tls::context one = tls::context::server({.tls13_ciphers = "TLS_CHACHA20_POLY1305_SHA256",
+                                                   .curves = "P-384",
+                                                   .certificate_pem = good.certificate_pem,
+                                                   .key_pem = good.key_pem});
+    const std::string got = co_await agreed(ids().client, one);
+    EXPECT_EQ(got, "TLS_CHACHA20_POLY1305_SHA256");
+    const tls::context other = tls::context::client(
+        {.curves = "X25519", .ca_pem = ids().authority.certificate_pem(), .cached_sessions = 0});
+    const std::string none = co_await agreed(other, one);
+    EXPECT_SAYS(none, "handshake failure");
+}
+
+TEST(TlsContext, RefusesAlgorithmsThatAreUnknown) {
+    const tls::certificate& good = ids().good;
+    const auto made = [&](std::string_view ciphers, std::string_view tls13,
+                          std::string_view curves) {
+        tls::context::server({.ciphers = ciphers,
+                              .tls13_ciphers = tls13,
+                              .curves = curves,
+                              .certificate_pem = good.certificate_pem,
+                              .key_pem = good.key_pem});
+    };
+    made("ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:@STRENGTH", "", "X25519:P-256");
+    expect_refusal<weir::invalid_argument>([&] { made("ECDHE+AESGCM:NO-SUCH-CIPHER", "", ""); },
+                                           {"tls::context::server: ciphers", "'NO-SUCH-CIPHER'"});
+    expect_refusal<weir::invalid_argument>([&] { made("aNULL:!aNULL", "", ""); },
+                                           {"leaves no cipher for TLS 1.2"});
+    expect_refusal<weir::invalid_argument>([&] { made("", "TLS_NONE", ""); },
+                                           {"tls13_ciphers", "'TLS_NONE'"});
+    expect_refusal<weir::invalid_argument>([&] { made("", "", "X25519:P-1"); },
+                                           {"curves", "'P-1'"});
+}
+
+// What the client is shown.
+task<std::string> subject_of(tls::context client, tls::context server, std::string host) {
+    both_streams made = co_await shake_hands(client, server, connected(), host);
+    co_await made.server.close_write();
+    (void)co_await read_all(made.client);
+    co_return made.client.peer_subject() + (made.client.was_resumed() ? " resumed" : "");
+}
+
+WEIR_TEST(TlsContext, CertificatesAreReloaded) {
+    const tls::certificate first = ids().authority.issue({.names = "first.example,good.example"});
+    const tls::certificate second = ids().authority.issue({.names = "second.example,good.example"});
+    scratch_file chain(first.certificate_pem);
+    scratch_file key(first.key_pem);
+    const tls::context server =
+        tls::context::server({.certificate_file = chain.path(), .key_file = key.path()});
+    const tls::context copy = server;
+    const tls::context client = tls::context::client({.ca_pem = ids().authority.certificate_pem()});
+    std::string shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=first.example");
+    shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=first.example resumed");
+    both_streams before = co_await shake_hands(client, server, connected(), "good.example");
+
+    // Half an update: the key does not belong to the certificate, and the old pair stays.
+    chain.write(second.certificate_pem);
+    expect_refusal<weir::invalid_argument>([&] { server.reload(); },
+                                           {"key_file", "does not belong to the certificate"});
+    shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=first.example resumed");
+
+    key.write(second.key_pem);
+    server.reload();
+    shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=second.example");
+    shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=second.example resumed");
+    // An existing connection goes on.
+    co_await before.client.write("still there");
+    co_await before.client.close_write();
+    const std::string text = co_await read_all(before.server);
+    EXPECT_EQ(text, "still there");
+
+    server.replace_certificate(first);
+    shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=first.example");
+    server.reload();  // the texts again
+    shown = co_await subject_of(client, copy, "good.example");
+    EXPECT_EQ(shown, "CN=first.example");
+}
+
+WEIR_TEST(TlsContext, AuthoritiesAreReloaded) {
+    scratch_file ca(ids().stranger.certificate_pem());
+    const tls::context client = tls::context::client({.ca_file = ca.path()});
+    const endings unknown = co_await shake_hands_badly(client, ids().server);
+    EXPECT_SAYS(unknown.client, "unknown authority");
+    ca.write(ids().authority.certificate_pem());
+    client.reload();
+    const endings known = co_await shake_hands_badly(client, ids().server);
+    EXPECT_EQ(known.client + known.server, "");
+    // Clients' certificates: what is not trusted any more is not resumed either.
+    const tls::context server =
+        tls::context::server({.certificate_pem = ids().good.certificate_pem,
+                              .key_pem = ids().good.key_pem,
+                              .client_certificates = tls::client_certificates::required,
+                              .ca_file = ca.path()});
+    const tls::context alice = tls::context::client({.ca_pem = ids().authority.certificate_pem(),
+                                                     .certificate_pem = ids().user.certificate_pem,
+                                                     .key_pem = ids().user.key_pem});
+    for (int i = 0; i < 2; ++i) {
+        const bool again = co_await visit(alice, server);
+        EXPECT_EQ(again, i == 1);
+    }
+    ca.write(ids().stranger.certificate_pem());
+    server.reload();
+    const endings refused = co_await shake_hands_badly(alice, server);
+    EXPECT_SAYS(refused.server, "unknown authority");
+}
+
+TEST(TlsContext, ReloadsWhileOthersShakeHands) {
+    const tls::context server = identities::serving(ids().good);
+    std::atomic<bool> is_over = false;
+    std::thread reloading([&] {
+        while (!is_over) {
+            server.replace_certificate(ids().good);
+        }
+    });
+    weir::testing::run_test([&]() -> task<> {
+        const tls::context client =
+            tls::context::client({.ca_pem = ids().authority.certificate_pem()});
+        for (int i = 0; i < 50; ++i) {
+            const endings how = co_await shake_hands_badly(client, server);
+            EXPECT_EQ(how.client + how.server, "");
+        }
+    });
+    is_over = true;
+    reloading.join();
 }
 
 WEIR_TEST(TlsContext, KeepsSessionsForSoManyHosts) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // tls_error: its kind, and the names of the kinds.
 
+#include "io/tls/tls_state.hpp"
+
 #include <weir/io/tls_error.hpp>
 
 #include <gtest/gtest.h>
@@ -31,6 +33,20 @@ TEST(TlsError, EveryKindHasItsOwnName) {
     }
     EXPECT_EQ(names, (std::set<std::string>{"verification", "version", "alpn", "not_tls",
                                             "handshake", "truncated", "protocol"}));
+}
+
+TEST(TlsError, TellsForeignInputFromRecords) {
+    using weir::tls::detail::describe_foreign_input;
+    for (char type = 20; type <= 23; ++type) {
+        EXPECT_EQ(describe_foreign_input(std::string{type, 3, 1}), "");
+        EXPECT_EQ(describe_foreign_input(std::string{type}), "") << "the version may come later";
+        EXPECT_NE(describe_foreign_input(std::string{type, 4}), "");
+    }
+    EXPECT_EQ(describe_foreign_input(""), "");
+    EXPECT_NE(describe_foreign_input(std::string{19, 3}), "");
+    EXPECT_NE(describe_foreign_input(std::string{24, 3}), "");
+    EXPECT_NE(describe_foreign_input("HTTP/1.1 400 Bad Request").find("plain HTTP"),
+              std::string::npos);
 }
 
 }  // namespace

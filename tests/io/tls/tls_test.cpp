@@ -7,6 +7,10 @@
 
 #include <weir/testing/io/simulated_network.hpp>
 
+#include <openssl/err.h>
+
+#include <array>
+
 namespace {
 
 using namespace tls_tests;
@@ -90,6 +94,21 @@ WEIR_TEST(Tls, RunsOverTheSimulatedNetwork) {
 
     net.reset("client", "server");
     WEIR_EXPECT_THROW(read_all(client), weir::io_error);
+}
+
+// OpenSSL keeps a queue of errors for each thread, and takes what it finds there for its own.
+WEIR_TEST(Tls, ErrorsThatOthersLeftInTheQueueOfOpenSslDoNoHarm) {
+    both_streams made = co_await shake_hands();
+    std::array<char, 10> buffer;
+    ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+    auto reading = weir::spawn(made.client.read(buffer));
+    co_await weir::sleep(1s);
+    EXPECT_FALSE(reading.done());
+    ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+    co_await made.server.write("hello");
+    const std::size_t count = co_await reading;
+    EXPECT_EQ(std::string_view(buffer.data(), count), "hello");
+    ERR_clear_error();
 }
 
 WEIR_TEST(Tls, PutsSmallPartsIntoOneRecord) {

@@ -90,6 +90,9 @@ private:
 
 class channel_core {
 public:
+    // What an operation costs of a step's budget: other threads may hold the lock, or be woken.
+    static constexpr int cost = 3;
+
     explicit channel_core(std::size_t capacity);
     channel_core(const channel_core&) = delete;
     channel_core& operator=(const channel_core&) = delete;

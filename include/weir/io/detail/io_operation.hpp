@@ -11,6 +11,7 @@
 #include <weir/base/intrusive_list.hpp>
 #include <weir/driver.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,7 +23,19 @@ namespace weir::io::detail {
 class engine;
 class io_operation;
 
+// What the begin of a connection costs of a step's budget, beside the system call: the kernel's
+// work for it, and the end of the connection.
+inline constexpr int cost_of_connection = 448;
+
 using operation_list = weir::detail::intrusive_list<io_operation>;  // first in, first out
+
+// What an operation waits for. A descriptor has a list of operations for each.
+enum class io_event : unsigned char {
+    readable,
+    writable,
+    closed,  // by the peer, in one direction or both, whatever is left to read
+};
+inline constexpr std::size_t io_event_count = 3;
 
 // An open file descriptor, the operations that wait on it, and what is known of its readiness.
 //
@@ -36,11 +49,12 @@ public:
         : fd_(fd), is_nonblocking_(is_nonblocking) {}
 
     int fd() const noexcept { return fd_; }
-    bool is_used(readiness direction) const noexcept {
-        return !waiting_[static_cast<int>(direction)].empty();
+    bool is_used(io_event awaited) const noexcept {
+        return !waiting_[static_cast<std::size_t>(awaited)].empty();
     }
     bool is_used() const noexcept {
-        return is_used(readiness::readable) || is_used(readiness::writable);
+        return is_used(io_event::readable) || is_used(io_event::writable) ||
+               is_used(io_event::closed);
     }
 
     // Gives the number up without closing it. Throws invalid_state while operations are in flight.
@@ -61,11 +75,11 @@ private:
 
     ~descriptor();
     void fd_changed(bool readable, bool writable, bool for_good) noexcept override;
-    operation_list& waiting(readiness direction) noexcept {
-        return waiting_[static_cast<int>(direction)];
+    operation_list& waiting(io_event awaited) noexcept {
+        return waiting_[static_cast<std::size_t>(awaited)];
     }
-    bool& may_be_ready(readiness direction) noexcept {
-        return may_be_ready_[static_cast<int>(direction)];
+    bool& may_be_ready(io_event awaited) noexcept {
+        return may_be_ready_[static_cast<std::size_t>(awaited)];
     }
     void leave_engine() noexcept;
     // Now, or when the last operation has ended. The owner's reference goes with it.
@@ -78,12 +92,12 @@ private:
     bool is_attached_ = false;  // to the driver, for readiness
     bool is_closing_ = false;
     // The known readiness: false only after a call that would have blocked.
-    bool may_be_ready_[2] = {true, true};
+    bool may_be_ready_[io_event_count] = {true, true, true};
     // There may be more to read even after a read that did not fill its buffer: at an end or an
     // error, and where the system ends a read early.
     bool may_hold_more_ = false;
     engine* engine_ = nullptr;  // counted; null until the first operation
-    operation_list waiting_[2];
+    operation_list waiting_[io_event_count];
 };
 
 struct descriptor_closer {
@@ -102,8 +116,8 @@ int release(owned_descriptor& own, const char* kind);
 class io_operation : public operation, private weir::detail::list_link<> {
 public:
     // A null descriptor: the owner is closed, and that is the error that the operation reports.
-    io_operation(descriptor* target, readiness direction) noexcept
-        : descriptor_(target), direction_(direction) {
+    io_operation(descriptor* target, io_event awaited) noexcept
+        : descriptor_(target), awaited_(awaited) {
         if (target != nullptr) {
             target->add_reference();
         }
@@ -111,7 +125,7 @@ public:
     io_operation(io_operation&& unawaited) noexcept
         : operation(std::move(unawaited)),
           descriptor_(std::exchange(unawaited.descriptor_, nullptr)),
-          direction_(unawaited.direction_) {}
+          awaited_(unawaited.awaited_) {}
 
     bool start() noexcept override;
     bool cancel() noexcept override;
@@ -126,6 +140,9 @@ protected:
     // Makes the system call without blocking. Returns its result or a negative errno; -EAGAIN to
     // wait.
     virtual int attempt() noexcept = 0;
+    // Does io_uring only wait until the descriptor is ready, so that the first attempt is made
+    // without it?
+    virtual bool is_attempted_first() const noexcept { return false; }
     // Describes the operation to io_uring.
     virtual void prepare(io_uring_sqe& entry) noexcept = 0;
     // Takes a result as attempt() returns it. False: there is more to do, such as the rest of a
@@ -134,8 +151,8 @@ protected:
         result_ = result;
         return true;
     }
-    // May several operations of this direction be in flight? Two readers of a stream would each get
-    // parts of it.
+    // May several operations that wait for the same be in flight? Two readers of a stream would
+    // each get parts of it.
     virtual bool may_queue() const noexcept { return false; }
     // Does the descriptor report when a call that would have blocked is worth another try?
     virtual bool can_be_awaited() const noexcept { return true; }
@@ -170,11 +187,17 @@ private:
     [[noreturn]] void fail() const;
     bool refuse(misuse kind) noexcept;
     int bind() noexcept;
+    // attempt(), which is charged to the step's budget.
+    int try_once() noexcept {
+        const int result = attempt();
+        weir::detail::charge_system_call(result);
+        return result;
+    }
     // Called by the engine with the result stored: leaves the list and resumes the fiber.
     void finish() noexcept;
 
     descriptor* descriptor_;
-    readiness direction_;
+    io_event awaited_;
     misuse misuse_ = misuse::none;
     bool is_cancelling_ = false;
     bool is_behind_poll_ = false;  // in the ring: it begins when the descriptor is ready
