@@ -28,6 +28,15 @@ struct let_through {
     clock::duration waited{};  // before it was admitted
 };
 
+namespace detail {
+// Why a request is refused whose wait would be too long: because of the deadline around the caller,
+// or because of the latest time that the component itself allows.
+constexpr refusal_reason late_reason(clock::time_point deadline,
+                                     clock::time_point latest) noexcept {
+    return deadline < latest ? refusal_reason::past_deadline : refusal_reason::wait_too_long;
+}
+}  // namespace detail
+
 template <class Pass = no_pass>
 class [[nodiscard]] admission {
 public:

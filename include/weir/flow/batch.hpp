@@ -9,7 +9,8 @@
 //
 // batch() ends at the first failure in the order of the items: it stops the calls for later items,
 // starts no further batch, and throws the error. batch_settled() continues and returns an outcome
-// for each item. Stopping the task stops and awaits the calls of the current batch.
+// for each item. Stopping the task stops and awaits the calls of the current batch. The calls see
+// the deadlines around batch() as theirs (current_deadline()).
 #pragma once
 
 #include <weir/flow/hook.hpp>

@@ -102,8 +102,8 @@ private:
 class stop_memory {
 public:
     stop_memory() noexcept : before_(stops()) {}
-    // Whether a stop of the running task, or of a scope that enclosed it, has been delivered since
-    // construction. A stop that a shield postpones has not been delivered.
+    // Whether a stop of the running task, or of a scope that enclosed it, has been answered since
+    // construction. A stop that is still pending has not.
     bool was_stopped() const noexcept { return stops() > before_; }
 
 private:
@@ -114,7 +114,7 @@ private:
         }
         unsigned found = on->has(root_requested) ? 0 : on->cancel_count;
         for (const scope* each = on->scopes; each != nullptr; each = each->outer) {
-            found += each->delivered ? 1 : 0;
+            found += each->answered ? 1 : 0;
         }
         return found;
     }

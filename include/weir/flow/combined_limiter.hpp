@@ -197,9 +197,6 @@ private:
         return answer;
     }
     static bool is_never(clock::duration wait) { return wait >= clock::time_point::max() - now(); }
-    bool is_too_late(clock::duration wait) const {
-        return wait > max_wait_ || detail::after(now(), wait) > current_deadline();
-    }
     refusal refuse(refusal_reason why, clock::duration wait) noexcept {
         ++refused_;
         return {why, wait};
@@ -244,8 +241,9 @@ task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
     if (line_->waiting >= max_waiting_) {
         co_return refuse(refusal_reason::queue_full, left);
     }
-    if (is_too_late(left)) {
-        co_return refuse(refusal_reason::wait_too_long, left);
+    const clock::time_point latest = detail::after(since, max_wait_);
+    if (detail::after(since, left) > std::min(current_deadline(), latest)) {
+        co_return refuse(detail::late_reason(current_deadline(), latest), left);
     }
     const std::shared_ptr<detail::combined_line> line = line_;
     const detail::place_in_line counted(line->waiting);
@@ -260,8 +258,8 @@ task<admission<let_through>> combined_limiter<Parts...>::wait(double weight) {
             co_return let_through{now() - since};
         }
         left = answer.refusal().retry_after;
-        if (now() - since > max_wait_ - std::min(left, max_wait_) || is_too_late(left)) {
-            co_return refuse(refusal_reason::wait_too_long, left);
+        if (detail::after(now(), left) > std::min(current_deadline(), latest)) {
+            co_return refuse(detail::late_reason(current_deadline(), latest), left);
         }
         co_await timeout_or(left, line->gone.wait(), nullptr);
     }

@@ -250,7 +250,6 @@ public:
           work_(std::forward<Work>(given)),
           context_(gate.name()) {}
     gated_call(gated_call&&) = default;
-    ~gated_call() { discard(); }
 
     // Asks the gate and starts the work. True: there is nothing to wait for.
     bool await_ready() {

@@ -323,9 +323,11 @@ bool keyed_limiter<Key, Hash>::decide_at_once(Waiter& waiter) {
         waiter.refuse({refusal_reason::queue_full, answer.wait});
         return true;
     }
-    if (answer.wait > max_wait_ || detail::after(at, answer.wait) > current_deadline()) {
+    const clock::time_point deadline = current_deadline();
+    const clock::time_point latest = detail::after(at, max_wait_);
+    if (detail::after(at, answer.wait) > std::min(deadline, latest)) {
         ++not_waited_;
-        waiter.refuse({refusal_reason::wait_too_long, answer.wait});
+        waiter.refuse({detail::late_reason(deadline, latest), answer.wait});
         return true;
     }
     return false;

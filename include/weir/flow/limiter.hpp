@@ -9,8 +9,9 @@
 // Waiters are admitted in the order of arrival (or newest first: queue_order.hpp). No request
 // overtakes another, so a heavy one is not starved by light ones. A fiber that is stopped while it
 // waits leaves the line, and the others move up; one that was admitted and is stopped before it
-// continues gives back its tokens. A request that would have to wait longer than max_wait, or past
-// the deadline around the caller, is refused at once.
+// continues gives back its tokens. A request that would have to wait longer than max_wait is
+// refused at once (wait_too_long), and so is one that would have to wait past the deadline around
+// the caller (past_deadline): timeout.hpp says what a timeout makes of that.
 //
 // A limiter belongs to one loop; the decision may be shared with other loops and threads. If the
 // limiter is destroyed while fibers wait, they throw invalid_state.

@@ -22,6 +22,9 @@
 // can no longer be taken are stopped. In the settled forms a failure is the outcome of one item. In
 // all forms, an error of the source comes after all results of the items before it.
 //
+// Calls and source see the deadlines around the place where the stream is created as theirs
+// (current_deadline()), as the children of a group do, but not a timeout around a single next().
+//
 // When the stream ends early (an error, a stop, close(), or its destruction), all calls are stopped
 // and awaited and the source is closed before next() or close() returns; after a destruction this
 // happens in the background. Items in flight are lost. Errors of calls that no consumer has seen by

@@ -5,11 +5,16 @@
 //         const response* got = ended.value<response>();
 //         return ended.error<connection_lost>() || (got && got->status == 503);
 //     }
+//
+// Where only the types of errors matter:
+//
+//     .retry_if = weir::error_is<connection_lost, weir::timed_out>
 #pragma once
 
 #include <weir/outcome.hpp>
 
 #include <exception>
+#include <type_traits>
 #include <typeinfo>
 
 namespace weir {
@@ -67,6 +72,16 @@ private:
     const void* value_ = nullptr;
     const std::exception_ptr* error_ = nullptr;
     const weir::refusal* refusal_ = nullptr;
+};
+
+// A predicate of options such as retry_if: the outcome is an error that a handler for one of these
+// types would catch. A refusal counts as weir::refused, which throws it.
+template <class... Errors>
+inline constexpr auto error_is = [](const outcome_view& ended) -> bool {
+    static_assert(sizeof...(Errors) > 0, "error_is<...>: name the types of the errors");
+    return ((ended.error<Errors>() != nullptr ||
+             (std::is_base_of_v<Errors, refused> && ended.is_refused())) ||
+            ...);
 };
 
 }  // namespace weir

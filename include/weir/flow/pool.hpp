@@ -120,8 +120,8 @@ public:
         return state_->refuse_try();
     }
     // co_await admit(): a lease, or a refusal: shut_down, queue_full (max_waiting), wait_too_long
-    // (max_wait, or no connect is due before the deadline of this task). Throws the error of a
-    // failed connect.
+    // (max_wait), past_deadline (no connect is due before the deadline of this task). Throws the
+    // error of a failed connect.
     [[nodiscard]] admit_operation admit(
         std::source_location where = std::source_location::current()) noexcept {
         return admit_operation(*state_, where);

@@ -68,7 +68,7 @@ public:
             call_->time_passed();
             return outcome<T>::from_error(this->lost_to_);
         }
-        if (!this->delivered) [[likely]] {
+        if (!this->answered) [[likely]] {
             return inner_.take();
         }
         try {

@@ -88,6 +88,7 @@ void slot_wait::abandon() noexcept {
     } else if (state_ == wait_state::granted) {
         ++from_->stats_.cancelled;
         from_->line_of(level_).remove_granted(*this);
+        from_->undo_grant(time_waited_);
         from_->give_back(weight_);
     }
 }
@@ -110,7 +111,7 @@ bool slot_line::must_refuse(slot_wait& waiter) noexcept {
     }
     waiter.since_ = weir::now();
     if (current_deadline() <= waiter.since_) {
-        waiter.why_ = {.reason = refusal_reason::wait_too_long};
+        waiter.why_ = {.reason = refusal_reason::past_deadline};
         return true;
     }
     if (waiting_ >= max_waiting_ && !can_displace(waiter.level_)) {
@@ -163,7 +164,8 @@ void slot_line::serve() noexcept {
             if (now == clock::time_point{}) {
                 now = static_cast<loop&>(first.waiter().home()).now();
             }
-            stats_.time_waited += now - first.since_;
+            first.time_waited_ = now - first.since_;
+            stats_.time_waited += first.time_waited_;
             --waiting_;
             line.grant_first();
         }

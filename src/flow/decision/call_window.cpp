@@ -18,8 +18,9 @@ void call_window::forget() noexcept {
 void call_window::turn(clock::time_point now) noexcept {
     const clock::rep length = slice_.count();
     const clock::rep time = now.time_since_epoch().count();
-    const clock::rep into = ((time % length) + length) % length;
-    const clock::time_point begin = now - clock::duration(into);
+    const clock::rep remainder = time % length;
+    const clock::time_point begin =
+        now - clock::duration(remainder < 0 ? remainder + length : remainder);
     // The number of slices begun since; all of them if this is the first call.
     std::size_t begun = buckets_.size();
     if (slice_end_ != clock::time_point::min()) {

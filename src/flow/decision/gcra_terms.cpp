@@ -86,7 +86,8 @@ gcra_terms::units gcra_terms::take_over(const gcra_terms& old, units full_at,
         first_ = 0;
     }
     // Rounded down: a change never adds tokens.
-    const auto kept = static_cast<units>(std::floor(held * static_cast<double>(one_) + 1e-3));
+    const auto kept =
+        static_cast<units>(std::floor(held * static_cast<double>(one_) * (1 + arithmetic_error)));
     return first_ + std::max<units>(0, capacity_ - kept);
 }
 

@@ -61,7 +61,10 @@ bool limiter_line::must_refuse(limiter_waiter& waiter, clock::time_point now,
         ++refused_;
         return true;
     }
-    waiter.latest_ = std::min(current_deadline(), after(now, max_wait_));
+    const clock::time_point deadline = current_deadline();
+    const clock::time_point latest = after(now, max_wait_);
+    waiter.latest_ = std::min(deadline, latest);
+    waiter.late_ = late_reason(deadline, latest);
     if (waiter.latest_ == clock::time_point::max()) {
         return false;
     }
@@ -71,9 +74,7 @@ bool limiter_line::must_refuse(limiter_waiter& waiter, clock::time_point now,
     }
     // A request above max_wait may wait once the line is short enough; one past the deadline around
     // the caller is admitted when all ahead of it have been.
-    const clock::duration beyond = due - now - max_wait_;
-    waiter.why_ = {refusal_reason::wait_too_long,
-                   beyond > clock::duration::zero() ? beyond : due - now};
+    waiter.why_ = {waiter.late_, due - (deadline < latest ? now : latest)};
     ++refused_;
     return true;
 }
@@ -209,13 +210,13 @@ bool limiter_line::wait_for_turn(limiter_waiter& first, clock::time_point now,
     clock::time_point due = after(now, wait);
     if (wait == decision::verdict::unforeseen) {
         if (now >= first.latest_) {
-            refuse(first, {refusal_reason::wait_too_long, {}});
+            refuse(first, {first.late_, {}});
             return false;
         }
         due = first.latest_;
     } else if (due > first.latest_) {
         // Another user of the decision, or a lower rate, has made the wait too long.
-        refuse(first, {refusal_reason::wait_too_long, wait});
+        refuse(first, {first.late_, wait});
         return false;
     }
     due = std::min(due, end_of_oldest());

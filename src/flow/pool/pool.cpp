@@ -22,6 +22,7 @@
 #include "base/source_place.hpp"
 
 #include <weir/error.hpp>
+#include <weir/flow/admission.hpp>
 #include <weir/flow/detail/pool_work.hpp>
 #include <weir/loop.hpp>
 #include <weir/timeout.hpp>
@@ -79,6 +80,7 @@ pool_entry* pool_core::take_with_care(const std::source_location& where) noexcep
         }
         if (result == check_result::good && next.generation == generation_) {
             lend(next, where);
+            begin_use(next);
             if (idle_.is_short()) {
                 pump();
             }
@@ -149,8 +151,13 @@ void pool_core::hand_on(pool_entry& entry, bool is_checked) noexcept {
 void pool_core::grant(pool_entry& entry) noexcept {
     lend(entry, line_.first_place());
     wake_at(entry.expires);
+    line_.grant_first(entry);
+}
+
+void pool_core::take_over(pool_request& granted) noexcept {
+    begin_use(line_.leave_granted(granted));
     ++counted_.waits;
-    counted_.wait_time += time() - line_.grant_first(entry);
+    counted_.wait_time += time() - pool_line::begin_of(granted);
 }
 
 void pool_core::put_idle(pool_entry& entry) noexcept {
@@ -242,15 +249,17 @@ bool pool_core::wait(pool_request& last) noexcept {
     if (line_.size() >= served_soon && line_.size() - served_soon >= options_.max_waiting) {
         return refuse(last, {refusal_reason::queue_full, {}});
     }
-    const clock::time_point deadline = after(now, options_.max_wait);
-    if (objects() == 0 && backoff_.is_failing() &&
-        backoff_.next_connect() > std::min(deadline, current_deadline())) {
-        return refuse(last, {refusal_reason::wait_too_long, backoff_.next_connect() - now});
+    const clock::time_point latest = after(now, options_.max_wait);
+    if (objects() == 0 && backoff_.is_failing()) {
+        const clock::time_point deadline = current_deadline();
+        if (backoff_.next_connect() > std::min(deadline, latest)) {
+            return refuse(last, {late_reason(deadline, latest), backoff_.next_connect() - now});
+        }
     }
-    if (!line_.enter(last, now, deadline)) {
+    if (!line_.enter(last, now, latest)) {
         return false;
     }
-    wake_at(deadline);
+    wake_at(latest);
     pump();
     return true;
 }
@@ -281,8 +290,6 @@ void pool_core::abandon(pool_request& gone) noexcept {
     } else if (gone.state() == wait_state::granted) {
         pool_entry& unused = line_.leave_granted(gone);
         lent_.remove(unused);
-        --unused.uses;
-        --counted_.acquired;
         if (is_orphaned_) {
             destroy(unused);
             release();

@@ -17,11 +17,10 @@ bool pool_line::enter(pool_request& last, clock::time_point now,
     return true;
 }
 
-clock::time_point pool_line::grant_first(pool_entry& entry) noexcept {
+void pool_line::grant_first(pool_entry& entry) noexcept {
     auto& granted = static_cast<pool_request&>(list_.grant_first());
     --waiting_;
     granted.entry_ = &entry;
-    return granted.entered_;
 }
 
 void pool_line::refuse_first(const refusal& reason, std::exception_ptr error) noexcept {

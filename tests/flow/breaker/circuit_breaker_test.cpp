@@ -2,6 +2,7 @@
 // The breaker on the loop: the results of run and settle; predicates, observers and stops.
 
 #include "support.hpp"
+#include "support/loops.hpp"
 
 #include <weir/finally.hpp>
 #include <weir/flow/pipeline.hpp>
@@ -305,6 +306,42 @@ WEIR_TEST(CircuitBreaker, IsAPolicyOfAPipeline) {
     WEIR_ASSERT_TRUE(refused.is_refused());
     EXPECT_EQ(refused.refusal().retry_after, 30s);
     EXPECT_EQ(api.get<circuit_breaker>().name(), "api");
+}
+
+// In debug mode a task that was never awaited is reported. One that the breaker refused is not: it
+// is not the caller's mistake.
+TEST(CircuitBreaker, ATaskThatWasRefusedIsNotReported) {
+    const auto reports_of = [](auto body) {
+        weir_test::report_log log;
+        weir::loop_options options = weir_test::simulated();
+        options.debug = true;
+        options.on_report = log.handler();
+        weir::run(body(), std::move(options));
+        EXPECT_EQ(log.reports.size(), log.count(weir::report_kind::never_awaited)) << log.text();
+        return log.reports.size();
+    };
+    EXPECT_EQ(reports_of([]() -> task<> {
+                  circuit_breaker breaker({.initial = circuit_state::isolated});
+                  const outcome<int> refused = co_await breaker.settle(succeed());
+                  EXPECT_TRUE(refused.is_refused());
+                  WEIR_EXPECT_THROW(breaker.run(succeed()), weir::refused);
+                  breaker.close();
+                  const int value = co_await breaker.run(succeed());
+                  EXPECT_EQ(value, 1);
+              }),
+              0u);
+    // A call that is not awaited is a mistake, with a breaker around it, too.
+    EXPECT_EQ(reports_of([]() -> task<> {
+                  circuit_breaker breaker;
+                  {
+                      auto forgotten = breaker.run(succeed());
+                  }
+                  {
+                      auto forgotten = succeed();
+                  }
+                  co_return;
+              }),
+              2u);
 }
 
 }  // namespace

@@ -213,6 +213,9 @@ WEIR_TEST(AdaptiveLimit, IsAPolicyOfAPipeline) {
     weir::prometheus_writer page;
     limit.write_metrics(page);
     EXPECT_NE(page.text().find("weir_adaptive_limit_limit{name=\"api\"} 3\n"), std::string::npos);
+    EXPECT_NE(page.text().find("weir_adaptive_limit_refused_total{name=\"api\"} 0\n"),
+              std::string::npos)
+        << page.text();
 }
 
 WEIR_TEST(AdaptiveLimit, ACallEndsOnce) {
@@ -241,6 +244,22 @@ TEST(AdaptiveLimit, BadOptionsAreRefused) {
     for (const adaptive_limit_options& each : bad) {
         EXPECT_THROW(adaptive_limit{each}, weir::invalid_argument);
     }
+}
+
+WEIR_TEST(AdaptiveLimit, AGrantThatIsNotUsedCountsAsCancelled) {
+    adaptive_limit limit({.initial = 1, .min = 1, .max = 1, .max_waiting = 10});
+    auto held = co_await limit.acquire();
+    auto waiter = weir::spawn([&]() -> task<> { auto never = co_await limit.acquire(); });
+    co_await advance(1s);
+    held.release();
+    waiter.cancel();
+    co_await waiter.wait();
+    const weir::adaptive_limit_stats stats = limit.stats();
+    EXPECT_EQ(stats.granted, 1u);
+    EXPECT_EQ(stats.waited, 0u);
+    EXPECT_EQ(stats.cancelled, 1u);
+    EXPECT_EQ(stats.time_waited, 0s);
+    EXPECT_EQ(stats.in_use, 0u);
 }
 
 }  // namespace

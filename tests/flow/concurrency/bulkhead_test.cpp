@@ -331,8 +331,17 @@ WEIR_TEST(Bulkhead, MetricsAreWritten) {
     auto held = tried.try_acquire(2);
     weir::prometheus_writer page;
     tried.write_metrics(page);
-    EXPECT_NE(page.text().find("weir_bulkhead_in_use{name=\"db\"} 2\n"), std::string::npos);
-    EXPECT_NE(page.text().find("weir_bulkhead_limit{name=\"db\"} 3\n"), std::string::npos);
+    const std::string text = page.text();
+    for (const char* const each :
+         {"granted_total{name=\"db\"} 1", "waited_total{name=\"db\"} 0",
+          "refused_total{name=\"db\"} 0", "displaced_total{name=\"db\"} 0",
+          "timed_out_total{name=\"db\"} 0", "cancelled_total{name=\"db\"} 0",
+          "wait_seconds_total{name=\"db\"} 0", "limit{name=\"db\"} 3", "in_use{name=\"db\"} 2",
+          "waiting{name=\"db\"} 0"}) {
+        EXPECT_NE(text.find("\nweir_bulkhead_" + std::string(each) + "\n"), std::string::npos)
+            << each << " is missing in:\n"
+            << text;
+    }
     co_return;
 }
 
@@ -340,6 +349,39 @@ TEST(Bulkhead, BadOnesAreRefused) {
     EXPECT_THROW(bulkhead({.max_concurrent = 0}), weir::invalid_argument);
     EXPECT_THROW(bulkhead({.max_wait = -1s}), weir::invalid_argument);
     EXPECT_THROW(bulkhead({.max_concurrent = 2, .reserved = 2}), weir::invalid_argument);
+}
+
+// A task that is stopped after its grant and before it goes on was not let in.
+WEIR_TEST(Bulkhead, AGrantThatIsNotUsedCountsAsCancelled) {
+    bulkhead tried({.max_concurrent = 1});
+    auto held = co_await tried.acquire();
+    auto waiter = weir::spawn([&]() -> task<> { auto never = co_await tried.acquire(); });
+    auto next = weir::spawn([&]() -> task<> { auto in = co_await tried.acquire(); });
+    co_await advance(1s);
+    held.release();
+    EXPECT_EQ(tried.stats().in_use, 1u);  // granted to the waiter, which has not run
+    waiter.cancel();
+    co_await waiter.wait();
+    EXPECT_TRUE(waiter.cancelled());
+    co_await next;
+    const weir::bulkhead_stats stats = tried.stats();
+    EXPECT_EQ(stats.granted, 2u);
+    EXPECT_EQ(stats.waited, 1u);
+    EXPECT_EQ(stats.cancelled, 1u);
+    EXPECT_EQ(stats.refused, 0u);
+    EXPECT_EQ(stats.time_waited, 1s);
+    EXPECT_EQ(stats.in_use, 0u);
+}
+
+WEIR_TEST(Bulkhead, WithNoTimeLeftTheTimeIsUp) {
+    bulkhead tried({.max_concurrent = 1});
+    const auto held = co_await tried.acquire();
+    WEIR_EXPECT_TIMEOUT(weir::timeout(0s, tried.acquire()));
+    weir::cancel_scope scope(0s);
+    const auto in = co_await scope.run(tried.acquire());
+    EXPECT_FALSE(in.has_value());
+    const auto refused = co_await weir::timeout(0s, tried.admit());
+    EXPECT_EQ(refused.refusal().reason, refusal_reason::past_deadline);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace {
@@ -71,6 +72,21 @@ TEST(Backoff, DecorrelatedJitterStaysBetweenInitialAndMaximum) {
     }
 }
 
+TEST(Backoff, DecorrelatedJitterIsUpToThreeTimesTheDelayBefore) {
+    const backoff_options options = weir::exponential_backoff(1s, 1h, jitter::decorrelated());
+    weir::decision::random_source random(1);
+    weir::decision::backoff backoff(options);
+    weir::clock::duration most = 0s;
+    for (int i = 0; i < 1000; ++i) {
+        backoff.restart();
+        const weir::clock::duration first = backoff.next(random);
+        most = std::max(most, first);
+        EXPECT_LE(backoff.next(random), 3 * first);
+    }
+    EXPECT_GT(most, 2900ms);
+    EXPECT_LE(most, 3s);
+}
+
 TEST(Backoff, RefusesInvalidOptions) {
     const auto refused = [](const backoff_options& options, const char* message) {
         try {
@@ -87,6 +103,35 @@ TEST(Backoff, RefusesInvalidOptions) {
     refused({.factor = 0.5}, "retry: backoff.factor is 0.5; it must be a number from 1 upwards");
     refused({.jitter = jitter::by(2.0)},
             "retry: backoff.jitter is 2; it must be a share from 0 to 1");
+}
+
+// A delay that was drawn above the maximum counts as the maximum for the next one: the delays do
+// not all end at the maximum, or the callers that failed together would retry together.
+TEST(Backoff, DecorrelatedJitterStaysSpreadAtTheMaximum) {
+    int below = 0;
+    int lower_half = 0;
+    for (const auto delay :
+         delays(weir::exponential_backoff(1s, 10s, jitter::decorrelated()), 10'000)) {
+        below += delay < 10s ? 1 : 0;
+        lower_half += delay < 5s ? 1 : 0;
+    }
+    // After a delay of 10 s, the next is uniform from 1 s to 30 s: 31 % are below the maximum.
+    EXPECT_GT(below, 3'500);
+    EXPECT_LT(below, 6'500);
+    EXPECT_GT(lower_half, 1'500);
+}
+
+// The same for the other shapes: delays with jitter fall below the maximum again.
+TEST(Backoff, JitterIsNotLostAfterManyAttempts) {
+    for (const auto spread : {jitter::full(), jitter::equal(), jitter::by(0.25)}) {
+        const durations found = delays(weir::exponential_backoff(1s, 10s, spread), 2'000);
+        const durations last(found.end() - 100, found.end());
+        int below = 0;
+        for (const auto delay : last) {
+            below += delay < 10s ? 1 : 0;
+        }
+        EXPECT_GT(below, 30);
+    }
 }
 
 }  // namespace

@@ -23,6 +23,20 @@ void calls(breaker& on, const char* endings, time_point at) {
     }
 }
 
+TEST(Breaker, AWindowOfTimeMayWantMoreCallsThanAWindowOfCallsHas) {
+    breaker tried({.failure_rate = 0.5, .window_time = 10s, .minimum_calls = 1000});
+    EXPECT_EQ(tried.state(start), circuit_state::closed);
+    EXPECT_THROW(breaker({.failure_rate = 0.5, .window_calls = 10, .minimum_calls = 11}),
+                 weir::invalid_argument);
+}
+
+TEST(Breaker, RefusesNegativeTimes) {
+    EXPECT_THROW(breaker({.consecutive_failures = 3, .slow_after = -1s}), weir::invalid_argument);
+    EXPECT_THROW(breaker({.consecutive_failures = 3, .window_time = -1s}), weir::invalid_argument);
+    EXPECT_THROW(breaker({.consecutive_failures = 3, .stuck_after = -1s}), weir::invalid_argument);
+    EXPECT_THROW(breaker({.consecutive_failures = 3, .ramp = -1s}), weir::invalid_argument);
+}
+
 TEST(Breaker, FailuresInARow) {
     breaker tried({.consecutive_failures = 3});
     calls(tried, "--+--", start);
@@ -256,6 +270,62 @@ TEST(Breaker, CountsEveryCallOnce) {
     EXPECT_EQ(stats.late, 1u);
     EXPECT_EQ(stats.refused, 1u);
     EXPECT_EQ(stats.in_flight(), 0u);
+}
+
+TEST(Breaker, CountsOpeningsUntilItCloses) {
+    breaker tried({.consecutive_failures = 1, .open_for = 10s, .open_factor = 2});
+    EXPECT_EQ(tried.stats().openings_in_a_row, 0u);
+    calls(tried, "-", start);
+    EXPECT_EQ(tried.stats().openings_in_a_row, 1u);
+    call(tried, verdict::failure, start + 10s);
+    EXPECT_EQ(tried.stats().openings_in_a_row, 2u);
+    EXPECT_EQ(tried.open_time_left(start + 10s), 20s);
+    call(tried, verdict::success, start + 30s);
+    EXPECT_EQ(tried.state(start + 30s), circuit_state::closed);
+    EXPECT_EQ(tried.stats().openings_in_a_row, 0u);
+    EXPECT_EQ(tried.stats().openings, 2u);
+    calls(tried, "-", start + 30s);
+    EXPECT_EQ(tried.open_time_left(start + 30s), 10s);  // as the first time
+}
+
+TEST(Breaker, CountsSlowCallsInTheWindow) {
+    breaker tried({.slow_rate = 1, .slow_after = 1s, .window_calls = 4, .minimum_calls = 4});
+    call(tried, verdict::success, start, 999ms);
+    call(tried, verdict::success, start + 1s, 1s);
+    call(tried, verdict::failure, start + 2s, 2s);
+    EXPECT_EQ(tried.stats().window_slow, 2u);
+    EXPECT_EQ(tried.stats().window_failures, 1u);
+    EXPECT_EQ(tried.stats().slow, 2u);
+    calls(tried, "++", start + 4s);  // the second one replaces the first of all
+    EXPECT_EQ(tried.stats().window_calls, 4u);
+    EXPECT_EQ(tried.stats().window_slow, 2u);
+    calls(tried, "++++", start + 4s);
+    EXPECT_EQ(tried.stats().window_slow, 0u);
+    EXPECT_EQ(tried.stats().window_failures, 0u);
+}
+
+// Options at the end of what a duration can hold.
+TEST(Breaker, TimesWithoutEnd) {
+    constexpr auto endless = weir::clock::duration::max();
+    breaker tried({.consecutive_failures = 100,
+                   .failure_rate = 1,
+                   .slow_rate = 1,
+                   .slow_after = endless,
+                   .window_time = endless,
+                   .window_buckets = 3,
+                   .minimum_calls = 3,
+                   .stuck_calls = 1,
+                   .stuck_after = endless,
+                   .open_for = endless,
+                   .max_open_for = endless,
+                   .max_trial_time = endless});
+    call(tried, verdict::failure, start);
+    call(tried, verdict::failure, start + 24h * 365);
+    EXPECT_EQ(tried.state(start + 24h * 365), circuit_state::closed);
+    call(tried, verdict::failure, start + 24h * 365 * 2);
+    EXPECT_EQ(tried.state(start + 24h * 365 * 2), circuit_state::open);
+    EXPECT_EQ(tried.stats().openings, 1u);
+    EXPECT_FALSE(tried.begin(start + 24h * 365 * 100));
 }
 
 }  // namespace

@@ -49,4 +49,33 @@ TEST(CallWindow, CountsTheCallsOfATime) {
     EXPECT_EQ(window.seen().calls, 0u);
 }
 
+// Times near the end of the clock, where sums would overflow.
+TEST(CallWindow, AWindowWithoutEndForgetsNothing) {
+    constexpr auto endless = weir::clock::duration::max();
+    for (const std::size_t buckets : {std::size_t{1}, std::size_t{2}, std::size_t{10}}) {
+        for (const auto time : {endless, endless - 1ns, endless / 2 + 1ns}) {
+            for (const auto first : {weir::clock::time_point{}, start, start - 24h}) {
+                call_window window = call_window::of_time(time, buckets);
+                for (int day = 0; day < 100; ++day) {
+                    window.add(true, false, std::max(first, weir::clock::time_point{}) + 24h * day);
+                }
+                EXPECT_EQ(window.seen().calls, 100u);
+                EXPECT_EQ(window.seen().failures, 100u);
+            }
+        }
+    }
+}
+
+TEST(CallWindow, SlicesBeforeTheEpoch) {
+    call_window window = call_window::of_time(10s, 10);
+    const weir::clock::time_point before(-25s);
+    window.add(true, false, before);
+    window.add(false, false, before + 9s);
+    EXPECT_EQ(window.seen().calls, 2u);
+    window.pass_time(before + 10s);
+    EXPECT_EQ(window.seen().calls, 1u);
+    window.add(false, false, weir::clock::time_point(1s));
+    EXPECT_EQ(window.seen().calls, 1u);
+}
+
 }  // namespace

@@ -45,4 +45,24 @@ TEST(GcraTerms, RefusesInvalidRates) {
     EXPECT_THROW(gcra_terms({.rate = 2, .per = 1ns}), weir::invalid_argument);
 }
 
+TEST(GcraTerms, NoWeightIsFree) {
+    const gcra_terms coarse({.rate = 1e9, .per = 1s, .burst = 1});
+    EXPECT_EQ(coarse.cost(1), 1);
+    EXPECT_EQ(coarse.cost(0.0009), 1);
+    EXPECT_EQ(coarse.cost(1.0005), 2);
+    EXPECT_EQ(coarse.cost(1e-300), 1);
+    EXPECT_EQ(coarse.cost((0.1 + 0.2) * 10), 3);
+}
+
+TEST(GcraTerms, AChangeOfTheRateAddsNoTokens) {
+    gcra_terms terms({.rate = 1e9, .per = 1s, .burst = 3});
+    auto full_at = gcra_terms::after(gcra_terms::never_used, terms.units_at(start), terms.cost(3));
+    for (int i = 0; i < 10'000; ++i) {
+        gcra_terms changed({.rate = i % 2 == 0 ? 3e8 : 1e9, .per = 1s, .burst = 3});
+        full_at = changed.take_over(terms, full_at, start);
+        terms = changed;
+    }
+    EXPECT_EQ(full_at - terms.units_at(start), terms.capacity());  // as empty as before
+}
+
 }  // namespace

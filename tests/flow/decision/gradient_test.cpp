@@ -117,6 +117,33 @@ TEST(Gradient, StaysWithinItsBoundsOnRandomSamples) {
     }
 }
 
+// After a decrease the latencies from before it say nothing.
+TEST(Gradient, ADecreaseBeginsANewWindow) {
+    weir::decision::gradient tried(gradient_terms());
+    weir::decision::gradient other(gradient_terms());
+    const auto both = [&](const weir::decision::limit_sample& sample) {
+        tried.add(sample);
+        other.add(sample);
+    };
+    weir::clock::time_point now(1s);
+    for (int i = 0; i < 1000; ++i) {
+        now += 10ms;
+        both({now - 100ms, now, 20, false});
+    }
+    for (int i = 0; i < 15; ++i) {  // part of a window, in one of the two
+        now += 10ms;
+        tried.add({now - 10ms, now, 20, false});
+    }
+    now += 10ms;
+    both({now - 1ms, now, 20, true});
+    ASSERT_EQ(tried.limit(), other.limit());
+    for (int i = 0; i < 100; ++i) {
+        now += 10ms;
+        both({now - 100ms, now, 20, false});
+        ASSERT_EQ(tried.limit(), other.limit()) << i;
+    }
+}
+
 TEST(Gradient, OneOverloadIsOneDecrease) {
     weir::decision::aimd tried(
         {.initial = 100, .least = 1, .most = 1000, .backoff = 0.5, .latency_limit = {}});

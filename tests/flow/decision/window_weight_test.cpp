@@ -30,4 +30,11 @@ TEST(WindowWeight, RefusesInvalidLimits) {
     EXPECT_THROW(check_window("window", {.limit = 1, .window = 0s}), weir::invalid_argument);
 }
 
+TEST(WindowWeight, NoWeightIsFree) {
+    EXPECT_EQ(in_millionths(9e-10), 1);
+    EXPECT_EQ(in_millionths(1e-300), 1);
+    EXPECT_EQ(in_millionths(0.000'001'000'5), 2);
+    EXPECT_EQ(in_millionths(0.1 + 0.2), 300'000);
+}
+
 }  // namespace

@@ -37,6 +37,27 @@ WEIR_TEST(TaskContext, ProgressIsSeen) {
     co_await manager.shutdown();
 }
 
+WEIR_TEST(TaskContext, ProgressIsStored) {
+    weir::memory_task_store store;
+    task_manager manager({.store = &store});
+    auto work = [](task_context& context) -> task<> {
+        context.progress(0.2);
+        context.progress(0.4, "step 2");
+        co_await weir::sleep(1s);
+        context.progress(0.6);
+        co_await weir::sleep(1s);
+    };
+    const std::string id = co_await manager.submit(work);
+    co_await weir::sleep(500ms);
+    const auto first = co_await store.get(id);
+    EXPECT_EQ(first->progress, 0.4);
+    EXPECT_EQ(first->message, "step 2");
+    co_await weir::sleep(1s);
+    const auto second = co_await store.get(id);
+    EXPECT_EQ(second->progress, 0.6);
+    co_await manager.shutdown();
+}
+
 WEIR_TEST(TaskContext, FunctionsThatBlockRunOnTheExecutor) {
     simulated_executor threads(50ms);
     task_manager manager({.executor = &threads});

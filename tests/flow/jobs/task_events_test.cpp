@@ -65,6 +65,27 @@ WEIR_TEST(TaskEvents, ASlowSubscriberIsToldWhatItMissed) {
     co_await manager.shutdown();
 }
 
+WEIR_TEST(TaskEvents, ASubscriberWaitsForEachEvent) {
+    task_manager manager;
+    weir::task_events events = manager.subscribe();
+    auto submit_later = [&]() -> task<> {
+        for (int i = 0; i < 3; ++i) {
+            co_await weir::sleep(1h);
+            (void)co_await manager.submit(idle, 60'000ms);
+        }
+        co_await manager.shutdown();
+    };
+    auto submitter = weir::spawn(submit_later);
+    const auto start = weir::now();
+    std::vector<std::chrono::minutes> times;
+    while (const auto event = co_await events.next()) {
+        times.push_back(std::chrono::floor<std::chrono::minutes>(weir::now() - start));
+    }
+    co_await submitter;
+    EXPECT_EQ(times, (std::vector<std::chrono::minutes>{60min, 60min, 61min, 120min, 120min, 121min,
+                                                        180min, 180min, 181min}));
+}
+
 WEIR_TEST(TaskEvents, ASubscriberThatIsStoppedLosesNothing) {
     task_manager manager;
     weir::task_events events = manager.subscribe();

@@ -194,6 +194,17 @@ WEIR_TEST(TaskManager, ARunningTaskIsStoppedAndCleansUp) {
     co_await manager.shutdown();
 }
 
+WEIR_TEST(TaskManager, ATaskWhoseEndIsBeingStoredCannotBeCancelled) {
+    slow_end_store store;
+    task_manager manager({.store = &store});
+    const std::string id = co_await manager.submit(idle, 100ms);
+    co_await weir::sleep(600ms);
+    EXPECT_FALSE(manager.request_cancel(id));
+    co_await manager.shutdown();
+    const auto ended = co_await store.get(id);
+    EXPECT_EQ(ended->state, task_state::completed);
+}
+
 WEIR_TEST(TaskManager, ListsByStateAndName) {
     task_manager manager({.concurrency = 1});
     (void)co_await manager.submit({.id = "1", .name = "mail"}, idle, 10ms);
@@ -371,6 +382,17 @@ WEIR_TEST(TaskManager, Metrics) {
         page.text().find("weir_task_manager_tasks_total{name=\"jobs\",outcome=\"completed\"} 1"),
         std::string::npos)
         << page.text();
+    for (const char* each : {"submitted", "failed", "cancelled"}) {
+        EXPECT_NE(page.text().find(each), std::string::npos) << each << " in " << page.text();
+    }
+}
+
+WEIR_TEST(TaskManager, WithoutTasksThereIsNothingToDrain) {
+    task_manager manager;
+    const auto begin = weir::now();
+    co_await weir::timeout(1s, manager.drain());
+    EXPECT_EQ(weir::now(), begin);
+    co_await manager.shutdown();
 }
 
 }  // namespace

@@ -91,6 +91,28 @@ private:
     bool is_slow_;
 };
 
+// Takes a second to store the end of a task.
+class slow_end_store final : public weir::task_store {
+public:
+    task<bool> insert(const managed_task& fresh) override { return inner.insert(fresh); }
+    task<bool> transition(const managed_task& next, task_state expected) override {
+        if (is_final(next.state)) {
+            co_await weir::sleep(1s);
+        }
+        co_return co_await inner.transition(next, expected);
+    }
+    task<void> save_progress(const managed_task& running) override {
+        return inner.save_progress(running);
+    }
+    task<std::optional<managed_task>> get(std::string_view id) override { return inner.get(id); }
+    task<std::vector<managed_task>> list(const weir::task_query& query) override {
+        return inner.list(query);
+    }
+    task<bool> remove(const managed_task& finished) override { return inner.remove(finished); }
+
+    weir::memory_task_store inner;
+};
+
 // A simulated executor: the function runs on the loop, after some simulated time.
 class simulated_executor final : public weir::executor {
 public:

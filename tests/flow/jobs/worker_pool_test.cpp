@@ -434,7 +434,14 @@ WEIR_TEST(WorkerPool, MetricsAndEvents) {
     EXPECT_NE(text.find("weir_worker_pool_jobs_total{name=\"mail\",outcome=\"failed\"} 1"),
               std::string::npos)
         << text;
-    EXPECT_NE(text.find("weir_worker_pool_workers{name=\"mail\"} 1"), std::string::npos);
+    for (const char* const each :
+         {"run_by_caller_total{name=\"mail\"} 0", "queued{name=\"mail\"} 0",
+          "running{name=\"mail\"} 0", "workers{name=\"mail\"} 1"}) {
+        EXPECT_NE(text.find("\nweir_worker_pool_" + std::string(each) + "\n"), std::string::npos)
+            << each << " is missing in:\n"
+            << text;
+    }
+    EXPECT_NE(text.find("\nweir_worker_pool_submitted_total{name=\"mail\"} "), std::string::npos);
 }
 
 }  // namespace

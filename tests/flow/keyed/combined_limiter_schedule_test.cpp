@@ -41,8 +41,6 @@ task<> random_use() {
                     co_await weir::timeout(random.milliseconds_below(6), both.acquire(weight));
                     pass();
                 } catch (const weir::timed_out&) {
-                } catch (const weir::refused& late) {
-                    EXPECT_EQ(late.reason(), refusal_reason::wait_too_long);
                 }
                 break;
             default:

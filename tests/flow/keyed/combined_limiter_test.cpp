@@ -104,7 +104,7 @@ WEIR_TEST(CombinedLimiter, WaitsThatCannotHelpAreRefusedAtOnce) {
     EXPECT_TRUE(large.try_acquire(9));
     auto hurried = [&]() -> task<> {
         const auto doomed = co_await both.admit(2);
-        EXPECT_EQ(doomed.refusal(), (refusal{refusal_reason::wait_too_long, 2s}));
+        EXPECT_EQ(doomed.refusal(), (refusal{refusal_reason::past_deadline, 2s}));
     };
     co_await weir::timeout(1s, hurried());
     auto ask = [&]() -> task<> { co_await both.acquire(2); };

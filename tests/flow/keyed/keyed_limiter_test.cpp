@@ -138,9 +138,10 @@ WEIR_TEST(KeyedLimiter, WaitsThatCannotHelpAreRefusedAtOnce) {
     auto hurried = [&]() -> task<> {
         const auto doomed = co_await limiter.admit("a");
         WEIR_ASSERT_FALSE(doomed);
-        EXPECT_EQ(doomed.refusal(), (refusal{refusal_reason::wait_too_long, 1s}));
+        EXPECT_EQ(doomed.refusal(), (refusal{refusal_reason::past_deadline, 1s}));
     };
     co_await weir::timeout(500ms, hurried());
+    WEIR_EXPECT_TIMEOUT(weir::timeout(500ms, limiter.acquire("a")));
 
     auto ask = [&]() -> task<> { co_await limiter.acquire("a", 2); };
     const auto waits = weir::spawn(ask());
@@ -151,7 +152,7 @@ WEIR_TEST(KeyedLimiter, WaitsThatCannotHelpAreRefusedAtOnce) {
     WEIR_ASSERT_FALSE(behind);
     EXPECT_EQ(behind.refusal(), (refusal{refusal_reason::queue_full, 3s}));
     EXPECT_EQ(weir::now(), begin);
-    EXPECT_EQ(limiter.stats().not_waited, 2u);
+    EXPECT_EQ(limiter.stats().not_waited, 3u);
     co_await waits;
 
     clients patient({.rate = 1, .burst = 5, .max_wait = 3s});
@@ -316,6 +317,28 @@ WEIR_TEST(KeyedLimiter, BadOptions) {
     EXPECT_THROW((void)limiter.acquire("a", -1), weir::invalid_argument);
     EXPECT_FALSE(limiter.try_acquire("a", std::numeric_limits<double>::infinity()));
     co_return;
+}
+
+// A task that is stopped after its grant and before it goes on gives its tokens back.
+WEIR_TEST(KeyedLimiter, AGrantThatIsNotUsedIsReturned) {
+    weir::testing::in_ordinary_order();
+    clients limiter({.rate = 1, .burst = 1});
+    EXPECT_TRUE(limiter.try_acquire("a"));
+    auto ask = [&]() -> task<> { co_await limiter.acquire("a"); };
+    auto stopped = weir::spawn(ask());
+    auto next = weir::spawn(ask());
+    co_await settle_all();
+    const auto begin = weir::now();
+    limiter.give_back_at(begin, "a");  // granted to the first, which has not run
+    stopped.cancel();
+    co_await stopped.wait();
+    co_await next;
+    EXPECT_TRUE(stopped.cancelled());
+    EXPECT_EQ(weir::now(), begin);
+    const auto stats = limiter.stats();
+    EXPECT_EQ(stats.returned, 2u);
+    EXPECT_EQ(stats.granted, 1u);
+    EXPECT_EQ(stats.waiting, 0u);
 }
 
 }  // namespace

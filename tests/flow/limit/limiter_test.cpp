@@ -217,4 +217,31 @@ WEIR_TEST(Limiter, ALongLineIsRevisedAtOnce) {
     co_return;
 }
 
+// What waits, and how much of it, as it comes and goes.
+WEIR_TEST(Limiter, KnowsTheWeightThatWaits) {
+    weir::token_bucket bucket({.rate = 1, .burst = 5});
+    EXPECT_TRUE(bucket.try_acquire(5));
+    auto wait = [&](double weight) -> task<> { co_await bucket.acquire(weight); };
+    auto first = weir::spawn(wait(0.5));
+    co_await settle_all();
+    auto second = weir::spawn(wait(2));
+    co_await settle_all();
+    auto third = weir::spawn(wait(3));
+    co_await settle_all();
+    EXPECT_EQ(bucket.stats().waiting, 3u);
+    EXPECT_EQ(bucket.stats().weight_waiting, 5.5);
+    second.cancel();
+    co_await second.wait();
+    EXPECT_EQ(bucket.stats().weight_waiting, 3.5);
+    EXPECT_EQ(bucket.stats().cancelled, 1u);
+    co_await first;
+    EXPECT_EQ(bucket.stats().weight_waiting, 3);
+    co_await third;
+    EXPECT_EQ(bucket.stats().waiting, 0u);
+    EXPECT_EQ(bucket.stats().weight_waiting, 0);
+    EXPECT_EQ(bucket.stats().granted, 3u);
+    EXPECT_EQ(bucket.stats().waited, 2u);
+    EXPECT_EQ(bucket.stats().time_waited, 500ms + 3500ms);
+}
+
 }  // namespace

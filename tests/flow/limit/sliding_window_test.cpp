@@ -106,4 +106,21 @@ TEST(SlidingWindow, RefusesInvalidOptions) {
     check_window_options<weir::fixed_window_options>("fixed_window");
 }
 
+WEIR_TEST(SlidingWindow, NoWeightIsFree) {
+    weir::sliding_window window({.limit = 0.01});
+    weir::sliding_window_counter counter({.limit = 0.01});
+    weir::fixed_window fixed({.limit = 0.01});
+    const auto passes = [](auto& limiter, double weight) {
+        int count = 0;
+        while (count < 20'000 && limiter.try_acquire(weight)) {
+            ++count;
+        }
+        return count;
+    };
+    EXPECT_EQ(passes(window, 9e-10), 10'000);  // a millionth each
+    EXPECT_EQ(passes(counter, 9e-10), 10'000);
+    EXPECT_EQ(passes(fixed, 9e-10), 10'000);
+    co_return;
+}
+
 }  // namespace

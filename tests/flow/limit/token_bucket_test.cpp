@@ -268,4 +268,74 @@ TEST(TokenBucket, ABadChangeChangesNothing) {
     EXPECT_TRUE(bucket.try_take({}, 5).granted);
 }
 
+// ---- tiny weights
+
+WEIR_TEST(TokenBucket, NoWeightIsFree) {
+    const auto passed = [](double rate, double burst, double weight) {
+        token_bucket bucket({.rate = rate, .burst = burst});
+        double tokens = 0;
+        for (int i = 0; i < 10'000 && bucket.try_acquire(weight); ++i) {
+            tokens += weight;
+        }
+        return tokens;
+    };
+    EXPECT_LE(passed(1e9, 1, 0.0009), 1);  // a token is a unit here: rounded up
+    EXPECT_LE(passed(1e8, 2, 0.10005), 2);
+    EXPECT_LE(passed(1e9, 1, 1e-300), 1);
+    EXPECT_NEAR(passed(100, 1, 0.001), 1, 1e-9);
+    EXPECT_NEAR(passed(1e6, 3, 0.1 + 0.2), 3, 1e-9);
+    co_return;
+}
+
+// ---- a wait past the deadline
+
+WEIR_TEST(TokenBucket, AWaitPastTheDeadlineIsTheEndOfTheTime) {
+    token_bucket bucket({.rate = 1, .burst = 1, .name = "mail"});
+    EXPECT_TRUE(bucket.try_acquire());
+    const auto begin = weir::now();
+    WEIR_EXPECT_THROW_WITH(
+        weir::timeout(100ms, bucket.acquire()), weir::timed_out,
+        "timed out: mail: the wait would last past the deadline, retry after 1 s");
+    weir::cancel_scope scope(100ms);
+    const auto waited = co_await scope.run(bucket.acquire());
+    EXPECT_EQ(waited, std::nullopt);
+    EXPECT_TRUE(scope.expired());
+    auto as_default = co_await weir::timeout_or(100ms, bucket.run([] { return 1; }), 2);
+    EXPECT_EQ(as_default, 2);
+    auto value = co_await weir::timeout(100ms, bucket.admit());
+    WEIR_ASSERT_FALSE(value);
+    EXPECT_EQ(value.refusal(), (weir::refusal{refusal_reason::past_deadline, 1s}));
+    EXPECT_EQ(weir::now(), begin);  // all at once
+    EXPECT_EQ(bucket.stats().refused, 4u);
+}
+
+// The limiter's own limit is not a deadline of the caller.
+WEIR_TEST(TokenBucket, MaxWaitInsideATimeoutIsARefusal) {
+    token_bucket bucket({.rate = 1, .burst = 1, .max_wait = 50ms});
+    EXPECT_TRUE(bucket.try_acquire());
+    WEIR_EXPECT_THROW(weir::timeout(100ms, bucket.acquire()), weir::refused);
+    co_return;
+}
+
+// A lower rate makes the wait of one that waits already too long.
+WEIR_TEST(TokenBucket, ADeadlineThatALowerRateMissesIsTheEndOfTheTime) {
+    token_bucket bucket({.rate = 1, .burst = 1});
+    EXPECT_TRUE(bucket.try_acquire());
+    const auto begin = weir::now();
+    auto waiting = weir::spawn([&]() -> task<> {
+        WEIR_EXPECT_TIMEOUT(weir::timeout(3s, bucket.acquire()));
+        EXPECT_EQ(weir::now() - begin, 500ms);
+        co_return;
+    });
+    auto behind = weir::spawn([&]() -> task<> {
+        WEIR_EXPECT_TIMEOUT(weir::timeout(4s, bucket.acquire()));
+        EXPECT_EQ(weir::now() - begin, 500ms);
+        co_return;
+    });
+    co_await weir::testing::advance(500ms);
+    bucket.set_rate({.rate = 0.1, .burst = 1});
+    co_await waiting;
+    co_await behind;
+}
+
 }  // namespace

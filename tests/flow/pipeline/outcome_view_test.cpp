@@ -49,4 +49,30 @@ TEST(OutcomeView, RefusalsAndCancellationsAreNoErrors) {
     EXPECT_EQ(cancellation.refusal(), nullptr);
 }
 
+struct lost : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+struct reset : lost {
+    using lost::lost;
+};
+
+TEST(OutcomeView, ErrorIsAPredicateForTypes) {
+    const auto of = [](auto error) {
+        return outcome<int>::from_error(std::make_exception_ptr(error));
+    };
+    EXPECT_TRUE(weir::error_is<lost>(of(lost("x"))));
+    EXPECT_TRUE(weir::error_is<lost>(of(reset("x"))));
+    EXPECT_FALSE(weir::error_is<reset>(of(lost("x"))));
+    EXPECT_FALSE(weir::error_is<lost>(of(std::runtime_error("x"))));
+    EXPECT_TRUE((weir::error_is<weir::timed_out, lost>(of(lost("x")))));
+    EXPECT_TRUE((weir::error_is<weir::timed_out, lost>(of(weir::timed_out()))));
+    EXPECT_FALSE((weir::error_is<weir::timed_out, lost>(of(std::logic_error("x")))));
+    EXPECT_FALSE(weir::error_is<lost>(outcome<int>::from_value(1)));
+    EXPECT_FALSE(weir::error_is<std::exception>(outcome<int>::from_cancellation("gone")));
+    const auto refused = outcome<int>::from_refusal({weir::refusal_reason::queue_full});
+    EXPECT_TRUE(weir::error_is<weir::refused>(refused));
+    EXPECT_TRUE(weir::error_is<std::exception>(refused));
+    EXPECT_FALSE(weir::error_is<lost>(refused));
+}
+
 }  // namespace

@@ -52,6 +52,12 @@ TEST(Prometheus, EscapesWhatTheFormatReserves) {
               "# HELP g a \\\\ and\\na line\n# TYPE g gauge\ng{name=\"q\\\"b\\\\n\\n\"} 1.5\n");
 }
 
+TEST(Prometheus, QuotesNeedNoEscapeInHelp) {
+    weir::prometheus_writer page;
+    page.gauge("g", "so \"called\"", {}, 1);
+    EXPECT_EQ(page.text(), "# HELP g so \"called\"\n# TYPE g gauge\ng 1\n");
+}
+
 TEST(Prometheus, NumbersThatAreNone) {
     weir::prometheus_writer page;
     page.gauge("g", "h", {{"name", "a"}}, std::numeric_limits<double>::quiet_NaN());

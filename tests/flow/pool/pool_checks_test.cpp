@@ -183,4 +183,29 @@ WEIR_TEST(Pool, LendsTheNewestOrTheOldestFirst) {
     }
 }
 
+// A task that is stopped after the hand-over and before it goes on has used nothing.
+WEIR_TEST(Pool, AGrantThatIsNotUsedCountsNowhere) {
+    server at;
+    weir::pool<connection> pool({.max = 1, .max_uses = 2}, only_connect(at));
+    for (int i = 0; i < 3; ++i) {
+        auto lent = co_await pool.acquire();
+        EXPECT_EQ(lent->id, 1 + i / 2);
+        auto waiter = weir::spawn([&]() -> task<> { auto never = co_await pool.acquire(); });
+        co_await advance(1s);
+        lent.release();
+        waiter.cancel();
+        co_await waiter.wait();
+        EXPECT_TRUE(waiter.cancelled());
+        co_await settle_all();
+    }
+    const pool_stats stats = pool.stats();
+    EXPECT_EQ(stats.acquired, 3u);
+    EXPECT_EQ(stats.waits, 1u);  // for the first connect
+    EXPECT_EQ(stats.wait_time, 0s);
+    EXPECT_EQ(stats.connects, 2u);
+    EXPECT_EQ(stats.closed, 1u);
+    EXPECT_EQ(stats.idle, 1u);
+    co_await pool.close();
+}
+
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Bugs that other pools have had. Each test fails for a pool that has the bug.
 
+#include "naive_pool.hpp"
 #include "support.hpp"
 
 namespace {
@@ -160,35 +161,72 @@ TEST(KnownBugs, fastpool_17_cancel_during_validation_loses_nothing) {
     });
 }
 
-// A connects; B comes when the connection is ready and A has not run yet; then C comes.
+// A waits; a connection is ready for it, and A has not run yet. At that moment B comes, takes it
+// again and again, and C after it.
+template <class Pool>
+task<std::string> order_after_hand_over(Pool& pool) {
+    std::string order;
+    auto busy = [&](char name, int times) -> task<> {
+        for (int i = 0; i < times; ++i) {
+            auto lent = co_await pool.acquire();
+            order += name;
+            co_await weir::yield();
+        }
+    };
+    auto lent = co_await pool.acquire();
+    auto a = weir::spawn({.start = weir::start::eager}, busy, 'A', 1);
+    lent.release();
+    EXPECT_FALSE(a.done());
+    auto b = weir::spawn({.start = weir::start::eager}, busy, 'B', 50);
+    auto c = weir::spawn({.start = weir::start::eager}, busy, 'C', 50);
+    co_await a;
+    co_await b;
+    co_await c;
+    co_return order;
+}
+
 TEST(KnownBugs, hikaricp_1909_barging_does_not_starve_who_waits) {
     expect_always([]() -> task<> {
         server at;
-        at.connect_time = 1ms;
         weir::pool<connection> pool({.max = 1, .max_wait = 1s}, only_connect(at));
-        std::string order;
-        auto first = [&]() -> task<> {
-            auto lent = co_await pool.acquire();
-            order += 'A';
-        };
-        auto busy = [&](char name) -> task<> {
-            for (int i = 0; i < 50; ++i) {
-                auto lent = co_await pool.acquire();
-                order += name;
-                co_await weir::yield();
-            }
-        };
-        auto a = weir::spawn({.start = weir::start::eager}, first);
-        co_await settle_all();
-        EXPECT_EQ(pool.stats().waiting, 1u);
-        auto b = weir::spawn(busy, 'B');
-        auto c = weir::spawn(busy, 'C');
-        co_await a;
-        EXPECT_EQ(order.substr(0, 1), "A");
-        co_await b;
-        co_await c;
+        const std::string order = co_await order_after_hand_over(pool);
+        EXPECT_EQ(order.substr(0, 3), "ABC");
         co_await expect_whole(pool, at);
     });
+}
+
+WEIR_TEST(KnownBugs, hikaricp_1909_the_test_finds_a_pool_that_barges) {
+    server at;
+    naive_pool<mistake::newcomers_first> barging(at, 1);
+    const std::string order = co_await order_after_hand_over(barging);
+    EXPECT_EQ(order.substr(0, 1), "B");
+}
+
+// The same with a connection that was just made for A.
+WEIR_TEST(KnownBugs, hikaricp_1909_a_fresh_connection_is_not_taken_from_who_waits) {
+    weir::testing::in_ordinary_order();
+    server at;
+    at.connect_time = 1ms;
+    weir::pool<connection> pool({.max = 1, .max_wait = 1s}, only_connect(at));
+    std::string order;
+    auto user = [&](char name) -> task<> {
+        auto lent = co_await pool.acquire();
+        order += name;
+        co_await weir::yield();
+    };
+    auto a = weir::spawn({.start = weir::start::eager}, user, 'A');
+    auto b = weir::spawn([&]() -> task<> {
+        co_await weir::sleep(1ms);
+        EXPECT_EQ(at.connects, 1);
+        EXPECT_EQ(pool.stats().lent, 1u) << "it is there, for A";
+        EXPECT_EQ(order, "") << "and A has not run yet";
+        EXPECT_FALSE(pool.try_acquire());
+        co_await user('B');
+    });
+    co_await a;
+    co_await b;
+    EXPECT_EQ(order, "AB");
+    co_await expect_whole(pool, at);
 }
 
 // Every task that waits while there is room gets a connect of its own, independent of earlier ones.

@@ -207,4 +207,54 @@ TEST(PoolMaintenance, NoTimerWithoutNeed) {
     EXPECT_NE(result.text().find("deadlock"), std::string::npos) << result.text();
 }
 
+// An object that was checked while it was idle was not used: it keeps its place in the order.
+WEIR_TEST(PoolMaintenance, AKeepAliveDoesNotChangeTheOrder) {
+    for (const auto order : {weir::idle_order::newest_first, weir::idle_order::oldest_first}) {
+        server at;
+        at.check_time = 1s;
+        weir::pool<connection> pool(
+            {.max = 2, .check_after = 1min, .keep_alive = 10s, .order = order}, at.functions());
+        auto first = co_await pool.acquire();
+        auto second = co_await pool.acquire();
+        first.release();
+        co_await advance(5s);
+        second.release();
+        co_await advance(6s);  // the first was checked, the second not yet
+        EXPECT_EQ(at.checks, 1);
+        EXPECT_EQ(pool.stats().idle, 2u);
+        {
+            auto lent = co_await pool.acquire();
+            EXPECT_EQ(lent->id, order == weir::idle_order::newest_first ? 2 : 1);
+        }
+        co_await pool.close();
+    }
+}
+
+// Everything that falls due has its turn, though there is one timer for all.
+WEIR_TEST(PoolMaintenance, EveryWaitHasItsOwnEnd) {
+    server at;
+    weir::pool<connection> pool({.max = 1, .max_wait = 5s, .idle_timeout = 3s}, only_connect(at));
+    auto held = co_await pool.acquire();
+    const auto begin = weir::now();
+    std::vector<weir::clock::duration> ends;
+    auto wait = [&]() -> task<> {
+        const auto refused = co_await pool.admit();
+        EXPECT_FALSE(refused);
+        ends.push_back(weir::now() - begin);
+    };
+    std::vector<handle<>> waiters;
+    for (int i = 0; i < 3; ++i) {
+        waiters.push_back(weir::spawn(wait));
+        co_await advance(2s);
+    }
+    for (auto& each : waiters) {
+        co_await each;
+    }
+    EXPECT_EQ(ends, (std::vector<weir::clock::duration>{5s, 7s, 9s}));
+    held.release();
+    co_await advance(3s);
+    EXPECT_EQ(pool.stats().idle, 0u);  // and so has the idle object after them
+    co_await pool.close();
+}
+
 }  // namespace

@@ -43,6 +43,7 @@ TEST(PoolOptions, BadOnesAreNamed) {
     EXPECT_NE(message({.connect_backoff = 1h}).find("connect_backoff"), std::string::npos);
     EXPECT_NE(message({.max_connect_backoff = 0s}).find("max_connect_backoff"), std::string::npos);
     EXPECT_EQ(message({}), "accepted");
+    EXPECT_EQ(message({.max = 2, .min_idle = 2}), "accepted");
     EXPECT_THROW(weir::pool<int>({}, weir::pool_functions<int>{}), weir::invalid_argument);
 }
 

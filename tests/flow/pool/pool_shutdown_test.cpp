@@ -228,4 +228,33 @@ WEIR_TEST(PoolEnd, StoppedConnectIsSeenAsACancellation) {
     co_await pool.close();
 }
 
+// drain() waits for the tasks in line; the last of them may leave it while no connect is due.
+WEIR_TEST(PoolEnd, DrainNoticesThatTheLastWaiterHasLeft) {
+    server at;
+    at.is_down = true;
+    weir::pool<connection> pool({.max = 2,
+                                 .max_wait = weir::pool_options::forever,
+                                 .connect_backoff = 1h,
+                                 .max_connect_backoff = 1h},
+                                at.functions());
+    WEIR_EXPECT_THROW(pool.acquire(), connect_error);
+    std::vector<handle<>> waiters;
+    for (int i = 0; i < 2; ++i) {
+        waiters.push_back(weir::spawn([&]() -> task<> { auto never = co_await pool.acquire(); }));
+    }
+    co_await settle_all();
+    EXPECT_EQ(pool.stats().waiting, 2u);
+    auto draining = weir::spawn(pool.drain());
+    co_await settle_all();
+    waiters[0].cancel();
+    co_await settle_all();
+    EXPECT_FALSE(draining.done());
+    waiters[1].cancel();
+    co_await settle_all();
+    EXPECT_TRUE(draining.done());
+    draining.cancel();
+    co_await draining.wait();
+    EXPECT_EQ(pool.stats().connecting, 0u);
+}
+
 }  // namespace

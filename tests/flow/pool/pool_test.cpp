@@ -6,6 +6,8 @@
 #include <weir/finally.hpp>
 #include <weir/flow/prometheus.hpp>
 
+#include <sstream>
+
 namespace {
 
 using namespace pool_tests;
@@ -192,8 +194,9 @@ WEIR_TEST(Pool, BacksOffAfterFailedConnects) {
     // No connect is due before this task's time is up: no use in waiting.
     auto refused = co_await weir::timeout(100ms, pool.admit());
     WEIR_ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.refusal().reason, refusal_reason::wait_too_long);
+    EXPECT_EQ(refused.refusal().reason, refusal_reason::past_deadline);
     EXPECT_EQ(refused.refusal().retry_after, 300ms);
+    WEIR_EXPECT_TIMEOUT(weir::timeout(100ms, pool.acquire()));
     EXPECT_EQ(weir::now() - begin, 600ms);
     at.is_down = false;
     WEIR_EXPECT_NO_THROW(pool.acquire());
@@ -297,6 +300,15 @@ WEIR_TEST(Pool, EvictsWhatIsOnItsWay) {
     EXPECT_EQ(at.most_open, 2);
 }
 
+WEIR_TEST(Pool, TellsOfConnectsThatFailed) {
+    event_log log;
+    weir::pool<int> pool({.name = "db", .max = 1, .observer = &log},
+                         []() -> int { throw std::runtime_error("down"); });
+    WEIR_EXPECT_THROW_WITH(pool.acquire(), std::runtime_error, "down");
+    EXPECT_TRUE(log.text.starts_with("connect_failed ")) << log.text;
+    co_await pool.close();
+}
+
 WEIR_TEST(Pool, TellsEventsAndMetrics) {
     server at;
     event_log log;
@@ -310,6 +322,13 @@ WEIR_TEST(Pool, TellsEventsAndMetrics) {
     EXPECT_NE(text.find("weir_pool_acquired_total{name=\"db\"} 2"), std::string::npos) << text;
     EXPECT_NE(text.find("weir_pool_check_failures_total{name=\"db\"} 1"), std::string::npos);
     EXPECT_NE(text.find("weir_pool_idle{name=\"db\"} 1"), std::string::npos);
+    EXPECT_NE(text.find("weir_pool_wait_seconds_total{name=\"db\"} 0"), std::string::npos);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        EXPECT_TRUE(line.starts_with("weir_pool_") || line.starts_with("# HELP weir_pool_") ||
+                    line.starts_with("# TYPE weir_pool_"))
+            << line;
+    }
     co_await pool.close();
     EXPECT_EQ(log.text, "connected check_failed connected closed ");
 }
@@ -324,6 +343,116 @@ WEIR_TEST(Pool, WorksWithWith) {
     const int id = co_await weir::with(pool, body);
     EXPECT_EQ(id, 1);
     EXPECT_EQ(at.closes, 1);
+}
+
+// An object that is being closed has its place until it is gone: the server counts it, too.
+WEIR_TEST(Pool, AnObjectThatIsBeingClosedTakesItsPlace) {
+    server at;
+    auto functions = only_connect(at);
+    functions.close = [](connection&) -> task<> { co_await weir::sleep(5s); };
+    weir::pool<connection> pool({.max = 1, .close_timeout = 1min}, std::move(functions));
+    auto first = co_await pool.acquire();
+    first.invalidate();
+    first.release();
+    EXPECT_EQ(pool.stats().closing, 1u);
+    const auto begin = weir::now();
+    {
+        auto second = co_await pool.acquire();
+        EXPECT_EQ(second->id, 2);
+        EXPECT_EQ(weir::now() - begin, 5s);
+    }
+    EXPECT_EQ(at.most_open, 1);
+    co_await pool.close();
+}
+
+// A request for which there is room does not count as waiting.
+WEIR_TEST(Pool, NobodyMayWaitButForAConnect) {
+    server at;
+    at.connect_time = 1s;
+    weir::pool<connection> pool({.max = 2, .max_waiting = 0}, only_connect(at));
+    auto hold = [&]() -> task<bool> {
+        const auto lent = co_await pool.admit();
+        co_await weir::sleep(10s);
+        co_return lent.has_value();
+    };
+    auto first = weir::spawn(hold);
+    auto second = weir::spawn(hold);
+    co_await settle_all();
+    const auto third = co_await pool.admit();
+    WEIR_ASSERT_FALSE(third);
+    EXPECT_EQ(third.refusal().reason, refusal_reason::queue_full);
+    const bool first_had = co_await first;
+    const bool second_had = co_await second;
+    EXPECT_TRUE(first_had && second_had);
+    auto again = co_await pool.admit();  // one is idle
+    EXPECT_TRUE(again);
+    std::move(again).pass().release();
+    co_await pool.close();
+}
+
+WEIR_TEST(Pool, ADetachedObjectMakesRoomForWhoWaits) {
+    server at;
+    weir::pool<connection> pool({.max = 1}, only_connect(at));
+    auto lent = co_await pool.acquire();
+    auto waiter = weir::spawn([&]() -> task<int> {
+        auto got = co_await pool.acquire();
+        co_return got->id;
+    });
+    co_await settle_all();
+    const auto kept = lent.detach();
+    const int id = co_await waiter;
+    EXPECT_EQ(id, 2);
+    EXPECT_EQ(pool.stats().detached, 1u);
+    co_await pool.close();
+}
+
+// All counters, in one story.
+WEIR_TEST(Pool, CountsEverything) {
+    server at;
+    weir::pool<connection> pool({.max = 1, .max_waiting = 2, .max_wait = 4s}, at.functions());
+    auto lent = co_await pool.acquire();  // connects: a wait of no time
+    EXPECT_FALSE(pool.try_acquire());
+    auto wait = [&]() -> task<bool> {
+        auto got = co_await pool.admit();
+        co_return got.has_value();
+    };
+    auto served = weir::spawn(wait);
+    co_await advance(1s);
+    auto late = weir::spawn(wait);
+    co_await settle_all();
+    const auto too_many = co_await pool.admit();
+    EXPECT_FALSE(too_many);
+    co_await advance(2s);
+    lent.release();  // after 3 s; checked, and handed to the first
+    const bool first = co_await served;
+    const bool second = co_await late;
+    EXPECT_TRUE(first && second);
+    auto held = co_await pool.acquire();
+    const auto timed_out = co_await pool.admit();
+    EXPECT_FALSE(timed_out);
+    at.broken.insert(held->id);
+    held.release();
+    at.is_down = true;
+    WEIR_EXPECT_THROW(pool.acquire(), connect_error);
+    at.is_down = false;
+    auto last = co_await pool.acquire();
+    auto refused_at_the_end = weir::spawn(wait);
+    co_await settle_all();
+    auto closing = weir::spawn(pool.close());
+    const bool third = co_await refused_at_the_end;
+    EXPECT_FALSE(third);
+    last.release();
+    co_await closing;
+    EXPECT_EQ(pool.stats(), (pool_stats{.max = 1,
+                                        .acquired = 5,
+                                        .waits = 5,
+                                        .wait_time = 3s + 2s,
+                                        .refused = 4,
+                                        .wait_timeouts = 1,
+                                        .connects = 2,
+                                        .connect_failures = 1,
+                                        .check_failures = 1,
+                                        .closed = 2}));
 }
 
 }  // namespace

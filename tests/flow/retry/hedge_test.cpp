@@ -255,6 +255,7 @@ WEIR_TEST(Hedge, AttemptsKnowTheirNumber) {
 
 WEIR_TEST(Hedge, BadOptionsAreNamed) {
     EXPECT_THROW(weir::hedge_policy({.delay = -1s}), weir::invalid_argument);
+    EXPECT_NO_THROW(weir::hedge_policy({.delay = 0s}));
     EXPECT_THROW(weir::hedge_policy({.percentile = 1}), weir::invalid_argument);
     EXPECT_THROW(weir::hedge_policy({.percentile = std::nan("")}), weir::invalid_argument);
     EXPECT_THROW(weir::hedge_policy({.min_samples = 0}), weir::invalid_argument);
@@ -265,6 +266,33 @@ WEIR_TEST(Hedge, BadOptionsAreNamed) {
     EXPECT_THROW(
         { auto made = weir::hedge({.max_hedges = -1}, [] { return 1; }); }, weir::invalid_argument);
     co_return;
+}
+
+// A first attempt that a hedge has beaten took at least as long as the call. If only winners were
+// recorded, the percentile would fall to the time of the hedges, and ever more calls be hedged.
+WEIR_TEST(Hedge, AFirstAttemptThatWasBeatenIsRecorded) {
+    weir::hedge_policy policy({.delay = 1s, .percentile = 0.9, .min_samples = 20});
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(policy.delay(weir::now()), 1s);
+        script plan{.takes = {1h, 10ms}};
+        const int got = co_await policy.run(plan.work());
+        EXPECT_EQ(got, 2);
+    }
+    // Two samples for each call: 10 ms of the hedge, and 1010 ms of the first, at least.
+    EXPECT_GE(policy.delay(weir::now()), 1010ms);
+    EXPECT_LE(policy.delay(weir::now()), 1140ms);
+}
+
+// A first attempt that had failed before the hedge won has ended, and is not a slow one.
+WEIR_TEST(Hedge, AFirstAttemptThatHasFailedIsNotRecorded) {
+    weir::hedge_policy policy({.delay = 1s, .percentile = 0.9, .min_samples = 10});
+    for (int i = 0; i < 10; ++i) {
+        script plan{.takes = {1100ms, 200ms}, .fails = {true, false}};
+        const int got = co_await policy.run(plan.work());
+        EXPECT_EQ(got, 2);
+    }
+    EXPECT_GE(policy.delay(weir::now()), 200ms);
+    EXPECT_LE(policy.delay(weir::now()), 225ms);
 }
 
 }  // namespace

@@ -72,4 +72,20 @@ WEIR_TEST(RetryLoop, MisuseIsNamed) {
     co_return;
 }
 
+WEIR_TEST(RetryLoop, ThrowsThatItIsExhaustedWhereThatIsWanted) {
+    auto fail = []() -> task<> {
+        weir::retry_loop tries(
+            {.max_attempts = 2, .backoff = doubling, .exhausted = weir::when_exhausted::throws});
+        for (;;) {
+            co_await tries.next();
+            try {
+                throw flaky_error();
+            } catch (...) {
+                tries.failed();
+            }
+        }
+    };
+    WEIR_EXPECT_THROW_WITH(fail(), weir::retries_exhausted, "2 attempts");
+}
+
 }  // namespace

@@ -128,4 +128,25 @@ WEIR_TEST(Retry, AWrapperMayGoBeforeItsCallsEnd) {
     EXPECT_EQ(got, "hello somebody with a long enough name, x");
 }
 
+// What Python writes as exceptions=(ConnectionError,): these types are retried, others are not.
+WEIR_TEST(Retry, RetriesErrorsOfTheNamedTypesAlone) {
+    int calls = 0;
+    const weir::retry_options options{.max_attempts = 5,
+                                      .backoff = weir::constant_backoff(1s),
+                                      .retry_if = weir::error_is<weir::timed_out, fatal_error>};
+    auto work = [&calls]() -> task<int> {
+        switch (++calls) {
+            case 1:
+                throw weir::timed_out();
+            case 2:
+                throw fatal_error();
+            default:
+                throw std::invalid_argument("not one of them");
+        }
+        co_return 0;
+    };
+    WEIR_EXPECT_THROW(weir::retry(options, work), std::invalid_argument);
+    EXPECT_EQ(calls, 3);
+}
+
 }  // namespace

@@ -157,4 +157,22 @@ WEIR_TEST(Batch, BadOptionsAreNamed) {
     co_return;
 }
 
+WEIR_TEST(Batch, CallsInheritTheDeadlines) {
+    int calls = 0;
+    auto look = [&](int) -> task<> {
+        ++calls;
+        EXPECT_EQ(weir::current_deadline() - weir::now(), 5s);
+        co_return;
+    };
+    const std::vector<int> items{1, 2, 3};
+    co_await weir::timeout(5s, weir::batch(items, {.size = 2}, look));
+    co_await weir::timeout(5s, weir::batch_settled(items, {.size = 2}, look));
+    EXPECT_EQ(calls, 6);
+    auto hurried = [&](int) -> task<> {
+        EXPECT_EQ(weir::current_deadline() - weir::now(), 1s);
+        co_return;
+    };
+    co_await weir::timeout(5s, weir::batch(items, {.item_timeout = 1s}, hurried));
+}
+
 }  // namespace

@@ -199,8 +199,13 @@ WEIR_TEST(Batcher, MoreThanTheCapacityIsRefused) {
     WEIR_ASSERT_TRUE(refused.is_refused());
     EXPECT_EQ(refused.refusal().reason, weir::refusal_reason::queue_full);
     WEIR_EXPECT_THROW(twice.call(6), weir::refused);
+    EXPECT_EQ(twice.stats().batches, 1u);
+    EXPECT_EQ(twice.stats().running, 1u);
     co_await weir::gather(sent1, sent2, waiting1, waiting2);
     EXPECT_EQ(twice.stats().refused, 2u);
+    EXPECT_EQ(twice.stats().batches, 2u);
+    EXPECT_EQ(twice.stats().items, 4u);
+    EXPECT_EQ(twice.stats().running, 0u);
 }
 
 WEIR_TEST(Batcher, FlushDoesNotLinger) {

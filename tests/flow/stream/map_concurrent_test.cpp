@@ -248,4 +248,75 @@ WEIR_TEST(MapConcurrent, OwnsTheFunction) {
     EXPECT_TRUE(seen.expired());
 }
 
+// ---- deadlines
+
+task<std::optional<weir::clock::duration>> time_left(int = 0) {
+    const auto deadline = weir::current_deadline();
+    co_return deadline == weir::clock::time_point::max() ? std::nullopt
+                                                         : std::optional(deadline - weir::now());
+}
+
+WEIR_TEST(MapConcurrent, CallsInheritTheDeadlines) {
+    std::optional<weir::clock::duration> of_source;
+    auto source = [&]() -> generator<int> {
+        of_source = co_await time_left();
+        co_yield 1;
+    };
+    auto inside = [&]() -> task<> {
+        auto all = co_await weir::collect(weir::map_concurrent(source(), 1, time_left));
+        EXPECT_EQ(all.at(0), 5s);
+        EXPECT_EQ(of_source, 5s);
+        auto completed =
+            co_await weir::collect(weir::map_as_completed(weir::range(2), 1, time_left));
+        EXPECT_EQ(completed.at(1), 5s);
+    };
+    co_await weir::timeout(5s, inside());
+    auto all = co_await weir::collect(weir::map_concurrent(weir::range(1), 1, time_left));
+    EXPECT_EQ(all.at(0), std::nullopt);
+}
+
+// Calls that run ahead work for a later next(), which has a timeout of its own.
+WEIR_TEST(MapConcurrent, ATimeoutOfOneResultIsNotInherited) {
+    auto results = weir::map_concurrent(weir::range(4), 2, time_left);
+    for (int i = 0; i < 4; ++i) {
+        auto each = co_await weir::timeout(1s, results.next());
+        WEIR_ASSERT_TRUE(each.has_value());
+        EXPECT_EQ(*each, std::nullopt);
+        co_await weir::sleep(10s);
+    }
+    co_await results.close();
+    auto inside = []() -> task<> {
+        auto limited = weir::map_concurrent(weir::range(4), 2, time_left);
+        for (int i = 0; i < 4; ++i) {
+            auto each = co_await weir::timeout(1s, limited.next());
+            WEIR_ASSERT_TRUE(each.has_value());
+            EXPECT_EQ(*each, 5s);
+        }
+        co_await limited.close();
+    };
+    co_await weir::timeout(5s, inside());
+}
+
+WEIR_TEST(MapConcurrent, ADeadlineIsInheritedOnlyWhileItsScopeLasts) {
+    auto make = []() -> task<weir::generator<std::optional<weir::clock::duration>>> {
+        co_return weir::map_concurrent(weir::range(3), 1, time_left);
+    };
+    auto results = co_await weir::timeout(5s, make());
+    auto first = co_await results.next();
+    EXPECT_EQ(*first, std::nullopt);
+    co_await results.close();
+    weir::cancel_scope scope(5s);
+    auto moved = [&]() -> task<> {
+        auto inside = weir::map_concurrent(weir::range(3), 1, time_left);
+        auto before = co_await inside.next();
+        EXPECT_EQ(*before, 5s);
+        scope.reschedule_after(1h);
+        (void)co_await inside.next();  // was called before
+        auto after = co_await inside.next();
+        EXPECT_EQ(*after, 1h);
+        co_await inside.close();
+    };
+    co_await scope.run(moved());
+}
+
 }  // namespace

@@ -32,7 +32,7 @@ public:
         call_window made;
         made.buckets_.resize(buckets);
         const auto count = static_cast<clock::rep>(buckets);
-        made.slice_ = clock::duration((time.count() + count - 1) / count);
+        made.slice_ = clock::duration((time.count() - 1) / count + 1);  // rounded up
         return made;
     }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <weir/clock.hpp>
+#include <weir/flow/decision/rounding.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -57,8 +58,7 @@ public:
         if (!(exact > 0 && exact < static_cast<double>(unaffordable))) {
             return unaffordable;
         }
-        const auto below = static_cast<units>(exact);
-        return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
+        return rounded_up(exact);
     }
     // The first nanosecond, from now on, at which that many units have arrived.
     clock::time_point time_of(units awaited, clock::time_point now) const noexcept {

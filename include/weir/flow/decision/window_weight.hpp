@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weir/clock.hpp>
+#include <weir/flow/decision/rounding.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -28,8 +29,7 @@ constexpr millionths in_millionths(double weight) noexcept {
     if (!(exact > 0 && exact < static_cast<double>(too_much))) {
         return too_much;
     }
-    const auto below = static_cast<millionths>(exact);
-    return below + (exact - static_cast<double>(below) > 1e-3 ? 1 : 0);
+    return rounded_up(exact);
 }
 
 // Throws invalid_argument unless the limit is positive and at most a billion, and the window above

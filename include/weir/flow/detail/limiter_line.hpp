@@ -70,6 +70,7 @@ protected:
     clock::time_point latest_ =
         clock::time_point::max();  // latest time at which admission is of use
     clock::time_point granted_{};
+    refusal_reason late_ = refusal_reason::wait_too_long;  // why latest_ is the latest
     weir::refusal why_{};
     wait_state state_ = wait_state::idle;  // refused: why_ has the reason
 };
@@ -152,7 +153,7 @@ protected:
             limiter_waiter& waiting = at(*each);
             each = each->next();
             if (holds(waiting)) {
-                refuse(waiting, {refusal_reason::wait_too_long, {}});
+                refuse(waiting, {waiting.late_, {}});
                 found = true;
             }
         }

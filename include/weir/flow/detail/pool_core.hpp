@@ -41,6 +41,7 @@ public:
         }
         pool_entry& taken = idle_.take_next();
         lend(taken, where);
+        begin_use(taken);
         if (idle_.is_short()) [[unlikely]] {
             pump();
         }
@@ -64,7 +65,7 @@ public:
     // ---- waiting
     bool wait(pool_request& last) noexcept;  // false: refused at once
     void leave(pool_request& waiting) noexcept;
-    void take_over(pool_request& granted) noexcept { line_.leave_granted(granted); }
+    void take_over(pool_request& granted) noexcept;
     void abandon(pool_request& gone) noexcept;  // destroyed before its fiber ran
     refusal refuse_try() noexcept;              // for try_acquire
 
@@ -135,10 +136,14 @@ protected:
 private:
     void lend(pool_entry& taken, const std::source_location& where) noexcept {
         lent_.add(taken, where);
-        ++counted_.acquired;
         if (ages_.reports_leaks()) {
             stamp_lent(taken);
         }
+    }
+    // Counted only when the task goes on: one that is stopped before has used nothing.
+    void begin_use(pool_entry& lent) noexcept {
+        lent_.count_use(lent);
+        ++counted_.acquired;
     }
     // Objects that exist or are being connected; those being closed do not count.
     std::size_t objects() const noexcept {

@@ -45,10 +45,11 @@ public:
     // Of the first that waits: there must be one.
     clock::time_point first_deadline() const noexcept { return first().deadline_; }
     const std::source_location& first_place() const noexcept { return first().where_; }
-    // Gives it the object; returns when it began to wait.
-    clock::time_point grant_first(pool_entry& entry) noexcept;
+    void grant_first(pool_entry& entry) noexcept;
     void refuse_first(const refusal& reason, std::exception_ptr error = nullptr) noexcept;
     std::size_t refuse_all(const refusal& reason) noexcept;  // how many
+
+    static clock::time_point begin_of(const pool_request& wait) noexcept { return wait.entered_; }
 
     void leave(pool_request& waiting) noexcept;
     // It leaves the line with what it was granted: to use it, or, unused, to give it back.

@@ -106,8 +106,11 @@ public:
     void add(pool_entry& taken, const std::source_location& where) noexcept {
         list_.push_back(taken);
         taken.taken = where;
-        if (++taken.uses >= max_uses_) [[unlikely]] {
-            taken.is_retired = true;
+    }
+    // The task that it is lent to goes on with it.
+    void count_use(pool_entry& lent) const noexcept {
+        if (++lent.uses >= max_uses_) [[unlikely]] {
+            lent.is_retired = true;
         }
     }
     void remove(pool_entry& returned) noexcept { list_.remove(returned); }

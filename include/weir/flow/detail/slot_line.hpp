@@ -77,6 +77,7 @@ private:
     weir::priority level_;
     refusal why_{};
     clock::time_point since_{};
+    clock::duration time_waited_{};  // once granted
 };
 
 class slot_line {
@@ -150,6 +151,12 @@ private:
     }
     wait_list& line_of(weir::priority level) noexcept {
         return lines_[static_cast<std::size_t>(level)];
+    }
+    // A grant after a wait is not used: the request counts as cancelled alone.
+    void undo_grant(clock::duration waited) noexcept {
+        --stats_.granted;
+        --stats_.waited;
+        stats_.time_waited -= waited;
     }
     bool is_behind_others(weir::priority level) const noexcept;
     bool must_refuse(slot_wait& waiter) noexcept;
