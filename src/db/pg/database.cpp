@@ -24,6 +24,7 @@ std::shared_ptr<detail::query_target> database::target() const noexcept {
 }
 
 task<lease<connection>> database::acquire_from(std::shared_ptr<detail::database_core> core) {
+    core->check_not_inside_itself();
     core->make_room();
     lease<connection> got = co_await core->pool().acquire();
     co_return std::move(got);

@@ -8,6 +8,7 @@
 
 #include "db/pg/values/server_error.hpp"
 
+#include <weir/db/pg/detail/connection_use.hpp>
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
@@ -88,6 +89,10 @@ bool database_core::enter(query_call& query) noexcept {
         query.refuse(closed_error());
         return false;
     }
+    if (is_all(connection_use::held_around(query.task(), this))) {
+        query.refuse(inside_itself_error());
+        return false;
+    }
     if (waiting_.empty()) {
         if (line* const chosen = choose()) {
             return chosen->session->enter(query);
@@ -139,6 +144,19 @@ void database_core::fail_waiting(const std::exception_ptr& error) noexcept {
 std::exception_ptr database_core::closed_error() const {
     return std::make_exception_ptr(
         connection_error("pg: the database is closed", db::retry_advice::no));
+}
+
+std::exception_ptr database_core::inside_itself_error() const {
+    return std::make_exception_ptr(invalid_state(
+        "pg: the database is used inside a transaction of its own that has the last connection of "
+        "the pool, and would wait for that to end; use the transaction that the body was given, or "
+        "a larger pool.max"));
+}
+
+void database_core::check_not_inside_itself() const {
+    if (is_all(connection_use::held_around_current(this))) {
+        std::rethrow_exception(inside_itself_error());
+    }
 }
 
 // ---- lines

@@ -28,6 +28,8 @@ public:
     // If all connections are in use and some of them are lines, one of the lines goes back to the
     // pool as soon as it is quiet.
     void make_room();
+    // Throws invalid_state if the bodies around the running task have all connections.
+    void check_not_inside_itself() const;
     weir::pool<connection>& pool() noexcept { return pool_; }
     const std::shared_ptr<const connector>& server() const noexcept { return server_; }
 
@@ -56,6 +58,10 @@ private:
     static task<> add_line(std::shared_ptr<database_core> self);
     void fail_waiting(const std::exception_ptr& error) noexcept;
     std::exception_ptr closed_error() const;
+    std::exception_ptr inside_itself_error() const;
+    bool is_all(std::size_t connections) const noexcept {
+        return connections > 0 && connections >= pool_.stats().max;
+    }
     bool is_idle() const noexcept { return waiting_.empty() && lines_.empty() && growing_ == 0; }
 
     std::shared_ptr<session_counts> counts_;

@@ -52,8 +52,9 @@ task<> command(direct_connection& connection, std::string sql) {
 
 task<direct_connection> connect(const connector& server, const std::vector<std::string>& channels,
                                 clock::duration limit) {
-    connection_ptr opened = co_await server.open();
-    direct_connection connection(std::move(opened), server.name(), db::retry_advice::yes);
+    opened_connection opened = co_await server.open();
+    direct_connection connection(std::move(opened.connection), server.name(),
+                                 db::retry_advice::yes);
     PQsetnonblocking(connection.get(), 1);
     std::string sql;
     for (const std::string& each : channels) {

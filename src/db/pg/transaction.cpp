@@ -19,6 +19,7 @@ class [[nodiscard]] command_call final : public detail::query_call {
 public:
     command_call(std::shared_ptr<detail::session> session, std::string sql)
         : query_call(std::move(session), std::move(sql), {}, false) {}
+    using query_call::never_cancel;
     std::string resume() {
         // libpq takes a result that it could change, and does not change it.
         std::string tag =
@@ -129,6 +130,7 @@ task<> transaction::commit() {
         co_await command;
     } else {
         command_call command(session_, "COMMIT");
+        command.never_cancel();
         const std::string tag = co_await command;
         if (tag != "COMMIT") {  // the server rolled back, which is no error to it
             close();

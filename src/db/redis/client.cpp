@@ -4,6 +4,7 @@
 #include "base/option_checks.hpp"
 #include "base/quoted.hpp"
 #include "db/redis/client_core.hpp"
+#include "db/redis/dedicated_line.hpp"
 #include "db/redis/subscription.hpp"
 
 #include <weir/db/redis/client.hpp>
@@ -92,7 +93,7 @@ detail::command_call client::command_of(std::span<const std::string> words) {
     if (words.empty()) {
         throw invalid_argument("redis: a command needs at least its name");
     }
-    detail::check_command(words[0], words.size() > 1 ? std::string_view(words[1]) : "");
+    detail::check_for_shared(words[0], words.size() > 1 ? std::string_view(words[1]) : "");
     std::string encoded;
     detail::append_count(encoded, '*', words.size());
     for (const std::string& each : words) {
@@ -105,7 +106,22 @@ detail::batch_call client::send(const batch& commands) {
     if (commands.count_ == 0) {
         throw invalid_argument("redis: the batch is empty");
     }
+    commands.rules_.check_complete();
     return {core_, commands.encoded_, commands.count_};
+}
+
+namespace {
+
+task<connection> open_dedicated(std::shared_ptr<const detail::client_core> core) {
+    auto line = std::make_unique<detail::dedicated_line>(core->server(), core->options());
+    co_await line->open();
+    co_return connection(std::move(line));
+}
+
+}  // namespace
+
+task<connection> client::connect() const {
+    return open_dedicated(core_);
 }
 
 task<value> client::run(const script& called, std::vector<std::string> keys,

@@ -4,7 +4,6 @@
 #include <weir/db/redis/detail/encode.hpp>
 #include <weir/error.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -12,14 +11,6 @@
 namespace weir::redis::detail {
 
 namespace {
-
-// Redis ignores case; the second word is in capitals.
-bool is_word(std::string_view word, std::string_view name) noexcept {
-    return word.size() == name.size() &&
-           std::equal(word.begin(), word.end(), name.begin(), [](char one, char other) {
-               return (one >= 'a' && one <= 'z' ? one - 'a' + 'A' : one) == other;
-           });
-}
 
 template <class Number>
 void append_digits(std::string& to, Number number) {
@@ -29,21 +20,6 @@ void append_digits(std::string& to, Number number) {
 }
 
 }  // namespace
-
-void check_command(std::string_view name, std::string_view second) {
-    constexpr std::array<std::string_view, 10> refused = {
-        "SUBSCRIBE",    "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
-        "SUNSUBSCRIBE", "MONITOR",    "HELLO",      "SYNC",        "PSYNC"};
-    const bool is_refused =
-        std::any_of(refused.begin(), refused.end(),
-                    [&](std::string_view each) { return is_word(name, each); }) ||
-        (is_word(name, "CLIENT") && is_word(second, "REPLY"));
-    if (is_refused) {
-        throw invalid_argument("redis: " + std::string(name) +
-                               " changes how Redis answers on a connection that all tasks share; "
-                               "subscribe() has one of its own");
-    }
-}
 
 void append_count(std::string& to, char kind, std::size_t count) {
     std::array<char, 24> digits;

@@ -231,7 +231,8 @@ std::optional<refusal> shared_line::why_not_wait(const shared_waiter& waiter, cl
     }
     // Beyond max_wait: it may wait once the line is short enough.
     const bool is_max_wait = waiter.latest == weir::detail::after(waiter.since, max_wait_);
-    return refusal{refusal_reason::wait_too_long, is_max_wait ? due - waiter.latest : due - now};
+    return is_max_wait ? refusal{refusal_reason::wait_too_long, due - waiter.latest}
+                       : refusal{refusal_reason::past_deadline, due - now};
 }
 
 void shared_line::refuse_late(clock::time_point now) noexcept {

@@ -9,8 +9,10 @@
 
 #include <weir/error.hpp>
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -29,6 +31,15 @@ int progress(void* flag) {
 int authorize(void* is_own, int action, const char*, const char*, const char*, const char*) {
     const bool is_refused = action == SQLITE_TRANSACTION && !*static_cast<const bool*>(is_own);
     return is_refused ? SQLITE_DENY : SQLITE_OK;
+}
+
+// SQLite creates files with 0644; the files that it creates beside the database get the permissions
+// of that one. The error of a file that cannot be created comes when SQLite opens it.
+void create_file(const std::string& path, unsigned mode) noexcept {
+    const int made = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+    if (made >= 0) {
+        ::close(made);
+    }
 }
 
 // SQLite has no flag for an immutable file, only this form of its name.
@@ -60,6 +71,9 @@ connection::connection(const std::string& path, const open_options& options, acc
                       (is_reader ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                       (!is_reader && options.create ? SQLITE_OPEN_CREATE : 0) |
                       (options.immutable ? SQLITE_OPEN_URI : 0);
+    if ((flags & SQLITE_OPEN_CREATE) != 0 && !path.empty() && path != ":memory:") {
+        create_file(path, options.create_mode);
+    }
     const std::string name = options.immutable ? immutable_name(path) : path;
     const int opened = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
     if (opened != SQLITE_OK) {

@@ -24,16 +24,10 @@ rows session::fetch(std::string_view sql, std::span<const value> parameters) {
 
 void session::each(std::string_view sql, std::span<const value> parameters,
                    const std::function<bool(const row&)>& visit) {
-    std::vector<std::string> names;
+    rows none;  // has the names of the columns
     connection_->each(
-        sql, parameters, [&](std::vector<std::string> columns) { names = std::move(columns); },
-        [&](std::span<const value> values) {
-            rows one(names);
-            for (const value& each : values) {
-                one.add(each);
-            }
-            return visit(one[0]);
-        });
+        sql, parameters, [&](std::vector<std::string> columns) { none = rows(std::move(columns)); },
+        [&](std::span<const value> values) { return visit(none.over(values)); });
 }
 
 void session::script(std::string_view sql) {

@@ -229,7 +229,7 @@ TEST(PgAttack, ALoopMayEndWhileQueriesRun) {
 // stopped when it was released: either way the rest is not spoilt.
 WEIR_IO_TEST(PgAttack, APartThatIsStoppedAtItsEndsSpoilsNothing) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
-    co_await own.execute("CREATE TEMP TABLE parts(id int)");
+    co_await make_table(own, "parts", "id int");
     auto nothing = [](pg::transaction&) -> task<> { co_return; };
     auto whole = [&](pg::transaction& inside) -> task<> {
         co_await inside.execute("INSERT INTO parts VALUES (1)");

@@ -25,7 +25,9 @@ WEIR_IO_TEST(Database, SharesFewConnectionsAmongManyQueries) {
     const pg::database_stats stats = shop.stats();
     EXPECT_EQ(stats.queries, 500U);
     EXPECT_LE(stats.pool.size(), 2U);
-    EXPECT_LT(stats.batches, 500U);
+    if (!is_behind_pooler()) {
+        EXPECT_LT(stats.batches, 500U);
+    }
     EXPECT_LE(stats.prepared, 2U);
     const std::string begun = co_await state_of(shop.query("BEGIN"));
     EXPECT_NE(begun.find("transaction()"), std::string::npos) << begun;
@@ -38,6 +40,7 @@ WEIR_IO_TEST(Database, SharesFewConnectionsAmongManyQueries) {
 
 // A slow query does not delay the queries after it.
 WEIR_IO_TEST(Database, NoQueryWaitsBehindASlowOne) {
+    need_own_session();
     pg::connection other = co_await pg::connect({.url = pg_url()});
     co_await other.query("SELECT pg_advisory_lock(7)");
     pg::database shop({.url = pg_url()}, {.shared = 2});

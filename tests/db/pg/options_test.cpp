@@ -13,6 +13,7 @@ using namespace weir_test;
 using namespace std::chrono_literals;
 
 WEIR_IO_TEST(Options, KeptStatementsBoundsPreparedStatements) {
+    need_own_session();
     pg::connection own = co_await pg::connect({.url = pg_url(), .kept_statements = 3});
     for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < 10; ++i) {

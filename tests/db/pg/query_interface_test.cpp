@@ -26,7 +26,7 @@ WEIR_IO_TEST(QueryInterface, GivesEachOfManyTasksItsOwnAnswer) {
 
 WEIR_IO_TEST(QueryInterface, AFailingQueryDoesNotAffectOthers) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
-    co_await own.execute("CREATE TEMP TABLE kept(id int PRIMARY KEY)");
+    co_await make_table(own, "kept", "id int PRIMARY KEY");
     std::vector<task<std::string>> queries;
     for (int i = 0; i < 100; ++i) {
         // Even ones are new, every third is bad SQL, the others exist already.
@@ -52,9 +52,8 @@ WEIR_IO_TEST(QueryInterface, AFailingQueryDoesNotAffectOthers) {
 // Rows have come, and then the commit fails: that is a failure.
 WEIR_IO_TEST(QueryInterface, ReportsAFailedCommit) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
-    co_await own.script(
-        "CREATE TEMP TABLE parent(id int PRIMARY KEY);"
-        "CREATE TEMP TABLE child(parent int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)");
+    co_await make_table(own, "parent", "id int PRIMARY KEY");
+    co_await make_table(own, "child", "parent int REFERENCES parent DEFERRABLE INITIALLY DEFERRED");
     const std::string state =
         co_await state_of(own.query("INSERT INTO child VALUES (5) RETURNING parent"));
     EXPECT_EQ(state, "23503");

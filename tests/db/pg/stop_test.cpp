@@ -29,6 +29,7 @@ task<std::optional<int>> at_most(clock::duration limit, task<int> work) {
 }
 
 WEIR_IO_TEST(PgStop, AnUnsentQueryIsWithdrawn) {
+    need_own_session();
     pg::connection own = co_await pg::connect({.url = pg_url()});
     co_await own.execute("CREATE TEMP TABLE done(id int)");
     for (int i = 0; i < 10; ++i) {
@@ -98,6 +99,7 @@ WEIR_IO_TEST(PgStop, TheQueriesBehindAreAnswered) {
 
 // The server answers no signal while it is stopped itself: the connection is given up.
 WEIR_IO_TEST(PgStop, AQueryThatCannotBeCancelledClosesTheConnection) {
+    need_own_session();
     pg::connection own =
         co_await pg::connect({.url = pg_url(), .cancel_after = 1ms, .cancel_timeout = 50ms});
     kill(own.server_process(), SIGSTOP);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/io.hpp"
+#include "support/peers/pgbouncer.hpp"
 #include "support/peers/postgres.hpp"
 
 #include <weir/db/pg/database.hpp>
@@ -14,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,8 +42,24 @@ inline postgres& pg_server() {
     }();
     return *server;
 }
+// Whether clients reach the server through a pooler in all tests.
+inline bool is_behind_pooler() {
+    return std::getenv("WEIR_TEST_BEHIND_POOLER") != nullptr;
+}
+// Skips a test of what belongs to a session, such as temporary tables and locks: a pooler uses
+// another one for each transaction.
+inline void need_own_session() {
+    if (is_behind_pooler()) {
+        skip_test("behind a pooler, clients have no session of their own");
+    }
+}
+inline pgbouncer& pg_pooler() {
+    static pgbouncer pooler(pg_server(), is_behind_pooler() ? 30 : 3);
+    return pooler;
+}
 inline const std::string& pg_url() {
-    static const std::string url = pg_server().url() + "?sslmode=disable";
+    static const std::string url =
+        is_behind_pooler() ? pg_pooler().url() : pg_server().url() + "?sslmode=disable";
     return url;
 }
 
@@ -64,6 +82,13 @@ inline weir::task<std::string> state_of(weir::task<> work) {
         state = error.sqlstate().empty() ? error.what() : error.sqlstate();
     }
     co_return state;
+}
+
+// A new table in place of an old one. Behind a pooler there are no temporary tables.
+template <class On>
+weir::task<> make_table(On& on, std::string name, std::string columns) {
+    co_await on.script("DROP TABLE IF EXISTS " + name + " CASCADE; CREATE TABLE " + name + "(" +
+                       columns + ")");
 }
 
 // The rows of a query, as a task.

@@ -101,7 +101,7 @@ WEIR_IO_TEST(Transaction, CommitsAndRollsBack) {
 
 WEIR_IO_TEST(Transaction, ReportsAFailedTransactionAtCommit) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
-    co_await own.execute("CREATE TEMP TABLE t(id int PRIMARY KEY)");
+    co_await make_table(own, "t", "id int PRIMARY KEY");
     auto swallows = [&](pg::transaction& inside) -> task<> {
         co_await inside.execute("INSERT INTO t VALUES (1)");
         const std::string state = co_await state_of(inside.execute("INSERT INTO t VALUES ($1)", 1));
@@ -120,7 +120,7 @@ WEIR_IO_TEST(Transaction, ReportsAFailedTransactionAtCommit) {
 
 WEIR_IO_TEST(Transaction, NestedTransactionsFailAlone) {
     pg::connection own = co_await pg::connect({.url = pg_url()});
-    co_await own.execute("CREATE TEMP TABLE t(id int PRIMARY KEY)");
+    co_await make_table(own, "t", "id int PRIMARY KEY");
     auto all = [&](pg::transaction& inside) -> task<int> {
         co_await inside.execute("INSERT INTO t VALUES (1)");
         auto good = [&](pg::transaction& part) -> task<> {
@@ -194,6 +194,42 @@ WEIR_IO_TEST(Transaction, RetriesAfterConflicts) {
     const std::string state = co_await state_of(shop.transaction(hopeless, {.attempts = 3}));
     EXPECT_EQ(state, "40001");
     EXPECT_EQ(tries, 3);
+}
+
+WEIR_IO_TEST(Transaction, TheDatabaseInsideItsLastConnectionIsRefused) {
+    pg::database shop({.url = pg_url()}, {.pool = {.max = 2}, .shared = 1});
+    const auto state_inside = [&](auto& use) -> task<std::string> {
+        std::string refused;
+        try {
+            co_await use();
+        } catch (const invalid_state& error) {
+            refused = error.what();
+        }
+        co_return refused;
+    };
+    const auto query = [&]() -> task<> { co_await shop.query("SELECT 1"); };
+    const auto acquire = [&]() -> task<> { const auto own = co_await shop.acquire(); };
+    const auto patient = [&]() -> task<> {
+        co_await sleep(50ms);
+        co_await query();
+    };
+    std::string first;
+    std::string second;
+    std::string third;
+    handle<void> later;
+    co_await timeout(10s, shop.transaction([&](pg::transaction&) -> task<> {
+        first = co_await state_inside(query);  // the other connection
+        co_await shop.transaction([&](pg::transaction&) -> task<> {
+            second = co_await state_inside(query);
+            third = co_await state_inside(acquire);
+            later = spawn(patient());
+        });
+    }));
+    EXPECT_EQ(first, "");
+    EXPECT_NE(second.find("pool.max"), std::string::npos) << second;
+    EXPECT_NE(third.find("pool.max"), std::string::npos) << third;
+    co_await later;  // it was started inside, and the transactions have ended
+    co_await shop.close();
 }
 
 }  // namespace

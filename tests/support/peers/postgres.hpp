@@ -29,6 +29,9 @@ struct postgres_options {
         {};  // lines of pg_hba.conf, before the one that trusts every user
     std::map<std::string, std::string> files =
         {};  // such as certificates, in the data folder, mode 0600
+    // A standby of this server, which knows it by this name. Made from a backup of it.
+    const class postgres* primary = nullptr;
+    std::string standby_name = {};
 };
 
 class postgres {
@@ -130,6 +133,28 @@ public:
     const temporary_folder& folder() const noexcept { return folder_; }
     std::string log() const { return program_->err(); }
 
+    // How its programs are started, which refuse to run as root, and whom their files belong to.
+    std::vector<std::string> as_user() const {
+        if (!user_.has_value()) {
+            return {"setpriv", "--pdeathsig", "KILL", "--"};
+        }
+        // A change of user resets earlier settings.
+        return {"setpriv",
+                "--reuid",
+                std::to_string(*user_),
+                "--regid",
+                std::to_string(group_),
+                "--clear-groups",
+                "--pdeathsig",
+                "KILL",
+                "--"};
+    }
+    void give_away(const std::filesystem::path& path) const {
+        if (user_.has_value() && lchown(path.c_str(), *user_, group_) != 0) {
+            throw std::system_error(errno, std::system_category(), "chown");
+        }
+    }
+
     // Of the newest version that is installed; Debian keeps them off the PATH.
     static std::string program(std::string_view name) {
         std::filesystem::path newest;
@@ -153,26 +178,6 @@ private:
         return !error && space.available > 400'000'000 && access("/dev/shm", W_OK | X_OK) == 0
                    ? std::filesystem::path("/dev/shm")
                    : std::filesystem::temp_directory_path();
-    }
-    std::vector<std::string> as_user() const {
-        if (!user_.has_value()) {
-            return {"setpriv", "--pdeathsig", "KILL", "--"};
-        }
-        // A change of user resets earlier settings.
-        return {"setpriv",
-                "--reuid",
-                std::to_string(*user_),
-                "--regid",
-                std::to_string(group_),
-                "--clear-groups",
-                "--pdeathsig",
-                "KILL",
-                "--"};
-    }
-    void give_away(const std::filesystem::path& path) const {
-        if (user_.has_value() && lchown(path.c_str(), *user_, group_) != 0) {
-            throw std::system_error(errno, std::system_category(), "chown");
-        }
     }
     void initdb() {
         std::vector<std::string> command = as_user();
@@ -218,7 +223,26 @@ private:
         }
         close(lock);
     }
+    // Copies the running primary, and follows it from then on.
+    void copy_primary() {
+        std::vector<std::string> command = as_user();
+        command.insert(command.end(),
+                       {program("pg_basebackup"), "-D", (folder_ / "data").string(), "-R", "-N",
+                        "--checkpoint=fast", "-d",
+                        options_.primary->url() + "?application_name=" + options_.standby_name});
+        running_program backup(folder_, std::move(command));
+        while (backup.is_running()) {
+            usleep(2'000);
+        }
+        if (!std::filesystem::exists(folder_ / "data/standby.signal")) {
+            throw std::runtime_error("pg_basebackup said: " + backup.out() + backup.err());
+        }
+    }
     void make_data() {
+        if (options_.primary != nullptr) {
+            copy_primary();
+            return;
+        }
         copy_or_initdb();
         for (const auto& [name, text] : options_.files) {
             const auto file = folder_.write("data/" + name, text);

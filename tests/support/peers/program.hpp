@@ -31,20 +31,25 @@ extern char** environ;
 
 namespace weir_test {
 
-// Skips or fails the running test unless the file exists, which the Debian package brings. It
-// leaves the test by the exception with which GoogleTest's own assertions do, so it works in
-// coroutines too.
-inline void need(const std::filesystem::path& file, std::string_view package) {
-    if (std::filesystem::exists(file)) {
-        return;
-    }
-    const auto kind = std::getenv("CI") != nullptr ? testing::TestPartResult::kFatalFailure
-                                                   : testing::TestPartResult::kSkip;
-    const std::string message =
-        file.string() + " is not installed (Debian: " + std::string(package) + ")";
+// Leaves the running test by the exception with which GoogleTest's own assertions do, so it works
+// in coroutines too.
+[[noreturn]] inline void leave_test(testing::TestPartResult::Type kind,
+                                    const std::string& message) {
     GTEST_MESSAGE_(message.c_str(), kind);
     throw testing::AssertionException(
         testing::TestPartResult(kind, __FILE__, __LINE__, message.c_str()));
+}
+[[noreturn]] inline void skip_test(const std::string& reason) {
+    leave_test(testing::TestPartResult::kSkip, reason);
+}
+
+// Skips or fails the running test unless the file exists, which the Debian package brings.
+inline void need(const std::filesystem::path& file, std::string_view package) {
+    if (!std::filesystem::exists(file)) {
+        leave_test(std::getenv("CI") != nullptr ? testing::TestPartResult::kFatalFailure
+                                                : testing::TestPartResult::kSkip,
+                   file.string() + " is not installed (Debian: " + std::string(package) + ")");
+    }
 }
 
 // A folder that is removed with the object, with all its contents.
@@ -101,11 +106,11 @@ inline std::vector<std::string> mortal(std::vector<std::string> command) {
 
 // A program that runs as long as the object, in a folder and a process group of its own. It needs
 // no loop, and blocks for as long as starting takes. Its output is kept in files, so it never waits
-// for a reader.
+// for a reader. It inherits no descriptor, other than `inherited`, which becomes its number 3.
 class running_program {
 public:
     running_program(const temporary_folder& folder, std::vector<std::string> command,
-                    const std::vector<std::string>& variables = {})
+                    const std::vector<std::string>& variables = {}, int inherited = -1)
         : folder_(folder), name_(command.front()) {
         std::vector<std::string> words = mortal(std::move(command));
         std::vector<char*> arguments = pointers(words);
@@ -120,7 +125,10 @@ public:
         const int fresh = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND;
         posix_spawn_file_actions_addopen(&files, 1, (folder / "out").c_str(), fresh, 0600);
         posix_spawn_file_actions_addopen(&files, 2, (folder / "err").c_str(), fresh, 0600);
-        posix_spawn_file_actions_addclosefrom_np(&files, 3);
+        if (inherited >= 0) {
+            posix_spawn_file_actions_adddup2(&files, inherited, 3);
+        }
+        posix_spawn_file_actions_addclosefrom_np(&files, inherited >= 0 ? 4 : 3);
         posix_spawnattr_t attributes;
         posix_spawnattr_init(&attributes);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);

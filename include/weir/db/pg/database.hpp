@@ -17,6 +17,7 @@
 
 #include <weir/db/pg/connection.hpp>
 #include <weir/db/pg/copy.hpp>
+#include <weir/db/pg/detail/connection_use.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/db/pg/notification.hpp>
 #include <weir/db/pg/options.hpp>
@@ -62,7 +63,9 @@ public:
     // Queries in flight fail; leased connections stay open until their leases end.
     ~database();
 
-    // co_await transaction(body, options): as connection::transaction, on one of the pool.
+    // co_await transaction(body, options): as connection::transaction, on one of the pool. Queries
+    // and transactions of the database itself inside the body use other connections; if the bodies
+    // around them have all of the pool, they throw invalid_state.
     template <class Body>
     auto transaction(Body&& body, transaction_options options = {})
         -> std::invoke_result_t<Body&, pg::transaction&> {
@@ -104,13 +107,15 @@ private:
     static auto transaction_on(std::shared_ptr<detail::database_core> core,
                                transaction_options options, Body body)
         -> std::invoke_result_t<Body&, pg::transaction&> {
-        const lease<connection> own = co_await acquire_from(std::move(core));
+        const lease<connection> own = co_await acquire_from(core);
+        const detail::connection_use use(core.get());
         co_return co_await detail::in_transaction<Body&>(own->session(), 1, options, body);
     }
     template <class Body>
     static task<std::uint64_t> copy_in_on(std::shared_ptr<detail::database_core> core,
                                           std::string sql, Body body) {
-        const lease<connection> own = co_await acquire_from(std::move(core));
+        const lease<connection> own = co_await acquire_from(core);
+        const detail::connection_use use(core.get());
         co_return co_await detail::copy_in<Body&>(own->session(), std::move(sql), body);
     }
     friend class query_interface<database>;

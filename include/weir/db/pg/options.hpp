@@ -21,9 +21,12 @@ struct connect_options {
     std::string_view url{};
     std::string_view application_name{};
     clock::duration connect_timeout = std::chrono::seconds(10);  // all addresses together
-    // Prepared statements that a connection keeps; the least recently used one is evicted. 0: none,
-    // for poolers such as PgBouncer that use another server connection for each query.
+    // Prepared statements that a connection keeps; the least recently used one is evicted. 0: none.
     std::size_t kept_statements = 256;
+    // Behind a pooler such as PgBouncer, which may use another server connection for each
+    // transaction, no statements are kept. True: the pooler keeps track of them, as PgBouncer does
+    // since version 1.21 if its max_prepared_statements is not 0.
+    bool pooler_keeps_statements = false;
     // The time that a query whose task was stopped has to end, before a cancel request is sent to
     // the server, which takes another connection.
     clock::duration cancel_after = std::chrono::milliseconds(5);

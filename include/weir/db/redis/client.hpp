@@ -11,13 +11,15 @@
 // not sent wait for the new connection.
 //
 // Stopping: a command that was not sent is withdrawn; a command that was sent may still be
-// performed, and its reply is dropped. Belongs to one loop. Use a separate client for commands that
-// block (BLPOP): all commands behind them wait.
+// performed, and its reply is dropped. Belongs to one loop. Use connect() for commands that block
+// (BLPOP): all commands behind them would wait.
 #pragma once
 
 #include <weir/awaitable.hpp>
 #include <weir/base/intrusive_list.hpp>
 #include <weir/clock.hpp>
+#include <weir/db/redis/connection.hpp>
+#include <weir/db/redis/detail/command_rules.hpp>
 #include <weir/db/redis/detail/encode.hpp>
 #include <weir/db/redis/error.hpp>
 #include <weir/db/redis/message.hpp>
@@ -133,8 +135,12 @@ public:
 // Commands that are sent without others between them, such as MULTI, ..., EXEC.
 class batch {
 public:
+    // Throws invalid_argument for commands that change the connection beyond the batch.
     template <class... Words>
     batch& add(const Words&... words) {
+        detail::check_words(
+            [this](std::string_view name, std::string_view second) { rules_.add(name, second); },
+            words...);
         detail::append_command(encoded_, words...);
         ++count_;
         return *this;
@@ -143,6 +149,7 @@ public:
 
 private:
     friend class client;
+    detail::batch_rules rules_;
     std::string encoded_;
     std::size_t count_ = 0;
 };
@@ -169,21 +176,26 @@ public:
     ~client();
 
     // co_await command("SET", key, text): the reply. Words are texts, with any bytes, and numbers.
-    // Throws reply_error, connection_error; invalid_argument for commands that change how Redis
-    // answers (SUBSCRIBE, MONITOR, HELLO, CLIENT REPLY and similar).
+    // Throws reply_error, connection_error; invalid_argument for commands that change the
+    // connection (MULTI, WATCH, SELECT, ...) or how Redis answers (SUBSCRIBE, MONITOR, ...).
     template <class... Words>
     detail::command_call command(const Words&... words) {
         std::string encoded;
+        detail::check_words(detail::check_for_shared, words...);
         detail::append_command(encoded, words...);
         return {core_, std::move(encoded), 1};
     }
     // The same with the words in a list.
     detail::command_call command_of(std::span<const std::string> words);
-    // co_await send(batch): all replies, with errors as values.
+    // co_await send(batch): all replies, with errors as values. Throws invalid_argument for a batch
+    // that is empty, or has a MULTI or WATCH without an end.
     detail::batch_call send(const batch& commands);
     // co_await run(script, keys, arguments).
     task<value> run(const script& called, std::vector<std::string> keys,
                     std::vector<std::string> arguments = {});
+
+    // co_await connect(): a connection that one task has to itself. Throws connection_error.
+    task<connection> connect() const;
 
     // auto news = store.subscribe({"orders"}); while (auto each = co_await news.next()) { ... }
     //

@@ -49,6 +49,8 @@ enum class durability : unsigned char {
 struct open_options {
     std::size_t readers = 4;  // 0: the writer reads too, as it always does for ':memory:' and ''
     bool create = true;       // if the file does not exist
+    // Permissions of a file that is created, and of the files beside it; less the umask.
+    unsigned create_mode = 0644;
     bool read_only = false;
     // Read only, and no process writes: without locks, and without files beside the database.
     bool immutable = false;

@@ -58,6 +58,8 @@ public:
 
     // For the library: appends the next value, row by row.
     void add(value next) { values_.push_back(std::move(next)); }
+    // For the library: a row with the columns of these rows, and with values that are elsewhere.
+    row over(std::span<const value> values) const noexcept { return {*this, values}; }
 
 private:
     std::vector<std::string> columns_;

@@ -268,9 +268,15 @@ task<connection_ptr> connector::connect() const {
     throw refusal(opened.get(), name_);
 }
 
-task<connection_ptr> connector::open() const {
+task<opened_connection> connector::connect_and_set_up() const {
+    connection_ptr opened = co_await connect();
+    opened_connection ready = co_await set_up(std::move(opened), name_);
+    co_return std::move(ready);
+}
+
+task<opened_connection> connector::open() const {
     try {
-        connection_ptr opened = co_await timeout(timeout_, connect());
+        opened_connection opened = co_await timeout(timeout_, connect_and_set_up());
         co_return std::move(opened);
     } catch (const timed_out&) {
         throw connection_error(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "db/pg/session/libpq.hpp"
+#include "db/pg/session/session_setup.hpp"
 
 #include <weir/db/pg/options.hpp>
 #include <weir/task.hpp>
@@ -22,8 +23,8 @@ public:
     // Throws invalid_argument if the URL cannot be parsed; the message quotes nothing of it.
     explicit connector(const connect_options& options);
 
-    // Throws connection_error.
-    task<connection_ptr> open() const;
+    // Connects, and sets the session up. Throws connection_error.
+    task<opened_connection> open() const;
     // The server's name in messages: its host, or what is known instead.
     const std::string& name() const noexcept { return name_; }
 
@@ -31,6 +32,7 @@ private:
     using settings = std::vector<std::pair<std::string, std::string>>;
 
     task<connection_ptr> connect() const;
+    task<opened_connection> connect_and_set_up() const;
     task<settings> resolved() const;
     const std::string* find(std::string_view keyword) const noexcept;
 

@@ -9,6 +9,7 @@
 
 #include "db/pg/session/pipeline.hpp"
 
+#include "db/pg/session/statement_kind.hpp"
 #include "db/pg/values/server_error.hpp"
 
 #include <weir/db/pg/error.hpp>
@@ -100,7 +101,7 @@ bool pipeline::send(bool takes_more) {
     if (has_unflushed_ && !flush()) {
         return false;
     }
-    if (has_unflushed_ || !takes_more || waiting() == 0) {
+    if (has_unflushed_ || !takes_more || waiting() == 0 || !may_send()) {
         return true;
     }
     send_waiting();
@@ -115,17 +116,17 @@ void pipeline::send_waiting() {
     if (sent_.empty()) {
         running_since_ = now();
     }
-    while (!commands_.empty() && is_usable()) {
+    while (!commands_.empty() && may_send()) {
         std::string next = std::move(commands_.front());
         commands_.pop_front();
         send_command(std::move(next));
     }
     for (query_list* const each : {&resend_, &unsent_}) {
-        while (!each->empty() && is_usable()) {
+        while (!each->empty() && may_send()) {
             send_query(*each->pop_front());
         }
     }
-    if (transaction_.depth == 0 && statements_.has_deallocations() && is_usable()) {
+    if (transaction_.depth == 0 && statements_.has_deallocations() && may_send()) {
         for (const std::string& name : statements_.take_deallocations()) {
             send_command("DEALLOCATE " + name);
         }
@@ -167,20 +168,24 @@ void pipeline::send_query(query_call& query) {
     sent_query& sent = sent_.back();
     sent.waiter = &query;
     query.sent_ = &sent;
+    const bool may_commit = transaction_.depth == 0 && keeps_writes_;
+    sent.is_cancellable = query.is_cancellable_ && !(may_commit && !only_reads(query.sql_));
     query.was_sent_ = true;
     ++counts_->queries;
     arrays_.assign(query.parameters_);
     bool is_written = true;
-    if (!uses_statements_ || !query.is_prepared_) {
+    prepared_statements::lookup statement;
+    if (uses_statements_ && query.is_prepared_) {
+        statement = statements_.use(query.sql_);
+    }
+    if (statement.name == nullptr) {
         is_written =
             PQsendQueryParams(connection_, query.sql_.c_str(), arrays_.size(), nullptr,
                               arrays_.values(), arrays_.lengths(), arrays_.formats(), 0) == 1;
     } else {
-        const prepared_statements::lookup statement = statements_.use(query.sql_);
         sent.statement = statement.number;
         sent.prepares = statement.is_new;
         if (statement.is_new) {
-            ++counts_->prepared;
             is_written =
                 PQsendPrepare(connection_, statement.name, query.sql_.c_str(), 0, nullptr) == 1;
         }
@@ -237,6 +242,7 @@ void pipeline::take(result_ptr result, bool is_cancelling) {
         case PGRES_EMPTY_QUERY:
             if (front.prepares && !front.is_prepared) {
                 front.is_prepared = true;
+                ++counts_->prepared;
             } else {
                 front.answer = std::move(result);
             }
@@ -289,7 +295,10 @@ bool pipeline::send_again(sent_query& failed, bool is_cancelling) {
     const PGresult* const failure = failed.failure.get();
     const std::string_view state = field(failure, PG_DIAG_SQLSTATE);
     bool is_statement_invalid = false;
-    if (failed.prepares && !failed.is_prepared) {
+    if (failed.prepares && !failed.is_prepared && state == "42P05") {
+        // Another client of a pooler has prepared it: the same name is the same SQL.
+        is_statement_invalid = true;
+    } else if (failed.prepares && !failed.is_prepared) {
         statements_.forget(failed.statement);
     } else if (failed.statement != 0 && state == "26000") {
         statements_.forget(failed.statement);  // its preparation failed, or DISCARD ALL
@@ -335,7 +344,12 @@ void pipeline::answer(sent_query& done) {
             return;
         }
     }
-    if (done.waiter != nullptr) {
+    if (done.waiter != nullptr && done.is_unreplicated) {
+        done.waiter->fail(std::make_exception_ptr(
+            error("pg: the change is committed at the primary, but a cancel request has ended the "
+                  "wait for its standbys, which may not have it",
+                  db::retry_advice::if_harmless)));
+    } else if (done.waiter != nullptr) {
         done.waiter->succeed(std::shared_ptr<const PGresult>(std::move(done.answer)));
     }
 }

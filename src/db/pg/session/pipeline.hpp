@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -36,7 +37,9 @@ struct sent_query {
     std::uint64_t statement = 0;   // prepared; 0: none
     bool prepares = false;         // sends the statement itself, before the query
     bool is_prepared = false;      // and the server has accepted it
+    bool is_cancellable = true;    // by a request to the server
     bool is_abandoned = false;     // the waiter's task was stopped
+    bool is_unreplicated = false;  // committed, but the wait for standbys was ended
     result_ptr answer{};
     result_ptr failure{};  // the first one
 };
@@ -71,8 +74,18 @@ public:
     bool has_sent() const noexcept { return !sent_.empty(); }
     bool has_unflushed() const noexcept { return has_unflushed_; }
     running_query running() const noexcept {
-        return sent_.empty() ? running_query()
-                             : running_query{sent_.front().number, sent_.front().is_abandoned};
+        return sent_.empty()
+                   ? running_query()
+                   : running_query{sent_.front().number,
+                                   sent_.front().is_abandoned && sent_.front().is_cancellable};
+    }
+    // Whether the connection may be closed with a cancel request for what runs on it.
+    bool has_cancellable() const noexcept { return !sent_.empty() && sent_.front().is_cancellable; }
+    // The server warned that the running query has not been replicated.
+    void note_unreplicated() noexcept {
+        if (!sent_.empty()) {
+            sent_.front().is_unreplicated = true;
+        }
     }
     // Whether the running query has been running for longer than the limit.
     bool is_slow(clock::time_point now, clock::duration limit) const noexcept {
@@ -81,6 +94,13 @@ public:
     // Why the connection cannot be used any more; empty: it can.
     const std::string& failure() const noexcept { return failure_; }
 
+    // Each query is sent when the one before it has been answered. Poolers need that: PgBouncer
+    // (seen with 1.18) takes a server connection for idle when the first of several queries has
+    // been answered, and if their client is gone by then, the next client gets the other answers.
+    void send_one_by_one() noexcept { max_in_flight_ = 1; }
+    // A query that commits by itself is not cancelled, unless it only reads: the server may be
+    // waiting for a standby, and a cancel request would make the change a success without it.
+    void keep_writes() noexcept { keeps_writes_ = true; }
     // Several tasks that know nothing of each other use the connection: no query may begin a
     // transaction.
     void set_shared(bool is_shared) noexcept { is_shared_ = is_shared; }
@@ -91,6 +111,7 @@ private:
         return commands_.size() + resend_.size() + unsent_.size();
     }
     bool is_usable() const noexcept { return failure_.empty(); }
+    bool may_send() const noexcept { return is_usable() && sent_.size() < max_in_flight_; }
     void fail(std::string_view reason);
 
     void send_waiting();
@@ -109,6 +130,7 @@ private:
     PGconn* connection_;
     bool is_tcp_;
     bool is_shared_ = false;
+    bool keeps_writes_ = false;
     bool uses_statements_;
     std::shared_ptr<session_counts> counts_;
     prepared_statements statements_;
@@ -121,6 +143,7 @@ private:
     std::uint64_t last_number_ = 0;
     clock::time_point running_since_{};
     bool has_unflushed_ = false;
+    std::size_t max_in_flight_ = std::numeric_limits<std::size_t>::max();
     std::string failure_;
     pg::detail::open_transaction transaction_;
 };

@@ -41,15 +41,22 @@ std::string one_line(std::string_view text) {
 session_settings::session_settings(const connect_options& options,
                                    std::shared_ptr<session_counts> totals)
     : kept_statements(options.kept_statements),
+      pooler_keeps_statements(options.pooler_keeps_statements),
       cancel_after(options.cancel_after),
       cancel_timeout(options.cancel_timeout),
       on_notice(options.on_notice),
       counts(std::move(totals)) {}
 
 task<connection> open_session(std::shared_ptr<const connector> server, session_settings settings) {
-    connection_ptr opened = co_await server->open();
+    opened_connection opened = co_await server->open();
     settings.server = server->name();
-    auto opened_session = std::make_shared<session>(std::move(opened), std::move(settings));
+    settings.is_pooled = opened.is_pooled;
+    settings.waits_for_standbys = opened.waits_for_standbys;
+    if (opened.is_pooled && !settings.pooler_keeps_statements) {
+        settings.kept_statements = 0;
+    }
+    auto opened_session =
+        std::make_shared<session>(std::move(opened.connection), std::move(settings));
     opened_session->start();
     co_return connection(std::move(opened_session));
 }
@@ -63,6 +70,12 @@ session::session(connection_ptr opened, session_settings settings)
       pipeline_(connection_.get(), settings_.kept_statements, settings_.counts),
       cancellation_(settings_.cancel_after, settings_.cancel_timeout) {
     PQsetNoticeReceiver(connection_.get(), &session::on_notice, this);
+    if (settings_.is_pooled) {
+        pipeline_.send_one_by_one();
+    }
+    if (settings_.waits_for_standbys) {
+        pipeline_.keep_writes();
+    }
 }
 
 session::~session() {
@@ -162,7 +175,7 @@ void session::end() noexcept {
     }
     socket_.unwatch();
     cancel_timer_.cancel();
-    const bool is_busy = pipeline_.has_sent();
+    const bool is_busy = pipeline_.has_cancellable();
     query_list& unsent = pipeline_.fail_sent(lost_error(true));
     if (session_owner* const owner = std::exchange(owner_, nullptr)) {
         owner->was_lost(*this, unsent);
@@ -233,7 +246,11 @@ task<> session::quiet(std::shared_ptr<session> self) {
 }
 
 void session::on_notice(void* self, const PGresult* notice) {
-    const session& to = *static_cast<session*>(self);
+    session& to = *static_cast<session*>(self);
+    const char* const function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+    if (function != nullptr && std::string_view(function) == "SyncRepWaitForLSN") {
+        to.pipeline_.note_unreplicated();
+    }
     if (to.settings_.on_notice) {
         std::string_view text = PQresultErrorMessage(notice);
         while (!text.empty() && text.back() == '\n') {

@@ -31,6 +31,9 @@ struct session_settings {
     session_settings(const connect_options& options, std::shared_ptr<session_counts> counts);
 
     std::size_t kept_statements;
+    bool pooler_keeps_statements;
+    bool is_pooled = false;           // this connection
+    bool waits_for_standbys = false;  // its commits
     clock::duration cancel_after;
     clock::duration cancel_timeout;
     hook<void(std::string_view)> on_notice;

@@ -16,14 +16,21 @@ namespace weir::pg {
 
 namespace {
 
-db::retry_advice advice_for(std::string_view state) noexcept {
+// 08P01 is also a wrong number of parameters, but not when it ends the connection: a pooler says
+// so of a server connection that it has lost.
+bool is_of_connection(const error_fields& fields) noexcept {
+    return fields.sqlstate.starts_with("08") &&
+           (fields.sqlstate != "08P01" || fields.severity == "FATAL");
+}
+
+db::retry_advice advice_for(const error_fields& fields) noexcept {
     using enum db::retry_advice;
+    const std::string_view state = fields.sqlstate;
     if (state == "40001" || state == "40P01" || state == "55P03" || state.starts_with("53") ||
         state.starts_with("57P0")) {
         return yes;
     }
-    // 08P01 is also a wrong number of parameters.
-    if ((state.starts_with("08") && state != "08P01") || state == "40003") {
+    if (is_of_connection(fields) || state == "40003") {
         return if_harmless;
     }
     return no;
@@ -78,7 +85,7 @@ std::string message_for(const error_fields& fields, std::string_view query) {
 }  // namespace
 
 error::error(error_fields fields, std::string_view query)
-    : db::error(message_for(fields, query), advice_for(fields.sqlstate)),
+    : db::error(message_for(fields, query), advice_for(fields)),
       fields_(std::make_shared<const error_fields>(std::move(fields))) {}
 
 error::error(const std::string& what, db::retry_advice advice)
@@ -104,6 +111,9 @@ error_fields fields_of(const pg_result* result) {
     error_fields fields;
     fields.sqlstate = field(PG_DIAG_SQLSTATE);
     fields.severity = field(PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (fields.severity.empty()) {  // poolers do not send it
+        fields.severity = field(PG_DIAG_SEVERITY);
+    }
     fields.message = field(PG_DIAG_MESSAGE_PRIMARY);
     fields.detail = field(PG_DIAG_MESSAGE_DETAIL);
     fields.hint = field(PG_DIAG_MESSAGE_HINT);
@@ -124,7 +134,7 @@ std::exception_ptr error_of(const pg_result* result, std::string_view query) {
         return std::make_exception_ptr(
             connection_error(fields.message, db::retry_advice::if_harmless));
     }
-    if (state.starts_with("57P0") || (state.starts_with("08") && state != "08P01")) {
+    if (state.starts_with("57P0") || is_of_connection(fields)) {
         return std::make_exception_ptr(connection_error(std::move(fields), query));
     }
     return std::make_exception_ptr(error(std::move(fields), query));

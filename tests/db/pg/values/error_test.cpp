@@ -39,6 +39,8 @@ TEST(Error, HasFieldsAndAdvice) {
     for (const char* state : {"23505", "42601", "57014", "22021", "08P01", "", "P0001"}) {
         EXPECT_EQ(advice(state), db::retry_advice::no) << state;
     }
+    const pg::error crashed(pg::error_fields{.sqlstate = "08P01", .severity = "FATAL"});
+    EXPECT_EQ(crashed.advice(), db::retry_advice::if_harmless);
     const pg::error error({.sqlstate = "22P02",
                            .severity = "ERROR",
                            .message = "invalid input syntax for type integer: \"my \"secret\"\""},

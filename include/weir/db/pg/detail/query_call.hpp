@@ -64,6 +64,7 @@ public:
         return true;
     }
     const char* name() const noexcept override { return "pg.query"; }
+    const weir::detail::fiber& task() const noexcept { return waiter(); }
     // At least once; else the server has never seen the query.
     bool was_sent() const noexcept { return was_sent_; }
     bool has_failed() const noexcept { return failure_ != nullptr; }
@@ -90,6 +91,9 @@ protected:
         return rows(std::move(result_));
     }
     const pg_result* result() const noexcept { return result_.get(); }
+    // If its task is stopped, the server still ends it: for COMMIT, which a cancel request would
+    // make a success that standbys do not have.
+    void never_cancel() noexcept { is_cancellable_ = false; }
 
 private:
     friend class query_list;
@@ -112,6 +116,7 @@ private:
     bool is_prepared_;
     bool was_sent_ = false;
     bool was_resent_ = false;
+    bool is_cancellable_ = true;
 };
 
 // Queries that have not been sent, in their order.

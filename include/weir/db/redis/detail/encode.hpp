@@ -10,10 +10,6 @@
 
 namespace weir::redis::detail {
 
-// Throws invalid_argument for commands that are not answered exactly once, in RESP2: their replies
-// would be taken for those of other commands.
-void check_command(std::string_view name, std::string_view second = {});
-
 void append_count(std::string& to, char kind, std::size_t count);
 void append_word(std::string& to, std::string_view word);
 void append_number(std::string& to, std::int64_t number);
@@ -31,27 +27,9 @@ void append(std::string& to, const Word& word) {
     }
 }
 
-template <class Word>
-std::string_view text_of(const Word& word) noexcept {
-    if constexpr (std::convertible_to<const Word&, std::string_view>) {
-        return word;
-    } else {
-        return {};
-    }
-}
-template <class Name>
-void check_words(const Name& name) {
-    check_command(text_of(name));
-}
-template <class Name, class Second, class... Others>
-void check_words(const Name& name, const Second& second, const Others&...) {
-    check_command(text_of(name), text_of(second));
-}
-
 template <class... Words>
 void append_command(std::string& to, const Words&... words) {
     static_assert(sizeof...(words) > 0, "a command has at least its name");
-    check_words(words...);
     append_count(to, '*', sizeof...(words));
     (append(to, words), ...);
 }
