@@ -120,6 +120,7 @@ private:
     explicit address_filter(bool is_public_only) noexcept : is_public_only_(is_public_only) {}
     rules& own_rules();
     bool blocks(const io::address& address) const noexcept;
+    bool names(const io::address& address) const noexcept;
     bool allows_address(const io::address& address) const noexcept;
     bool allows_host(std::string_view host) const noexcept;
 

@@ -54,6 +54,7 @@ struct client_options {
     bool allow_https_to_http = false;  // in redirects
 
     std::size_t max_header_count = 256;
+    // libcurl itself accepts up to 300 KiB, and lines of up to 100 KiB.
     std::size_t max_header_bytes = 256 * 1024;
     // Send Accept-Encoding and decompress bodies, up to max_decompressed bytes each.
     bool decompress = true;

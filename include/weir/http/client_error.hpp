@@ -24,6 +24,7 @@ public:
         closed,         // the connection was closed before the response was complete
         protocol,       // the response is not valid HTTP
         client_closed,  // the client was destroyed, or its loop ended
+        resources,      // no socket: this process or machine has no descriptor or memory left
         other,
     };
     transport_error(kind why, const std::string& text) : error(text), why_(why) {}
@@ -39,7 +40,8 @@ public:
     enum class limit : unsigned char {
         connect,  // from the DNS lookup until the connection can be used
         total,    // the whole request, redirects and reading the body included
-        stall,    // the time without a byte sent or received, though the client was ready
+        stall,    // the time without a byte sent or received, though the client was ready; or
+                  // without a connection, because all have responses that nobody reads
     };
     request_timed_out(limit which, const std::string& text) : timed_out(text), which_(which) {}
     limit which() const noexcept { return which_; }

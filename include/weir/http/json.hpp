@@ -41,7 +41,8 @@ struct json_options {
 // occur twice, for numbers too large for a double, and for too deep nesting.
 boost::json::value parse_json(std::string_view text, const json_options& options = {});
 // Reads the body of a request as text. Throws problem (415) unless the Content-Type is
-// application/json or ends in +json, in UTF-8, and problem (413) if the body is too long.
+// application/json or ends in +json, in UTF-8, without a content coding such as gzip, and problem
+// (413) if the body is too long.
 task<std::string> read_json_text(request& from, json_options options = {});
 // Reads and parses the body of a request. Throws as read_json_text() and parse_json() do.
 task<boost::json::value> read_json(request& from, json_options options = {});

@@ -62,7 +62,7 @@ public:
     router& patch(std::string_view pattern, handler answer);
     router& delete_(std::string_view pattern, handler answer);
     router& options(std::string_view pattern, handler answer);
-    // All methods without a handler of their own.
+    // All methods without a handler of their own, except CONNECT: its success means a tunnel.
     router& any(std::string_view pattern, handler answer);
     router& route(method which, std::string_view pattern, handler answer);
     // For methods that are known by their name alone: 'PROPFIND'.
@@ -75,7 +75,7 @@ public:
     // makes '/api/', and '' makes '/api'. The middleware of the other router still applies to its
     // routes, and to paths below the prefix that are not found, which its fallback answers, if any.
     router& mount(std::string_view prefix, router other);
-    // Answers requests without a route, instead of 404.
+    // Answers requests without a route, instead of 404; CONNECT gets 404 all the same.
     router& fallback(handler answer);
 
     task<response> operator()(request& request);

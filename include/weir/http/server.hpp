@@ -44,6 +44,7 @@ struct server_stats {
     std::uint64_t refused = 0;            // client errors that were no valid HTTP
     std::uint64_t too_slow = 0;           // connections cut by a timeout other than idle_timeout
     std::uint64_t broken_off = 0;         // responses that could not be sent completely
+    std::uint64_t abandoned = 0;          // requests that were stopped because the client had left
     std::uint64_t upgraded = 0;           // connections that changed to another protocol
     std::uint64_t failed_handshakes = 0;  // of TLS
     tcp::server_stats connections;
@@ -66,6 +67,11 @@ struct server_options {
     // Between requests.
     clock::duration idle_timeout = std::chrono::seconds(60);
     std::size_t max_requests = 100'000;  // of one connection
+    // A client that disconnects stops the handler of its request, and the function of a streamed
+    // body. A client that ends its own direction within this time behind the request waits for the
+    // response, and only a reset stops its handler. A handler that must not be stopped uses
+    // shield(); clock::duration::max() leaves all handlers alone.
+    clock::duration disconnect_grace = std::chrono::milliseconds(100);
     // Accept with TLS. Must outlive the server.
     const tls::context* tls = nullptr;
     // The header 'Server'; empty: none. Must outlive the server.

@@ -4,18 +4,21 @@
 //     auto page = weir::http::url::parse("HTTPS://Example.com:443/a/../b?q=1#top");
 //     page.text();                      // 'https://example.com/b?q=1#top'
 //     page.resolve("../c").text();      // 'https://example.com/c': links and redirects
+//     page.canonical();                 // one spelling of a URL, to compare and to store
 //
-// libcurl's URL functions take the text apart, so that code that checks a URL and the client that
-// requests it agree on what it means. On top of them:
+// What is accepted means what it means to browsers, by the WHATWG URL standard:
 // - the host has one spelling: lower case, percent-encoding undone, names in other scripts as
 //   'xn--...', IPv6 addresses as RFC 5952 writes them, and IPv4 addresses dotted, however they were
 //   written: 'http://0x7f.1', 'http://2130706433' and 'http://127.0.0.1.' are all
 //   'http://127.0.0.1/';
-// - text that parsers are known to disagree about is invalid: spaces and control characters, a
-//   backslash before the path, hosts that end in a number but are not an address, port 0, and
-//   anything but two slashes after the scheme;
-// - characters that do not belong in a URL ('"', '<', '>', '^', '`', '{', '|', '}', letters outside
-//   ASCII) are percent-encoded, and an empty fragment or query is the same as none.
+// - dot segments are removed, '%2e%2e' among them, and a backslash in the path is a slash;
+// - characters that do not belong in a URL ('"', '<', '>', letters outside ASCII) are
+//   percent-encoded, and so are '\', '^', '`', '{', '|' and '}', which browsers send as they are;
+//   an empty fragment or query is the same as none.
+// Invalid, though browsers may accept them, are hosts that DNS cannot hold or that IDNA 2008 does
+// not allow, and port 0. parse() also refuses the text that other parsers are known to understand
+// differently, which resolve() accepts: blanks and control characters, a backslash before the path,
+// two '@', and anything but two slashes after the scheme.
 #pragma once
 
 #include <weir/io/address.hpp>
@@ -34,6 +37,8 @@ namespace weir::http {
 class query_parameters;
 
 namespace detail {
+
+class url_parser;
 
 // Offsets of the parts in the text of a URL.
 struct url_parts {
@@ -62,11 +67,20 @@ public:
     // None if it is invalid: for links, many of which are not such URLs.
     static std::optional<url> try_parse(std::string_view text);
 
-    // The URL that a reference found at this URL leads to, by RFC 3986 section 5. Spaces inside the
-    // reference, which are common in documents and in Location, become '%20'. Throws as parse()
-    // does.
+    // The URL that a reference found at this URL leads to: a link in HTML as it stands in its
+    // attribute, or a Location. As in browsers, blanks around it are dropped, tabs and line ends
+    // inside it too, other blanks become '%20', and a backslash is a slash, so that '/\host' leads
+    // to another host. Throws as parse() does.
     url resolve(std::string_view reference) const;
     std::optional<url> try_resolve(std::string_view reference) const;
+
+    // One spelling for URLs that are sure to mean the same, to compare, store and count them by:
+    // the normal form, with the final dot of the host dropped, %-escapes in upper case, and those
+    // of letters, digits and -._~ decoded. Everything else stays as it is: the other escapes, the
+    // order of the query, double slashes, the fragment. The canonical form is its own canonical
+    // form.
+    url canonical() const&;
+    url canonical() &&;
 
     bool empty() const noexcept { return text_.empty(); }
     const std::string& text() const noexcept { return text_; }
@@ -110,7 +124,7 @@ private:
     std::string_view part(std::size_t begin, std::size_t end) const noexcept {
         return std::string_view(text_).substr(begin, end - begin);
     }
-    std::string resolved_text(std::string_view reference) const;
+    bool resolve_with(detail::url_parser& parser, std::string_view reference) const;
 
     std::string text_;
     detail::url_parts parts_;

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace weir::http {
@@ -84,6 +86,7 @@ bool same_host(std::string_view left, std::string_view right) noexcept {
 }  // namespace
 
 struct address_filter::rules {
+    std::set<std::array<unsigned char, 16>> addresses;  // allowed ones, a range of one each
     std::vector<address_range> allowed;
     std::vector<address_range> blocked;
     std::vector<std::string> hosts;  // '.internal.example': all names below it
@@ -151,8 +154,11 @@ std::string refusal_text(const io::address& refused, std::string_view host) {
     return text;
 }
 
-// A copy of the rules for this object alone.
+// The rules, of which no other filter has a share.
 address_filter::rules& address_filter::own_rules() {
+    if (rules_.use_count() == 1) {
+        return const_cast<rules&>(*rules_);
+    }
     auto copy = rules_ ? std::make_shared<rules>(*rules_) : std::make_shared<rules>();
     rules& writable = *copy;
     rules_ = std::move(copy);
@@ -161,7 +167,11 @@ address_filter::rules& address_filter::own_rules() {
 
 address_filter& address_filter::allow(std::string_view range) {
     const address_range read = address_range::parse(range);
-    own_rules().allowed.push_back(read);
+    if (range.find('/') == std::string_view::npos) {
+        own_rules().addresses.insert(address_bytes(io::address::parse(range, 0)).data);
+    } else {
+        own_rules().allowed.push_back(read);
+    }
     return *this;
 }
 
@@ -199,10 +209,16 @@ bool address_filter::blocks(const io::address& address) const noexcept {
                        });
 }
 
+bool address_filter::names(const io::address& address) const noexcept {
+    const auto contains = [&](const address_range& each) { return each.contains(address); };
+    return rules_ &&
+           ((address.is_ip() && rules_->addresses.contains(address_bytes(address).data)) ||
+            std::any_of(rules_->allowed.begin(), rules_->allowed.end(), contains));
+}
+
 bool address_filter::allows_address(const io::address& address) const noexcept {
     const address_class kind = classify(address);
-    const auto contains = [&](const address_range& each) { return each.contains(address); };
-    if (rules_ && std::any_of(rules_->allowed.begin(), rules_->allowed.end(), contains)) {
+    if (names(address)) {
         const std::optional<io::address> inner = inner_address(address, kind);
         return !inner || allows_address(*inner);
     }

@@ -33,6 +33,8 @@ task<> wait_for_place(host_place& place, const client_request& request,
                       const request_limits& limits) {
     try {
         co_await timeout_at(limits.total, place.enter());
+    } catch (const request_timed_out&) {
+        std::rethrow_exception(detail::with_request(description_of(request)));
     } catch (const timed_out&) {
         throw request_timed_out(
             request_timed_out::limit::total,

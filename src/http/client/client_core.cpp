@@ -106,6 +106,32 @@ void client_core::concluded(transfer& ended) noexcept {
     active_.remove(ended);
 }
 
+void client_core::check_unread(host_state& host, clock::time_point then) noexcept {
+    std::size_t unread = 0;
+    std::size_t unread_of_host = 0;
+    for (const transfer& each : active_) {
+        if (each.is_unread_since(then)) {
+            ++unread;
+            unread_of_host += &each.host() == &host ? 1 : 0;
+        }
+    }
+    const bool fills_host = unread_of_host >= hosts_.max_per_host();
+    if (!fills_host && unread < hosts_.max_total()) {
+        return;
+    }
+    try {
+        throw request_timed_out(
+            request_timed_out::limit::stall,
+            "timed out while waiting for a connection: all " +
+                std::to_string(fills_host ? unread_of_host : unread) + " connections" +
+                (fills_host ? " to the host" : "") +
+                " have responses that are not read; read, discard or destroy them");
+    } catch (...) {
+        fills_host ? host_table::fail_waiters(host, std::current_exception())
+                   : hosts_.fail_waiters(std::current_exception());
+    }
+}
+
 void client_core::transfer_ended(CURL* easy, CURLcode result) noexcept {
     char* owner = nullptr;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner);

@@ -42,6 +42,9 @@ public:
     void take_back(transfer& released) noexcept;
     void began(transfer& started) noexcept;
     void concluded(transfer& ended) noexcept;
+    // Requests that wait for a place that only unread responses have would wait for ever: they
+    // fail, if nobody has read any of these since then.
+    void check_unread(host_state& host, clock::time_point then) noexcept;
 
     void close() noexcept;
     bool is_closed() const noexcept { return is_closed_; }

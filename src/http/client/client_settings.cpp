@@ -4,6 +4,8 @@
 
 #include "http/client/client_settings.hpp"
 
+#include "http/curl/certificate_names.hpp"
+
 #include <weir/error.hpp>
 
 #include <algorithm>
@@ -42,7 +44,10 @@ client_settings::client_settings(const client_options& user_options)
       key_file(user_options.tls.key_file),
       certificate_pem(user_options.tls.certificate_pem),
       key_pem(user_options.tls.key_pem),
-      key_password(user_options.tls.key_password) {
+      key_password(user_options.tls.key_password),
+      ciphers(user_options.tls.ciphers),
+      tls13_ciphers(user_options.tls.tls13_ciphers),
+      curves(user_options.tls.curves) {
     check(user_options.max_connections > 0, "max_connections", user_options.max_connections,
           "1 or more");
     check(user_options.max_per_host > 0, "max_per_host", user_options.max_per_host, "1 or more");
@@ -88,6 +93,9 @@ void client_settings::configure(CURL* easy, CURLSH* share) const {
         options.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
     set(CURLOPT_PIPEWAIT, options.multiplex ? 1L : 0L);
     set(CURLOPT_TCP_KEEPALIVE, 1L);
+    // Addresses come from the host table and do not expire in libcurl, which would otherwise search
+    // all of them for expired ones at the end of each transfer.
+    set(CURLOPT_DNS_CACHE_TIMEOUT, -1L);
     set(CURLOPT_MAXAGE_CONN, std::max(1L, to_curl_milliseconds(options.idle_time) / 1000));
     set(CURLOPT_SHARE, share);
     if (options.cookies) {
@@ -130,6 +138,14 @@ void client_settings::configure_tls(CURL* easy) const {
     for (const CURLoption each : {CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST}) {
         set(each, tls.verify ? 2L : 0L);
     }
+    if (tls.verify) {
+        require_certificate_names(easy);
+    }
+    set_text(CURLOPT_SSL_CIPHER_LIST, ciphers);
+    set_text(CURLOPT_PROXY_SSL_CIPHER_LIST, ciphers);
+    set_text(CURLOPT_TLS13_CIPHERS, tls13_ciphers);
+    set_text(CURLOPT_PROXY_TLS13_CIPHERS, tls13_ciphers);
+    set_text(CURLOPT_SSL_EC_CURVES, curves);
     if (!ca_file.empty() || !ca_dir.empty() || !ca_pem.empty()) {
         // Trust only these, without the system's certificates.
         for (const CURLoption each :

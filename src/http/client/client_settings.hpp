@@ -27,6 +27,7 @@ struct client_settings {
     http::url proxy;
     std::string ca_file, ca_dir, ca_pem;
     std::string certificate_file, key_file, certificate_pem, key_pem, key_password;
+    std::string ciphers, tls13_ciphers, curves;
     http::headers default_headers;
 
 private:

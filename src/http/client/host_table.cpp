@@ -88,12 +88,16 @@ void host_table::admit() noexcept {
 
 void host_table::fail_waiters(const std::exception_ptr& why) noexcept {
     for (auto& [name, host] : hosts_) {
-        while (!host.waiting.is_empty()) {
-            auto& each = static_cast<host_entry&>(host.waiting.first());
-            host.waiting.remove(each);
-            each.error_ = why;
-            each.complete();
-        }
+        fail_waiters(host, why);
+    }
+}
+
+void host_table::fail_waiters(host_state& host, const std::exception_ptr& why) noexcept {
+    while (!host.waiting.is_empty()) {
+        auto& each = static_cast<host_entry&>(host.waiting.first());
+        host.waiting.remove(each);
+        each.error_ = why;
+        each.complete();
     }
 }
 

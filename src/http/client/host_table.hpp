@@ -44,6 +44,9 @@ public:
     bool try_enter(host_state& host) noexcept;
     void leave(host_state& host) noexcept;
     void fail_waiters(const std::exception_ptr& why) noexcept;
+    static void fail_waiters(host_state& host, const std::exception_ptr& why) noexcept;
+    std::size_t max_total() const noexcept { return max_total_; }
+    std::size_t max_per_host() const noexcept { return max_per_host_; }
 
     // Adds the addresses that libcurl needs before it connects to the host.
     void tell(host_state& host, const std::vector<io::address>& found, curl_list& list);
@@ -54,7 +57,7 @@ public:
 
 private:
     friend class host_entry;
-    static constexpr std::size_t max_unused = 1024;  // hosts without requests that are kept
+    static constexpr std::size_t max_unused = 8192;  // hosts without requests that are kept
 
     void admit() noexcept;
     void list(host_state& host) noexcept;

@@ -166,7 +166,7 @@ void curl_multi::call_at(clock::time_point when) noexcept {
 
 void curl_multi::fire() noexcept {
     begin_call();
-    sockets_.dispatch_ready(multi_);
+    sockets_.dispatch_ready(multi_, called_at_);
     if (due_ <= called_at_) {
         due_ = clock::time_point::max();
         int running = 0;

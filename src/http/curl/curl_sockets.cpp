@@ -92,15 +92,20 @@ void curl_sockets::set_interest(int fd, bool readable, bool writable) {
     note_change(socket);
 }
 
-bool curl_sockets::is_readable(int local_port) noexcept {
-    if (std::exchange(has_unknown_ports_, false)) {
-        for (std::size_t fd = 0; fd < ports_.size(); ++fd) {
-            if (ports_[fd] == 0 && entries_[fd] != nullptr && entries_[fd]->cookie != 0) {
-                ports_[fd] = local_port_of(static_cast<int>(fd));
-                has_unknown_ports_ = has_unknown_ports_ || ports_[fd] == 0;
-            }
+void curl_sockets::learn_ports() noexcept {
+    if (!std::exchange(has_unknown_ports_, false)) {
+        return;
+    }
+    for (std::size_t fd = 0; fd < ports_.size(); ++fd) {
+        if (ports_[fd] == 0 && entries_[fd] != nullptr && entries_[fd]->cookie != 0) {
+            ports_[fd] = local_port_of(static_cast<int>(fd));
+            has_unknown_ports_ = has_unknown_ports_ || ports_[fd] == 0;
         }
     }
+}
+
+bool curl_sockets::is_readable(int local_port) noexcept {
+    learn_ports();
     for (auto at = ports_.begin(); (at = std::find(at, ports_.end(), local_port)) != ports_.end();
          ++at) {
         if (has_input(static_cast<int>(at - ports_.begin()))) {
@@ -108,6 +113,17 @@ bool curl_sockets::is_readable(int local_port) noexcept {
         }
     }
     return false;
+}
+
+clock::time_point curl_sockets::last_readable(int local_port) noexcept {
+    learn_ports();
+    clock::time_point last{};
+    for (std::size_t fd = 0; fd < ports_.size(); ++fd) {
+        if (ports_[fd] == local_port && entries_[fd] != nullptr) {
+            last = std::max(last, entries_[fd]->readable_at);
+        }
+    }
+    return last;
 }
 
 void curl_sockets::update_watches() noexcept {
@@ -146,7 +162,7 @@ void curl_sockets::direction::fd_ready() noexcept {
 }
 
 // Sockets that become ready meanwhile wait for the next call.
-void curl_sockets::dispatch_ready(CURLM* multi) noexcept {
+void curl_sockets::dispatch_ready(CURLM* multi, clock::time_point now) noexcept {
     const std::size_t count = ready_.size();
     int running = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -155,6 +171,9 @@ void curl_sockets::dispatch_ready(CURLM* multi) noexcept {
         const int events = std::exchange(each.ready, 0);
         if (events == 0) {
             continue;  // closed since
+        }
+        if ((events & CURL_CSELECT_IN) != 0) {
+            each.readable_at = now;
         }
         note_change(each);
         curl_multi_socket_action(multi, each.fd, events, &running);

@@ -2,6 +2,7 @@
 // The sockets that libcurl uses: opened and closed for it, and watched by the loop's driver.
 #pragma once
 
+#include <weir/clock.hpp>
 #include <weir/driver.hpp>
 
 #include <curl/curl.h>
@@ -37,12 +38,14 @@ public:
     // Whether anything can be read from the connection with this local port. libcurl does not tell
     // which descriptor it uses; if several have the port, any of them counts.
     bool is_readable(int local_port) noexcept;
+    // When there was last something to read from the connection with this local port.
+    clock::time_point last_readable(int local_port) noexcept;
 
     // After libcurl has returned: brings the watches in line with libcurl's interest.
     void update_watches() noexcept;
     bool has_ready() const noexcept { return !ready_.empty(); }
     // Passes the sockets that are ready to libcurl.
-    void dispatch_ready(CURLM* multi) noexcept;
+    void dispatch_ready(CURLM* multi, clock::time_point now) noexcept;
 
     // Sockets opened so far.
     std::uint64_t opened() const noexcept { return opened_; }
@@ -63,12 +66,14 @@ private:
         direction reading;
         direction writing;
         std::uint64_t cookie = 0;  // the kernel's, of the socket that was opened; 0: closed
-        int ready = 0;             // events to pass to libcurl
+        clock::time_point readable_at{};
+        int ready = 0;  // events to pass to libcurl
         bool is_ready_listed = false;
         bool is_change_listed = false;
     };
 
     int close(int fd) noexcept;
+    void learn_ports() noexcept;
     entry& entry_of(int fd);
     void note_change(entry& changed) noexcept;
     void update_watch(entry& socket, readiness which, direction& watched) noexcept;

@@ -142,6 +142,15 @@ task<std::string> read_json_text(request& from, json_options options) {
         throw problem(status::unsupported_media_type,
                       "the body must be JSON in UTF-8, 'Content-Type: application/json'");
     }
+    const std::string_view coding = from.header("Content-Encoding");
+    if (!coding.empty() && !same_name(coding, "identity")) {
+        problem_details details(status::unsupported_media_type);
+        details
+            .detail("the body has the content coding " + shown(coding) +
+                    ", which is not accepted: send it without Content-Encoding")
+            .header("Accept-Encoding", "identity");
+        throw detailed_problem(details);
+    }
     if (options.max_bytes != std::numeric_limits<std::uint64_t>::max()) {
         from.limit_body(options.max_bytes);
     }

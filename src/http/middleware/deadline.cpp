@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A cancel scope of its own tells this deadline from a timeout inside the handler.
 
+#include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/http/deadline.hpp>
+#include <weir/outcome.hpp>
 #include <weir/scope.hpp>
 
 #include <optional>
@@ -23,11 +25,13 @@ deadline::deadline(clock::duration limit, status code, checked) : limit_(limit),
 
 task<response> deadline::operator()(request& request, next inner) const {
     cancel_scope scope(limit_);
-    std::optional<response> answer = co_await scope.run(inner(request));
-    if (!answer) {
+    // Settled inside: the refusal of a limiter that would have to wait past the deadline is not the
+    // end of the time here, so that the client is told when to try again.
+    std::optional<outcome<response>> ended = co_await scope.run(settle(inner(request)));
+    if (!ended) {
         co_return response::problem(code_, "the request took too long");
     }
-    co_return std::move(*answer);
+    co_return std::move(*ended).value();
 }
 
 }  // namespace weir::http

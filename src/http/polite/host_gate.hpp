@@ -56,8 +56,11 @@ public:
             }
             const clock::duration left = closed_until_ - call.now();
             if (left > clock::duration::zero()) {
-                if (left > max_wait_ || closed_until_ >= current_deadline()) {
+                if (left > max_wait_) {
                     co_return refusal{refusal_reason::wait_too_long, left};
+                }
+                if (closed_until_ >= current_deadline()) {
+                    co_return refusal{refusal_reason::past_deadline, left};
                 }
                 co_await sleep(left);
                 call.time_passed();

@@ -177,6 +177,10 @@ route* route_endpoints::find(method which, std::string_view name) const noexcept
     if (route* const own = known_[static_cast<std::size_t>(which)]) {
         return own;
     }
+    // A proxy takes a success for the beginning of a tunnel, which `any` does not mean.
+    if (which == method::connect) {
+        return nullptr;
+    }
     route* const get = known_[static_cast<std::size_t>(method::get)];
     return which == method::head && get != nullptr ? get : any_;
 }

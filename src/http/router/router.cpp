@@ -161,6 +161,7 @@ private:
     // Built by the first request.
     route_tree tree_;
     handler bad_path_;
+    handler no_tunnel_;
     bool is_complete_ = false;
 };
 
@@ -272,6 +273,7 @@ void route_table::complete() {
         each->options = guard(scope, [this](request& request) { return options(request); });
     }
     bad_path_ = guard(&own_scope(), bad_path);
+    no_tunnel_ = guard(&own_scope(), not_found);
     is_complete_ = true;
 }
 
@@ -305,6 +307,10 @@ task<response> route_table::refuse(request& request, std::string_view path,
         route_scope& scope = *match.other_method->scope;
         return request.method() == method::options ? scope.options(request)
                                                    : scope.not_allowed(request);
+    }
+    // A fallback may answer with a success, which a proxy takes for the beginning of a tunnel.
+    if (request.method() == method::connect) [[unlikely]] {
+        return no_tunnel_(request);
     }
     if (match.nearest != nullptr) {
         set_params(request, *match.prefix, path);

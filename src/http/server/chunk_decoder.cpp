@@ -72,9 +72,15 @@ void chunk_decoder::take(char next) {
         case state::size:
             take_size(next);
             break;
-        case state::extension:
-        case state::extension_quoted:
-        case state::extension_escaped:
+        case state::extension_start:
+        case state::extension_name:
+        case state::extension_name_end:
+        case state::value_start:
+        case state::value:
+        case state::value_quoted:
+        case state::value_escaped:
+        case state::value_quoted_end:
+        case state::value_end:
             take_extension(next);
             break;
         case state::size_end:
@@ -139,15 +145,17 @@ void chunk_decoder::take_size(char next) {
     if (next == '\r') {
         state_ = state::size_end;
     } else if (next == ';') {
-        state_ = state::extension;
+        state_ = state::extension_start;
     } else {
         throw_bad_chunk("a chunk size is not a hexadecimal number");
     }
 }
 
-// Extensions are ignored, but their quotes decide where the line ends.
+// Extensions are ignored, but must be what the grammar says: proxies that disagree about them
+// disagree about where the line ends.
 void chunk_decoder::take_extension(char next) {
-    if (next == '\r' && state_ == state::extension) {
+    if (next == '\r' && (state_ == state::extension_name || state_ == state::value ||
+                         state_ == state::value_quoted_end)) {
         state_ = state::size_end;
         return;
     }
@@ -157,13 +165,47 @@ void chunk_decoder::take_extension(char next) {
     if (++extension_bytes_ > limits_.extension_bytes) {
         throw protocol_error(status::content_too_large, "the chunk extensions are too large");
     }
-    if (state_ == state::extension_escaped) {
-        state_ = state::extension_quoted;
-    } else if (next == '"') {
-        state_ = state_ == state::extension ? state::extension_quoted : state::extension;
-    } else if (next == '\\' && state_ == state::extension_quoted) {
-        state_ = state::extension_escaped;
+    state_ = after_extension(next);
+}
+
+// ';' name ['=' (token or quoted text)], with blanks around the three. No blanks at the end.
+chunk_decoder::state chunk_decoder::after_extension(char next) const {
+    const bool is_blank = next == ' ' || next == '\t';
+    const bool is_letter = is_token({&next, 1});
+    switch (state_) {
+        case state::extension_start:
+            if (is_letter) return state::extension_name;
+            if (is_blank) return state_;
+            throw_bad_chunk("a chunk extension has no name");
+        case state::extension_name:
+            if (is_letter) return state_;
+            if (is_blank) return state::extension_name_end;
+            [[fallthrough]];
+        case state::extension_name_end:
+            if (is_blank) return state_;
+            if (next == '=') return state::value_start;
+            break;
+        case state::value_start:
+            if (is_letter) return state::value;
+            if (is_blank) return state_;
+            if (next == '"') return state::value_quoted;
+            throw_bad_chunk("a chunk extension has no value after '='");
+        case state::value:
+            if (is_letter) return state_;
+            [[fallthrough]];
+        case state::value_quoted_end:
+        case state::value_end:
+            if (is_blank) return state::value_end;
+            break;
+        case state::value_quoted:
+            return next == '"'    ? state::value_quoted_end
+                   : next == '\\' ? state::value_escaped
+                                  : state_;
+        default:  // value_escaped
+            return state::value_quoted;
     }
+    if (next != ';') throw_bad_chunk("a chunk extension is not name=value");
+    return state::extension_start;
 }
 
 void chunk_decoder::set_body_limit(std::uint64_t limit) {

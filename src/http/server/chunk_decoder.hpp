@@ -41,9 +41,15 @@ public:
 private:
     enum class state : std::uint8_t {
         size,
-        extension,
-        extension_quoted,
-        extension_escaped,
+        extension_start,
+        extension_name,
+        extension_name_end,  // blanks behind the name
+        value_start,
+        value,
+        value_quoted,
+        value_escaped,
+        value_quoted_end,
+        value_end,  // blanks behind the value
         size_end,
         data,
         data_return,
@@ -58,6 +64,7 @@ private:
     void take(char next);
     void take_size(char next);
     void take_extension(char next);
+    state after_extension(char next) const;
     void take_trailer_name(char next);
     void end_size_line();
     void check_trailer_name() const;

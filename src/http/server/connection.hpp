@@ -4,15 +4,18 @@
 // a streamed response through the response_writer.
 #pragma once
 
+#include "http/server/client_watch.hpp"
 #include "http/server/request_reader.hpp"
 #include "http/server/response_head.hpp"
 #include "http/server/response_writer.hpp"
 
 #include <weir/error.hpp>
+#include <weir/finally.hpp>
 #include <weir/http/answered.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/server.hpp>
 #include <weir/loop.hpp>
+#include <weir/scope.hpp>
 
 #include <exception>
 #include <string>
@@ -32,14 +35,16 @@ public:
           session_(session),
           peer_(peer),
           reader_(stream_, writer_, options, session),
-          writer_(stream_, options.write_timeout) {
+          writer_(stream_, options.write_timeout),
+          watch_(stream_, reader_, work_, options.disconnect_grace) {
         request_.connect(&reader_, peer, is_secure);
     }
 
     task<> run() {
         // A client that disconnects, or does not take its response, is not an error of the server.
         try {
-            co_await answer_all();
+            auto end_watch = [this] { return watch_.stop(); };
+            co_await finally(answer_while_present(), end_watch);
         } catch (const timed_out&) {
             ++stats_.too_slow;
         } catch (const io_error&) {
@@ -49,6 +54,14 @@ public:
     }
 
 private:
+    task<> answer_while_present() {
+        const bool is_present = co_await work_.run(answer_all());
+        if (!is_present) {
+            ++stats_.abandoned;
+            is_answering_ = false;
+        }
+    }
+
     task<> answer_all() {
         for (std::size_t served = 1;; ++served) {
             std::exception_ptr invalid;
@@ -91,7 +104,11 @@ private:
 
     // False: the connection has to end.
     task<bool> answer_one(bool may_keep_alive) {
+        watch_.begin();
         response answer = co_await answered(next(app_), request_);
+        if (answer.body().as_stream() == nullptr) {
+            watch_.end();
+        }
         replace_if_not_final(answer);
         if (answer.is_upgrade()) {
             co_await hand_over(answer);
@@ -100,9 +117,10 @@ private:
         count(answer.status());
         reader_.deny_continue();
         const body_framing framing = framing_of(answer, request_.minor_version());
-        const bool keep_alive =
-            may_keep_alive && reader_.can_keep_alive() && !session_.is_draining() &&
-            !answer.headers().lists("Connection", "close") && framing != body_framing::until_close;
+        const bool keep_alive = may_keep_alive && reader_.can_keep_alive() &&
+                                !session_.is_draining() && !session_.is_retiring() &&
+                                !answer.headers().lists("Connection", "close") &&
+                                framing != body_framing::until_close;
         append_head(writer_.buffer(), answer, framing, context(keep_alive));
         if (request_.method() != method::head && framing != body_framing::none &&
             !writer_.append_small(answer.body())) {
@@ -144,6 +162,7 @@ private:
         writer_.begin(framing, stream->size);
         try {
             co_await stream->write(writer_);
+            watch_.end();
             writer_.finish();
             co_return true;
         } catch (...) {
@@ -165,6 +184,7 @@ private:
 
     task<> hand_over(response& answer) {
         ++stats_.upgraded;
+        co_await watch_.stop();
         append_head(writer_.buffer(), answer, body_framing::none, context(true));
         co_await writer_.send();
         upgrade_function take_over = answer.take_upgrade();
@@ -200,6 +220,8 @@ private:
     request request_;
     request_reader<Stream> reader_;
     response_writer<Stream> writer_;
+    cancel_scope work_;  // stopped when the client has left
+    client_watch<Stream> watch_;
 };
 
 }  // namespace weir::http::detail

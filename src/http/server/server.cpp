@@ -37,6 +37,7 @@ void check(const server_options& options) {
     check_time("body_timeout", options.body_timeout);
     check_time("write_timeout", options.write_timeout);
     check_time("idle_timeout", options.idle_timeout);
+    check_time("disconnect_grace", options.disconnect_grace);
     if (!options.server_name.empty() && !is_field_value(options.server_name)) {
         throw invalid_argument("http::server: server_name is " + base::quoted(options.server_name) +
                                ", which cannot be the value of a header");
@@ -122,8 +123,10 @@ struct server::state {
             ++stats.failed_handshakes;
             co_return;
         }
-        detail::connection<tls::stream<io::socket>> encrypted(std::move(*secure), app, options,
-                                                              stats, session, address, true);
+        // Erased: beside encryption a virtual call costs nothing, and one more connection type
+        // would take several seconds to compile.
+        detail::connection<io::any_stream> encrypted(io::any_stream(std::move(*secure)), app,
+                                                     options, stats, session, address, true);
         co_await encrypted.run();
     }
 

@@ -7,12 +7,15 @@
 #include "http/transfer/received_head.hpp"
 
 #include "base/ascii.hpp"
+#include "base/quoted.hpp"
 
 #include <weir/http/client_error.hpp>
 #include <weir/io/error.hpp>
 
 #include <charconv>
+#include <cstdint>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace weir::http::detail {
@@ -47,9 +50,10 @@ bool received_head::add_line(std::string_view line, const head_limits& limits) {
     }
     end_continuation();
     if (line.empty()) {
-        const bool is_interim =
-            number_of(status_) < 200 && status_ != http::status::switching_protocols;
-        if (!is_interim) {
+        if (status_ == http::status::switching_protocols) {
+            throw_malformed("the server switches to another protocol, which was not asked for");
+        }
+        if (const bool is_interim = number_of(status_) < 200; !is_interim) {
             check_framing();
             is_complete_ = true;
         }
@@ -145,7 +149,8 @@ void received_head::end_continuation() {
 }
 
 // The end of the body must be unambiguous, or part of it could be taken for the next response on
-// the connection. libcurl uses the last of several lengths.
+// the connection. libcurl uses the last of several lengths, none if it is beyond 63 bits, and
+// passes bodies on in the transfer codings that it does not know.
 void received_head::check_framing() const {
     std::optional<std::string_view> length;
     for (const auto& [name, value] : fields_) {
@@ -157,10 +162,22 @@ void received_head::check_framing() const {
         if (!is_number || value != length.value_or(value)) {
             throw_malformed("the response has no unambiguous Content-Length");
         }
+        std::int64_t size = 0;
+        if (std::from_chars(value.data(), value.data() + value.size(), size).ec != std::errc()) {
+            throw_malformed("the response's Content-Length has more than 63 bits");
+        }
         length = value;
     }
-    if (length.has_value() && fields_.contains("Transfer-Encoding")) {
+    if (!fields_.contains("Transfer-Encoding")) {
+        return;
+    }
+    if (length.has_value()) {
         throw_malformed("the response has both Content-Length and Transfer-Encoding");
+    }
+    if (const std::string codings = fields_.joined("Transfer-Encoding");
+        !same_name(codings, "chunked")) {
+        throw_malformed("the response's Transfer-Encoding is " + base::quoted(codings, 40) +
+                        "; only 'chunked' was offered");
     }
 }
 

@@ -25,7 +25,9 @@ public:
         connect_deadline_ = clock::time_point::max();
     }
     // Bytes were sent or received, or the peer is not what the transfer waits for.
-    void note_activity(clock::time_point now) noexcept { last_activity_ = now; }
+    void note_activity(clock::time_point when) noexcept {
+        last_activity_ = std::max(last_activity_, when);
+    }
     // libcurl opens a connection. Returns false if the connect limit runs already: several
     // addresses share it.
     bool begin_connecting(clock::time_point now) noexcept {
@@ -54,6 +56,12 @@ public:
             return limit::connect;
         }
         return now >= stall_deadline() ? std::optional(limit::stall) : std::nullopt;
+    }
+
+    // What has not changed since then has stalled.
+    clock::time_point stalled_since(clock::time_point now) const noexcept {
+        return limits_.stall < now.time_since_epoch() ? now - limits_.stall
+                                                      : clock::time_point::min();
     }
 
 private:

@@ -14,8 +14,11 @@
 #include "http/transfer/transfer_error.hpp"
 #include "http/transfer/upload.hpp"
 
+#include <weir/http/client_error.hpp>
 #include <weir/io/address.hpp>
 
+#include <cerrno>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -128,7 +131,8 @@ void transfer::ended(CURLcode result) noexcept {
             error_ = error_of({.result = result == CURLE_OK ? CURLE_GOT_NOTHING : result,
                                .text = request_.error_text(),
                                .is_connected = connection_.is_ready(),
-                               .uses_proxy = !core_->settings().proxy.empty()},
+                               .uses_proxy = !core_->settings().proxy.empty(),
+                               .has_head = has_head()},
                               description());
         } catch (...) {
             error_ = std::current_exception();
@@ -199,7 +203,7 @@ bool transfer::may_retry_on_new_connection() const noexcept {
 // the response, and a request that must not be sent twice is not.
 int transfer::on_ready(void* self, char*, char*, int, int local_port) noexcept {
     auto& own = *static_cast<transfer*>(self);
-    const bool is_first = own.connection_.note_ready();
+    const bool is_first = own.connection_.note_ready(local_port);
     own.limits_.end_connecting(own.core_->called_at());
     if (own.has_head()) {
         own.is_superseded_ = true;
@@ -249,7 +253,24 @@ curl_socket_t transfer::on_open(void* self, curlsocktype purpose, curl_sockaddr*
         own.fail_with_request();
         return CURL_SOCKET_BAD;
     }
-    return own.core_->sockets().open(*where);
+    const curl_socket_t opened = own.core_->sockets().open(*where);
+    if (opened == CURL_SOCKET_BAD) {
+        own.fail_without_socket(errno);
+    }
+    return opened;
+}
+
+// libcurl would report that the host cannot be reached, which is not what happened.
+void transfer::fail_without_socket(int error) noexcept {
+    if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) {
+        return;
+    }
+    try {
+        throw transport_error(transport_error::kind::resources,
+                              std::string("no socket could be opened: ") + std::strerror(error));
+    } catch (...) {
+        fail_with_request();
+    }
 }
 
 // Called before libcurl looks up addresses that are not in its cache. An address needs no lookup; a
@@ -308,6 +329,7 @@ std::size_t transfer::receive_body(std::string_view data) {
     }
     if (upload_ == nullptr && body_.unread() >= max_unread) {
         is_receiving_paused_ = true;
+        last_read_ = core_->called_at();
         return CURL_WRITEFUNC_PAUSE;
     }
     body_.append(data);
@@ -325,6 +347,8 @@ std::size_t transfer::take(io::bytes into) {
     }
     if (body_.unread() <= max_unread / 2) {
         resume_receiving();
+    } else if (is_receiving_paused_) {
+        last_read_ = core_->home()->now();
     }
     return count;
 }
@@ -401,6 +425,13 @@ void transfer::fire() noexcept {
     // While we are not ready for more, the peer does not stall.
     if (is_receiving_paused_ || is_sending_paused_) {
         limits_.note_activity(now);
+    }
+    if (is_receiving_paused_) {
+        core_->check_unread(place_.host(), limits_.stalled_since(now));
+    }
+    // libcurl passes the head on in complete lines, which may take a slow server longer.
+    if (!has_head() && connection_.is_ready() && !core_->settings().options.multiplex) {
+        limits_.note_activity(core_->sockets().last_readable(connection_.local_port()));
     }
     using limit = request_timed_out::limit;
     const std::optional<limit> expired = limits_.expired(now);

@@ -81,6 +81,12 @@ public:
     bool has_ended() const noexcept { return has_ended_; }
     bool has_failed() const noexcept { return error_ != nullptr; }
     bool is_upload_sent() const noexcept;
+    // The server has to wait because nothing has been read since then.
+    bool is_unread_since(clock::time_point then) const noexcept {
+        return is_receiving_paused_ && last_read_ <= then;
+    }
+    // While it is under way: the host whose place it has.
+    const host_state& host() const noexcept { return place_.host(); }
     // Throws the error that it has ended with, if any.
     void rethrow() const;
     // It failed because a kept connection was dead, and may be repeated on a new one. libcurl
@@ -124,6 +130,7 @@ private:
     bool may_send_again() const noexcept;
     void fail(std::exception_ptr error) noexcept;
     void fail_with_request() noexcept;
+    void fail_without_socket(int error) noexcept;
     void conclude() noexcept;
     void wake() noexcept;
     void resume_receiving() noexcept;
@@ -141,6 +148,7 @@ private:
     std::exception_ptr error_;
     transfer_wait* waiter_ = nullptr;
     body_read* reader_ = nullptr;
+    clock::time_point last_read_{};  // or when receiving was paused
     int redirects_ = 0;
     bool is_configured_ = false;
     bool is_under_way_ = false;  // libcurl has the easy handle

@@ -32,10 +32,14 @@ public:
     // libcurl opens a socket.
     void note_opened() noexcept { has_opened_ = true; }
     // libcurl is about to send the request. Returns true the first time.
-    bool note_ready() noexcept { return !std::exchange(is_ready_, true); }
+    bool note_ready(int local_port) noexcept {
+        local_port_ = local_port;
+        return !std::exchange(is_ready_, true);
+    }
     void note_result(CURLcode result) noexcept;
 
     bool is_ready() const noexcept { return is_ready_; }
+    int local_port() const noexcept { return local_port_; }  // once it is ready
     bool is_kept() const noexcept { return !has_opened_; }
     // A kept connection turned out to be closed by the peer, and a new one has not been tried yet.
     bool was_dead() const noexcept {
@@ -50,6 +54,7 @@ private:
     host_place host_;
     curl_list resolve_list_;  // the easy handle refers to it
     long connect_limit_ = 0;  // milliseconds, as set in the easy handle
+    int local_port_ = 0;
     bool leads_to_address_ = false;
     bool has_several_addresses_ = false;
     bool requires_new_ = false;

@@ -9,6 +9,7 @@
 #include <weir/io/error.hpp>
 
 #include <new>
+#include <string_view>
 
 namespace weir::http::detail {
 
@@ -50,6 +51,19 @@ kind kind_of(const curl_failure& failure) noexcept {
     }
 }
 
+// libcurl has limits of its own, 100 KiB for a line of a head and 300 KiB for a head. Up to version
+// 8.5 it reports a line that is too long as a lack of memory.
+bool is_head_too_large(const curl_failure& failure) noexcept {
+#if LIBCURL_VERSION_NUM >= 0x080600
+    if (failure.result == CURLE_TOO_LARGE) {
+        return true;
+    }
+#endif
+    const bool reads_head = failure.is_connected && !failure.has_head;
+    return (reads_head && failure.result == CURLE_OUT_OF_MEMORY) ||
+           std::string_view(failure.text).starts_with("Too large response headers");
+}
+
 }  // namespace
 
 std::exception_ptr with_request(const std::string& request) noexcept {
@@ -60,6 +74,8 @@ std::exception_ptr with_request(const std::string& request) noexcept {
             throw transport_error(error.why(), request + ": " + error.what());
         } catch (const limit_exceeded& error) {
             throw limit_exceeded(request + ": " + error.what());
+        } catch (const request_timed_out& error) {
+            throw request_timed_out(error.which(), request + ": " + error.what());
         } catch (const resolve_error& error) {
             throw resolve_error(request + ": " + error.what());
         } catch (const address_refused& error) {
@@ -72,6 +88,11 @@ std::exception_ptr with_request(const std::string& request) noexcept {
 
 std::exception_ptr error_of(const curl_failure& failure, const std::string& request) noexcept {
     try {
+        if (is_head_too_large(failure)) {
+            throw limit_exceeded(request +
+                                 ": the response's head has more than 300 KiB, or a line of more "
+                                 "than 100 KiB");
+        }
         if (failure.result == CURLE_OUT_OF_MEMORY) {
             throw std::bad_alloc();
         }

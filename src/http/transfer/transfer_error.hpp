@@ -30,6 +30,7 @@ struct curl_failure {
     const char* text;   // libcurl's own message; may be empty
     bool is_connected;  // a connection could be used
     bool uses_proxy;
+    bool has_head = false;  // the head of the response is complete
 };
 // The error for a result of libcurl other than success.
 std::exception_ptr error_of(const curl_failure& failure, const std::string& request) noexcept;

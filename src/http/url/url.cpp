@@ -2,6 +2,7 @@
 // Changing a URL writes the new text and parses it again: only url_parser knows the normal form.
 
 #include "base/quoted.hpp"
+#include "http/url/canonical_escapes.hpp"
 #include "http/url/url_parser.hpp"
 
 #include <weir/error.hpp>
@@ -107,37 +108,53 @@ url url::with_query(const query_parameters& query) const {
     return with_query(query.text());
 }
 
-// RFC 3986 section 5.2.2, except for dot segments, which the parser removes.
-std::string url::resolved_text(std::string_view reference) const {
-    if (empty()) {
-        throw invalid_state("url::resolve: the base URL is empty");
-    }
-    std::string text;
-    if (detail::scheme_size(reference) > 0) {
-        // An absolute URL.
-    } else if (reference.starts_with("//")) {
-        (text = scheme()) += ':';
-    } else if (reference.starts_with('/')) {
-        text = part(0, parts_.path_begin);
-    } else if (reference.starts_with('?')) {
-        text = part(0, parts_.path_end);
-    } else if (reference.empty() || reference.starts_with('#')) {
-        text = part(0, parts_.query_end);
-    } else {
-        text = part(0, parts_.path_begin + path().rfind('/') + 1);
-    }
-    for (const char each : reference.substr(0, max_size + 1)) {
-        each == ' ' ? text += "%20" : text += each;
-    }
-    return text;
-}
-
 url url::resolve(std::string_view reference) const {
-    return parse(resolved_text(reference));
+    detail::url_parser parser;
+    if (!resolve_with(parser, reference)) {
+        throw invalid_argument(base::quoted(without_password(reference)) +
+                               " is not a valid reference: " + parser.reason());
+    }
+    return {std::move(parser.text()), parser.parts()};
 }
 
 std::optional<url> url::try_resolve(std::string_view reference) const {
-    return try_parse(resolved_text(reference));
+    detail::url_parser parser;
+    return resolve_with(parser, reference)
+               ? std::optional(url(std::move(parser.text()), parser.parts()))
+               : std::nullopt;
+}
+
+bool url::resolve_with(detail::url_parser& parser, std::string_view reference) const {
+    if (empty()) {
+        throw invalid_state("url::resolve: the base URL is empty");
+    }
+    return parser.resolve(text_, parts_, reference);
+}
+
+url url::canonical() const& {
+    return url(*this).canonical();
+}
+
+// No dot segment can appear here: the parser removes encoded ones, too.
+url url::canonical() && {
+    const bool has_final_dot = host().ends_with('.');
+    if (!has_final_dot && !detail::has_other_escapes(text_)) {
+        return std::move(*this);
+    }
+    detail::url_parts parts = parts_;
+    std::string text;
+    text.reserve(text_.size());
+    const auto append = [&](std::size_t begin, std::size_t end, std::uint16_t& new_end) {
+        detail::append_canonical_escapes(text, part(begin, end));
+        new_end = static_cast<std::uint16_t>(text.size());
+    };
+    append(0, parts_.host_begin, parts.host_begin);
+    append(parts_.host_begin, parts_.host_end - (has_final_dot ? 1u : 0u), parts.host_end);
+    append(parts_.host_end, parts_.path_begin, parts.path_begin);
+    append(parts_.path_begin, parts_.path_end, parts.path_end);
+    append(parts_.path_end, parts_.query_end, parts.query_end);
+    detail::append_canonical_escapes(text, part(parts_.query_end, text_.size()));
+    return {std::move(text), parts};
 }
 
 std::ostream& operator<<(std::ostream& out, const url& shown) {

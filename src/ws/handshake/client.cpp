@@ -124,6 +124,11 @@ answer parse(std::string_view head) {
     return found;
 }
 
+// An answer that another one follows.
+bool is_interim(http::status code) noexcept {
+    return http::number_of(code) < 200 && code != http::status::switching_protocols;
+}
+
 void check_answer(const client_plan& plan, const answer& received) {
     const http::headers& fields = received.fields;
     if (received.code != http::status::switching_protocols) {
@@ -147,6 +152,31 @@ void check_answer(const client_plan& plan, const answer& received) {
     if (protocols > 1 ||
         (protocols == 1 && !has_word(plan.protocols, fields.get("Sec-WebSocket-Protocol")))) {
         fail(plan, "the server chose a protocol that was not offered", received.code);
+    }
+}
+
+// The next head without its empty line; what was received after it stays in opened.received.
+task<std::string> read_head(const client_plan& plan, established& opened, std::size_t limit) {
+    constexpr std::string_view end_of_head = "\r\n\r\n";
+    std::string& received = opened.received;
+    std::array<char, 1024> buffer;
+    for (std::size_t searched = 0;;) {
+        const std::size_t end = received.find(end_of_head, searched);
+        if (std::min(end, received.size()) > limit) {
+            fail(plan, "the answer is longer than max_header_bytes, " +
+                           std::to_string(plan.max_header_bytes));
+        }
+        if (end != std::string::npos) {
+            std::string head = received.substr(0, end);
+            received.erase(0, end + end_of_head.size());
+            co_return head;
+        }
+        searched = received.size() < 3 ? 0 : received.size() - 3;
+        const std::size_t count = co_await opened.stream.read(buffer);
+        if (count == 0) {
+            fail(plan, "the server closed the connection without an answer");
+        }
+        received.append(buffer.data(), count);
     }
 }
 
@@ -206,36 +236,23 @@ client_plan plan(std::string_view url, const connect_options& options) {
 }
 
 task<established> shake_hands(const client_plan& plan, io::any_stream stream) {
-    constexpr std::string_view end_of_head = "\r\n\r\n";
     established opened;
     opened.role = role::client;
     opened.stream = std::move(stream);
     co_await opened.stream.write(plan.request);
-    std::string head;
-    std::size_t end = std::string::npos;
-    std::array<char, 1024> buffer;
-    while (end == std::string::npos) {
-        const std::size_t count = co_await opened.stream.read(buffer);
-        if (count == 0) {
-            fail(plan, "the server closed the connection without an answer");
-        }
-        const std::size_t from = head.size() < 3 ? 0 : head.size() - 3;
-        head.append(buffer.data(), count);
-        end = head.find(end_of_head, from);
-        if (std::min(end, head.size()) > plan.max_header_bytes) {
-            fail(plan, "the answer is longer than max_header_bytes, " +
-                           std::to_string(plan.max_header_bytes));
-        }
-    }
+    std::size_t bytes_left = plan.max_header_bytes;
     answer received;
-    try {
-        received = parse(std::string_view(head).substr(0, end));
-    } catch (const invalid_argument& error) {
-        fail(plan, error.what());
-    }
+    do {
+        const std::string head = co_await read_head(plan, opened, bytes_left);
+        bytes_left -= head.size();
+        try {
+            received = parse(head);
+        } catch (const invalid_argument& error) {
+            fail(plan, error.what());
+        }
+    } while (is_interim(received.code));
     check_answer(plan, received);
     opened.protocol = received.fields.get("Sec-WebSocket-Protocol");
-    opened.received = head.substr(end + end_of_head.size());
     co_return opened;
 }
 

@@ -40,6 +40,7 @@ struct frame_parser {
         std::memcpy(into, to.input_.data(), count);
         to.input_ = to.input_.after(count);
         to.unparsed_ += count;
+        to.keep_end(std::span(into, count));
         return static_cast<ssize_t>(count);
     }
 
@@ -102,11 +103,14 @@ receiver::event receiver::next() {
         wslay_frame_iocb part{};
         const ssize_t count = wslay_frame_recv(frames_->context, &part);
         if (count == WSLAY_ERR_WANT_READ) {
-            if (input_.empty()) {
-                rest();
-                return {};
+            if (!input_.empty()) {
+                continue;  // the parser took a part of a header
             }
-            continue;  // the parser took a part of a header
+            if (const char* const error = begin_frame_early()) {
+                return violation(refusal_, error);
+            }
+            rest();
+            return {};
         }
         if (count < 0) {
             return violation(close_code::protocol_error,
@@ -126,6 +130,44 @@ receiver::event receiver::next() {
     frames_.reset();  // further bytes are ignored
     input_ = {};
     return {};
+}
+
+// Keeps the last bytes that the parser has taken: a header may be among them.
+void receiver::keep_end(std::span<const std::uint8_t> taken) noexcept {
+    const std::size_t count = std::min(taken.size(), last_bytes_.size());
+    std::copy(last_bytes_.begin() + static_cast<std::ptrdiff_t>(count), last_bytes_.end(),
+              last_bytes_.begin());
+    std::copy(taken.end() - static_cast<std::ptrdiff_t>(count), taken.end(),
+              last_bytes_.end() - static_cast<std::ptrdiff_t>(count));
+}
+
+// wslay tells of a frame only with the first byte of its payload. A header without payload is
+// checked here, so that a frame which declares too much is refused before any of it is sent. Null,
+// or the violation.
+const char* receiver::begin_frame_early() noexcept {
+    if (in_frame_ || unparsed_ < 2 || unparsed_ > last_bytes_.size()) {
+        return nullptr;
+    }
+    const std::span<const std::uint8_t> bytes = std::span(last_bytes_).last(unparsed_);
+    wslay_frame_iocb header{};
+    header.fin = bytes[0] >> 7;
+    header.rsv = (bytes[0] >> 4) & 7;
+    header.opcode = bytes[0] & 15;
+    header.mask = bytes[1] >> 7;
+    header.payload_length = bytes[1] & 127;
+    const std::size_t length_size = header.payload_length < 126    ? 0
+                                    : header.payload_length == 126 ? 2
+                                                                   : 8;
+    if (bytes.size() < 2 + length_size) {
+        return nullptr;
+    }
+    if (length_size > 0) {
+        header.payload_length = 0;
+        for (const std::uint8_t each : bytes.subspan(2, length_size)) {
+            header.payload_length = header.payload_length << 8 | each;
+        }
+    }
+    return unparsed_ == header_size(header) ? begin_frame(header) : nullptr;
 }
 
 // Null, or the violation.

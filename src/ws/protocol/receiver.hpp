@@ -20,6 +20,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -59,6 +60,8 @@ public:
 private:
     friend struct frame_parser;
     void rest() noexcept;
+    void keep_end(std::span<const std::uint8_t> taken) noexcept;
+    const char* begin_frame_early() noexcept;
     const char* begin_frame(const wslay_frame_iocb& header) noexcept;
     event take(io::const_bytes piece);
     event end_frame();
@@ -74,6 +77,7 @@ private:
     std::uint64_t frame_left_ = 0;
     std::size_t unparsed_ = 0;  // bytes that the parser has taken and not yet given as frames
     std::size_t message_frames_ = 0;
+    std::array<std::uint8_t, 14> last_bytes_{};  // as long as the longest header
     std::array<char, 125> control_{};
     std::uint8_t control_size_ = 0;
     std::uint8_t frame_kind_ = 0;

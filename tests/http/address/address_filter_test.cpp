@@ -457,6 +457,28 @@ TEST(AddressFilter, Exceptions) {
     EXPECT_THROW(filter.block("1.2.3.4/5"), weir::invalid_argument);
 }
 
+// Lists of thousands of seeds name as many addresses: each is found, and none beside them.
+TEST(AddressFilter, ManySingleAddresses) {
+    address_filter filter = address_filter::public_only();
+    for (int i = 0; i < 2000; i += 2) {
+        filter.allow("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250));
+    }
+    filter.allow("10.0.0.2");
+    filter.allow("fd00::7");
+    const address_filter before = filter;
+    filter.allow("10.0.0.1");
+    for (int i = 0; i < 2000; ++i) {
+        const std::string address =
+            "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250);
+        EXPECT_EQ(before.allows(at(address)), i % 2 == 0) << address;
+        EXPECT_EQ(before.allows(at("::ffff:" + address)), i % 2 == 0) << address;
+    }
+    EXPECT_TRUE(filter.allows(at("10.0.0.1")));
+    EXPECT_TRUE(filter.allows(at("fd00::7")));
+    EXPECT_FALSE(filter.allows(at("fd00::8")));
+    EXPECT_FALSE(filter.allows(at("::10.0.0.2")));
+}
+
 // A translator behind an exception does not open what is behind the translator.
 TEST(AddressFilter, LooksIntoTranslatedAddresses) {
     auto filter = address_filter::public_only();

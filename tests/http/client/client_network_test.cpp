@@ -5,15 +5,18 @@
 #include "io/dns/fake_server.hpp"
 #include "io/dns/support.hpp"
 #include "tiny_server.hpp"
+#include <support/certificates.hpp>
 #include <support/io.hpp>
 #include <support/peers/nginx.hpp>
 
 #include <weir/gather.hpp>
 #include <weir/http/client.hpp>
+#include <weir/http/server.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/io/tls_certificate.hpp>
 #include <weir/outcome.hpp>
+#include <weir/spawn.hpp>
 #include <weir/time.hpp>
 
 #include <gtest/gtest.h>
@@ -305,6 +308,38 @@ WEIR_IO_TEST(ClientNetwork, CookiesByChoice) {
         }
     }
     co_await server.stop();
+}
+
+// As browsers do: a common name alone names no host.
+WEIR_IO_TEST(ClientNetwork, RefusesCertificatesWithoutNames) {
+    for (const bool has_names : {false, true}) {
+        const weir::tls::certificate site =
+            weir_test::certificate_with({.name = "localhost", .has_alternative_name = has_names});
+        const weir::tls::context secure = weir::tls::context::server(
+            {.certificate_pem = site.certificate_pem, .key_pem = site.key_pem});
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        const std::string url =
+            "https://localhost:" + std::to_string(listener.local_address().port());
+        auto answers = [](weir::http::request&) { return weir::http::response::text("secret"); };
+        const auto serving =
+            weir::spawn(weir::http::serve(std::move(listener), answers, {.tls = &secure}));
+        client careful({.tls = {.ca_pem = site.certificate_pem}});
+        std::string said;
+        try {
+            client_response answer = co_await careful.get(url);
+            said = co_await answer.text();
+        } catch (const weir::http::transport_error& error) {
+            EXPECT_EQ(error.why(), kind::tls) << error.what();
+            said = "refused";
+        }
+        EXPECT_EQ(said, has_names ? "secret" : "refused");
+        client careless({.tls = {.verify = false}});
+        client_response any = co_await careless.get(url);
+        said = co_await any.text();
+        EXPECT_EQ(said, "secret");
+        serving.cancel();
+        (void)co_await weir::settle(serving.wait());
+    }
 }
 
 WEIR_IO_TEST(ClientNetwork, TlsAndHttp2) {

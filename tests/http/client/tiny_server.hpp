@@ -10,6 +10,7 @@
 #include <weir/io/socket.hpp>
 #include <weir/spawn.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -59,6 +60,8 @@ public:
     }
     int connections() const noexcept { return connections_; }
     int requests() const noexcept { return requests_; }
+    int open() const noexcept { return open_; }            // connections now
+    int most_open() const noexcept { return most_open_; }  // connections at a time
 
 private:
     weir::task<> accept_all() {
@@ -72,6 +75,14 @@ private:
         });
     }
     weir::task<> talk(weir::io::socket peer) {
+        struct open_guard {
+            explicit open_guard(int& count) noexcept : open(count) { ++open; }
+            open_guard(const open_guard&) = delete;
+            ~open_guard() { --open; }
+            int& open;
+        };
+        const open_guard guard(open_);
+        most_open_ = std::max(most_open_, open_);
         try {
             weir::io::buffered_reader reader(peer);
             for (;;) {
@@ -101,6 +112,8 @@ private:
     weir::handle<void> running_;
     int connections_ = 0;
     int requests_ = 0;
+    int open_ = 0;
+    int most_open_ = 0;
 };
 
 inline std::string ok_answer(std::string_view body, std::string_view more_headers = "") {

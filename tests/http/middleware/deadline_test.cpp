@@ -3,6 +3,7 @@
 
 #include <weir/error.hpp>
 #include <weir/finally.hpp>
+#include <weir/flow/token_bucket.hpp>
 #include <weir/http/deadline.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/testing/testing.hpp>
@@ -77,6 +78,26 @@ WEIR_TEST(Deadline, IsNotConfusedWithTimeoutsInside) {
     EXPECT_THROW(http::deadline(0s), invalid_argument);
     EXPECT_THROW(http::deadline(-1s), invalid_argument);
     EXPECT_THROW(http::deadline(1s, status::ok), invalid_argument);
+}
+
+// A limiter whose turn would come too late refuses at once; the client is told when to try again.
+WEIR_TEST(Deadline, KeepsTheRefusalsOfLimitersInside) {
+    token_bucket bucket({.rate = 0.1, .burst = 1});
+    EXPECT_TRUE(bucket.try_acquire());
+    auto limited = [&](request&) -> task<response> {
+        co_await bucket.acquire();
+        co_return response();
+    };
+    http::handler app = http::with(http::deadline(2s), limited);
+    request incoming(method::get, "/");
+    auto ask = [&]() -> task<> { co_await app(incoming); };
+    const auto began = now();
+    const auto ended = co_await settle(ask());
+    EXPECT_EQ(now(), began);
+    WEIR_ASSERT_TRUE(ended.has_error() || ended.is_refused());
+    const response answer = http::to_response(ended.error());
+    EXPECT_EQ(answer.status(), status::service_unavailable);
+    EXPECT_EQ(answer.headers().get("Retry-After"), "10");
 }
 
 }  // namespace

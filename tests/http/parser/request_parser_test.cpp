@@ -273,6 +273,33 @@ TEST(RequestParserLimits, OfChunkFramingAreMetExactly) {
     EXPECT_EQ(decoded("0\r\na:\r\nb:\r\nc:\r\n\r\n"), 431u);
 }
 
+// ';' name ['=' value], with blanks around them but not at the end.
+TEST(RequestParser, ChunkExtensionsFollowTheGrammar) {
+    const auto status_of = [](const std::string& extension) {
+        chunk_decoder decoder;
+        decoder.start({.body_bytes = 100});
+        std::string memory(100, ' ');
+        try {
+            decoder.decode("1" + extension + "\r\na\r\n0\r\n\r\n", memory);
+            EXPECT_TRUE(decoder.is_done());
+            return 200u;
+        } catch (const protocol_error& error) {
+            return weir::http::number_of(error.code());
+        }
+    };
+    for (const char* const valid :
+         {"", ";a", ";a=b", ";a=\"\"", ";a=\"b;c=\\\"d\"", "; a", "; a = b", ";a;b", ";a=b;c",
+          ";a=\"b\" ;c", ";a ;b", ";!#$%&'*+-.^_`|~0=1"}) {
+        EXPECT_EQ(status_of(valid), 200u) << valid;
+    }
+    for (const char* const invalid :
+         {";",     "; ",     ";;",    ";a;",    ";a; ",   ";=b",    ";a=",       ";a= ",
+          ";a=;b", ";a ",    ";a=b ", ";a b",   ";a=b c", ";a=\"b", ";a=\"b\"c", ";a=\"b\\\"",
+          ";a==b", ";a=b=c", ";(a)",  ";a=(b)", ";\"a\"", ";a\n",   ";a=\"\n\"", ";\xc3\xa9"}) {
+        EXPECT_EQ(status_of(invalid), 400u) << invalid;
+    }
+}
+
 // How much has to be received until such input is refused; the parser keeps none of it.
 std::size_t refused_after(const std::string& start, const std::string& repeated, unsigned status,
                           const parser_limits& limits = {}) {

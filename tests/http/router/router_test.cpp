@@ -113,6 +113,29 @@ WEIR_TEST(Router, ParametersAreDecodedAfterSplitting) {
     EXPECT_EQ(spaced, "spaced");
 }
 
+// A proxy takes a success for the beginning of a tunnel.
+WEIR_TEST(Router, ConnectReachesOnlyHandlersOfItsOwn) {
+    router app;
+    app.any("", says("any"))
+        .any("/", says("root"))
+        .any("/{rest...}", says("rest"))
+        .fallback(says("fallback"));
+    router inner;
+    inner.any("", says("inner")).fallback(says("inner fallback"));
+    app.mount("/api", std::move(inner));
+    for (const char* const target : {"example.com:80", "/", "/api", "/api/x", "/x"}) {
+        const std::string refused = co_await ask(app, method::connect, target);
+        EXPECT_TRUE(refused.starts_with("404") || refused.starts_with("405"))
+            << target << ": " << refused;
+        const std::string other = co_await ask(app, method::get, target);
+        EXPECT_FALSE(other.starts_with("40")) << target << ": " << other;
+    }
+    router proxy;
+    proxy.route(method::connect, "", says("tunnel"));
+    const std::string own = co_await ask(proxy, method::connect, "example.com:80");
+    EXPECT_EQ(own, "tunnel");
+}
+
 WEIR_TEST(Router, Methods) {
     router app;
     app.get("/x", says("get"))
@@ -160,6 +183,7 @@ WEIR_TEST(Router, Methods) {
         {method::options, "*", "204 DELETE, GET, HEAD, OPTIONS, PATCH, POST, PROPFIND, PUT"},
         {method::get, "*", "404"},
         {method::connect, "example.com:80", "404"},
+        {method::connect, "/z", "405 GET, HEAD, OPTIONS"},
     };
     for (const auto& each : cases) {
         const std::string got = co_await ask(app, each.which, std::string(each.target));

@@ -91,6 +91,22 @@ TEST(ReceivedHead, RefusesMalformedFieldsAndAmbiguousFraming) {
     EXPECT_EQ(error_of(begin + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
               "the response has both Content-Length and Transfer-Encoding");
     EXPECT_EQ(error_of(begin + "Content-Length: 1\r\nContent-Length: 1\r\n\r\n"), "");
+    EXPECT_EQ(error_of(begin + "Content-Length: 9223372036854775807\r\n\r\n"), "");
+    EXPECT_EQ(error_of(begin + "Content-Length: 00000000000000000000000007\r\n\r\n"), "");
+    for (const std::string_view length :
+         {"9223372036854775808", "18446744073709551617", "99999999999999999999999"}) {
+        EXPECT_EQ(error_of(begin + "Content-Length: " + std::string(length) + "\r\n\r\n"),
+                  "the response's Content-Length has more than 63 bits");
+    }
+    EXPECT_EQ(error_of(begin + "Transfer-Encoding: Chunked\r\n\r\n"), "");
+    for (const std::string_view codings :
+         {"gzip, chunked", "foo", "chunked, chunked", "identity", "chunked, gzip"}) {
+        EXPECT_EQ(error_of(begin + "Transfer-Encoding: " + std::string(codings) + "\r\n\r\n"),
+                  "the response's Transfer-Encoding is '" + std::string(codings) +
+                      "'; only 'chunked' was offered");
+    }
+    EXPECT_EQ(error_of("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+              "the server switches to another protocol, which was not asked for");
 }
 
 TEST(ReceivedHead, LimitsBytesAndFieldsTrailersIncluded) {

@@ -46,6 +46,9 @@ std::string named(const Error& error) {
 TEST(TransferError, PutsTheRequestInFrontOfTheMessage) {
     EXPECT_EQ(named(transport_error(kind::tls, "bad")), "GET http://x/: bad");
     EXPECT_EQ(named(weir::limit_exceeded("large")), "GET http://x/: large");
+    EXPECT_EQ(
+        named(weir::http::request_timed_out(weir::http::request_timed_out::limit::stall, "t")),
+        "GET http://x/: t");
     EXPECT_EQ(named(weir::resolve_error("unknown")), "GET http://x/: unknown");
     EXPECT_EQ(named(weir::http::address_refused("no", "x", weir::io::address::loopback(80))),
               "GET http://x/: no");
@@ -60,8 +63,15 @@ TEST(TransferError, MapsResultsOfLibcurl) {
     EXPECT_EQ(kind_of({CURLE_RECV_ERROR, "", false, true}), kind::proxy);
     EXPECT_EQ(kind_of({CURLE_WEIRD_SERVER_REPLY, "", true, false}), kind::protocol);
     EXPECT_EQ(kind_of({CURLE_WRITE_ERROR, "", true, false}), kind::other);
-    EXPECT_THROW(std::rethrow_exception(error_of({CURLE_OUT_OF_MEMORY, "", true, false}, "GET /")),
-                 std::bad_alloc);
+    const auto rethrow = [](const curl_failure& failure) {
+        std::rethrow_exception(error_of(failure, "GET /"));
+    };
+    EXPECT_THROW(rethrow({CURLE_OUT_OF_MEMORY, "", true, false, true}), std::bad_alloc);
+    EXPECT_THROW(rethrow({CURLE_OUT_OF_MEMORY, "", false, false}), std::bad_alloc);
+    // So libcurl reports a line of a head that is longer than its own limit.
+    EXPECT_THROW(rethrow({CURLE_OUT_OF_MEMORY, "", true, false}), weir::limit_exceeded);
+    EXPECT_THROW(rethrow({CURLE_RECV_ERROR, "Too large response headers: 9 > 8", true, false}),
+                 weir::limit_exceeded);
     EXPECT_THROW(
         std::rethrow_exception(error_of({CURLE_OPERATION_TIMEDOUT, "", false, false}, "GET /")),
         weir::http::request_timed_out);

@@ -68,6 +68,12 @@ WEIR_TEST(Client, AcceptsAValidAnswer) {
     const std::string agreed =
         co_await try_answer(with_header("Sec-WebSocket-Protocol: b") + frames, options);
     EXPECT_EQ(agreed, "b:hi");
+    // Interim answers are skipped, as HTTP has it.
+    const std::string proceeds = "HTTP/1.1 100 Continue\r\n\r\n";
+    const std::string hints = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+    const std::string late =
+        co_await try_answer(proceeds + hints + hints + good_answer + frames, options);
+    EXPECT_EQ(late, ":hi");
 }
 
 WEIR_TEST(Client, RefusesOtherAnswers) {
@@ -105,6 +111,19 @@ WEIR_TEST(Client, RefusesOtherAnswers) {
         {"a control character", with_header(std::string("X: a\0b", 6)), "", 0},
         {"too long", with_header("X: " + std::string(20'000, 'x')), "max_header_bytes, 16384", 0},
         {"without end", std::string(40'000, 'x'), "max_header_bytes, 16384", 0},
+        {"interim answers without end",
+         [] {
+             std::string answers;
+             while (answers.size() < 40'000) {
+                 answers += "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+             }
+             return answers + good_answer;
+         }(),
+         "max_header_bytes, 16384", 0},
+        {"only an interim answer", "HTTP/1.1 100 Continue\r\n\r\n", "without an answer", 0},
+        {"refused after an interim answer",
+         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 403 Forbidden\r\n\r\n", "answered 403 Forbidden",
+         403},
         {"too many",
          [] {
              std::string lines = "X: y";

@@ -252,6 +252,49 @@ TEST(Receiver, AClientRefusesMaskedFrames) {
     EXPECT_EQ(in.next().what, receiver::kind::nothing);
 }
 
+// A frame that must not come is refused when its header is complete, before any of its payload.
+TEST(Receiver, RefusesAtTheHeader) {
+    struct {
+        const char* name;
+        raw frame;
+        ws::close_code code;
+    } const cases[] = {
+        {"126 bytes", changed(raw(binary), [](raw& r) { r.announced = 126; }),
+         ws::close_code::too_big},
+        {"70000 bytes", changed(raw(text), [](raw& r) { r.announced = 70'000; }),
+         ws::close_code::too_big},
+        {"2^62 bytes", changed(raw(text), [](raw& r) { r.announced = std::uint64_t{1} << 62; }),
+         ws::close_code::too_big},
+        {"an unknown opcode", changed(raw(3), [](raw& r) { r.announced = 5; }),
+         ws::close_code::protocol_error},
+        {"a continuation of nothing", changed(raw(continued), [](raw& r) { r.announced = 5; }),
+         ws::close_code::protocol_error},
+    };
+    for (const ws::role role : {ws::role::client, ws::role::server}) {
+        for (const auto& each : cases) {
+            for (const bool after_another : {false, true}) {
+                SCOPED_TRACE(each.name);
+                receiver in(role, {.max_message = 100});
+                raw frame = each.frame;
+                raw before(text, "before");
+                frame.masked = before.masked = role == ws::role::server;
+                const std::string header = bytes_of(frame);
+                const std::string begin =
+                    (after_another ? bytes_of(before) : "") + header.substr(0, header.size() - 1);
+                in.feed(begin);
+                if (after_another) {
+                    EXPECT_EQ(in.next().what, receiver::kind::message);
+                }
+                EXPECT_EQ(in.next().what, receiver::kind::nothing);
+                in.feed(std::string_view(header).substr(header.size() - 1));
+                const receiver::event refused = in.next();
+                EXPECT_EQ(refused.what, receiver::kind::violation);
+                EXPECT_EQ(refused.code, each.code);
+            }
+        }
+    }
+}
+
 // Random messages in random fragments with control frames in between, in random pieces.
 TEST(Receiver, ReceivesWhatWasSentHoweverItIsCut) {
     std::mt19937 random(42);
