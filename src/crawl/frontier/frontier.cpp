@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// A host is in at most one place: in the ring of ready hosts, in the heap of waiting ones, or in
+// none, if it has no URLs, is being prepared, or has as many requests in flight as allowed; then
+// the end of one of them puts it back. A host that gave a job goes to the end of the ring.
+
+#include "crawl/frontier/frontier.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace weir::crawl::detail {
+
+crawl_host* frontier::find(std::string_view origin) {
+    const auto found = by_origin_.find(std::string(origin));
+    return found == by_origin_.end() ? nullptr : &host(found->second);
+}
+
+crawl_host& frontier::host_of(std::string_view origin) {
+    if (crawl_host* const known = find(origin)) {
+        return *known;
+    }
+    host_row row;
+    row.id = static_cast<host_id>(hosts_.size() + 1);
+    row.origin = origin;
+    return restore(std::move(row));
+}
+
+crawl_host& frontier::restore(host_row row) {
+    by_origin_.emplace(row.origin, row.id);
+    hosts_.push_back(std::make_unique<crawl_host>(std::move(row), rules_));
+    return *hosts_.back();
+}
+
+void frontier::set_address(crawl_host& of, const std::string& address) {
+    if (per_address_ > 0 && !address.empty()) {
+        of.address = &addresses_[address];
+    }
+}
+
+void frontier::add(url_row row) {
+    crawl_host& at = host(row.host);
+    at.window.push(std::move(row));
+    update(at);
+}
+
+void frontier::add_later(url_row row, clock::time_point when) {
+    const std::pair key(when, row.id);
+    taken_.insert(row.id);
+    later_.emplace(key, std::move(row));
+}
+
+void frontier::wake(clock::time_point now) {
+    now_ = now;
+    while (!later_.empty() && later_.begin()->first.first <= now) {
+        url_row row = std::move(later_.begin()->second);
+        later_.erase(later_.begin());
+        crawl_host& at = host(row.host);
+        at.again.push_back(std::move(row));
+        update(at);
+    }
+    while (!waiting_.empty() && waiting_.top().first <= now) {
+        crawl_host& at = host(waiting_.top().second);
+        waiting_.pop();
+        at.where = crawl_host::place::none;
+        update(at);
+    }
+}
+
+std::optional<frontier_job> frontier::next(clock::time_point now) {
+    wake(now);
+    while (!ready_.empty()) {
+        crawl_host& at = *ready_.front();
+        ready_.pop_front();
+        at.where = crawl_host::place::none;
+        if (!at.has_rows() || at.is_preparing) {
+            continue;
+        }
+        at.is_prepared = at.is_prepared && (now < at.prepared_until || at.is_page_next);
+        if (!at.is_given_up() && !at.is_prepared) {
+            if (at.gate.is_full()) {
+                continue;
+            }
+            if (at.gate.next_at() > now) {
+                update(at);
+                continue;
+            }
+            at.is_preparing = true;
+            return frontier_job{&at, std::nullopt, false};
+        }
+        const url_row& first = at.again.empty() ? at.window.front() : at.again.front();
+        const bool is_refused = at.is_given_up() || (allows && !allows(at, first));
+        if (!is_refused) {
+            if (at.gate.is_full()) {
+                continue;
+            }
+            if (at.gate.next_at() > now) {
+                update(at);
+                continue;
+            }
+            if (!join_address(at)) {
+                continue;
+            }
+            at.gate.begin(now);
+            at.is_page_next = false;
+        }
+        return give_out(at, is_refused);
+    }
+    return std::nullopt;
+}
+
+frontier_job frontier::give_out(crawl_host& from, bool is_refused) {
+    frontier_job job{&from, std::nullopt, is_refused};
+    if (!from.again.empty()) {
+        job.row = std::move(from.again.front());
+        from.again.pop_front();
+    } else {
+        job.row = from.window.pop();
+    }
+    taken_.insert(job.row->id);
+    update(from);
+    return job;
+}
+
+bool frontier::is_empty() const noexcept {
+    return ready_.empty() && waiting_.empty() && later_.empty() && low_.empty() && refills_ == 0 &&
+           taken_.empty();
+}
+
+void frontier::assume_stored(crawl_host& of) {
+    of.window.assume_stored();
+    update(of);
+}
+
+void frontier::end(crawl_host& of) {
+    of.gate.end();
+    leave_address(of);
+    update(of);
+}
+
+void frontier::end_preparation(crawl_host& of) {
+    of.is_preparing = false;
+    update(of);
+}
+
+bool frontier::join_address(crawl_host& of) {
+    if (of.address == nullptr) {
+        return true;
+    }
+    if (of.address->in_flight >= per_address_) {
+        of.address->waiting.push_back(&of);
+        return false;
+    }
+    ++of.address->in_flight;
+    return true;
+}
+
+void frontier::leave_address(crawl_host& of) {
+    if (of.address == nullptr) {
+        return;
+    }
+    --of.address->in_flight;
+    std::vector<crawl_host*> freed;
+    freed.swap(of.address->waiting);
+    for (crawl_host* const each : freed) {
+        update(*each);
+    }
+}
+
+void frontier::update(crawl_host& of) {
+    if (of.window.wants_refill() && !of.is_listed_for_refill) {
+        of.is_listed_for_refill = true;
+        low_.push_back(&of);
+    }
+    if (of.where != crawl_host::place::none || !of.has_rows() || of.is_preparing) {
+        return;
+    }
+    if (of.is_given_up() || (!of.gate.is_full() && of.gate.next_at() <= now_)) {
+        of.where = crawl_host::place::ready;
+        ready_.push_back(&of);
+    } else if (!of.gate.is_full()) {
+        of.where = crawl_host::place::waiting;
+        waiting_.emplace(of.gate.next_at(), of.row.id);
+    }
+}
+
+clock::time_point frontier::next_at() const noexcept {
+    clock::time_point first = clock::time_point::max();
+    if (!waiting_.empty()) {
+        first = waiting_.top().first;
+    }
+    if (!later_.empty()) {
+        first = std::min(first, later_.begin()->first.first);
+    }
+    return ready_.empty() ? first : now_;
+}
+
+crawl_host* frontier::next_refill() {
+    while (!low_.empty()) {
+        crawl_host* const at = low_.back();
+        low_.pop_back();
+        at->is_listed_for_refill = false;
+        if (at->window.wants_refill()) {
+            ++refills_;
+            return at;
+        }
+    }
+    return nullptr;
+}
+
+void frontier::refill(crawl_host& of, std::vector<url_row> rows, bool is_all) {
+    --refills_;
+    std::vector<url_row> kept;
+    url_window::key last;
+    kept.reserve(rows.size());
+    for (url_row& each : rows) {
+        last = url_window::key_of(each);
+        if (!taken_.contains(each.id)) {
+            kept.push_back(std::move(each));
+        }
+    }
+    if (rows.empty()) {
+        of.window.end_refill({}, {std::numeric_limits<std::int32_t>::min(), 0}, is_all);
+    } else {
+        of.window.end_refill(std::move(kept), last, is_all);
+    }
+    update(of);
+}
+
+}  // namespace weir::crawl::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Seeds are few, so that hosts and prefixes are compared one by one.
+
+#include "crawl/scope/link_rules.hpp"
+
+#include "crawl/scope/glob.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::crawl::detail {
+
+namespace {
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view text) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [text](const std::string& pattern) { return glob_matches(pattern, text); });
+}
+
+template <class Container>
+void add_once(Container& to, std::string text) {
+    if (std::find(to.begin(), to.end(), text) == to.end()) {
+        to.push_back(std::move(text));
+    }
+}
+
+}  // namespace
+
+link_rules::link_rules(const crawl_options& options, const std::vector<http::url>& seeds)
+    : options_(options) {
+    for (const http::url& each : seeds) {
+        add_once(hosts_, std::string(each.host()));
+        const std::string_view path = each.path();
+        add_once(prefixes_,
+                 each.origin() + std::string(path.substr(0, path.find_last_of('/') + 1)));
+    }
+}
+
+bool link_rules::is_in_scope(const http::url& url) const {
+    const std::string_view host = url.host();
+    switch (options_.scope) {
+        case crawl_scope::all:
+            return true;
+        case crawl_scope::host:
+            return std::find(hosts_.begin(), hosts_.end(), host) != hosts_.end();
+        case crawl_scope::domain:
+            return std::any_of(hosts_.begin(), hosts_.end(), [host](const std::string& seed) {
+                return host == seed || (host.size() > seed.size() && host.ends_with(seed) &&
+                                        host[host.size() - seed.size() - 1] == '.');
+            });
+        case crawl_scope::prefix:
+            return std::any_of(
+                prefixes_.begin(), prefixes_.end(),
+                [&url](const std::string& prefix) { return url.text().starts_with(prefix); });
+    }
+    return false;
+}
+
+bool link_rules::is_excluded(const http::url& url) const {
+    return matches_any(options_.exclude, url.text());
+}
+
+link_refusal link_rules::check(const http::url& url) const {
+    const std::string& text = url.text();
+    if (text.size() > options_.max_url_length) {
+        return link_refusal::length;
+    }
+    if (has_equal_segments(url.path())) {
+        return link_refusal::segments;
+    }
+    if (!is_in_scope(url)) {
+        return link_refusal::scope;
+    }
+    if (is_excluded(url) || (!options_.include.empty() && !matches_any(options_.include, text))) {
+        return link_refusal::excluded;
+    }
+    return link_refusal::none;
+}
+
+bool link_rules::has_equal_segments(std::string_view path) const {
+    const std::uint32_t most = options_.max_equal_segments;
+    if (most == 0 || static_cast<std::uint32_t>(std::count(path.begin(), path.end(), '/')) < most) {
+        return false;
+    }
+    std::vector<std::string_view> segments;
+    while (!path.empty()) {
+        path.remove_prefix(1);
+        const std::string_view segment = path.substr(0, path.find('/'));
+        path.remove_prefix(segment.size());
+        if (!segment.empty()) {
+            segments.push_back(segment);
+        }
+    }
+    std::sort(segments.begin(), segments.end());
+    std::uint32_t run = 1;
+    for (std::size_t i = 1; i < segments.size(); ++i) {
+        run = segments[i] == segments[i - 1] ? run + 1 : 1;
+        if (run >= most) {
+            return true;
+        }
+    }
+    return false;
+}
+
+http::url link_rules::normal(http::url url) const {
+    http::url kept = std::move(url).canonical();
+    if (!kept.fragment().empty()) {
+        kept = kept.without_fragment();
+    }
+    if (kept.has_credentials()) {
+        kept = kept.without_credentials();
+    }
+    if (options_.strip_parameters.empty() || kept.query().empty()) {
+        return kept;
+    }
+    std::string left;
+    std::string_view query = kept.query();
+    while (!query.empty()) {
+        const std::string_view parameter = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(query.size(), parameter.size() + 1));
+        const std::string_view name = parameter.substr(0, parameter.find('='));
+        if (!matches_any(options_.strip_parameters, name)) {
+            left.append(left.empty() ? "" : "&").append(parameter);
+        }
+    }
+    return left.size() == kept.query().size() ? kept : kept.with_query(left);
+}
+
+}  // namespace weir::crawl::detail
