@@ -28,17 +28,6 @@
 
 namespace weir::service {
 
-// A host that tasks talk to, for the dashboard.
-struct remote_host {
-    remote_host() = default;
-
-    std::string host;
-    std::string circuit = "closed";  // 'open', 'half_open'
-    double retry_after = 0;          // seconds
-    std::uint64_t in_flight = 0;
-    std::uint64_t waiting = 0;  // for its rate or its concurrency limit
-};
-
 struct api_options {
     access_options access{};
     // Bytes of a request body; the server's own limit applies as well.
@@ -52,7 +41,6 @@ struct api_options {
     // Files of the dashboard at '/'; empty: a page that says how to get it. They need no token, the
     // API that they use does.
     std::span<const http::asset> page{};
-    hook<std::vector<remote_host>()> hosts{};   // for the topic 'stats' and GET /stats
     hook<void(metric_writer&)> more_metrics{};  // on /metrics
     std::string_view version = "0.1.0";         // in /openapi.json
 };

@@ -5,9 +5,12 @@
 //     nightly.next_after(now, "Europe/Berlin");
 //
 // A field is '*', a number, a range '1-5', a list '1,15', each with an optional step '*/15'. Months
-// and weekdays have names, too (jan, mon). Sunday is 0 and 7, and may end a range: sat-sun. If both
-// day and weekday are given, either is enough. Aliases: @yearly, @monthly, @weekly, @daily,
-// @hourly.
+// and weekdays have names, too (jan, mon). Sunday is 0 and 7, and may end a range: sat-sun.
+// Aliases: @yearly, @monthly, @weekly, @daily, @hourly.
+//
+// If both day and weekday are given, either is enough: '0 0 13 * fri' comes on every 13th and every
+// Friday. A field that begins with a star counts as not given, also with a step, and then both must
+// hold: '0 0 */2 * mon' comes on Mondays with an odd date. So it is in the crons of Unix systems.
 //
 // When clocks are set forward or back: a time of day ('30 2 * * *') that does not exist comes at
 // the moment of the change, and one that exists twice comes the first time only, so each day has
@@ -37,6 +40,9 @@ public:
                                             std::string_view zone) const;
 
     const std::string& text() const noexcept { return text_; }
+    // Why the days are perhaps not those that were meant: a step of a star in one of the two
+    // fields, and days in the other. Empty: no reason.
+    std::string warning() const;
 
 private:
     cron() = default;

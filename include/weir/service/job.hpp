@@ -7,16 +7,17 @@
 //         co_return boost::json::object{{"path", path}};
 //     });
 //
-// The handler returns the task's result. An exception, or a result of more than max_result_bytes,
-// is a failure, and the service retries the task as its retry_settings say. The service stops the
-// handler, like any coroutine of Weir, when the task is cancelled, when its timeout has passed, and
-// when the service shuts down; in the last case the task runs again later, without having used an
-// attempt. A run ends when its coroutine does. A stopped handler that completes all the same has
-// completed its task; an exception from it is no failure, except permanent_failure. A handler that
-// ignores the stop keeps its worker, and the service logs that.
+// The handler returns the task's result, or sets it as text. An exception, or a result of more than
+// max_result_bytes, is a failure, and the service retries the task as its retry_settings say. The
+// service stops the handler, like any coroutine of Weir, when the task is cancelled, when its
+// timeout has passed, and when the service shuts down; in the last case the task runs again later,
+// without having used an attempt. A run ends when its coroutine does. A stopped handler that
+// completes all the same has completed its task; an exception from it is no failure, except
+// permanent_failure. A handler that ignores the stop keeps its worker, and the service logs that.
 #pragma once
 
 #include <weir/clock.hpp>
+#include <weir/service/destination.hpp>
 #include <weir/service/task.hpp>
 #include <weir/task.hpp>
 
@@ -81,7 +82,7 @@ public:
     task_id id() const noexcept { return task_.id; }
     const std::string& kind() const noexcept { return task_.kind; }
     const task_record& task() const noexcept { return task_; }
-    // Parsed by the first call.
+    // Parsed by the first call. task().payload is its text, byte by byte as it was submitted.
     const boost::json::value& payload() const;
     // The number of this attempt, from 1; crashed runs are not counted.
     std::uint32_t attempt() const noexcept { return task_.failures + 1; }
@@ -92,12 +93,25 @@ public:
     // both. Cheap: the service writes only the latest of frequent reports. It keeps 1000 bytes of
     // the message. Throws invalid_argument if the fraction is not a number.
     void progress(double fraction, std::string_view message = {});
+    // The result as JSON text. The service stores it byte by byte, and not the value that the
+    // handler returns. Throws invalid_argument if it is not JSON.
+    void set_result(std::string json);
+    const std::optional<std::string>& result() const noexcept { return result_; }
+    // How the task's destination behaved; the last report counts. With `pause`, it asked not to be
+    // used for so long, of which the service grants max_destination_pause at most. Without a report
+    // a run that ends by its timeout counts as a failure of the destination, others as unknown.
+    void report(destination_outcome outcome, std::chrono::milliseconds pause = {}) noexcept;
+    destination_outcome outcome() const noexcept { return outcome_; }
+    std::chrono::milliseconds requested_pause() const noexcept { return pause_; }
 
 private:
     const task_record& task_;
     clock::time_point deadline_;
     progress_listener* reports_;
     mutable std::optional<boost::json::value> payload_;
+    std::optional<std::string> result_;
+    destination_outcome outcome_ = destination_outcome::unknown;
+    std::chrono::milliseconds pause_{0};
 };
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;
@@ -105,5 +119,15 @@ using handler = std::function<weir::task<boost::json::value>(job&)>;
 // Throws permanent_failure or invalid_argument with the reason, for a payload that the handler
 // would reject.
 using payload_check = std::function<void(const boost::json::value& payload)>;
+
+// A destination cannot hold up its tasks for longer at a time.
+inline constexpr std::chrono::milliseconds max_destination_pause = std::chrono::hours(24);
+
+// Tells the destination of a task from its payload, and the limits of each destination of the kind.
+struct destination_rule {
+    // Empty: the task has none. A payload for which it throws has none, either.
+    std::function<std::string(const boost::json::value& payload)> name_of{};
+    destination_limits limits{};
+};
 
 }  // namespace weir::service

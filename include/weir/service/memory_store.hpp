@@ -41,6 +41,9 @@ enum class store_call : unsigned char {
     queues,
     pause,
     limit,
+    limit_destinations,
+    destinations,
+    remove_queue,
     put_schedule,
     remove_schedule,
     schedules,
@@ -70,34 +73,37 @@ public:
     // `decide` chooses the fault of each call. Empty: no faults.
     void on_call(std::function<store_fault(store_call)> decide);
 
-    task<std::vector<submit_result>> submit(std::vector<new_task> batch, timestamp now) override;
+    task<std::vector<submit_result>> submit(std::vector<new_task> batch, moment now) override;
     task<claimed> claim(claim_request request) override;
     task<std::vector<run_key>> running_on(std::string_view node) override;
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
-                                   timestamp now) override;
+                                   moment now) override;
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                          timestamp now) override;
-    task<heartbeat_answer> heartbeat(node_record node, timestamp now) override;
+    task<heartbeat_answer> heartbeat(node_record node, moment now) override;
     task<std::vector<node_record>> nodes() override;
     task<> retire(std::string_view node) override;
-    task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) override;
+    task<rescue_result> rescue(moment now, std::uint32_t max_crashes) override;
     task<std::optional<task_detail>> find(task_id id) override;
-    task<std::vector<task_record>> list(task_filter filter, timestamp now) override;
-    task<std::vector<hold>> why(task_id id, timestamp now) override;
-    task<change_result> cancel(task_id id, timestamp now) override;
-    task<change_result> retry(task_id id, timestamp now) override;
-    task<std::size_t> redrive(task_filter filter, timestamp now) override;
+    task<task_page> list(task_filter filter, timestamp now) override;
+    task<std::vector<hold>> why(task_id id, moment now) override;
+    task<change_result> cancel(task_id id, moment now) override;
+    task<change_result> retry(task_id id, moment now) override;
+    task<std::size_t> redrive(task_filter filter, moment now) override;
     task<std::vector<queue_record>> queues() override;
     task<> pause(std::string_view queue, bool is_paused) override;
     task<> limit(std::string_view queue, queue_limits limits) override;
+    task<> limit_destinations(std::string_view kind, destination_limits limits) override;
+    task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override;
+    task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override;
     task<> put_schedule(schedule plan, timestamp next_slot) override;
     task<bool> remove_schedule(std::string_view name) override;
     task<std::vector<schedule_record>> schedules() override;
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> task,
-                                            timestamp now) override;
-    task<std::size_t> purge(retention kept, timestamp now) override;
-    task<> probe() override;
+                                            moment now) override;
+    task<std::size_t> purge(retention kept, moment now) override;
+    task<> probe(moment now) override;
     task<> close() override;
     void observe(store_observer* observer) noexcept override;
 

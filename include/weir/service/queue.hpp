@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace weir::service {
 
@@ -15,6 +16,8 @@ namespace weir::service {
 // as customers. Each claim reads all queues with pending tasks, so their number is limited, even if
 // clients invent names.
 inline constexpr std::size_t default_max_queues = 1000;
+// The queue of tasks that name none. It is always allowed: other names cannot take its place.
+inline constexpr std::string_view default_queue = "default";
 
 // 0: no limit. Limits apply across all nodes that share a store, and across crashes.
 struct queue_limits {
@@ -30,7 +33,7 @@ struct queue_limits {
 
     friend bool operator==(const queue_limits&, const queue_limits&) = default;
 };
-// Throws invalid_argument that names the limit, its value and the valid values.
+// Throws invalid_value that names the limit, its value and the valid values.
 void check(const queue_limits& limits);
 
 struct queue_record {

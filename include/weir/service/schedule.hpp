@@ -26,7 +26,7 @@ struct schedule {
     bool is_paused = false;  // when resumed, it continues with the next slot
     new_task task;           // the task to submit; its run_at is the slot
 };
-// Throws invalid_argument that names the member, its value and the valid values.
+// Throws invalid_value that names the member, its value and the valid values.
 void check(const schedule& plan);
 
 struct schedule_record : schedule {

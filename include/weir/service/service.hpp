@@ -65,6 +65,7 @@ struct service_stats {
     std::size_t running = 0;
     bool is_draining = false;
     bool store_is_well = true;
+    bool can_claim = true;  // false after a claim that failed, until one succeeds
 };
 
 class service {
@@ -77,8 +78,10 @@ public:
 
     // To be called before run(). submit() throws invalid_argument for a payload that 'accepts'
     // refuses, so that the client gets an error instead of a task that fails. Throws
-    // invalid_argument if the kind is empty, too long, or has a handler.
-    service& handle(std::string kind, handler run, payload_check accepts = {});
+    // invalid_argument if the kind is empty, too long, or has a handler. `where` tells what a task
+    // talks to, and what each such destination may take: see destination.hpp.
+    service& handle(std::string kind, handler run, payload_check accepts = {},
+                    destination_rule where = {});
     std::vector<std::string> kinds() const;
     // Throws as submit() does for an invalid task, without calling the store.
     void check(const new_task& task) const;
@@ -95,7 +98,7 @@ public:
     task<submit_result> submit(new_task task);
     task<std::vector<submit_result>> submit(std::vector<new_task> tasks);
     task<std::optional<task_detail>> find(task_id id);
-    task<std::vector<task_record>> list(task_filter filter);
+    task<task_page> list(task_filter filter);
     task<std::vector<hold>> why(task_id id);
     task<change_result> cancel(task_id id);
     task<change_result> retry(task_id id);
@@ -103,6 +106,8 @@ public:
     task<std::vector<queue_record>> queues();
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);
+    task<std::vector<destination_record>> destinations(std::size_t limit);
+    task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);
     task<std::vector<schedule_record>> schedules();
@@ -112,6 +117,7 @@ public:
     void observe(store_observer* observer) noexcept;
 
     timestamp now() const;
+    moment moment_now() const;
     service_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;
     store& kept_in() noexcept;

@@ -24,6 +24,13 @@
 
 namespace weir::service {
 
+// What of the file is checked when it is opened.
+enum class integrity_check : unsigned char {
+    none,
+    quick,  // the structure of its tables, as far as two seconds allow
+    full,   // all of it, indexes as well; takes a second for about 100 MB
+};
+
 struct sqlite_store_options {
     std::size_t readers = 2;  // threads for read-only calls
     // How long another process may hold the file before a call fails.
@@ -31,21 +38,27 @@ struct sqlite_store_options {
     std::size_t cache_megabytes = 64;
     std::size_t max_queues = default_max_queues;  // further queues are refused; existing ones stay
     bool is_durable = true;  // false, for tests: a power failure may lose the last changes
+    integrity_check integrity = integrity_check::quick;
 };
 
 // Creates the file if it does not exist, and upgrades one of an older version. Throws
-// store_unavailable with the reason: not a database, the database of another program, a newer
-// version, or a file that cannot be opened. Calls of the store throw it when the file becomes
-// unusable.
+// store_unavailable with the reason: not a database, a damaged one (with what to do), the database
+// of another program, a newer version, or a file that cannot be opened. The file is created for its
+// user alone (0600). Calls of the store throw it when the file becomes unusable.
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options = {});
 
 // Facts about the file at a path, for checks before a service starts.
+struct sqlite_schedule_facts {
+    std::string name;
+    std::string cron;
+    std::string zone;
+};
 struct sqlite_file_facts {
     bool exists = false;
     std::int64_t version = 0;              // of the schema; 0: no tables yet
     std::int64_t newest_version = 0;       // the version that this program upgrades to
     std::array<std::uint64_t, 5> tasks{};  // by task_state
-    std::vector<std::pair<std::string, std::string>> schedules{};  // names and zones
+    std::vector<sqlite_schedule_facts> schedules{};
 };
 
 // Reads the file and changes nothing: creates no file, not even beside it. Throws store_unavailable

@@ -10,15 +10,18 @@
 //   returns.
 // - Leases belong to nodes, not to tasks: one heartbeat renews the lease for all tasks that a node
 //   runs. A node whose lease has ended has lost its tasks for good; its next heartbeat tells it.
-// - The counts of queues and flow keys change in the same transactions: no crash leaks a slot.
+// - The counts of queues, flow keys and destinations change in the same transactions: no crash
+//   leaks a slot.
 // - A call that throws store_unavailable has changed nothing, or does not know. The caller can
 //   repeat it: submits with an idempotency key and all fenced writes are safe to repeat.
 //
-// Times come from the caller, so that tests can choose them. A store belongs to one loop.
+// Times come from the caller, so that tests can choose them, on the two clocks of a `moment`. A
+// store belongs to one loop.
 #pragma once
 
 #include <weir/db/error.hpp>
 #include <weir/error.hpp>
+#include <weir/service/destination.hpp>
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
 #include <weir/service/task.hpp>
@@ -56,7 +59,8 @@ public:
 struct submit_result {
     enum class verdict : unsigned char {
         made,
-        duplicate,        // a task with this idempotency key exists: id is that task's
+        // A task with this idempotency key exists, or one holds this unique key: id is that task's.
+        duplicate,
         conflict,         // the same, but kind, queue or payload differ
         queue_full,       // max_pending
         too_many_queues,  // its queue would be one more than max_queues
@@ -74,12 +78,15 @@ struct node_record {
     std::string host;  // machine and boot: on the same host, a pid shows whether the process lives
     std::int64_t pid = 0;
     timestamp started_at{};
-    timestamp expires_at{};
+    timestamp expires_at{};  // on the steady clock
+    // The steady clock is the loop's clock plus this. Loops of one machine count from the same
+    // moment, so nodes with the same host and offset have the same steady clock.
+    std::chrono::microseconds clock_offset{0};
 };
 
 struct claim_request {
     std::string_view node;
-    timestamp now{};
+    moment now{};
     std::size_t limit = 1;  // free workers
 };
 
@@ -87,8 +94,8 @@ struct claimed {
     claimed() = default;
 
     std::vector<task_record> tasks;  // running now, in the order of their turns
-    // When the next claim may find more tasks without any other change: now, if this call ended at
-    // its limit; empty: never.
+    // When the next claim may find more tasks without any other change, on the steady clock: now,
+    // if this call ended at its limit; empty: never.
     std::optional<timestamp> next_at;
 };
 
@@ -106,12 +113,15 @@ struct settlement {
     // completed, failed, cancelled; or pending: runs again at due_at. Pending becomes cancelled if
     // a client has cancelled the task meanwhile.
     task_state state = task_state::completed;
-    timestamp due_at{};
+    timestamp due_at{};                  // on the steady clock
     std::uint32_t failures = 0;          // the task's new count
     std::optional<attempt_end> attempt;  // added to the history, with the error
     std::string result;
     std::string error;
     std::string held_by;
+    destination_report learnt;  // about the task's destination
+    // With pending: the destination of a task that has none, such as one of an earlier version.
+    std::string destination;
 };
 
 struct progress_note {
@@ -125,7 +135,10 @@ struct progress_note {
 struct heartbeat_answer {
     heartbeat_answer() = default;
 
-    bool is_alive = true;             // false: the lease has ended, and the node has lost its tasks
+    bool is_alive = true;  // false: the lease has ended, and the node has lost its tasks
+    // The offset that the node has to use from now on: that of the nodes of its host that were
+    // there before, or its own.
+    std::chrono::microseconds clock_offset{0};
     std::vector<run_key> cancelling;  // runs of this node that clients have cancelled
 };
 
@@ -151,6 +164,17 @@ struct task_filter {
     task_id before;                         // only older tasks: the cursor of a list
     std::size_t limit = 50;
     bool is_brief = false;  // list(): payload ('null') and result, which may be long, are left out
+    // list(): tasks that it looks at for a filter that has no index.
+    std::size_t max_scanned = 20'000;
+};
+
+// Tasks of a list, newest first.
+struct task_page : std::vector<task_record> {
+    using vector::vector;
+
+    // Set if the store has ended its search at max_scanned tasks: older tasks than this may match
+    // as well. Continue with it as task_filter::before.
+    task_id searched_to{};
 };
 
 struct task_detail {
@@ -163,19 +187,23 @@ struct task_detail {
 // A reason why a task does not run now.
 struct hold {
     enum class reason : unsigned char {
-        finished,      // the task has ended
-        running,       // the task is running
-        not_due,       // with until
-        postponed,     // by its handler, with until; detail says why
-        paused,        // the queue is paused
-        queue_full,    // max_running of the queue
-        queue_rate,    // rate of the queue, with until
-        key_full,      // key_max_running of the flow key
-        key_rate,      // key_rate of the flow key, with until
-        no_handler,    // no handler is registered for its kind
-        workers_busy,  // all workers of the service
-        draining,      // the service is shutting down
-        its_turn,      // nothing holds it: it is next, or behind other tasks
+        finished,             // the task has ended
+        running,              // the task is running
+        not_due,              // with until
+        postponed,            // by its handler, with until; detail says why
+        paused,               // the queue is paused
+        queue_full,           // max_running of the queue
+        queue_rate,           // rate of the queue, with until
+        key_full,             // key_max_running of the flow key
+        key_rate,             // key_rate of the flow key, with until
+        destination_full,     // max_running of its destination
+        destination_rate,     // rate of its destination, with until
+        destination_circuit,  // open, with until; or half open, and its trial is running
+        destination_pause,    // the destination asked for it, with until
+        no_handler,           // no handler is registered for its kind
+        workers_busy,         // all workers of the service
+        draining,             // the service is shutting down
+        its_turn,             // nothing holds it: it is next, or behind other tasks
     };
     hold() = default;
 
@@ -190,6 +218,19 @@ enum class change_result : unsigned char {
     requested,  // cancel: the task is running, and ends once its node knows
     not_found,
     no_change,  // already so, or impossible: cancelling an ended task, retrying a running one
+    key_taken,  // retry: another task holds its unique_key
+};
+
+struct queue_removal {
+    enum class verdict : unsigned char {
+        removed,
+        not_found,
+        has_tasks,  // running or pending ones; also if some were submitted meanwhile
+    };
+    verdict what = verdict::not_found;
+    std::uint64_t tasks = 0;  // that were removed with it
+    std::uint64_t pending = 0;
+    std::uint64_t running = 0;
 };
 
 // How long the store keeps ended tasks.
@@ -236,46 +277,60 @@ public:
     // Stores do not check their arguments: the service has checked them.
 
     // One result per task, in the same order.
-    virtual task<std::vector<submit_result>> submit(std::vector<new_task> batch, timestamp now) = 0;
+    virtual task<std::vector<submit_result>> submit(std::vector<new_task> batch, moment now) = 0;
 
     // Marks tasks as running and returns them, fair between flow keys and within all limits. A node
-    // without a valid lease gets none.
+    // without a valid lease gets none. The tasks of a flow key are in the order of priority and
+    // age, except that tasks whose destination takes none now are passed over. Tasks of several
+    // keys with one destination take turns.
     virtual task<claimed> claim(claim_request request) = 0;
     // The runs of this node according to the store, including those of a claim whose answer was
     // lost.
     virtual task<std::vector<run_key>> running_on(std::string_view node) = 0;
     // One answer per settlement: false if the node does not run this any more; nothing was written.
     virtual task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
-                                           timestamp now) = 0;
+                                           moment now) = 0;
     virtual task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                                  timestamp now) = 0;
 
     // The first heartbeat registers the node. The next ones renew its lease until expires_at,
-    // unless the lease has ended or another process has the same id.
-    virtual task<heartbeat_answer> heartbeat(node_record node, timestamp now) = 0;
+    // unless the lease has ended or another process has the same id. None shortens the lease: a
+    // call may arrive after a later one.
+    virtual task<heartbeat_answer> heartbeat(node_record node, moment now) = 0;
     virtual task<std::vector<node_record>> nodes() = 0;
     // Ends a node's lease now: the node shuts down, or its process is known to have ended.
     virtual task<> retire(std::string_view node) = 0;
     // Takes all tasks from nodes whose lease has ended, in transactions of a bounded size. The
     // tasks may run again at once, or fail if this is their crash number max_crashes.
-    virtual task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) = 0;
+    virtual task<rescue_result> rescue(moment now, std::uint32_t max_crashes) = 0;
 
     virtual task<std::optional<task_detail>> find(task_id id) = 0;
-    virtual task<std::vector<task_record>> list(task_filter filter, timestamp now) = 0;
+    // In bounded time: see task_page.
+    virtual task<task_page> list(task_filter filter, timestamp now) = 0;
     // The reasons that the store knows; empty if the task does not exist.
-    virtual task<std::vector<hold>> why(task_id id, timestamp now) = 0;
-    virtual task<change_result> cancel(task_id id, timestamp now) = 0;
+    virtual task<std::vector<hold>> why(task_id id, moment now) = 0;
+    virtual task<change_result> cancel(task_id id, moment now) = 0;
     // Makes a failed or cancelled task due with all its attempts, and a pending task that is not
     // due yet due now.
-    virtual task<change_result> retry(task_id id, timestamp now) = 0;
+    virtual task<change_result> retry(task_id id, moment now) = 0;
     // Retries failed tasks that match, up to the filter's limit, in the order in which they failed.
     // Returns their number.
-    virtual task<std::size_t> redrive(task_filter filter, timestamp now) = 0;
+    virtual task<std::size_t> redrive(task_filter filter, moment now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
     // pause() and limit() create a queue that does not exist, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
+
+    // The limits of each destination of the tasks of a kind.
+    virtual task<> limit_destinations(std::string_view kind, destination_limits limits) = 0;
+    // First those that hold tasks back, then the newest.
+    virtual task<std::vector<destination_record>> destinations(std::size_t limit,
+                                                               timestamp now) = 0;
+    // Removes a queue with its limits and ended tasks, and if `with_pending` with its pending
+    // tasks, in transactions of a bounded size. Removes nothing if it has running tasks, or pending
+    // ones that are to stay.
+    virtual task<queue_removal> remove_queue(std::string_view queue, bool with_pending) = 0;
 
     // Creates or replaces a schedule. It keeps its current slot if cron and zone are unchanged and
     // it was not paused: slots within a pause are skipped.
@@ -288,15 +343,15 @@ public:
     // several missed slots. Without a task, the slot is skipped and the result has no id.
     virtual task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                                     timestamp next_slot,
-                                                    std::optional<new_task> task,
-                                                    timestamp now) = 0;
+                                                    std::optional<new_task> task, moment now) = 0;
 
-    // Removes ended tasks whose retention has passed, and unused flow keys, queues and nodes, in
-    // one transaction of a bounded size. Returns the number of tasks.
-    virtual task<std::size_t> purge(retention kept, timestamp now) = 0;
+    // Removes ended tasks whose retention has passed, and unused flow keys, destinations, queues
+    // and nodes, in one transaction of a bounded size. Returns the number of tasks.
+    virtual task<std::size_t> purge(retention kept, moment now) = 0;
 
-    // Commits a small transaction, or throws store_unavailable. For /readyz.
-    virtual task<> probe() = 0;
+    // Proves that tasks can be claimed and stored: claims a due task, takes that back, and commits
+    // a small transaction. Throws store_unavailable. For /readyz.
+    virtual task<> probe(moment now) = 0;
     virtual task<> close() = 0;
 
     // At most one observer, not owned; null removes it.

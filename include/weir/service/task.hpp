@@ -6,6 +6,7 @@
 // cancelled it.
 #pragma once
 
+#include <weir/error.hpp>
 #include <weir/flow/managed_task.hpp>
 #include <weir/service/task_id.hpp>
 
@@ -24,6 +25,36 @@ using weir::task_state;
 // Calendar time, as stores keep it.
 using timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
+// One moment on two clocks. Calendars are adjusted, by an hour at times; so whatever measures a
+// duration (leases, delays before retries, rates) uses the steady clock, and only times that are
+// meant as calendar times (run_at, slots of schedules, retention, times that people read) use the
+// calendar.
+struct moment {
+    moment() = default;
+    moment(timestamp both) noexcept : at(both), steady(both) {}  // implicit: nothing was adjusted
+    moment(timestamp calendar, timestamp elapsed) noexcept : at(calendar), steady(elapsed) {}
+
+    timestamp at{};
+    timestamp steady{};  // its distance from the calendar is the same on all nodes of a machine
+
+    timestamp calendar_of(timestamp on_steady) const noexcept { return at + (on_steady - steady); }
+    timestamp steady_of(timestamp on_calendar) const noexcept {
+        return steady + (on_calendar - at);
+    }
+};
+
+// A value that is not allowed. member() names the member of the task, queue or schedule, as the API
+// spells it.
+class invalid_value : public invalid_argument {
+public:
+    invalid_value(std::string_view member, const std::string& what)
+        : invalid_argument(what), member_(member) {}
+    const std::string& member() const noexcept { return member_; }
+
+private:
+    std::string member_;
+};
+
 // How often and when a failing task is retried: after `backoff`, then `factor` times as long after
 // each failure, at most `max_backoff`. `jitter` (0 to 1) is the random part of each delay.
 struct retry_settings {
@@ -34,6 +65,12 @@ struct retry_settings {
     double jitter = 0.2;
 
     friend bool operator==(const retry_settings&, const retry_settings&) = default;
+};
+
+// How long a task holds its unique_key.
+enum class unique_while : unsigned char {
+    pending_or_running,  // until it has ended, through all its attempts
+    pending,             // until it starts
 };
 
 // A task to submit.
@@ -51,13 +88,18 @@ struct new_task {
     std::chrono::milliseconds timeout{0};  // of one run; 0: the service's default
     // A second task with this key is not created: its submit returns the id of the first.
     std::string idempotency_key;
+    // While a task holds this key, no other task with it is created: a submit returns the id of the
+    // holder, whatever its payload is.
+    std::string unique_key;
+    unique_while unique_for = unique_while::pending_or_running;
     std::vector<std::string> tags;
     // Tasks with the same key share its limits, and keys take turns: see queue_limits.
     std::string flow_key;
+    // What it talks to: see destination.hpp. The service sets it, by the rule of its kind.
+    std::string destination;
 };
 
-// Throws invalid_argument that names the member, its value and the valid values. Parses the
-// payload.
+// Throws invalid_value that names the member, its value and the valid values. Parses the payload.
 void check(const new_task& task);
 
 // How a run that did not complete its task has ended.
@@ -65,7 +107,7 @@ enum class attempt_end : unsigned char {
     failed,     // the handler threw
     timed_out,  // it took longer than its timeout
     crashed,    // its process has ended; not counted as an attempt
-    postponed,  // the handler threw postponed; not counted
+    postponed,  // only in records of earlier versions: postponements are no attempts
     cancelled,  // a client cancelled the task
 };
 std::string_view to_string(attempt_end end) noexcept;

@@ -39,7 +39,7 @@ struct api_parts {
     api_parts(service& tasks, const api_options& options)
         : tasks(tasks),
           events({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
-          sampler(tasks, events, options.hosts),
+          sampler(tasks, events),
           task_routes(tasks, options),
           queue_routes(tasks, options),
           schedule_routes(tasks, options),
@@ -71,6 +71,12 @@ struct api_parts {
     route_list routes;
 };
 
+response invalid(std::string_view detail, std::string_view member) {
+    http::problem_details details(status::unprocessable_content);
+    details.detail(detail).member("member", member);
+    return details.to_response();
+}
+
 // The response to what the service or its store throws.
 response to_response(const std::exception_ptr& failure, const http::request& request) {
     try {
@@ -85,7 +91,9 @@ response to_response(const std::exception_ptr& failure, const http::request& req
         details.detail(error.what()).header("Retry-After", "60");
         return details.to_response();
     } catch (const unknown_kind& error) {
-        return response::problem(status::unprocessable_content, error.what());
+        return invalid(error.what(), "kind");
+    } catch (const invalid_value& error) {
+        return invalid(error.what(), error.member());
     } catch (const invalid_argument& error) {
         return response::problem(status::unprocessable_content, error.what());
     } catch (...) {

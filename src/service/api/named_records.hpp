@@ -3,14 +3,18 @@
 // in the list of all, since there are few.
 #pragma once
 
+#include "service/api/json/filter_query.hpp"
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_read.hpp"
 
+#include <weir/http/percent.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,13 +51,27 @@ public:
         write_(json, *record);
         return http::response::json_text(std::move(text));
     }
-    http::response list(std::string_view member, const std::vector<Record>& all) const {
+    // The part that the query asks for, of records in the order of their names.
+    http::response list(const http::request& request, std::string_view member,
+                        const std::vector<Record>& all) const {
+        const name_page page = read_name_page(request.query_string());
+        const auto first = std::find_if(all.begin(), all.end(),
+                                        [&](const Record& each) { return each.name > page.after; });
+        const auto left = static_cast<std::size_t>(all.end() - first);
+        const std::size_t count = page.limit == 0 ? left : std::min(page.limit, left);
+        const auto end = first + static_cast<std::ptrdiff_t>(count);
         return json_object([&](json_writer& json) {
             json.key(member).begin_array();
-            for (const Record& each : all) {
-                write_(json, each);
+            for (auto each = first; each != end; ++each) {
+                write_(json, *each);
             }
             json.end_array();
+            std::string next;
+            if (end != all.end()) {
+                next = "/" + std::string(member) + "?limit=" + std::to_string(page.limit) +
+                       "&cursor=" + http::encode_component(std::prev(end)->name);
+            }
+            json.member_or_null("next", next);
         });
     }
     [[noreturn]] void throw_unknown(std::string_view name) const {

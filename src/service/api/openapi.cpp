@@ -4,8 +4,8 @@
 
 #include "service/api/openapi.hpp"
 
+#include "base/raw_json.hpp"
 #include "service/api/json/json_writer.hpp"
-#include "service/api/json/raw_json.hpp"
 
 namespace weir::service::detail {
 
@@ -92,8 +92,10 @@ std::string_view openapi_paths() noexcept {
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues": {
-  "get": {"operationId": "listQueues", "summary": "All queues with their counts",
+  "get": {"operationId": "listQueues", "summary": "Queues with their counts, by name",
     "tags": ["queues"],
+    "parameters": [{"$ref": "#/components/parameters/PageSize"},
+      {"$ref": "#/components/parameters/After"}],
     "responses": {
       "200": {"description": "Queues",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queues"}}}},
@@ -104,6 +106,16 @@ std::string_view openapi_paths() noexcept {
     "responses": {
       "200": {"description": "The queue",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Queue"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "delete": {"operationId": "deleteQueue",
+    "summary": "Remove a queue with its limits and ended tasks", "tags": ["queues"],
+    "parameters": [{"name": "force", "in": "query",
+      "description": "Remove its pending tasks, too; without it a queue with such tasks is a 409",
+      "schema": {"type": "boolean"}}],
+    "responses": {
+      "200": {"description": "Removed",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Removed"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}},
   "patch": {"operationId": "limitQueue", "summary": "Change limits; those not named stay",
@@ -145,7 +157,9 @@ std::string_view openapi_paths() noexcept {
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules": {
-  "get": {"operationId": "listSchedules", "summary": "All schedules", "tags": ["schedules"],
+  "get": {"operationId": "listSchedules", "summary": "Schedules, by name", "tags": ["schedules"],
+    "parameters": [{"$ref": "#/components/parameters/PageSize"},
+      {"$ref": "#/components/parameters/After"}],
     "responses": {
       "200": {"description": "Schedules",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedules"}}}},
@@ -229,7 +243,7 @@ std::string_view openapi_paths() noexcept {
     "responses": {
       "200": {"description": "It can",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
-      "503": {"description": "The store is not writable, or the service is shutting down",
+      "503": {"description": "No task can be stored or claimed, or the service is shutting down",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
@@ -267,8 +281,8 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version) {
         R"({"name":"queues","description":"Limits, pauses and counts"},)"
         R"({"name":"schedules","description":"Tasks created by the clock"},)"
         R"({"name":"service","description":"The service itself"}])");
-    json.key("paths").raw(compact_json(openapi_paths()));
-    json.key("components").raw(compact_json(openapi_schemas()));
+    json.key("paths").raw(base::compact_json(openapi_paths()));
+    json.key("components").raw(base::compact_json(openapi_schemas()));
     json.end_object();
     return std::make_shared<const std::string>(std::move(text));
 }

@@ -37,6 +37,7 @@ route_list queue_resource::routes() {
     return {{method::get, "/queues", *this, &queue_resource::list},
             {method::get, "/queues/{name}", *this, &queue_resource::find},
             {method::patch, "/queues/{name}", *this, &queue_resource::limit},
+            {method::delete_, "/queues/{name}", *this, &queue_resource::remove},
             {method::post, "/queues/{name}/pause", *this, &queue_resource::pause},
             {method::post, "/queues/{name}/resume", *this, &queue_resource::resume},
             {method::post, "/queues/{name}/redrive", *this, &queue_resource::redrive}};
@@ -46,8 +47,8 @@ task<std::optional<queue_record>> queue_resource::queue_named(std::string name) 
     co_return queue_records.find(co_await tasks_.queues(), name);
 }
 
-answer queue_resource::list(http::request&) {
-    co_return queue_records.list("queues", co_await tasks_.queues());
+answer queue_resource::list(http::request& request) {
+    co_return queue_records.list(request, "queues", co_await tasks_.queues());
 }
 
 answer queue_resource::find(http::request& request) {
@@ -88,15 +89,43 @@ answer queue_resource::resume(http::request& request) {
     return set_paused(request, false);
 }
 
+answer queue_resource::remove(http::request& request) {
+    const std::string name = queue_records.name_in(request);
+    const std::optional<std::string> force = request.query("force");
+    if (force && *force != "true" && *force != "false") {
+        throw invalid_value("force", "the parameter 'force' must be true or false");
+    }
+    const queue_removal result = co_await tasks_.remove_queue(name, force == "true");
+    switch (result.what) {
+        case queue_removal::verdict::not_found:
+            queue_records.throw_unknown(name);
+        case queue_removal::verdict::has_tasks:
+            throw problem(status::conflict,
+                          "the queue '" + name + "' has " + std::to_string(result.pending) +
+                              " pending and " + std::to_string(result.running) +
+                              " running tasks: cancel them, or remove the pending ones with it "
+                              "(?force=true)");
+        case queue_removal::verdict::removed:
+            break;
+    }
+    co_return json_object([&](json_writer& json) {
+        json.member("queue", name).member("removed_tasks", result.tasks);
+    });
+}
+
 // In steps, so that the store can serve other calls in between; up to `limit`, if given.
 answer queue_resource::redrive(http::request& request) {
     constexpr std::size_t most = 1'000'000;
     constexpr std::size_t step = 1000;
     task_filter filter = read_filter(request.query_string(), most);
     if (filter.state || filter.view || !filter.queue.empty() || filter.before) {
-        throw problem(status::unprocessable_content,
-                      "failed tasks of this queue are redriven: state, status, queue and cursor "
-                      "cannot be chosen");
+        throw invalid_value(
+            filter.state            ? "state"
+            : filter.view           ? "status"
+            : !filter.queue.empty() ? "queue"
+                                    : "cursor",
+            "failed tasks of this queue are redriven: state, status, queue and cursor "
+            "cannot be chosen");
     }
     filter.queue = queue_records.name_in(request);
     const bool is_limited = request.query("limit").has_value();

@@ -24,6 +24,7 @@ private:
     answer list(http::request& request);
     answer find(http::request& request);
     answer limit(http::request& request);
+    answer remove(http::request& request);
     answer pause(http::request& request);
     answer resume(http::request& request);
     answer redrive(http::request& request);

@@ -41,8 +41,8 @@ task<std::optional<schedule_record>> schedule_resource::schedule_named(std::stri
     co_return schedule_records.find(co_await tasks_.schedules(), name);
 }
 
-answer schedule_resource::list(http::request&) {
-    co_return schedule_records.list("schedules", co_await tasks_.schedules());
+answer schedule_resource::list(http::request& request) {
+    co_return schedule_records.list(request, "schedules", co_await tasks_.schedules());
 }
 
 answer schedule_resource::find(http::request& request) {

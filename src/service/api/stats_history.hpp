@@ -17,7 +17,7 @@ namespace weir::service::detail {
 
 struct stats_sample {
     timestamp at{};
-    // Tasks per second.
+    // Tasks per second, over the last seconds.
     float submitted = 0;
     float started = 0;
     float completed = 0;
@@ -26,6 +26,10 @@ struct stats_sample {
     float wait_p50 = -1;
     float wait_p99 = -1;
     float run_p50 = -1;
+
+    bool is_idle() const noexcept {
+        return submitted == 0 && started == 0 && completed == 0 && failed == 0;
+    }
 };
 
 class stats_history {

@@ -60,6 +60,19 @@ void write_queue_metrics(metric_writer& to, const queue_record& queue) {
              queue.is_paused ? 1 : 0);
 }
 
+// Of a limited number of destinations: those that hold tasks back come first.
+void write_destination_metrics(metric_writer& to, const destination_record& destination) {
+    to.gauge("weir_service_destination_running", "Tasks that talk to the destination.",
+             {{"kind", destination.kind}, {"destination", destination.name}},
+             static_cast<double>(destination.running));
+    to.gauge("weir_service_destination_due", "Tasks that wait for the destination or their turn.",
+             {{"kind", destination.kind}, {"destination", destination.name}},
+             static_cast<double>(destination.due));
+    to.gauge("weir_service_destination_open", "1 if the circuit of the destination is not closed.",
+             {{"kind", destination.kind}, {"destination", destination.name}},
+             destination.circuit == circuit_state::closed ? 0 : 1);
+}
+
 }  // namespace
 
 status_resource::status_resource(service& tasks, const feed& events, const stats_sampler& sampler,
@@ -92,9 +105,11 @@ answer status_resource::list_kinds(http::request&) {
 
 answer status_resource::show_stats(http::request&) {
     const std::vector<queue_record> queues = co_await tasks_.queues();
+    const std::vector<destination_record> destinations =
+        co_await tasks_.destinations(stats_sampler::max_destinations);
     co_return json_object([&](json_writer& json) {
         json.member("at", tasks_.now());
-        sampler_.write_totals(json);
+        sampler_.write_totals(json, destinations);
         const ws::hub_stats feed = feed_.stats();
         json.key("feed").begin_object();
         json.member("subscriptions", feed.members).member("published", feed.published);
@@ -111,16 +126,19 @@ answer status_resource::show_stats(http::request&) {
 answer status_resource::show_metrics(http::request&) {
     // Without the store only its own metrics are missing.
     std::vector<queue_record> queues;
+    std::vector<destination_record> destinations;
     try {
         queues = co_await tasks_.queues();
+        destinations = co_await tasks_.destinations(stats_sampler::max_destinations);
     } catch (const db::error&) {
     } catch (const timed_out&) {
     }
-    co_return metrics_page(queues);
+    co_return metrics_page(queues, destinations);
 }
 
 // Not a coroutine: inside one, GCC 12 calls the pure virtual functions of the writer's base.
-response status_resource::metrics_page(std::span<const queue_record> queues) {
+response status_resource::metrics_page(std::span<const queue_record> queues,
+                                       std::span<const destination_record> destinations) {
     prometheus_writer page;
     tasks_.write_metrics(page);
     write_feed_metrics(page, feed_.stats());
@@ -129,6 +147,9 @@ response status_resource::metrics_page(std::span<const queue_record> queues) {
     }
     for (const queue_record& each : queues) {
         write_queue_metrics(page, each);
+    }
+    for (const destination_record& each : destinations) {
+        write_destination_metrics(page, each);
     }
     return response(status::ok, "text/plain; version=0.0.4; charset=utf-8", page.text());
 }
@@ -141,11 +162,15 @@ answer status_resource::show_ready(http::request&) {
     if (tasks_.stats().is_draining) {
         co_return readiness(status::service_unavailable, "the service is shutting down");
     }
+    if (!tasks_.stats().can_claim) {
+        co_return readiness(status::service_unavailable, "no task can be claimed: see the log");
+    }
     const clock::time_point now = weir::now();
     if (!probed_at_ || now - *probed_at_ > probe_holds) {
         std::string failure;
         try {
-            co_await timeout(probe_limit, tasks_.kept_in().probe());
+            const moment at = tasks_.moment_now();
+            co_await timeout(probe_limit, tasks_.kept_in().probe(at));
         } catch (const db::error& error) {
             failure = error.what();
         } catch (const timed_out&) {

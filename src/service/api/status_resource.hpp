@@ -33,7 +33,8 @@ private:
     answer show_ready(http::request& request);
     answer describe(http::request& request);
 
-    http::response metrics_page(std::span<const queue_record> queues);
+    http::response metrics_page(std::span<const queue_record> queues,
+                                std::span<const destination_record> destinations);
 
     service& tasks_;
     const feed& feed_;

@@ -4,16 +4,17 @@
 
 #include "service/api/task_resource.hpp"
 
+#include "base/raw_json.hpp"
 #include "service/api/json/filter_query.hpp"
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
-#include "service/api/json/raw_json.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,12 @@ struct submitted {
     std::string queue;
     std::string key;
     std::optional<timestamp> run_at;
+};
+
+// Why a task of a batch is not submitted. Without a detail: it is.
+struct refusal {
+    std::string detail;
+    std::string member;
 };
 
 // Members of an open object.
@@ -123,8 +130,9 @@ answer task_resource::submit(http::request& request) {
     std::string key = header_key(request);
     if (!key.empty()) {
         if (!fresh.idempotency_key.empty() && fresh.idempotency_key != key) {
-            throw problem(status::unprocessable_content,
-                          "the member 'idempotency_key' and the header Idempotency-Key differ");
+            throw invalid_value(
+                "idempotency_key",
+                "the member 'idempotency_key' and the header Idempotency-Key differ");
         }
         fresh.idempotency_key = std::move(key);
     }
@@ -161,21 +169,16 @@ answer task_resource::submit_batch(http::request& request) {
     const bj::value value = http::parse_json(body, body_rules);
     const bj::value* list = &value;
     std::string_view raw = body;
-    std::string rewritten;
     if (const bj::object* const object = value.if_object()) {
         list = object->if_contains("tasks");
-        raw = raw_member(body, "tasks");
+        raw = base::raw_member(body, "tasks");
         if (object->size() != 1 || list == nullptr) {
-            throw problem(status::unprocessable_content,
-                          "an array of tasks is expected, or an object with 'tasks' alone");
-        }
-        if (raw.empty()) {
-            rewritten = http::to_json(*list);
-            raw = rewritten;
+            throw invalid_value("tasks",
+                                "an array of tasks is expected, or an object with 'tasks' alone");
         }
     }
     if (!list->is_array()) {
-        throw problem(status::unprocessable_content, "the tasks must be an array");
+        throw invalid_value("tasks", "the tasks must be an array");
     }
     const bj::array& all = list->get_array();
     if (all.size() > max_batch_) {
@@ -183,10 +186,10 @@ answer task_resource::submit_batch(http::request& request) {
                                                      " tasks; up to " + std::to_string(max_batch_) +
                                                      " are taken at once");
     }
-    const std::vector<std::string_view> texts = raw_elements(raw);
+    const std::vector<std::string_view> texts = base::raw_elements(raw);
     const timestamp now = tasks_.now();
     std::vector<new_task> good;
-    std::vector<std::string> refusals(all.size());
+    std::vector<refusal> refusals(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         try {
             new_task fresh = read_new_task(all[i], texts[i], now);
@@ -196,11 +199,13 @@ answer task_resource::submit_batch(http::request& request) {
             tasks_.check(fresh);
             good.push_back(std::move(fresh));
         } catch (const problem& error) {
-            refusals[i] = error.what();
+            refusals[i].detail = error.what();
+        } catch (const invalid_value& error) {
+            refusals[i] = {error.what(), error.member()};
         } catch (const invalid_argument& error) {
-            refusals[i] = error.what();
+            refusals[i].detail = error.what();
         } catch (const unknown_kind& error) {
-            refusals[i] = error.what();
+            refusals[i] = {error.what(), "kind"};
         }
     }
     const std::vector<submitted> known(good.begin(), good.end());
@@ -213,14 +218,18 @@ answer task_resource::submit_batch(http::request& request) {
         std::size_t next = 0;
         std::size_t fresh_count = 0;
         std::size_t duplicates = 0;
-        const auto refuse = [&](unsigned code, std::string_view detail) {
+        const auto refuse = [&](unsigned code, std::string_view detail,
+                                std::string_view member = {}) {
             json.key("error").begin_object().member("status", code).member("detail", detail);
+            if (!member.empty()) {
+                json.member("member", member);
+            }
             json.end_object();
         };
-        for (const std::string& refusal : refusals) {
+        for (const refusal& refused : refusals) {
             json.begin_object();
-            if (!refusal.empty()) {
-                refuse(422, refusal);
+            if (!refused.detail.empty()) {
+                refuse(422, refused.detail, refused.member);
             } else {
                 const submit_result& result = results.at(next);
                 const submitted& summary = known[next++];
@@ -261,11 +270,12 @@ answer task_resource::list(http::request& request) {
     const std::size_t wanted = filter.limit;
     filter.limit = wanted + 1;  // one more, to know whether there is a next page
     filter.is_brief = true;
-    std::vector<task_record> found = co_await tasks_.list(filter);
-    const bool is_more = found.size() > wanted;
-    if (is_more) {
+    task_page found = co_await tasks_.list(filter);
+    const bool has_more = found.size() > wanted;
+    if (has_more) {
         found.resize(wanted);
     }
+    const task_id next_before = has_more ? found.back().id : found.searched_to;
     std::string text;
     json_writer json(text);
     const timestamp now = tasks_.now();
@@ -277,17 +287,23 @@ answer task_resource::list(http::request& request) {
     }
     json.end_array();
     std::string next;
-    if (is_more) {
+    if (next_before) {
         filter.limit = wanted;
-        filter.before = found.back().id;
+        filter.before = next_before;
         std::string query;
         write_filter(query, filter);
         next = "/tasks?" + query;
     }
     json.member_or_null("next", next);
+    json.key("searched_until");
+    if (found.searched_to && !has_more) {
+        json.time(timestamp(std::chrono::milliseconds(found.searched_to.milliseconds())));
+    } else {
+        json.null();
+    }
     json.end_object();
     response answer = response::json_text(std::move(text));
-    if (is_more) {
+    if (next_before) {
         answer.headers().set("Link", "<" + next + ">; rel=\"next\"");
     }
     co_return answer;
@@ -318,6 +334,9 @@ answer task_resource::retry(http::request& request) {
     const change_result result = co_await tasks_.retry(id);
     if (result == change_result::not_found) {
         throw_no_task(id.text());
+    }
+    if (result == change_result::key_taken) {
+        throw problem(status::conflict, "another task holds the unique key of " + id.text());
     }
     if (result == change_result::no_change) {
         throw problem(status::conflict,

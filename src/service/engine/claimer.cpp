@@ -96,7 +96,7 @@ task<> claimer::claim_once(const task_group& group) {
             co_await return_lost_claims(owner);
             next_audit_ = weir::now() + audit_interval;
         }
-        request.now = time_.now();
+        request.now = time_.moment_now();
         unanswered_.push_back(&owner);  // also if this fiber is stopped before the answer
         answer = co_await store_.call(store_->claim(request));
         std::erase(unanswered_, &owner);
@@ -107,6 +107,7 @@ task<> claimer::claim_once(const task_group& group) {
     } catch (const std::exception& error) {
         log_.write(log_level::error, std::string("claiming failed: ") + error.what());
     }
+    has_succeeded_ = is_done;
     if (!is_done) {
         trigger_.claim_now();
         not_before_ = weir::now() + store_.next_delay(delays_);
@@ -114,7 +115,7 @@ task<> claimer::claim_once(const task_group& group) {
     }
     clock::time_point next = weir::now() + options_.poll;
     if (answer.next_at.has_value()) {
-        next = std::clamp(time_.loop_time(*answer.next_at), weir::now() + min_pause, next);
+        next = std::clamp(time_.steady_loop_time(*answer.next_at), weir::now() + min_pause, next);
     }
     trigger_.claim_succeeded(next);
     if (answer.tasks.size() >= request.limit) {
@@ -124,7 +125,8 @@ task<> claimer::claim_once(const task_group& group) {
 }
 
 void claimer::dispatch(claimed&& answer, const lease& owner, const task_group& group) {
-    const bool is_too_late = is_closed_ || &owner != &leases_.current();
+    // The lease may have expired unnoticed: the process was suspended, or its loop was blocked.
+    const bool is_too_late = is_closed_ || &owner != &leases_.current() || !leases_.is_valid();
     const bool has_old_leases = leases_.all().size() > 1;
     for (task_record& each : answer.tasks) {
         if (is_too_late) {
@@ -133,7 +135,7 @@ void claimer::dispatch(claimed&& answer, const lease& owner, const task_group& g
         }
         if (has_old_leases && runs_.is_running(each.id)) {
             // Under an old lease, by a handler that does not end. Another node has rescued it.
-            return_task(each, owner, 5 * options_.heartbeat, "its last run has not ended yet");
+            return_task(each, owner, {5 * options_.heartbeat, "its last run has not ended yet"});
             continue;
         }
         const bool is_cancelled =
@@ -141,14 +143,15 @@ void claimer::dispatch(claimed&& answer, const lease& owner, const task_group& g
             std::ranges::find(cancelled_meanwhile_, each.id) != cancelled_meanwhile_.end();
         std::optional<runner::refusal> refused = runs_.start(each, owner, is_cancelled, group);
         if (refused.has_value()) {
-            return_task(each, owner, refused->delay, std::move(refused->reason));
+            return_task(each, owner, std::move(*refused));
         }
     }
 }
 
-void claimer::return_task(const task_record& task, const lease& owner, clock::duration delay,
-                          std::string held_by) {
-    ends_.add(owner, builder_.returned(task, delay, std::move(held_by)));
+void claimer::return_task(const task_record& task, const lease& owner, runner::refusal why) {
+    settlement ended = builder_.returned(task, why.delay, std::move(why.reason));
+    ended.destination = std::move(why.destination);
+    ends_.add(owner, std::move(ended));
 }
 
 // ---- lost claims

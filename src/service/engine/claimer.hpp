@@ -28,6 +28,8 @@ public:
     // No more claims. Tasks that a claim in flight brings are returned to the store.
     void close();
     bool is_closed() const noexcept { return is_closed_; }
+    // False after a claim that failed, until one succeeds.
+    bool has_succeeded() const noexcept { return has_succeeded_; }
 
     // The task was cancelled; the claim in flight may bring it.
     void note_cancelled(task_id id);
@@ -46,8 +48,7 @@ private:
 
     task<> claim_once(const task_group& group);
     void dispatch(claimed&& answer, const lease& owner, const task_group& group);
-    void return_task(const task_record& task, const lease& owner, clock::duration delay = {},
-                     std::string held_by = {});
+    void return_task(const task_record& task, const lease& owner, runner::refusal why = {});
     std::vector<run_key> known_runs(const lease& owner) const;
 
     store_client& store_;
@@ -60,6 +61,7 @@ private:
     const settlement_builder& builder_;
     const service_options& options_;
 
+    bool has_succeeded_ = true;
     bool is_closed_ = false;
     const lease* claiming_for_ = nullptr;       // while a claim is in flight
     std::vector<task_id> cancelled_meanwhile_;  // while a claim is in flight

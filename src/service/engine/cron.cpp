@@ -260,6 +260,18 @@ bool cron::has_day(unsigned month, unsigned day, unsigned weekday) const noexcep
     return any_day_ || any_weekday_ ? by_day && by_weekday : by_day || by_weekday;
 }
 
+std::string cron::warning() const {
+    constexpr std::uint32_t all_days = 0xffff'fffe;
+    constexpr std::uint32_t all_weekdays = 0x7f;
+    const bool restricts_both =
+        (days_ & all_days) != all_days && (weekdays_ & all_weekdays) != all_weekdays;
+    if (!restricts_both || !(any_day_ || any_weekday_)) {
+        return {};
+    }
+    return "cron '" + text_ + "': day and weekday must both hold, because a step such as '*/2' " +
+           "counts as a star; for either of them list the days: '1-31/2'";
+}
+
 bool cron::has_any_day() const noexcept {
     constexpr std::array<unsigned, 13> lengths = {0,  31, 29, 31, 30, 31, 30,
                                                   31, 31, 30, 31, 30, 31};

@@ -4,6 +4,8 @@
 
 #include "service/engine/handler_registry.hpp"
 
+#include "service/store/store_texts.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
 #include <weir/service/service.hpp>
@@ -14,9 +16,11 @@ namespace weir::service::detail {
 
 namespace {
 constexpr std::size_t max_kind_bytes = 100;
+constexpr std::size_t max_destination_bytes = 500;
 }  // namespace
 
-void handler_registry::add(std::string kind, handler run, payload_check accepts) {
+void handler_registry::add(std::string kind, handler run, payload_check accepts,
+                           destination_rule where) {
     if (kind.empty() || kind.size() > max_kind_bytes) {
         throw invalid_argument("service::handle: the kind is '" + kind.substr(0, max_kind_bytes) +
                                "'; it must have 1 to " + std::to_string(max_kind_bytes) + " bytes");
@@ -24,8 +28,9 @@ void handler_registry::add(std::string kind, handler run, payload_check accepts)
     if (!run) {
         throw invalid_argument("service::handle: the handler of '" + kind + "' is empty");
     }
-    const auto [added, is_new] =
-        entries_.try_emplace(std::move(kind), entry{std::move(run), std::move(accepts)});
+    weir::service::check(where.limits);
+    const auto [added, is_new] = entries_.try_emplace(
+        std::move(kind), entry{std::move(run), std::move(accepts), std::move(where)});
     if (!is_new) {
         throw invalid_argument("service::handle: '" + added->first + "' has a handler already");
     }
@@ -56,8 +61,34 @@ void handler_registry::check(const new_task& task) const {
     try {
         found->second.accepts(http::parse_json(task.payload));
     } catch (const permanent_failure& error) {
-        throw invalid_argument(std::string("task: payload: ") + error.what());
+        throw invalid_value("payload", std::string("task: payload: ") + error.what());
+    } catch (const invalid_argument& error) {
+        throw invalid_value("payload", error.what());
     }
+}
+
+std::string handler_registry::destination_of(const new_task& task) const {
+    const auto found = entries_.find(task.kind);
+    if (found == entries_.end() || !found->second.where.name_of) {
+        return {};
+    }
+    try {
+        return storable_text(found->second.where.name_of(http::parse_json(task.payload)),
+                             max_destination_bytes);
+    } catch (const std::exception&) {
+        return {};  // the handler will say what is wrong with the payload
+    }
+}
+
+std::vector<std::pair<std::string, destination_limits>> handler_registry::destination_kinds()
+    const {
+    std::vector<std::pair<std::string, destination_limits>> all;
+    for (const auto& [kind, each] : entries_) {
+        if (each.where.name_of) {
+            all.emplace_back(kind, each.where.limits);
+        }
+    }
+    return all;
 }
 
 void handler_registry::throw_unknown(std::string_view kind) const {

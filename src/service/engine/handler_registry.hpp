@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The handlers of a service by kind, and the checks of payloads that go with them.
+// The handlers of a service by kind, with the checks of payloads and the destinations.
 #pragma once
 
 #include <weir/service/job.hpp>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weir::service::detail {
@@ -15,18 +16,23 @@ namespace weir::service::detail {
 class handler_registry {
 public:
     // Throws invalid_argument if the kind is empty, too long, or has a handler.
-    void add(std::string kind, handler run, payload_check accepts);
+    void add(std::string kind, handler run, payload_check accepts, destination_rule where = {});
 
     // Null if the kind has no handler. Stays valid.
     const handler* find(const std::string& kind) const;
     std::vector<std::string> kinds() const;  // sorted
     // Throws unknown_kind, or invalid_argument for a payload that the handler refuses.
     void check(const new_task& task) const;
+    // The destination of a task, by the rule of its kind; empty: none.
+    std::string destination_of(const new_task& task) const;
+    // The limits of the kinds that have destinations.
+    std::vector<std::pair<std::string, destination_limits>> destination_kinds() const;
 
 private:
     struct entry {
         handler run;
         payload_check accepts;  // may be empty
+        destination_rule where;
     };
 
     [[noreturn]] void throw_unknown(std::string_view kind) const;

@@ -22,6 +22,18 @@ const boost::json::value& job::payload() const {
     return *payload_;
 }
 
+void job::set_result(std::string json) {
+    constexpr std::size_t max_depth = 64;  // a payload inside a few levels
+    if (json != task_.payload) {           // which was checked when it was submitted
+        try {
+            static_cast<void>(http::parse_json(json, {.max_depth = max_depth}));
+        } catch (const http::problem& error) {
+            throw invalid_argument(std::string("job::set_result: ") + error.what());
+        }
+    }
+    result_ = std::move(json);
+}
+
 void job::progress(double fraction, std::string_view message) {
     if (std::isnan(fraction)) {
         throw invalid_argument("job::progress: the fraction is not a number; it must be 0 to 1");
@@ -29,6 +41,11 @@ void job::progress(double fraction, std::string_view message) {
     if (reports_ != nullptr) {
         reports_->progressed(std::clamp(fraction, 0.0, 1.0), message);
     }
+}
+
+void job::report(destination_outcome outcome, std::chrono::milliseconds pause) noexcept {
+    outcome_ = outcome;
+    pause_ = std::clamp(pause, std::chrono::milliseconds(0), max_destination_pause);
 }
 
 }  // namespace weir::service

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr clock::duration release_limit = 2s;
+constexpr clock::duration min_limit = 1ms;  // for the last heartbeat of a lease
 }  // namespace
 
 void lease_keeper::take_first() {
@@ -34,7 +35,11 @@ task<> lease_keeper::run() {
         if (!is_confirmed()) {
             pause = std::min(pause, store_.next_delay(delays));
         }
-        co_await sleep(pause);
+        clock::time_point next = weir::now() + pause;
+        if (current().is_registered) {
+            next = std::min(next, current().expires_at - margin());
+        }
+        co_await sleep_until(next);
         if (current().is_registered && weir::now() >= current().expires_at) {
             lose("it was not renewed in time");
         }
@@ -56,18 +61,19 @@ task<> lease_keeper::run() {
 task<bool> lease_keeper::send_heartbeat() {
     lease& renewed = mine();
     const clock::time_point begun = weir::now();
-    clock::duration limit = store_.timeout();
-    if (renewed.is_registered) {
-        limit = std::clamp<clock::duration>(renewed.expires_at - margin() - begun, 1ms, limit);
-    }
+    const clock::time_point expires_at =
+        renewed.is_registered ? renewed.expires_at : begun + options_.lease;
+    const clock::duration limit = std::min(
+        store_.timeout(), std::max<clock::duration>(expires_at - margin() - begun, min_limit));
     node_record node;
     node.id = renewed.node();
     node.host = this_host();
     node.pid = this_process();
     node.started_at = renewed.taken_at;
     renewed.is_sent = true;
-    const timestamp at = time_.now();
-    node.expires_at = at + std::chrono::floor<std::chrono::microseconds>(options_.lease);
+    const moment at = time_.moment_now();
+    node.expires_at = at.steady + std::chrono::floor<std::chrono::microseconds>(options_.lease);
+    node.clock_offset = time_.offset();
     heartbeat_answer answer;
     try {
         answer = co_await store_.write_within(limit, store_->heartbeat(std::move(node), at));
@@ -79,6 +85,7 @@ task<bool> lease_keeper::send_heartbeat() {
         co_return false;
     }
     renewed.expires_at = begun + options_.lease;
+    time_.set_offset(answer.clock_offset);
     if (!std::exchange(renewed.is_registered, true)) {
         renewed.registered_at = begun;
         claims_.claim_now();

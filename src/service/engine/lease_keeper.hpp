@@ -16,7 +16,7 @@ namespace weir::service::detail {
 
 class lease_keeper {
 public:
-    lease_keeper(store_client& store, const wall_clock& time, const event_log& log, runner& runs,
+    lease_keeper(store_client& store, wall_clock& time, const event_log& log, runner& runs,
                  claim_trigger& claims, const service_options& options) noexcept
         : store_(store), time_(time), log_(log), runs_(runs), claims_(claims), options_(options) {}
     lease_keeper(const lease_keeper&) = delete;
@@ -52,7 +52,7 @@ private:
     lease& mine() noexcept { return leases_.back(); }
 
     store_client& store_;
-    const wall_clock& time_;
+    wall_clock& time_;
     const event_log& log_;
     runner& runs_;
     claim_trigger& claims_;

@@ -14,7 +14,6 @@
 #include <charconv>
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -61,8 +60,9 @@ bool is_running(std::int64_t process, const std::string& processes) {
     if (!file) {
         return true;  // hidden, or this process has no free descriptors
     }
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
+    std::string text(1000, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));  // it may end meanwhile
+    text.resize(static_cast<std::size_t>(file.gcount()));
     const std::size_t name_end = text.rfind(')');
     if (name_end == std::string::npos || name_end + 2 >= text.size()) {
         return ::kill(static_cast<pid_t>(process), 0) == 0 ||

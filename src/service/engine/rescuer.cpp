@@ -63,7 +63,7 @@ task<> rescuer::retire_old_leases() {
         if (claims_.has_lost_claims(old)) {
             co_await claims_.return_lost_claims(old);
         }
-        if (runs_.running(old) == 0 && !has_unsettled(old) && !claims_.is_claiming(old)) {
+        if (runs_.running(old) == 0 && !has_unsettled(old)) {
             ends_.forget(old);
             co_await leases_.retire(old);
         }
@@ -95,7 +95,7 @@ task<> rescuer::rescue_tasks() {
         co_return;
     }
     const rescue_result result =
-        co_await store_.call(store_->rescue(time_.now(), options_.max_crashes));
+        co_await store_.call(store_->rescue(time_.moment_now(), options_.max_crashes));
     next_rescue_ = weir::now() + rescue_interval;
     rescued_.returned += result.returned;
     rescued_.failed += result.failed;
@@ -117,12 +117,12 @@ task<bool> rescuer::has_dead_nodes() {
         if (each.id == leases_.current().node()) {
             continue;
         }
-        if (each.expires_at > time_.now() && is_gone(each)) {
+        if (each.expires_at > time_.steady() && is_gone(each)) {
             log_.write(log_level::warning, "the process of node " + each.id + " has ended");
             co_await store_.call(store_->retire(each.id));
             is_found = true;
         }
-        is_found = is_found || each.expires_at <= time_.now();
+        is_found = is_found || each.expires_at <= time_.steady();
     }
     co_return is_found;
 }

@@ -114,6 +114,13 @@ std::optional<runner::refusal> runner::start(task_record& claimed, const lease& 
                                            claimed.id.text() + " is postponed");
         return refusal{unknown_kind_delay, "no handler for '" + claimed.kind + "'"};
     }
+    if (claimed.destination.empty()) {
+        // The task is older than the rule of its kind: it waits for its destination in the store.
+        std::string destination = handlers_.destination_of(claimed);
+        if (!destination.empty()) {
+            return refusal{{}, {}, std::move(destination)};
+        }
+    }
     if (free_runs_.empty()) {
         runs_.push_back(std::make_unique<run>());
         free_runs_.push_back(runs_.back().get());
@@ -165,11 +172,17 @@ task<> runner::execute(run& current) {
         try {
             weir::task<boost::json::value> body = (*current.handle)(current_job);
             const std::optional<boost::json::value> result = co_await scope.run(std::move(body));
-            ended = result.has_value() ? builder_.completed(current.record, *result)
-                                       : builder_.stopped(current.record, current.cause);
+            if (!result.has_value()) {
+                ended = builder_.stopped(current.record, current.cause);
+            } else {
+                const std::optional<std::string>& text = current_job.result();
+                ended = text.has_value() ? builder_.completed_text(current.record, *text)
+                                         : builder_.completed(current.record, *result);
+            }
         } catch (...) {
             ended = builder_.threw(current.record, current.cause, std::current_exception());
         }
+        builder_.add_report(ended, current_job);
         current.scope = nullptr;
     }
     guard.end(std::move(ended));

@@ -37,6 +37,7 @@ public:
     struct refusal {
         clock::duration delay{};
         std::string reason;
+        std::string destination{};  // that the store does not know yet
     };
     // Starts the task in the group, and moves it. A task that is refused is left as it is: the
     // caller returns it to the store.

@@ -77,10 +77,11 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
     if (due.missed == missed_slots::run_latest || now - latest <= max_lateness) {
         fresh.emplace(due.task);
         fresh->run_at = latest;
+        fresh->destination = handlers_.destination_of(*fresh);
     }
     const bool makes_task = fresh.has_value();
-    const std::optional<submit_result> fired = co_await store_.write(
-        store_->fire(due.name, due.next_slot, following, std::move(fresh), now));
+    const std::optional<submit_result> fired = co_await store_.write(store_->fire(
+        due.name, due.next_slot, following, std::move(fresh), moment(now, time_.steady())));
     if (!fired.has_value()) {
         co_return;  // another node has fired it
     }

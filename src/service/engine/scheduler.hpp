@@ -4,6 +4,7 @@
 
 #include "service/engine/claim_trigger.hpp"
 #include "service/engine/event_log.hpp"
+#include "service/engine/handler_registry.hpp"
 #include "service/engine/store_client.hpp"
 
 #include <weir/service/schedule.hpp>
@@ -15,8 +16,8 @@ namespace weir::service::detail {
 class scheduler {
 public:
     scheduler(store_client& store, const wall_clock& time, const event_log& log,
-              claim_trigger& claims) noexcept
-        : store_(store), time_(time), log_(log), claims_(claims) {}
+              const handler_registry& handlers, claim_trigger& claims) noexcept
+        : store_(store), time_(time), log_(log), handlers_(handlers), claims_(claims) {}
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
@@ -33,6 +34,7 @@ private:
     store_client& store_;
     const wall_clock& time_;
     const event_log& log_;
+    const handler_registry& handlers_;
     claim_trigger& claims_;
     event wake_;
     std::uint64_t submitted_ = 0;

@@ -40,6 +40,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// A queue with a million tasks is removed in many steps.
+constexpr clock::duration removal_limit = 10min;
+
 const service_options& checked(const service_options& options) {
     using weir::detail::throw_bad_option;
     const auto check_positive = [](std::string_view option, clock::duration value) {
@@ -82,7 +85,7 @@ struct service::components {
 
     const service_options options;
     const detail::event_log log{options.log};
-    const detail::wall_clock time{options.wall_clock};
+    detail::wall_clock time{options.wall_clock};
     detail::store_client store;
     detail::handler_registry handlers;
     detail::settlement_builder builder{time, options.max_result_bytes};
@@ -93,7 +96,7 @@ struct service::components {
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store, time, log, leases, claimer, runner, settler, trigger, options};
-    detail::scheduler scheduler{store, time, log, trigger};
+    detail::scheduler scheduler{store, time, log, handlers, trigger};
     detail::sweeper sweeper{store, time, options.kept};
     std::uint64_t submitted = 0;
     bool is_running = false;
@@ -104,6 +107,7 @@ private:
     class run_guard;
 
     weir::task<> run_all();
+    weir::task<> limit_destinations();
     weir::task<> run_in(task_group group);
     weir::task<bool> drain();
     weir::task<> finish(any_handle claiming, any_handle rescuing, bool in_a_hurry);
@@ -113,8 +117,9 @@ service::service(store& target, const service_options& options)
     : parts_(std::make_unique<components>(target, options)) {}
 service::~service() = default;
 
-service& service::handle(std::string kind, handler run, payload_check accepts) {
-    parts_->handlers.add(std::move(kind), std::move(run), std::move(accepts));
+service& service::handle(std::string kind, handler run, payload_check accepts,
+                         destination_rule where) {
+    parts_->handlers.add(std::move(kind), std::move(run), std::move(accepts), std::move(where));
     return *this;
 }
 
@@ -164,9 +169,30 @@ task<> service::components::run() {
 }
 
 task<> service::components::run_all() {
+    co_await limit_destinations();
     co_await leases.register_node();
     auto body = [this](task_group& group) { return run_in(group); };
     co_await with_group(body);
+}
+
+// Before the first claim.
+task<> service::components::limit_destinations() {
+    const auto kinds = handlers.destination_kinds();
+    decision::backoff delays(detail::store_backoff_options);
+    for (std::size_t i = 0; i < kinds.size();) {
+        bool is_done = false;
+        try {
+            co_await store.write(store->limit_destinations(kinds[i].first, kinds[i].second));
+            is_done = true;
+        } catch (const store_unavailable&) {
+            // The store_client has logged it.
+        }
+        if (is_done) {
+            ++i;
+        } else {
+            co_await store.wait_before_retry(delays);
+        }
+    }
 }
 
 task<> service::components::run_in(task_group group) {
@@ -239,11 +265,12 @@ task<submit_result> service::submit(new_task task) {
 }
 
 task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
-    const timestamp at = now();
+    const moment at = parts_->time.moment_now();
     timestamp first = timestamp::max();
-    for (const new_task& each : tasks) {
+    for (new_task& each : tasks) {
         check(each);
-        first = std::min(first, each.run_at.value_or(at));
+        each.destination = parts_->handlers.destination_of(each);
+        first = std::min(first, each.run_at.value_or(at.at));
     }
     std::vector<submit_result> results =
         co_await parts_->store.write(parts_->store->submit(std::move(tasks), at));
@@ -260,12 +287,13 @@ task<std::optional<task_detail>> service::find(task_id id) {
     return parts_->store.call(parts_->store->find(id));
 }
 
-task<std::vector<task_record>> service::list(task_filter filter) {
+task<task_page> service::list(task_filter filter) {
     return parts_->store.call(parts_->store->list(std::move(filter), now()));
 }
 
 task<std::vector<hold>> service::why(task_id id) {
-    std::vector<hold> holds = co_await parts_->store.call(parts_->store->why(id, now()));
+    std::vector<hold> holds =
+        co_await parts_->store.call(parts_->store->why(id, parts_->time.moment_now()));
     const auto its_turn = std::ranges::find(holds, hold::reason::its_turn, &hold::why);
     if (its_turn == holds.end()) {
         co_return holds;
@@ -288,7 +316,8 @@ task<std::vector<hold>> service::why(task_id id) {
 }
 
 task<change_result> service::cancel(task_id id) {
-    const change_result result = co_await parts_->store.write(parts_->store->cancel(id, now()));
+    const change_result result =
+        co_await parts_->store.write(parts_->store->cancel(id, parts_->time.moment_now()));
     if (result == change_result::requested) {
         parts_->claimer.note_cancelled(id);
         parts_->runner.cancel(id);
@@ -297,14 +326,15 @@ task<change_result> service::cancel(task_id id) {
 }
 
 task<change_result> service::retry(task_id id) {
-    const change_result result = co_await parts_->store.write(parts_->store->retry(id, now()));
+    const change_result result =
+        co_await parts_->store.write(parts_->store->retry(id, parts_->time.moment_now()));
     parts_->trigger.claim_now();
     co_return result;
 }
 
 task<std::size_t> service::redrive(task_filter filter) {
-    const std::size_t count =
-        co_await parts_->store.write(parts_->store->redrive(std::move(filter), now()));
+    const std::size_t count = co_await parts_->store.write(
+        parts_->store->redrive(std::move(filter), parts_->time.moment_now()));
     parts_->trigger.claim_now();
     co_return count;
 }
@@ -326,13 +356,23 @@ task<> service::limit(std::string queue, queue_limits limits) {
     parts_->trigger.claim_now();
 }
 
+task<std::vector<destination_record>> service::destinations(std::size_t limit) {
+    return parts_->store.call(parts_->store->destinations(limit, parts_->time.steady()));
+}
+
+task<queue_removal> service::remove_queue(std::string queue, bool with_pending) {
+    const queue_removal result = co_await parts_->store.call_within(
+        removal_limit, parts_->store->remove_queue(queue, with_pending));
+    co_return result;
+}
+
 task<> service::put_schedule(schedule plan) {
     weir::service::check(plan);
     parts_->handlers.check(plan.task);
     if (!plan.task.idempotency_key.empty()) {
-        throw invalid_argument("schedule: its task has the idempotency_key '" +
-                               plan.task.idempotency_key +
-                               "'; it must have none, or only the first slot would make a task");
+        throw invalid_value(
+            "task", "schedule: its task has the idempotency_key '" + plan.task.idempotency_key +
+                        "'; it must have none, or only the first slot would make a task");
     }
     const timestamp next = cron::parse(plan.cron).next_after(now(), plan.zone);
     co_await parts_->store.write(parts_->store->put_schedule(std::move(plan), next));
@@ -358,6 +398,10 @@ timestamp service::now() const {
     return parts_->time.now();
 }
 
+moment service::moment_now() const {
+    return parts_->time.moment_now();
+}
+
 service_stats service::stats() const noexcept {
     service_stats all;
     all.submitted = parts_->submitted;
@@ -367,6 +411,7 @@ service_stats service::stats() const noexcept {
     parts_->scheduler.add_to(all);
     all.is_draining = parts_->claimer.is_closed();
     all.store_is_well = parts_->store.is_available();
+    all.can_claim = parts_->claimer.has_succeeded();
     return all;
 }
 

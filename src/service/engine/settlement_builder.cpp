@@ -30,8 +30,12 @@ settlement settlement_of(const task_record& task) {
 }  // namespace
 
 settlement settlement_builder::completed(const task_record& task, const boost::json::value& value) {
+    return completed_text(task, http::to_json(value));
+}
+
+settlement settlement_builder::completed_text(const task_record& task, std::string json) {
     settlement result = settlement_of(task);
-    result.result = http::to_json(value);
+    result.result = std::move(json);
     if (result.result.size() > max_result_bytes_) {
         return failed(task, attempt_end::failed,
                       "the result has " + std::to_string(result.result.size()) +
@@ -54,7 +58,7 @@ settlement settlement_builder::stopped(const task_record& task, stop_cause cause
         case stop_cause::given_back:
         case stop_cause::lease_lost:
             result.state = task_state::pending;
-            result.due_at = time_.now();
+            result.due_at = time_.steady();
             break;
     }
     return result;
@@ -92,7 +96,7 @@ settlement settlement_builder::returned(const task_record& task, clock::duration
                                         std::string held_by) const {
     settlement result = settlement_of(task);
     result.state = task.is_cancelling ? task_state::cancelled : task_state::pending;
-    result.due_at = time_.now() + std::chrono::ceil<std::chrono::microseconds>(delay);
+    result.due_at = time_.steady() + std::chrono::ceil<std::chrono::microseconds>(delay);
     result.held_by = std::move(held_by);
     return result;
 }
@@ -113,7 +117,7 @@ settlement settlement_builder::retried(const task_record& task, attempt_end end,
     if (result.failures < task.retry.max_attempts) {
         result.state = task_state::pending;
         const clock::duration delay = std::max(min_delay, backoff(task.retry, result.failures));
-        result.due_at = time_.now() + std::chrono::ceil<std::chrono::microseconds>(delay);
+        result.due_at = time_.steady() + std::chrono::ceil<std::chrono::microseconds>(delay);
     }
     return result;
 }
@@ -122,11 +126,19 @@ settlement settlement_builder::postponed_by(const task_record& task,
                                             const postponed& request) const {
     settlement result = settlement_of(task);
     result.state = task_state::pending;
-    result.attempt = attempt_end::postponed;
-    result.error = storable_text(request.what(), max_error_bytes);
-    result.held_by = result.error;
-    result.due_at = time_.now() + std::clamp(request.by(), 0ms, max_retry_delay);
+    result.held_by = storable_text(request.what(), max_error_bytes);
+    result.due_at = time_.steady() + std::clamp(request.by(), 0ms, max_retry_delay);
     return result;
+}
+
+void settlement_builder::add_report(settlement& to, const job& ended) const {
+    to.learnt.outcome = ended.outcome();
+    if (to.learnt.outcome == destination_outcome::unknown && to.attempt == attempt_end::timed_out) {
+        to.learnt.outcome = destination_outcome::failed;
+    }
+    if (ended.requested_pause() > 0ms) {
+        to.learnt.not_before = time_.now() + ended.requested_pause();
+    }
 }
 
 // The task's jitter only shortens the delay, so it is applied here.

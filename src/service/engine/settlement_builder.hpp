@@ -31,6 +31,7 @@ public:
 
     // The handler returned. A result that is too long is a failure.
     settlement completed(const task_record& task, const boost::json::value& result);
+    settlement completed_text(const task_record& task, std::string result);  // JSON
     // The handler was stopped: by `cause`, or without one by its timeout.
     settlement stopped(const task_record& task, stop_cause cause, std::string_view error = {});
     // The handler threw.
@@ -40,6 +41,9 @@ public:
     // The task was claimed and not started; it may run again after the delay.
     settlement returned(const task_record& task, clock::duration delay = {},
                         std::string held_by = {}) const;
+
+    // What the run has learnt about its destination.
+    void add_report(settlement& to, const job& ended) const;
 
 private:
     settlement failed_for_good(const task_record& task, attempt_end end,

@@ -93,8 +93,8 @@ task<> settler::settle_waiting(outbox& from) {
 // False if it must be repeated.
 task<bool> settler::settle_batch(outbox& from, bool is_repeated) {
     try {
-        const std::vector<bool> written =
-            co_await store_.write(store_->settle(from.owner->node(), from.in_flight, time_.now()));
+        const std::vector<bool> written = co_await store_.write(
+            store_->settle(from.owner->node(), from.in_flight, time_.moment_now()));
         for (std::size_t i = 0; i < from.in_flight.size(); ++i) {
             count(from.in_flight[i], i < written.size() && written[i], is_repeated);
         }
@@ -139,7 +139,7 @@ task<bool> settler::settle_or_fail(const lease& owner, const settlement& ended) 
 task<> settler::settle_one(const lease& owner, const settlement& ended) {
     std::vector<settlement> batch(1, ended);
     const std::vector<bool> written =
-        co_await store_.write(store_->settle(owner.node(), std::move(batch), time_.now()));
+        co_await store_.write(store_->settle(owner.node(), std::move(batch), time_.moment_now()));
     count(ended, !written.empty() && written.front(), true);
 }
 

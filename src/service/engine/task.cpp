@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 8> view_names = {"scheduled", "pending", 
     what += member;
     what += " is " + base::quoted(value, shown) + "; ";
     what += must;
-    throw invalid_argument(what);
+    throw invalid_value(member == "tag" ? "tags" : member, what);
 }
 
 bool is_plain(std::string_view text) noexcept {
@@ -55,12 +55,35 @@ void check_name(std::string_view member, std::string_view value, std::size_t lon
     }
 }
 
-void check_number(std::string_view owner, std::string_view member, double value, double least,
-                  double most) {
-    if (!(value >= least && value <= most)) {
-        weir::detail::throw_bad_option(owner, member, value,
+// `option` is the member, with its unit if that is not the one of the API.
+void check_number(std::string_view owner, std::string_view option, double value, double least,
+                  double most, std::string_view member = {}) {
+    if (value >= least && value <= most) {
+        return;
+    }
+    try {
+        weir::detail::throw_bad_option(owner, option, value,
                                        std::to_string(static_cast<long long>(least)) + " to " +
                                            std::to_string(static_cast<long long>(most)));
+    } catch (const invalid_argument& error) {
+        throw invalid_value(member.empty() ? option : member, error.what());
+    }
+}
+
+// Errors inside are those of this member.
+template <class Check>
+void check_inside(std::string_view member, const Check& check) {
+    try {
+        check();
+    } catch (const invalid_argument& error) {
+        throw invalid_value(member, error.what());
+    }
+}
+
+// No URL can end in them: clients remove such segments of a path.
+void check_not_dots(std::string_view member, std::string_view value) {
+    if (value == "." || value == "..") {
+        throw_bad_member(member, value, "no URL can have it as the name of a resource");
     }
 }
 
@@ -69,8 +92,10 @@ void check_number(std::string_view owner, std::string_view member, double value,
 void check(const new_task& task) {
     check_name("kind", task.kind, 100, false);
     check_name("queue", task.queue, 100, false);
+    check_not_dots("queue", task.queue);
     check_name("flow_key", task.flow_key, 200, true);
     check_name("idempotency_key", task.idempotency_key, 200, true);
+    check_name("unique_key", task.unique_key, 200, true);
     if (task.tags.size() > 20) {
         throw_bad_member("tags", std::to_string(task.tags.size()), "up to 20 are allowed");
     }
@@ -79,12 +104,14 @@ void check(const new_task& task) {
     }
     check_number("task", "priority", task.priority, -1000, 1000);
     check_number("task", "max_attempts", task.retry.max_attempts, 1, 1000);
-    check_number("task", "backoff (ms)", static_cast<double>(task.retry.backoff.count()), 0, 1e10);
+    check_number("task", "backoff (ms)", static_cast<double>(task.retry.backoff.count()), 0, 1e10,
+                 "backoff");
     check_number("task", "max_backoff (ms)", static_cast<double>(task.retry.max_backoff.count()), 0,
-                 1e10);
-    check_number("task", "factor", task.retry.factor, 1, 100);
-    check_number("task", "jitter", task.retry.jitter, 0, 1);
-    check_number("task", "timeout (ms)", static_cast<double>(task.timeout.count()), 0, 1e10);
+                 1e10, "backoff");
+    check_number("task", "factor", task.retry.factor, 1, 100, "backoff");
+    check_number("task", "jitter", task.retry.jitter, 0, 1, "backoff");
+    check_number("task", "timeout (ms)", static_cast<double>(task.timeout.count()), 0, 1e10,
+                 "timeout");
     try {
         static_cast<void>(http::parse_json(task.payload));
     } catch (const http::problem& error) {
@@ -99,18 +126,28 @@ void check(const queue_limits& limits) {
     check_number("queue", "key_burst", limits.key_burst, 1, 1e6);
 }
 
+void check(const destination_limits& limits) {
+    check_number("destination", "rate", limits.rate, 0, 1e6);
+    check_number("destination", "burst", limits.burst, 1, 1e6);
+    check_number("destination", "open_for (ms)", static_cast<double>(limits.open_for.count()), 1,
+                 1e9);
+}
+
 void check(const schedule& plan) {
     const auto is_word = [](char each) {
         return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '-' || each == '_' ||
                each == '.';
     };
-    if (plan.name.empty() || plan.name.size() > 100 || !std::ranges::all_of(plan.name, is_word)) {
-        throw invalid_argument("schedule: name is '" + plan.name.substr(0, 100) +
-                               "'; it must have 1 to 100 letters, digits, '-', '_' and '.'");
+    if (plan.name.empty() || plan.name.size() > 100 || !std::ranges::all_of(plan.name, is_word) ||
+        plan.name == "." || plan.name == "..") {
+        throw invalid_value("name",
+                            "schedule: name is '" + plan.name.substr(0, 100) +
+                                "'; it must have 1 to 100 letters, digits, '-', '_' and '.', "
+                                "and be neither '.' nor '..'");
     }
-    static_cast<void>(cron::parse(plan.cron));
-    check_zone(plan.zone);
-    check(plan.task);
+    check_inside("cron", [&] { static_cast<void>(cron::parse(plan.cron)); });
+    check_inside("zone", [&] { check_zone(plan.zone); });
+    check_inside("task", [&] { check(plan.task); });
 }
 
 task_view view_of(const task_record& task, timestamp now) noexcept {
@@ -171,10 +208,13 @@ std::string_view to_string(attempt_end end) noexcept {
 }
 
 std::string_view to_string(hold::reason why) noexcept {
-    constexpr std::array<std::string_view, 13> names = {
-        "finished",     "running",    "not_due",  "postponed", "paused",
-        "queue_full",   "queue_rate", "key_full", "key_rate",  "no_handler",
-        "workers_busy", "draining",   "its_turn"};
+    constexpr std::array<std::string_view, 17> names = {
+        "finished",          "running",          "not_due",
+        "postponed",         "paused",           "queue_full",
+        "queue_rate",        "key_full",         "key_rate",
+        "destination_full",  "destination_rate", "destination_circuit",
+        "destination_pause", "no_handler",       "workers_busy",
+        "draining",          "its_turn"};
     return names[static_cast<std::size_t>(why)];
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Calendar time as stores keep it, and its relation to the loop's clock.
+// The two clocks of a `moment`, and their relation to the loop's clock. The steady one is the
+// loop's clock plus an offset: what the calendar was ahead of it at first. Processes of one machine
+// agree on an offset by their heartbeats.
 #pragma once
+
+#include "base/wall_time.hpp"
 
 #include <weir/flow/hook.hpp>
 #include <weir/scope.hpp>
@@ -10,6 +14,7 @@
 #include <weir/time.hpp>
 
 #include <chrono>
+#include <optional>
 
 namespace weir::service::detail {
 
@@ -18,17 +23,27 @@ public:
     // An empty `source`: the system clock, or on a simulated loop a clock that follows its time.
     explicit wall_clock(hook<timestamp()> source) noexcept : source_(source) {}
 
+    moment moment_now() const { return {now(), steady()}; }
+    // Without a loop it is the calendar.
+    timestamp steady() const {
+        const loop* const current = loop::current_or_null();
+        return current != nullptr ? timestamp(loop_clock() + offset()) : now();
+    }
+    // Of the steady clock. On a loop.
+    std::chrono::microseconds offset() const {
+        if (!offset_) {
+            offset_ = now().time_since_epoch() - loop_clock();
+        }
+        return *offset_;
+    }
+    void set_offset(std::chrono::microseconds offset) noexcept { offset_ = offset; }
+
+    // The calendar.
     timestamp now() const {
         if (source_) {
             return source_();
         }
-        loop* const current = loop::current_or_null();
-        if (current != nullptr && current->get_driver().is_simulated()) {
-            constexpr timestamp first = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
-            return first +
-                   std::chrono::floor<std::chrono::microseconds>(current->now().time_since_epoch());
-        }
-        return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+        return weir::detail::wall_time();
     }
 
     // The loop's time at which the calendar shows `when`; max() if that is more than a day ahead,
@@ -37,9 +52,18 @@ public:
         const auto ahead = when - now();
         return ahead > std::chrono::hours(24) ? clock::time_point::max() : weir::now() + ahead;
     }
+    // The same for a time of the steady clock, however far ahead.
+    clock::time_point steady_loop_time(timestamp when) const {
+        return weir::now() + (when - steady());
+    }
 
 private:
+    static std::chrono::microseconds loop_clock() {
+        return std::chrono::floor<std::chrono::microseconds>(weir::now().time_since_epoch());
+    }
+
     hook<timestamp()> source_;
+    mutable std::optional<std::chrono::microseconds> offset_;  // unset: not used yet
 };
 
 // Returns when `wake` is set, and at `until` at the latest.

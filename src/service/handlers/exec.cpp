@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The program runs in its own process group, so that its children end with it.
+// The result is written as text: a program's JSON is kept byte by byte, as its input is.
 
+#include "base/base64.hpp"
+#include "base/json_text.hpp"
+#include "base/raw_json.hpp"
 #include "base/utf8.hpp"
+#include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -10,7 +14,7 @@
 #include <weir/service/handlers/exec.hpp>
 
 #include <array>
-#include <optional>
+#include <string_view>
 
 namespace weir::service {
 
@@ -30,7 +34,8 @@ struct exec_request {
     throw permanent_failure("exec: " + what);
 }
 
-exec_request read_command(const json::value& payload) {
+// `raw` is the text of the payload.
+exec_request read_command(const json::value& payload, std::string_view raw) {
     if (!payload.is_object()) {
         throw_bad_command("the payload must be an object with the name of a command");
     }
@@ -39,7 +44,8 @@ exec_request read_command(const json::value& payload) {
         if (name == "command" && value.is_string()) {
             request.name = value.get_string();
         } else if (name == "input") {
-            request.input = http::to_json(value);
+            request.input = value.is_string() ? std::string_view(value.get_string())
+                                              : base::raw_member(raw, "input");
         } else if (name == "arguments" && value.is_array()) {
             for (const json::value& each : value.get_array()) {
                 if (!each.is_string()) {
@@ -68,27 +74,48 @@ const allowed_command& command_for(const exec_request& request, const auto& all)
     return found->second;
 }
 
-// The output of a program as JSON, or as text; null if it is neither.
-json::value parse_output(std::string_view text) {
+std::string_view without_last_blanks(std::string_view text) noexcept {
     const std::size_t end = text.find_last_not_of("\n\r \t");
-    text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
-    if (text.empty() || !base::is_utf8(text)) {
-        return nullptr;
-    }
+    return text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+}
+
+bool is_json_output(std::string_view text) {
     try {
-        return http::parse_json(text);
+        static_cast<void>(http::parse_json(text));
+        return true;
     } catch (const http::problem&) {
-        return json::string(text);
+        return false;
     }
+}
+
+std::string result_text(const command_result& result, const allowed_command& allowed) {
+    std::string text = R"({"output":)";
+    const std::string_view output = without_last_blanks(result.out);
+    if (allowed.is_binary) {
+        base::append_json_string(text, base::encode_base64(result.out));
+        text += R"(,"encoding":"base64")";
+    } else if (output.empty()) {
+        text += "null";
+    } else if (!result.out_is_cut && is_json_output(output)) {
+        text += base::trim_json(output);
+    } else {
+        base::append_json_string(text, output);
+    }
+    return text + (result.out_is_cut ? R"(,"truncated":true})" : "}");
 }
 
 // The last part of the program's standard error, for the message.
 std::string error_excerpt(std::string_view text) {
     constexpr std::size_t max_bytes = 500;
-    const std::size_t end = text.find_last_not_of("\n\r \t");
-    text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
-    std::string kept(text.substr(text.size() > max_bytes ? text.size() - max_bytes : 0));
-    return kept.empty() || !base::is_utf8(kept) ? "" : std::string(": ") + kept;
+    constexpr std::size_t no_limit = 4 * max_bytes;  // a replaced byte becomes three
+    text = without_last_blanks(text);
+    if (text.size() > max_bytes) {
+        text.remove_prefix(text.size() - max_bytes);
+        for (int i = 0; i < 3 && (static_cast<unsigned char>(text.front()) & 0xc0) == 0x80; ++i) {
+            text.remove_prefix(1);  // the rest of a character
+        }
+    }
+    return text.empty() ? "" : ": " + detail::storable_text(text, no_limit);
 }
 
 }  // namespace
@@ -105,12 +132,15 @@ exec_commands& exec_commands::allow(std::string name, allowed_command command) {
 }
 
 void exec_commands::check(const json::value& payload) const {
-    static_cast<void>(command_for(read_command(payload), allowed_));
+    static_cast<void>(command_for(read_command(payload, {}), allowed_));
 }
 
 weir::task<json::value> exec_commands::run(job& job) const {
-    const exec_request request = read_command(job.payload());
+    const exec_request request = read_command(job.payload(), job.task().payload);
     const allowed_command& allowed = command_for(request, allowed_);
+    if (job.task().crashes > 0) {
+        co_await end_abandoned_processes();
+    }
     std::vector<std::string> words = allowed.command;
     words.insert(words.end(), request.arguments.begin(), request.arguments.end());
     const std::array<std::string, 2> environment = {
@@ -118,27 +148,22 @@ weir::task<json::value> exec_commands::run(job& job) const {
     const command_line line(std::move(words));
     const command_options options{.input = request.input,
                                   .output_limit = allowed.max_output,
+                                  .cut_output = true,
                                   .directory = allowed.directory,
                                   .environment = environment,
-                                  .own_group = true};
-    std::optional<command_result> result;
-    try {
-        result.emplace(co_await run_command(line, options));
-    } catch (const limit_exceeded&) {
-        throw permanent_failure("exec: '" + request.name + "' printed more than " +
-                                std::to_string(allowed.max_output) + " bytes");
-    }
-    if (!result->status.success()) {
+                                  .contained = true,
+                                  .grace = allowed.grace};
+    const command_result result = co_await run_command(line, options);
+    if (!result.status.success()) {
         const std::string problem =
-            "exec: '" + request.name + "' " + result->status.text() + error_excerpt(result->err);
-        if (result->status.code() == permanent_failure_code) {
+            "exec: '" + request.name + "' " + result.status.text() + error_excerpt(result.err);
+        if (result.status.code() == permanent_failure_code) {
             throw permanent_failure(problem);
         }
         throw std::runtime_error(problem);
     }
-    json::object output;
-    output["output"] = parse_output(result->out);
-    co_return output;
+    job.set_result(result_text(result, allowed));
+    co_return nullptr;
 }
 
 }  // namespace weir::service

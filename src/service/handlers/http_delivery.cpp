@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
-// One attempt per run: the task's own retries are durable, so the client's are switched off. A
-// request that the host's policies refuse was not sent, so the task is postponed.
+// One attempt per run: the task's own retries are durable. The store does not start a task whose
+// host cannot take a request, so nothing waits here; each run reports how the host behaved.
 
+#include "base/json_text.hpp"
+#include "base/option_checks.hpp"
+#include "base/raw_json.hpp"
 #include "base/utf8.hpp"
+#include "service/handlers/reserved_headers.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/client.hpp>
+#include <weir/http/host_policies.hpp>
 #include <weir/http/json.hpp>
+#include <weir/http/media_type.hpp>
 #include <weir/http/retry_after.hpp>
+#include <weir/io/error.hpp>
 #include <weir/refusal.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/time.hpp>
@@ -42,18 +49,6 @@ struct delivery_request {
     throw permanent_failure("http: " + what);
 }
 
-// Headers that frame the request or control the connection, which other tasks share: a payload that
-// set them could inject requests.
-bool is_reserved(std::string_view name) noexcept {
-    constexpr std::array<std::string_view, 9> reserved = {
-        "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "TE",
-        "Trailer",    "Transfer-Encoding", "Upgrade"};
-    constexpr std::string_view proxy = "Proxy-";
-    return std::any_of(reserved.begin(), reserved.end(),
-                       [&](std::string_view each) { return http::same_name(name, each); }) ||
-           http::same_name(name.substr(0, proxy.size()), proxy);
-}
-
 void read_headers(delivery_request& request, const json::value& value) {
     if (!value.is_object()) {
         throw_bad_delivery("headers must be an object of texts");
@@ -62,7 +57,7 @@ void read_headers(delivery_request& request, const json::value& value) {
         if (!text.is_string()) {
             throw_bad_delivery("the header '" + std::string(name) + "' must be a text");
         }
-        if (is_reserved(name)) {
+        if (detail::is_reserved_header(name)) {
             throw_bad_delivery("the header '" + std::string(name) +
                                "' cannot be chosen: it belongs to the connection");
         }
@@ -74,18 +69,19 @@ void read_headers(delivery_request& request, const json::value& value) {
     }
 }
 
-void read_body(delivery_request& request, const json::value& value) {
+// `raw` is the text of the payload: JSON is delivered byte by byte as it was submitted.
+void read_body(delivery_request& request, const json::value& value, std::string_view raw) {
     request.has_body = true;
     if (value.is_string()) {
         request.body = value.get_string();
         request.content_type = "text/plain; charset=utf-8";
     } else {
-        request.body = http::to_json(value);
+        request.body = base::raw_member(raw, "body");
         request.content_type = "application/json";
     }
 }
 
-delivery_request read_delivery(const json::value& payload) {
+delivery_request read_delivery(const json::value& payload, std::string_view raw) {
     if (!payload.is_object()) {
         throw_bad_delivery("the payload must be an object with at least a url");
     }
@@ -98,7 +94,7 @@ delivery_request read_delivery(const json::value& payload) {
         } else if (name == "headers") {
             read_headers(request, value);
         } else if (name == "body") {
-            read_body(request, value);
+            read_body(request, value, raw);
         } else if (name == "timeout" && value.is_number()) {
             request.timeout = value.to_number<double>();
             if (!(*request.timeout > 0 && *request.timeout <= max_timeout.count())) {
@@ -156,20 +152,38 @@ void drop_broken_character(std::string& text) {
     }
 }
 
-json::value result_of(http::status code, const http::headers& headers, kept_body body) {
-    json::object result;
-    result["status"] = static_cast<int>(code);
-    if (const std::string_view type = headers.get("Content-Type"); !type.empty()) {
-        result["content_type"] = type;
+bool is_json_answer(std::string_view content_type, const kept_body& body) {
+    const std::optional<http::media_type> type = http::media_type::try_parse(content_type);
+    if (body.is_cut || !type || !type->is_json()) {
+        return false;
+    }
+    try {
+        static_cast<void>(http::parse_json(body.text));
+        return true;
+    } catch (const http::problem&) {
+        return false;
+    }
+}
+
+// As JSON. A body that is JSON is kept byte by byte.
+std::string result_of(http::status code, const http::headers& headers, kept_body body) {
+    std::string result = R"({"status":)" + std::to_string(static_cast<int>(code));
+    const std::string_view type = headers.get("Content-Type");
+    if (!type.empty()) {
+        result += R"(,"content_type":)";
+        base::append_json_string(result, type);
     }
     if (body.is_cut) {
         drop_broken_character(body.text);
     }
-    if (base::is_utf8(body.text)) {
-        result["body"] = body.text;
+    if (is_json_answer(type, body)) {
+        result += R"(,"body":)";
+        result += base::trim_json(body.text);
+    } else if (base::is_utf8(body.text)) {
+        result += R"(,"body":)";
+        base::append_json_string(result, body.text);
     }
-    result["truncated"] = body.is_cut;
-    return result;
+    return result + (body.is_cut ? R"(,"truncated":true})" : R"(,"truncated":false})");
 }
 
 std::string excerpt(std::string_view text) {
@@ -200,24 +214,50 @@ private:
 };
 
 struct delivered {
+    // What the policies of the host look at.
+    http::status status() const noexcept { return code; }
+    const http::headers& headers() const noexcept { return fields; }
+
     http::status code{};
     http::headers fields;
     kept_body body;
-
-    http::status status() const noexcept { return code; }
-    const http::headers& headers() const noexcept { return fields; }
 };
 
-// Refused tasks wait in the store, where waiting is free, and not in a worker. The time limit is
-// set per request, so the limit of the policies must not be shorter than the longest of them.
-http::host_policies_options for_tasks(http::host_policies_options options) {
-    options.max_attempts = 1;
-    if (options.attempt_timeout > clock::duration::zero()) {  // otherwise host_policies refuses it
-        options.attempt_timeout =
-            std::max<clock::duration>(options.attempt_timeout, 2 * max_timeout);
+const http_delivery_options& checked_delivery(const http_delivery_options& options) {
+    using weir::detail::throw_bad_option;
+    if (options.timeout <= clock::duration::zero()) {
+        throw_bad_option("http_delivery", "timeout", options.timeout, "more than 0");
     }
-    options.max_wait = std::min<clock::duration>(options.max_wait, std::chrono::seconds(1));
+    if (options.max_pause < clock::duration::zero()) {
+        throw_bad_option("http_delivery", "max_pause", options.max_pause, "0 or more");
+    }
+    check(options.hosts);
     return options;
+}
+
+std::string destination_of(const json::value& payload) {
+    const json::string& to = payload.at("url").as_string();
+    const http::url parsed = http::url::parse(std::string_view(to.data(), to.size()));
+    std::string name = parsed.origin();
+    if (parsed.host().ends_with('.')) {  // the same host
+        name.erase(
+            parsed.scheme().size() + std::string_view("://").size() + parsed.host().size() - 1, 1);
+    }
+    return name;
+}
+
+// A host that tells when to come back works. One that only refuses may be overloaded.
+void report_answer(job& job, http::status code, std::optional<clock::duration> retry_after,
+                   clock::duration max_pause) {
+    if (!http::is_retryable(code)) {
+        job.report(destination_outcome::answered);
+        return;
+    }
+    const clock::duration pause =
+        std::min(retry_after.value_or(clock::duration::zero()), max_pause);
+    const bool works = code == http::status::too_many_requests && pause > clock::duration::zero();
+    job.report(works ? destination_outcome::answered : destination_outcome::failed,
+               std::chrono::ceil<milliseconds>(pause));
 }
 
 }  // namespace
@@ -225,15 +265,15 @@ http::host_policies_options for_tasks(http::host_policies_options options) {
 struct http_delivery::state {
     state(const http_delivery_options& settings, http::address_filter filter,
           std::vector<webhook_key> signing)
-        : options(settings),
+        : options(checked_delivery(settings)),
           keys(std::move(signing)),
           client({.max_connections = settings.max_connections,
-                  .max_per_host = settings.hosts.max_concurrent,
+                  .max_per_host = settings.hosts.max_running > 0 ? settings.hosts.max_running
+                                                                 : settings.max_connections,
                   .redirects = http::redirects::none,
                   .user_agent = settings.user_agent,
                   .resolver = settings.resolver},
-                 std::move(filter)),
-          hosts(for_tasks(settings.hosts)) {}
+                 std::move(filter)) {}
 
     task<delivered> send(const delivery_request& delivery, std::string_view id) {
         http::client_request request = make_request(delivery);
@@ -257,7 +297,7 @@ struct http_delivery::state {
         request.set_timeout(delivery.timeout.has_value()
                                 ? std::chrono::duration_cast<clock::duration>(
                                       std::chrono::duration<double>(*delivery.timeout))
-                                : options.hosts.attempt_timeout);
+                                : options.timeout);
         http::client_response answer = co_await client.send(std::move(request));
         delivered all;
         all.code = answer.status();
@@ -266,10 +306,25 @@ struct http_delivery::state {
         co_return all;
     }
 
+    // Through the policies that other users of the host go through as well, if there are such.
+    task<delivered> send_politely(const http::url& to, const delivery_request& delivery,
+                                  std::string_view id) {
+        if (options.shared == nullptr) {
+            co_return co_await send(delivery, id);
+        }
+        const clock::duration wait = options.shared->status_of(to).retry_after;
+        if (wait > clock::duration::zero()) {
+            throw postponed(to.origin() + " must not be used now",
+                            std::chrono::ceil<milliseconds>(wait));
+        }
+        const auto call = [&] { return send(delivery, id); };
+        delivered answer = co_await options.shared->run(to, http::repeatable::never, call);
+        co_return answer;
+    }
+
     const http_delivery_options options;
     const std::vector<webhook_key> keys;
     http::client client;
-    http::host_policies hosts;
 };
 
 http_delivery::http_delivery(const http_delivery_options& options, http::address_filter filter,
@@ -277,41 +332,41 @@ http_delivery::http_delivery(const http_delivery_options& options, http::address
     : state_(std::make_unique<state>(options, std::move(filter), std::move(keys))) {}
 http_delivery::~http_delivery() = default;
 
-http::host_policies& http_delivery::hosts() noexcept {
-    return state_->hosts;
+destination_rule http_delivery::destinations() const {
+    return {&destination_of, state_->options.hosts};
 }
 
 void http_delivery::check(const json::value& payload) {
-    static_cast<void>(make_request(read_delivery(payload)));
+    static_cast<void>(make_request(read_delivery(payload, {})));
 }
 
 weir::task<json::value> http_delivery::deliver(job& job) {
-    const delivery_request delivery = read_delivery(job.payload());
+    const delivery_request delivery = read_delivery(job.payload(), job.task().payload);
     const http::url to = make_request(delivery).url();
     const loggable_url name(to);
     const std::string id = job.id().text();
-    const auto send = [&] { return state_->send(delivery, id); };
     std::optional<delivered> answer;
-    std::optional<postponed> later;
     try {
-        answer.emplace(co_await state_->hosts.run(to, http::repeatable::never, send));
+        answer.emplace(co_await state_->send_politely(to, delivery, id));
+    } catch (const postponed&) {
+        throw;
     } catch (const refused& error) {
-        // At least a moment: a task that is refused at once must not be claimed again at once.
-        const auto wait = std::chrono::ceil<milliseconds>(std::clamp<clock::duration>(
-            error.retry_after(), milliseconds(100), std::chrono::hours(1)));
-        later.emplace(error.what(), wait);
+        throw postponed(error.what(), std::chrono::ceil<milliseconds>(error.retry_after()));
     } catch (const http::address_refused& error) {
         throw permanent_failure(name.in(error.what()));
     } catch (const invalid_argument& error) {
         throw permanent_failure(name.in(error.what()));
+    } catch (const limit_exceeded& error) {
+        throw std::runtime_error(name.in(error.what()));
     } catch (const std::exception& error) {
+        job.report(destination_outcome::failed);
         throw std::runtime_error(name.in(error.what()));
     }
-    if (later.has_value()) {
-        throw *later;
-    }
+    const std::optional<clock::duration> requested = http::retry_after(answer->fields);
+    report_answer(job, answer->code, requested, state_->options.max_pause);
     if (http::is_success(answer->code)) {
-        co_return result_of(answer->code, answer->fields, std::move(answer->body));
+        job.set_result(result_of(answer->code, answer->fields, std::move(answer->body)));
+        co_return nullptr;
     }
     const std::string problem = delivery.method + " " + name.text() + ": " +
                                 std::to_string(static_cast<int>(answer->code)) + " " +
@@ -319,7 +374,7 @@ weir::task<json::value> http_delivery::deliver(job& job) {
     if (answer->code == http::status::gone) {
         throw permanent_failure(problem);
     }
-    if (const auto requested = http::retry_after(answer->fields)) {
+    if (requested.has_value()) {
         throw retry_later(problem,
                           std::chrono::ceil<milliseconds>(std::min(*requested, max_retry_after)));
     }

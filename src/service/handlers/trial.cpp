@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A sleep reports its progress twenty times.
+// An echo has the text of its payload as result, byte by byte. A sleep reports its progress twenty
+// times.
 
 #include <weir/service/handlers/trial.hpp>
 #include <weir/time.hpp>
@@ -19,7 +20,8 @@ weir::task<json::value> echo(job& job) {
             throw std::runtime_error(std::string(message->get_string()));
         }
     }
-    co_return payload;
+    job.set_result(job.task().payload);
+    co_return nullptr;
 }
 
 weir::task<json::value> sleep_handler(job& job) {

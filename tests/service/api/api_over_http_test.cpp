@@ -100,7 +100,7 @@ WEIR_TEST(ServiceApi, SchedulesComeAndGo) {
     const answer response = co_await here.ask(method::put, "/schedules/often", body);
     EXPECT_EQ(response.code, 200U) << response.text;
     EXPECT_EQ(response["name"], "often");
-    EXPECT_NE(response.text.find(R"("payload":{"a":1.0})"), std::string::npos);
+    EXPECT_NE(response.text.find(R"("payload":{"a": 1.0})"), std::string::npos);
     co_await weir::sleep(11min);
     const answer shown = co_await here.get("/schedules/often");
     EXPECT_FALSE(shown.json.at("last_task").is_null()) << shown.text;
@@ -167,28 +167,67 @@ WEIR_TEST(ServiceApi, AStoreThatIsAwayIsSaid) {
     EXPECT_EQ(taken.code, 202U);
 }
 
+// A store that takes writes but gives no task is not ready: submits would wait for ever.
+WEIR_TEST(ServiceApi, AServiceThatCannotClaimIsNotReady) {
+    site here;
+    co_await here.learn();
+    bool is_broken = false;
+    here.store.on_call([&](store_call which) {
+        return is_broken && which == store_call::claim ? store_fault::fails : store_fault::none;
+    });
+    here.start();
+    co_await weir::sleep(2s);
+    const answer ready = co_await here.get("/readyz");
+    EXPECT_EQ(ready.code, 200U) << ready.text;
+    is_broken = true;
+    co_await weir::sleep(5s);
+    const answer unready = co_await here.get("/readyz");
+    EXPECT_EQ(unready.code, 503U);
+    EXPECT_NE(unready.text.find("no task can be claimed"), std::string::npos) << unready.text;
+    const answer taken = co_await here.post("/tasks", R"({"kind": "echo"})");
+    EXPECT_EQ(taken.code, 202U) << "it is durable all the same";
+    is_broken = false;
+    co_await weir::sleep(1min);
+    const answer back = co_await here.get("/readyz");
+    EXPECT_EQ(back.code, 200U) << back.text;
+    const answer done = co_await here.get("/tasks/" + taken["id"]);
+    EXPECT_EQ(done["state"], "completed");
+    co_await here.stop();
+}
+
 WEIR_TEST(ServiceApi, NumbersAreThere) {
-    const std::vector<remote_host> known = [] {
-        remote_host one;
-        one.host = "example.com";
-        one.circuit = "open";
-        one.retry_after = 1.5;
-        return std::vector<remote_host>{one};
-    }();
     site here({},
-              {.hosts = [&known] { return known; },
-               .more_metrics = [](weir::metric_writer& to) { to.gauge("more", "More.", {}, 7); }});
+              {.more_metrics = [](weir::metric_writer& to) { to.gauge("more", "More.", {}, 7); }});
+    here.tasks.handle(
+        "call",
+        [](job& current) -> weir::task<boost::json::value> {
+            current.report(destination_outcome::failed);
+            throw std::runtime_error("nobody answers");
+            co_return nullptr;
+        },
+        {},
+        {.name_of = [](const boost::json::value&) { return std::string("http://a.example"); },
+         .limits = {.open_after = 1}});
     co_await here.learn();
     here.start();
     co_await here.submit(R"({"kind": "echo", "queue": "a \"b\""})");
+    co_await here.submit(R"({"kind": "call"})");
     co_await weir::sleep(1s);
     const answer stats = co_await here.get("/stats");
-    EXPECT_EQ(stats["submitted"], "1");
+    EXPECT_EQ(stats["submitted"], "2");
     EXPECT_EQ(stats["completed"], "1");
-    EXPECT_EQ(stats.json.at("hosts").at(0).at("circuit"), "open");
+    const boost::json::value& host = stats.json.at("hosts").at(0);
+    EXPECT_EQ(host.at("host"), "http://a.example");
+    EXPECT_EQ(host.at("circuit"), "open");
+    EXPECT_EQ(host.at("in_flight"), 0);
+    EXPECT_GT(host.at("retry_after").to_number<double>(), 25);
     const answer metrics = co_await here.get("/metrics");
     EXPECT_EQ(metrics.headers.get("Content-Type").substr(0, 25), "text/plain; version=0.0.4");
     EXPECT_NE(metrics.text.find("weir_service_tasks{queue=\"a \\\"b\\\"\",state=\"completed\"} 1"),
+              std::string::npos)
+        << metrics.text;
+    EXPECT_NE(metrics.text.find("weir_service_destination_open{kind=\"call\",destination=\"http://"
+                                "a.example\"} 1"),
               std::string::npos)
         << metrics.text;
     EXPECT_NE(metrics.text.find("\nmore 7\n"), std::string::npos);
@@ -238,7 +277,7 @@ WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
             EXPECT_EQ(health.code, is_health ? 200U : 401U) << target;
         }
     }
-    EXPECT_EQ(operations, 25U);
+    EXPECT_EQ(operations, 26U);
     const answer index = co_await guarded.get("/");
     EXPECT_EQ(index.text, "<p>the page");
     EXPECT_NE(index.headers.get("Content-Security-Policy").find("frame-ancestors 'none'"),

@@ -36,7 +36,7 @@ WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
     EXPECT_EQ(done["id"], id);
     EXPECT_EQ(done["state"], "completed");
     EXPECT_EQ(done["status"], "completed");
-    EXPECT_NE(done.text.find(R"("payload":{"n":[1,2.50]})"), std::string::npos);
+    EXPECT_NE(done.text.find(R"("payload":{"n": [1, 2.50]})"), std::string::npos);
     EXPECT_EQ(done.json.at("result").at("n").at(1).to_number<double>(), 2.5);
     EXPECT_TRUE(done.json.at("error").is_null());
     EXPECT_TRUE(done.json.at("attempts").as_array().empty());
@@ -56,6 +56,25 @@ WEIR_TEST(ServiceApi, ATaskIsSubmittedAndPolled) {
 }
 
 // All responses are validated against the description; this shows that the validation finds errors.
+WEIR_TEST(ServiceApi, RefusesOptionsThatAllowNothing) {
+    const auto is_refused = [](const api_options& options) {
+        try {
+            const site made({}, options);
+        } catch (const weir::invalid_argument&) {
+            return true;
+        }
+        return false;
+    };
+    EXPECT_FALSE(is_refused({.feed_interval = 0s}));
+    EXPECT_TRUE(is_refused({.max_body = 0}));
+    EXPECT_TRUE(is_refused({.max_batch = 0}));
+    EXPECT_TRUE(is_refused({.max_page = 0}));
+    EXPECT_TRUE(is_refused({.feed_interval = -1s}));
+    EXPECT_TRUE(is_refused({.feed_tasks = 0}));
+    EXPECT_TRUE(is_refused({.max_subscriptions = 0}));
+    co_return;
+}
+
 WEIR_TEST(ServiceApi, TheDescriptionIsStrict) {
     site here;
     co_await here.learn();
@@ -127,8 +146,28 @@ WEIR_TEST(ServiceApi, RefusalsSayWhatIsWrong) {
         EXPECT_EQ(refused.detail().substr(0, detail.size()), detail);
         EXPECT_TRUE(refused.json.as_object().contains("member")) << refused.text;
     }
+    // What the task's own checks and its handler refuse names the member as well.
+    const std::pair<std::string, std::string> members[] = {
+        {R"({"kind": "unknown"})", "kind"},
+        {R"({"kind": "echo", "queue": ".."})", "queue"},
+        {R"({"kind": "echo", "priority": 1.5})", "priority"},
+        {R"({"kind": "echo", "tags": [""]})", "tags"},
+        {R"({"kind": "echo", "backoff": {"jitter": 2}})", "backoff"},
+        {R"({"kind": "echo", "flow_key": "\u0001"})", "flow_key"}};
+    for (const auto& [body, name] : members) {
+        const answer refused = co_await here.post("/tasks", body);
+        EXPECT_EQ(refused.code, 422U) << body;
+        EXPECT_EQ(refused["member"], name) << refused.text;
+    }
+    const fields zipped{{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}};
+    const answer compressed = co_await here.post("/tasks", R"({"kind": "echo"})", zipped);
+    EXPECT_EQ(compressed.code, 415U) << compressed.text;
+    const fields same{{"Content-Type", "application/json"}, {"Content-Encoding", "identity"}};
+    const answer identity = co_await here.post("/tasks", R"({"kind": "unknown"})", same);
+    EXPECT_EQ(identity.code, 422U) << identity.text;
     const answer range = co_await here.post("/tasks", R"({"kind": "echo", "priority": 5000})");
-    EXPECT_EQ(range.detail(), "task: priority is 5000; it must be -1000 to 1000");
+    EXPECT_EQ(range.detail(), "the member 'priority' must be a whole number from -1000 to 1000");
+    EXPECT_EQ(range["member"], "priority");
     const answer key = co_await here.post("/tasks", R"({"kind": "echo", "queue": "\u0000"})");
     EXPECT_EQ(key.detail(),
               "task: queue is '\\x00'; it must have 1 to 100 bytes, without control characters");
@@ -217,7 +256,7 @@ WEIR_TEST(ServiceApi, BatchesAnswerForEach) {
     EXPECT_EQ(response["refused"], "3");
     const std::string first(results[0].at("id").as_string());
     const answer kept = co_await here.get("/tasks/" + first);
-    EXPECT_NE(kept.text.find(R"("payload":{"x":"[1,{"})"), std::string::npos);
+    EXPECT_NE(kept.text.find(R"("payload":{"x": "[1,{"})"), std::string::npos);
 
     // The whole batch again, by one key.
     const std::string plain =

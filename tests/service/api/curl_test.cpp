@@ -15,6 +15,8 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -25,25 +27,28 @@ using namespace std::chrono_literals;
 using namespace weir::service;
 using namespace weir_test;
 
+// However the visit ends, the service has ended before it is destroyed.
+weir::task<> serve_and_visit(store& kept, std::function<weir::task<>(std::string url)> visit,
+                             api_options options) {
+    service tasks(kept);
+    tasks.handle("echo", [](job& job) -> weir::task<bj::value> { co_return job.payload(); });
+    weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
+    const std::string url = "http://" + door.local_address().text();
+    auto body = [&](weir::task_group& group) -> weir::task<> {
+        group.spawn(tasks.run());
+        group.spawn(http::serve(std::move(door), make_api(tasks, options)));
+        co_await visit(url);
+        group.cancel();
+    };
+    co_await weir::with_group(body);
+}
+
 weir::task<> with_service(std::function<weir::task<>(std::string url)> visit,
                           api_options options = {}) {
     const temporary_folder folder;
     std::unique_ptr<store> kept = co_await open_sqlite_store((folder.path() / "tasks.db").string());
-    {
-        service tasks(*kept);
-        tasks.handle("echo", [](job& job) -> weir::task<bj::value> { co_return job.payload(); });
-        weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
-        const std::string url = "http://" + door.local_address().text();
-        weir::handle<void> running = weir::spawn(tasks.run());
-        weir::handle<void> serving =
-            weir::spawn(http::serve(std::move(door), make_api(tasks, options)));
-        co_await visit(url);
-        serving.cancel();
-        co_await serving.wait();
-        running.cancel();
-        co_await running.wait();
-    }
-    co_await kept->close();
+    auto close = [&]() -> weir::task<> { co_await kept->close(); };
+    co_await weir::finally(serve_and_visit(*kept, std::move(visit), std::move(options)), close);
 }
 
 // The commands on the first page of the documentation.
@@ -143,13 +148,28 @@ print('well', len(names))
 weir::task<> judged(std::string url) {
     need("/usr/lib/python3/dist-packages/jsonschema", "python3-jsonschema");
     const weir::command_result verdict = co_await python(std::string(judge), {url});
-    EXPECT_EQ(verdict.out, "well 25\n") << verdict.err;
+    EXPECT_EQ(verdict.out, "well 26\n") << verdict.err;
 }
 
 }  // namespace
 
 WEIR_IO_TEST(ServiceCurl, TheFirstStepsWork) {
     co_await with_service(&first_steps);
+}
+
+// A visit that throws, as one that is skipped does, must not destroy a running service.
+WEIR_IO_TEST(ServiceCurl, AVisitThatThrowsEndsTheService) {
+    auto fails = [](std::string url) -> weir::task<> {
+        co_await first_steps(url);
+        throw std::runtime_error("the visit failed");
+    };
+    try {
+        co_await with_service(fails);
+        ADD_FAILURE() << "it did not throw";
+    } catch (const weir::error_group& errors) {
+        EXPECT_NE(errors.find<std::runtime_error>(), nullptr);
+    }
+    co_await weir::sleep(1ms);  // nothing is left to run
 }
 
 TEST(ServiceCurl, TheDescriptionIsOne) {

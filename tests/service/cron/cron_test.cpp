@@ -177,6 +177,32 @@ TEST(Cron, AgreesWithAWalkOverEveryMinute) {
     }
 }
 
+// A star with a step counts as a star, as in the crons of Unix systems: both fields must hold.
+TEST(Cron, AStepOfAStarInADayFieldIsAStar) {
+    const auto days_in_june = [](const char* pattern) {
+        const timestamp july = at("2026-07-01T00:00:00Z");
+        std::string days;
+        timestamp slot = at("2026-05-31T23:59:59Z");
+        while ((slot = cron::parse(pattern).next_after(slot, "UTC")) < july) {
+            days += (days.empty() ? "" : " ") + date::format("%e", slot);
+        }
+        return days;
+    };
+    // The 1st is a Monday.
+    EXPECT_EQ(days_in_june("0 0 */10 * mon"), " 1");
+    EXPECT_EQ(days_in_june("0 0 1-31/10 * mon"), " 1  8 11 15 21 22 29");
+    EXPECT_EQ(days_in_june("0 0 6-8 * */3"), " 6  7");
+
+    for (const char* const odd : {"0 0 */2 * mon", "0 0 1 * */2", "0 0 */2 * */3"}) {
+        EXPECT_NE(cron::parse(odd).warning().find(odd), std::string::npos) << odd;
+    }
+    for (const char* const clear :
+         {"0 0 * * *", "0 0 */2 * *", "0 0 * * */2", "0 0 1 * mon", "0 0 1-31/2 * mon",
+          "*/5 */2 * * mon", "0 0 * * mon", "0 0 13 * *", "0 0 */1 * mon", "@daily"}) {
+        EXPECT_EQ(cron::parse(clear).warning(), "") << clear;
+    }
+}
+
 TEST(Cron, RefusesWhatMakesNoSense) {
     EXPECT_NE(refusal("61 * * * *").find("minute is '61'; it must be *, or numbers from 0 to 59"),
               std::string::npos);
@@ -206,4 +232,46 @@ TEST(Cron, RefusesWhatMakesNoSense) {
     }
     EXPECT_THROW(static_cast<void>(cron::parse("@daily").next_after({}, "Mars/Olympus")),
                  weir::invalid_argument);
+}
+
+TEST(Cron, TheLatestSlotIsAfterTheFirstTimeAndNotAfterTheLast) {
+    const cron hourly = cron::parse("0 * * * *");
+    const auto latest = [&](const char* since, const char* until) -> std::string {
+        const auto found = hourly.latest_between(at(since), at(until), "UTC");
+        return found.has_value() ? text_of(*found) : "none";
+    };
+    EXPECT_EQ(latest("2026-05-01T10:00:00Z", "2026-05-01T11:00:00Z"), "2026-05-01T11:00:00Z");
+    EXPECT_EQ(latest("2026-05-01T10:00:00Z", "2026-05-01T10:59:59Z"), "none");
+    EXPECT_EQ(latest("2026-05-01T09:59:59Z", "2026-05-01T10:59:59Z"), "2026-05-01T10:00:00Z");
+    EXPECT_EQ(latest("2026-04-01T00:00:00Z", "2026-05-01T10:30:00Z"), "2026-05-01T10:00:00Z");
+    const cron yearly = cron::parse("@yearly");
+    EXPECT_EQ(yearly.latest_between(at("2025-12-31T23:59:59Z"), at("2026-11-30T00:00:00Z"), "UTC"),
+              at("2026-01-01T00:00:00Z"));
+    EXPECT_FALSE(
+        yearly.latest_between(at("2026-01-01T00:00:00Z"), at("2026-11-30T00:00:00Z"), "UTC"));
+}
+
+TEST(Cron, TakesTheFirstAndLastOfEachField) {
+    for (const char* const good :
+         {"0,59 * * * *", "* 0,23 * * *", "* * 1,31 * *", "* * * 1,12 *", "* * * * 0,7",
+          "*/59 * * * *", "0-59/59 * * * *", "* * * jan-DEC *", "0 0 31 12 *", "0 0 29 2 *",
+          "0 0 1 1 6", "@Annually", "@midnight", "@weekly"}) {
+        EXPECT_EQ(refusal(good), "taken") << good;
+    }
+    for (const char* const bad : {"60 * * * *", "*/60 * * * *", "* * * 0 *", "* * * dez *"}) {
+        EXPECT_EQ(refusal(bad).substr(0, 5), "cron:") << bad;
+    }
+    EXPECT_NE(refusal("* * * 13 *")
+                  .find("month is '13'; it must be *, or numbers from 1 to 12 or "
+                        "names such as jan"),
+              std::string::npos);
+    EXPECT_NE(refusal("60 * * * *").find("numbers from 0 to 59, as 1,"), std::string::npos);
+    const std::string padded = "* * * * *" + std::string(191, ' ');
+    EXPECT_EQ(refusal(padded.c_str()), "taken");
+    EXPECT_NE(refusal((padded + " ").c_str()), "taken") << "more than 200 characters";
+    EXPECT_EQ(slots("@yearly", "UTC", "2026-05-01T00:00:00Z", 1), (texts{"2027-01-01T00:00:00Z"}));
+    EXPECT_EQ(slots("@weekly", "UTC", "2026-11-11T00:00:00Z", 1), (texts{"2026-11-15T00:00:00Z"}));
+    EXPECT_EQ(slots("0 0 */2 * 1", "UTC", "2026-11-01T00:00:00Z", 2),
+              (texts{"2026-11-09T00:00:00Z", "2026-11-23T00:00:00Z"}))
+        << "both must hold where one is a star";
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace {
 
 namespace service = weir::service;
@@ -21,6 +23,24 @@ TEST(Schedule, RefusesInvalidMembers) {
     EXPECT_THROW(check(plan), weir::invalid_argument);
     plan.name = "a";
     plan.task.kind = "";
+    EXPECT_THROW(check(plan), weir::invalid_argument);
+}
+
+TEST(Schedule, NamesAreWords) {
+    service::schedule plan;
+    plan.cron = "@daily";
+    plan.task.kind = "echo";
+    for (const std::string& name : {std::string(100, 'a'), std::string("a-B_9.c")}) {
+        plan.name = name;
+        EXPECT_NO_THROW(check(plan)) << name;
+    }
+    for (const std::string& name : {std::string(), std::string(101, 'a'), std::string("a/b"),
+                                    std::string("\xc3\xa4"), std::string("a\n")}) {
+        plan.name = name;
+        EXPECT_THROW(check(plan), weir::invalid_argument) << name;
+    }
+    plan.name = "a";
+    plan.cron = "never";
     EXPECT_THROW(check(plan), weir::invalid_argument);
 }
 

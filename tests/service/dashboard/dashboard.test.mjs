@@ -67,6 +67,46 @@ test("a queue is paused and resumed", async () => {
   await here.page.locator("#tasks tr", { hasText: held }).getByText("completed", { exact: true }).waitFor();
 });
 
+test("a queue is deleted after a question, with what it names", async () => {
+  const ended = await here.serving.submit({ kind: "echo", queue: "old letters" });
+  await here.serving.submit({ kind: "echo", queue: "old letters", delay: 600 });
+  const kept = await here.serving.submit({ kind: "echo", queue: "other" });
+  await open();
+  await isLive();
+  await here.page.locator("#tasks tr", { hasText: ended }).getByText("completed", { exact: true }).waitFor();
+  const dialog = here.page.getByRole("dialog", { name: "Delete the queue old letters?" });
+  const ask = () => here.page.getByRole("button", { name: "Delete the queue old letters" }).click();
+
+  await ask();
+  await dialog.getByText("1 pending task and 1 ended task").waitFor();
+  await dialog.getByRole("button", { name: "Keep" }).click();
+  assert.equal(await here.page.getByRole("dialog").count(), 0);
+  assert.equal(await here.page.evaluate(() => document.activeElement.id), "delete-old letters");
+  assert.equal((await here.serving.ask("GET", "/queues/old%20letters")).status, 200);
+
+  // A running task prevents it; the dialog says so.
+  const running = await here.serving.submit({ kind: "sleep", payload: 600, queue: "old letters" });
+  await here.page.locator("#tasks tr", { hasText: running }).getByText("running", { exact: true }).waitFor();
+  await ask();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await dialog.getByText("1 running").waitFor();
+  await dialog.getByRole("button", { name: "Keep" }).click();
+  await here.serving.ask("POST", `/tasks/${running}/cancel`);
+  await here.page.locator("#tasks tr", { hasText: running }).getByText("cancelled", { exact: true }).waitFor();
+
+  await ask();
+  await dialog.getByText("1 pending task and 2 ended tasks").waitFor();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await here.page.waitForFunction(
+    (id) =>
+      [...document.querySelectorAll("#queues tbody td:first-child")].map((cell) => cell.textContent).join() === "other" &&
+      [...document.querySelectorAll("#tasks tbody tr")].every((row) => row.textContent.includes(id)),
+    kept,
+  );
+  assert.equal((await here.serving.ask("GET", "/queues/old%20letters")).status, 404);
+  assert.equal(await here.page.getByRole("dialog").count(), 0);
+});
+
 test("tasks are filtered", async () => {
   for (let i = 0; i < 3; ++i) {
     await here.serving.submit({ kind: "echo", queue: "a", tags: ["red"] });

@@ -3,13 +3,31 @@
 // those that it needs.
 #pragma once
 
+#include "process.hpp"
 #include "service/engine/claimer.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"
 #include "service/engine/sweeper.hpp"
-#include "support.hpp"
 
 namespace weir::service::testing {
+
+// The connection of this node to the store. Claims can be answered by the test.
+class scripted_process final : public process {
+public:
+    using process::process;
+
+    task<claimed> claim(claim_request request) override {
+        claim_limits.push_back(request.limit);
+        if (answer_claim) {
+            co_return answer_claim(request);
+        }
+        claimed answer = co_await process::claim(request);
+        co_return answer;
+    }
+
+    std::vector<std::size_t> claim_limits;
+    std::function<claimed(const claim_request&)> answer_claim;
+};
 
 struct components {
     explicit components(const service_options& settings = {}) : options(settings) {
@@ -31,6 +49,14 @@ struct components {
         const std::vector<submit_result> results =
             co_await memory.submit(std::move(batch), time.now());
         co_return results.at(0).id;
+    }
+    // So many tasks, of which the last is returned.
+    task<task_id> submit(int count, std::string kind) {
+        task_id last;
+        for (int i = 0; i < count; ++i) {
+            last = co_await submit(new_task(kind));
+        }
+        co_return last;
     }
     // Claims one task for this node, as the claimer would.
     task<task_record> claim_one() {
@@ -57,12 +83,13 @@ struct components {
     }
 
     memory_store memory;
+    scripted_process connection{memory};
     std::vector<std::string> messages;
     service_options options;
     detail::event_log log{hook<void(log_level, std::string_view)>(
         [this](log_level level, std::string_view message) { options.log(level, message); })};
     detail::wall_clock time{{}};
-    detail::store_client store{memory, options.store_timeout, log};
+    detail::store_client store{connection, options.store_timeout, log};
     detail::handler_registry handlers;
     detail::settlement_builder builder{time, options.max_result_bytes};
     detail::claim_trigger trigger{time};
@@ -72,7 +99,7 @@ struct components {
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store, time, log, leases, claimer, runner, settler, trigger, options};
-    detail::scheduler scheduler{store, time, log, trigger};
+    detail::scheduler scheduler{store, time, log, handlers, trigger};
     detail::sweeper sweeper{store, time, options.kept};
 };
 

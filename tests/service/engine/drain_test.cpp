@@ -428,5 +428,136 @@ WEIR_TEST(ServiceFires, SchedulesAreChecked) {
     WEIR_EXPECT_THROW_WITH(tasks.put_schedule(bad), invalid_argument, "once");
 }
 
+// What the service logs while it ends, and how long it waits for a store that is away.
+WEIR_TEST(ServiceDrains, SaysWhatItWaitsForAndStops) {
+    memory_store store;
+    std::vector<std::string> messages;
+    service_options options;
+    options.drain_limit = 2s;
+    options.log = [&](log_level, std::string_view what) { messages.emplace_back(what); };
+    service tasks(store, options);
+    tasks.handle("work", [](job&) -> task<json> {
+        co_await sleep(1s);
+        co_return nullptr;
+    });
+    tasks.handle("long", [](job&) -> task<json> {
+        co_await sleep(1h);
+        co_return nullptr;
+    });
+    for (const bool is_long : {false, true}) {
+        messages.clear();
+        started running(tasks);
+        co_await submit(tasks, "work");
+        if (is_long) {
+            co_await submit(tasks, "long");
+        }
+        co_await settle_all();
+        const clock::time_point begun = now();
+        co_await running.end();
+        EXPECT_EQ(now() - begun, is_long ? 2s : 1s);
+        std::vector<std::string> expected{is_long ? "draining: 2 running" : "draining: 1 running"};
+        if (is_long) {
+            expected.emplace_back("stopping 1 tasks that still run, to return them");
+        }
+        EXPECT_EQ(messages, expected);
+    }
+}
+
+// After a second stop, a store that is away is waited for one second; after one stop, for a store
+// timeout. Then the lease is released for two seconds at most.
+WEIR_TEST(ServiceDrains, ASecondStopWaitsForASecondOnly) {
+    for (const bool twice : {false, true}) {
+        memory_store store;
+        service tasks(store, {.store_timeout = 5s, .drain_limit = 1s});
+        tasks.handle("work", [](job&) -> task<json> {
+            co_await sleep(1h);
+            co_return nullptr;
+        });
+        started running(tasks);
+        co_await submit(tasks, "work");
+        co_await advance(500ms);
+        store.on_call([](store_call) { return store_fault::fails; });
+        const clock::time_point begun = now();
+        running.stop();
+        if (twice) {
+            co_await settle_all();
+            running.stop();
+        }
+        co_await running.ended();
+        EXPECT_EQ(now() - begun, twice ? 1s + 2s : 1s + 5s + 2s);
+    }
+}
+
+// A claim in flight is waited for after one stop, and given up after two.
+WEIR_TEST(ServiceDrains, ASecondStopGivesUpAClaimInFlight) {
+    for (const bool twice : {false, true}) {
+        memory_store store;
+        process connection(store);
+        service tasks(connection, {.poll = 1h, .store_timeout = 10s, .drain_limit = 1s});
+        tasks.handle("work", nothing);
+        tasks.handle("long", [](job&) -> task<json> {
+            co_await sleep(1h);
+            co_return nullptr;
+        });
+        started running(tasks);
+        co_await submit(tasks, "long");
+        co_await advance(1s);
+        connection.delay_answers(
+            [](store_call which) { return which == store_call::claim ? 4s : 0s; });
+        const task_id id = co_await submit(tasks, "work");
+        co_await settle_all();
+        const clock::time_point begun = now();
+        running.stop();
+        if (twice) {
+            co_await settle_all();
+            running.stop();
+        }
+        co_await running.ended();
+        EXPECT_EQ(now() - begun, twice ? 0s : 4s);
+        const task_record back = co_await record_of(store, id);
+        EXPECT_EQ(back.state, task_state::pending) << "in both cases it is returned";
+        EXPECT_EQ(back.crashes, 0u);
+        EXPECT_EQ(tasks.stats().started, 1u);
+        const std::vector<node_record> nodes = co_await store.nodes();
+        EXPECT_TRUE(nodes.empty());
+    }
+}
+
+// Schedules and sweeps end with the first stop; heartbeats go on until the last run has ended.
+WEIR_TEST(ServiceDrains, KeepsItsLeaseWhileItDrains) {
+    memory_store store;
+    process connection(store);
+    service tasks(connection, {.drain_limit = 5min});
+    tasks.handle("work", [](job& what) -> task<json> {
+        co_await sleep(3min);
+        what.progress(0.5, "half");
+        co_await sleep(1min);
+        co_return nullptr;
+    });
+    tasks.handle("tick", nothing);
+    started running(tasks);
+    const task_id id = co_await submit(tasks, "work");
+    schedule plan;
+    plan.name = "minutely";
+    plan.cron = "* * * * *";
+    plan.task = new_task("tick");
+    co_await tasks.put_schedule(plan);
+    co_await settle_all();
+    running.stop();
+    const int purges = connection.calls(store_call::purge);
+    co_await advance(3min + 30s);
+    const task_record half = co_await record_of(store, id);
+    EXPECT_EQ(half.progress, 0.5);
+    EXPECT_EQ(half.state, task_state::running);
+    EXPECT_EQ(connection.calls(store_call::fire), 0);
+    EXPECT_EQ(connection.calls(store_call::purge), purges);
+    EXPECT_GE(connection.calls(store_call::heartbeat), 100);
+    co_await advance(1min);
+    EXPECT_TRUE(running.has_ended());
+    const task_record done = co_await record_of(store, id);
+    EXPECT_EQ(done.state, task_state::completed);
+    EXPECT_EQ(done.crashes, 0u);
+}
+
 }  // namespace
 }  // namespace weir::service::testing

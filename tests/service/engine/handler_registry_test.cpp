@@ -49,5 +49,13 @@ TEST(HandlerRegistry, RefusesASecondHandlerOfAKind) {
     EXPECT_THROW(handlers.add("b", {}, {}), invalid_argument);
 }
 
+TEST(HandlerRegistry, TakesNamesOfUpToAHundredBytes) {
+    detail::handler_registry handlers;
+    EXPECT_NO_THROW(handlers.add(std::string(100, 'a'), do_nothing, {}));
+    EXPECT_NO_THROW(handlers.add("b", do_nothing, {}));
+    EXPECT_EQ(error_of(handlers, new_task("b", "no matter")), "") << "without a check";
+    EXPECT_NE(handlers.find("b"), handlers.find(std::string(100, 'a')));
+}
+
 }  // namespace
 }  // namespace weir::service::testing

@@ -73,7 +73,7 @@ public:
     using process::process;
 
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
-                                   timestamp now) override {
+                                   moment now) override {
         ++settles;
         if (settles == away_at) {
             throw store_unavailable("away for a moment");

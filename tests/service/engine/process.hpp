@@ -4,6 +4,8 @@
 
 #include "support.hpp"
 
+#include <functional>
+
 namespace weir::service::testing {
 
 class process : public store {
@@ -15,129 +17,210 @@ public:
     // Until thaw(), all calls wait.
     void freeze() { is_thawed_.clear(); }
     void thaw() { is_thawed_.set(); }
+    // How long each call takes to reach the store, and its answer to come back; the latter is asked
+    // when the store has answered.
+    void delay_questions(std::function<clock::duration(store_call)> by) {
+        question_delay_ = std::move(by);
+    }
+    void delay_answers(std::function<clock::duration(store_call)> by) {
+        answer_delay_ = std::move(by);
+    }
+    // A call that was given up on the way reaches the store all the same, as over a network.
+    void deliver_always() { delivers_always_ = true; }
+    // Ends calls that are still on their way. To be called at the end of a test.
+    task<> end_deliveries() {
+        for (const any_handle& each : sent_) {
+            each.cancel();
+            co_await each.wait();
+        }
+        sent_.clear();
+    }
+    // How often the process has called the store.
+    int calls(store_call which) const {
+        const auto found = calls_.find(which);
+        return found == calls_.end() ? 0 : found->second;
+    }
     // As if it were that process on this machine.
     void pretend_to_be(std::int64_t pid) { pid_ = pid; }
 
-    task<std::vector<submit_result>> submit(std::vector<new_task> fresh, timestamp now) override {
-        return pass([this, fresh, now] { return real_.submit(fresh, now); });
+    task<std::vector<submit_result>> submit(std::vector<new_task> fresh, moment now) override {
+        return pass(store_call::submit, [this, fresh, now] { return real_.submit(fresh, now); });
     }
     task<claimed> claim(claim_request request) override {
-        return pass([this, request, node = std::string(request.node)]() mutable {
+        return pass(store_call::claim, [this, request, node = std::string(request.node)]() mutable {
             request.node = node;
             return real_.claim(request);
         });
     }
     task<std::vector<run_key>> running_on(std::string_view node) override {
-        return pass([this, node = std::string(node)] { return real_.running_on(node); });
+        return pass(store_call::running_on,
+                    [this, node = std::string(node)] { return real_.running_on(node); });
     }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
-                                   timestamp now) override {
-        return pass([this, node = std::string(node), ended, now] {
+                                   moment now) override {
+        return pass(store_call::settle, [this, node = std::string(node), ended, now] {
             return real_.settle(node, ended, now);
         });
     }
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                          timestamp now) override {
-        return pass([this, node = std::string(node), notes, now] {
+        return pass(store_call::note_progress, [this, node = std::string(node), notes, now] {
             return real_.note_progress(node, notes, now);
         });
     }
-    task<heartbeat_answer> heartbeat(node_record node, timestamp now) override {
+    task<heartbeat_answer> heartbeat(node_record node, moment now) override {
         if (pid_ != 0) {
             node.pid = pid_;
         }
-        return pass([this, node, now] { return real_.heartbeat(node, now); });
+        return pass(store_call::heartbeat,
+                    [this, node, now] { return real_.heartbeat(node, now); });
     }
     task<std::vector<node_record>> nodes() override {
-        return pass([this] { return real_.nodes(); });
+        return pass(store_call::nodes, [this] { return real_.nodes(); });
     }
     task<> retire(std::string_view node) override {
-        return pass([this, node = std::string(node)] { return real_.retire(node); });
+        return pass(store_call::retire,
+                    [this, node = std::string(node)] { return real_.retire(node); });
     }
-    task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) override {
-        return pass([this, now, max_crashes] { return real_.rescue(now, max_crashes); });
+    task<rescue_result> rescue(moment now, std::uint32_t max_crashes) override {
+        return pass(store_call::rescue,
+                    [this, now, max_crashes] { return real_.rescue(now, max_crashes); });
     }
     task<std::optional<task_detail>> find(task_id id) override {
-        return pass([this, id] { return real_.find(id); });
+        return pass(store_call::find, [this, id] { return real_.find(id); });
     }
-    task<std::vector<task_record>> list(task_filter filter, timestamp now) override {
-        return pass([this, filter, now] { return real_.list(filter, now); });
+    task<task_page> list(task_filter filter, timestamp now) override {
+        return pass(store_call::list, [this, filter, now] { return real_.list(filter, now); });
     }
-    task<std::vector<hold>> why(task_id id, timestamp now) override {
-        return pass([this, id, now] { return real_.why(id, now); });
+    task<std::vector<hold>> why(task_id id, moment now) override {
+        return pass(store_call::why, [this, id, now] { return real_.why(id, now); });
     }
-    task<change_result> cancel(task_id id, timestamp now) override {
-        return pass([this, id, now] { return real_.cancel(id, now); });
+    task<change_result> cancel(task_id id, moment now) override {
+        return pass(store_call::cancel, [this, id, now] { return real_.cancel(id, now); });
     }
-    task<change_result> retry(task_id id, timestamp now) override {
-        return pass([this, id, now] { return real_.retry(id, now); });
+    task<change_result> retry(task_id id, moment now) override {
+        return pass(store_call::retry, [this, id, now] { return real_.retry(id, now); });
     }
-    task<std::size_t> redrive(task_filter filter, timestamp now) override {
-        return pass([this, filter, now] { return real_.redrive(filter, now); });
+    task<std::size_t> redrive(task_filter filter, moment now) override {
+        return pass(store_call::redrive,
+                    [this, filter, now] { return real_.redrive(filter, now); });
     }
     task<std::vector<queue_record>> queues() override {
-        return pass([this] { return real_.queues(); });
+        return pass(store_call::queues, [this] { return real_.queues(); });
     }
     task<> pause(std::string_view queue, bool is_paused) override {
-        return pass([this, queue = std::string(queue), is_paused] {
+        return pass(store_call::pause, [this, queue = std::string(queue), is_paused] {
             return real_.pause(queue, is_paused);
         });
     }
+    task<> limit_destinations(std::string_view kind, destination_limits limits) override {
+        return pass(store_call::limit_destinations, [this, kind = std::string(kind), limits] {
+            return real_.limit_destinations(kind, limits);
+        });
+    }
+    task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override {
+        return pass(store_call::destinations,
+                    [this, limit, now] { return real_.destinations(limit, now); });
+    }
     task<> limit(std::string_view queue, queue_limits limits) override {
-        return pass(
-            [this, queue = std::string(queue), limits] { return real_.limit(queue, limits); });
+        return pass(store_call::limit, [this, queue = std::string(queue), limits] {
+            return real_.limit(queue, limits);
+        });
     }
     task<> put_schedule(schedule definition, timestamp next_slot) override {
-        return pass(
-            [this, definition, next_slot] { return real_.put_schedule(definition, next_slot); });
+        return pass(store_call::put_schedule, [this, definition, next_slot] {
+            return real_.put_schedule(definition, next_slot);
+        });
     }
     task<bool> remove_schedule(std::string_view name) override {
-        return pass([this, name = std::string(name)] { return real_.remove_schedule(name); });
+        return pass(store_call::remove_schedule,
+                    [this, name = std::string(name)] { return real_.remove_schedule(name); });
     }
     task<std::vector<schedule_record>> schedules() override {
-        return pass([this] { return real_.schedules(); });
+        return pass(store_call::schedules, [this] { return real_.schedules(); });
     }
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> fresh,
-                                            timestamp now) override {
-        return pass([this, name = std::string(name), slot, next_slot, fresh, now] {
-            return real_.fire(name, slot, next_slot, fresh, now);
+                                            moment now) override {
+        return pass(store_call::fire,
+                    [this, name = std::string(name), slot, next_slot, fresh, now] {
+                        return real_.fire(name, slot, next_slot, fresh, now);
+                    });
+    }
+    task<std::size_t> purge(retention kept, moment now) override {
+        return pass(store_call::purge, [this, kept, now] { return real_.purge(kept, now); });
+    }
+    task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override {
+        return pass(store_call::remove_queue, [this, queue = std::string(queue), with_pending] {
+            return real_.remove_queue(queue, with_pending);
         });
     }
-    task<std::size_t> purge(retention kept, timestamp now) override {
-        return pass([this, kept, now] { return real_.purge(kept, now); });
-    }
-    task<> probe() override {
-        return pass([this] { return real_.probe(); });
+    task<> probe(moment now) override {
+        return pass(store_call::probe, [this, now] { return real_.probe(now); });
     }
     task<> close() override { co_return; }
     void observe(store_observer* observer) noexcept override { real_.observe(observer); }
 
 private:
     template <class Call>
-    std::invoke_result_t<Call&> pass(Call call) {
+    std::invoke_result_t<Call&> pass(store_call which, Call call) {
         using answer = typename std::invoke_result_t<Call&>::value_type;
-        co_await reach();
+        ++calls_[which];
+        if (!delivers_always_) {
+            if constexpr (std::is_void_v<answer>) {
+                co_await deliver(which, std::move(call));
+                co_return;
+            } else {
+                answer response = co_await deliver(which, std::move(call));
+                co_return response;
+            }
+        }
+        const handle<answer> sent = weir::spawn(deliver(which, std::move(call)));
+        std::erase_if(sent_, [](const any_handle& each) { return each.done(); });
+        sent_.push_back(sent);
         if constexpr (std::is_void_v<answer>) {
-            co_await call();
-            co_await reach();
+            co_await shield(sent);
         } else {
-            answer response = co_await call();
-            co_await reach();
+            const answer& response = co_await shield(sent);
             co_return response;
         }
     }
-    task<> reach() {
+    template <class Call>
+    std::invoke_result_t<Call&> deliver(store_call which, Call call) {
+        using answer = typename std::invoke_result_t<Call&>::value_type;
+        co_await reach(question_delay_, which);
+        if constexpr (std::is_void_v<answer>) {
+            co_await call();
+            co_await reach(answer_delay_, which);
+        } else {
+            answer response = co_await call();
+            co_await reach(answer_delay_, which);
+            co_return response;
+        }
+    }
+    task<> reach(const std::function<clock::duration(store_call)>& delay, store_call which) {
         if (is_dead_) {
             co_await sleep_forever();
         }
         co_await is_thawed_.wait();
+        if (delay) {
+            const clock::duration length = delay(which);
+            co_await sleep(length);
+            if (is_dead_) {
+                co_await sleep_forever();
+            }
+        }
     }
 
     store& real_;
     bool is_dead_ = false;
+    bool delivers_always_ = false;
     std::int64_t pid_ = 0;
     event is_thawed_;
+    std::vector<any_handle> sent_;
+    std::map<store_call, int> calls_;
+    std::function<clock::duration(store_call)> question_delay_;
+    std::function<clock::duration(store_call)> answer_delay_;
 };
 
 }  // namespace weir::service::testing

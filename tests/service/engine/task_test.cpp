@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <weir/error.hpp>
+#include <weir/service/store.hpp>
 #include <weir/service/task.hpp>
 
 #include <gtest/gtest.h>
@@ -38,6 +39,63 @@ TEST(Task, RefusesInvalidMembersByName) {
     EXPECT_NE(error_of(task).find("tags is '21'"), std::string::npos);
 }
 
+// Each member at its limits, and beyond them.
+TEST(Task, TakesMembersUpToTheirLimits) {
+    const auto takes = [](auto set) {
+        new_task task("work");
+        set(task);
+        return error_of(task);
+    };
+    const auto texts = [&](std::size_t most, bool may_be_empty, const char* name,
+                           std::string new_task::* member) {
+        const auto of_size = [&](std::size_t size) {
+            return takes([&](new_task& task) { task.*member = std::string(size, 'x'); });
+        };
+        EXPECT_EQ(of_size(most), "") << name;
+        EXPECT_NE(of_size(most + 1).find(name), std::string::npos) << of_size(most + 1);
+        EXPECT_NE(of_size(most + 1).find(std::to_string(most)), std::string::npos);
+        EXPECT_EQ(of_size(0).empty(), may_be_empty) << name;
+        for (const char each : {'\0', '\n', '\x1f', '\x7f'}) {
+            const auto with = [&](new_task& task) { task.*member = std::string(1, each); };
+            EXPECT_NE(takes(with).find("control characters"), std::string::npos) << name;
+        }
+        EXPECT_EQ(takes([&](new_task& task) { task.*member = " ~\x80"; }), "") << name;
+    };
+    texts(100, false, "kind", &new_task::kind);
+    texts(100, false, "queue", &new_task::queue);
+    texts(200, true, "flow_key", &new_task::flow_key);
+    texts(200, true, "idempotency_key", &new_task::idempotency_key);
+    EXPECT_EQ(takes([](new_task& task) { task.tags.assign(20, std::string(100, 't')); }), "");
+    EXPECT_NE(takes([](new_task& task) { task.tags = {std::string(101, 't')}; }), "");
+    EXPECT_NE(takes([](new_task& task) { task.tags = {"a", ""}; }).find("tag"), std::string::npos);
+    const auto numbers = [&](const char* name, double least, double most, auto set) {
+        const auto error = [&](double value) {
+            return takes([&](new_task& task) { set(task, value); });
+        };
+        EXPECT_EQ(error(least), "") << name;
+        EXPECT_EQ(error(most), "") << name;
+        EXPECT_NE(error(most + 1).find(name), std::string::npos) << error(most + 1);
+        EXPECT_NE(error(least - 1).find(name), std::string::npos) << error(least - 1);
+        EXPECT_TRUE(error(least - 1).starts_with("task")) << error(least - 1);
+    };
+    using std::chrono::milliseconds;
+    const auto time = [](double value) {
+        return milliseconds(static_cast<milliseconds::rep>(value));
+    };
+    numbers("priority", -1000, 1000,
+            [](new_task& task, double value) { task.priority = static_cast<int>(value); });
+    numbers("max_attempts", 1, 1000, [](new_task& task, double value) {
+        task.retry.max_attempts = static_cast<std::uint32_t>(value);
+    });
+    numbers("backoff", 0, 1e10,
+            [&](new_task& task, double value) { task.retry.backoff = time(value); });
+    numbers("max_backoff", 0, 1e10,
+            [&](new_task& task, double value) { task.retry.max_backoff = time(value); });
+    numbers("factor", 1, 100, [](new_task& task, double value) { task.retry.factor = value; });
+    numbers("jitter", 0, 1, [](new_task& task, double value) { task.retry.jitter = value; });
+    numbers("timeout", 0, 1e10, [&](new_task& task, double value) { task.timeout = time(value); });
+}
+
 TEST(Task, ViewsSayMoreThanStates) {
     const timestamp now(std::chrono::seconds(100));
     task_record task;
@@ -65,7 +123,18 @@ TEST(Task, ViewsHaveNamesAndAState) {
         EXPECT_EQ(view_of(task, timestamp(std::chrono::seconds(1))), view) << to_string(view);
     }
     EXPECT_FALSE(parse_view("unknown").has_value());
-    EXPECT_EQ(to_string(attempt_end::timed_out), "timed_out");
+    const char* const ends[] = {"failed", "timed_out", "crashed", "postponed", "cancelled"};
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(to_string(static_cast<attempt_end>(i)), ends[i]);
+    }
+    const char* const views[] = {"scheduled",  "pending",   "retrying", "running",
+                                 "cancelling", "completed", "failed",   "cancelled"};
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(to_string(static_cast<task_view>(i)), views[i]);
+    }
+    EXPECT_EQ(to_string(hold::reason::finished), "finished");
+    EXPECT_EQ(to_string(hold::reason::its_turn), "its_turn");
+    EXPECT_EQ(to_string(hold::reason::key_full), "key_full");
 }
 
 }  // namespace

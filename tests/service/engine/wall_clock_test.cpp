@@ -25,5 +25,20 @@ WEIR_TEST(WallClock, WaitsUntilATimeOrAnEvent) {
     EXPECT_EQ(weir::now() - begun, 2s);
 }
 
+WEIR_TEST(WallClock, ADayAheadIsTheFurthest) {
+    const detail::wall_clock time{{}};
+    EXPECT_EQ(time.loop_time(time.now() + 24h), weir::now() + 24h);
+    EXPECT_EQ(time.loop_time(time.now() + 24h + 1us), clock::time_point::max());
+    EXPECT_EQ(time.loop_time(time.now() - 5s), weir::now() - 5s);
+    co_return;
+}
+
+WEIR_TEST(WallClock, AnotherSourceCounts) {
+    const detail::wall_clock time{hook<timestamp()>([] { return timestamp(7s); })};
+    EXPECT_EQ(time.now(), timestamp(7s));
+    EXPECT_EQ(time.loop_time(timestamp(9s)), weir::now() + 2s);
+    co_return;
+}
+
 }  // namespace
 }  // namespace weir::service::testing

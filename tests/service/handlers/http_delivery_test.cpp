@@ -7,6 +7,7 @@
 #include <weir/error.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/listener.hpp>
+#include <weir/run.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/handlers/webhook_signature.hpp>
 #include <weir/spawn.hpp>
@@ -92,7 +93,7 @@ WEIR_IO_TEST(HttpDelivery, DeliversAndKeepsTheAnswer) {
         task_with(payload_to(receiver.url(), R"(, "body": "plain", "method": "PUT")"));
     const std::string second = co_await outcome_of(text, run);
     EXPECT_EQ(second.substr(0, 13), R"({"status":200)");
-    const std::vector<std::string> expected = {R"(POST application/json {"a":1} yes signed)",
+    const std::vector<std::string> expected = {R"(POST application/json {"a": 1} yes signed)",
                                                "PUT text/plain; charset=utf-8 plain  signed"};
     EXPECT_EQ(seen, expected);
     co_await receiver.stop();
@@ -111,7 +112,7 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
         }
         return response;
     });
-    service::http_delivery delivery({.hosts = {.consecutive_failures = 0}}, with_loopback());
+    service::http_delivery delivery({}, with_loopback());
     auto run = [&](service::job& job) { return delivery.deliver(job); };
     const auto task = task_with(payload_to(receiver.url()));
     code = http::status::internal_server_error;
@@ -128,16 +129,9 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
     wait = "7";
     const std::string slower = co_await outcome_of(task, run);
     EXPECT_EQ(slower, "after 7000 ms: POST " + receiver.url() + ": 429 sorry");
-    // The host has requested a pause with Retry-After: later tasks are not sent, and spend no
-    // attempt.
-    const std::string held = co_await outcome_of(task, run);
-    EXPECT_EQ(held.substr(0, 20), "postponed: 127.0.0.1") << held;
-    EXPECT_EQ(receiver.requests, 4);
     // A host must not delay tasks without a bound, for example by a century.
-    service::http_delivery patient({.hosts = {.consecutive_failures = 0}}, with_loopback());
-    auto run_again = [&](service::job& job) { return patient.deliver(job); };
     wait = "99999999999999";
-    const std::string latest = co_await outcome_of(task, run_again);
+    const std::string latest = co_await outcome_of(task, run);
     EXPECT_EQ(latest, "after 86400000 ms: POST " + receiver.url() + ": 429 sorry");
     co_await receiver.stop();
 }
@@ -157,7 +151,7 @@ WEIR_IO_TEST(HttpDelivery, ErrorsShowNoSecrets) {
         }
         return response;
     });
-    service::http_delivery delivery({.hosts = {.consecutive_failures = 0}}, with_loopback());
+    service::http_delivery delivery({}, with_loopback());
     auto run = [&](service::job& job) { return delivery.deliver(job); };
     const std::string url = receiver.url();
     std::string with_user = url + "?token=hidden";
@@ -193,8 +187,7 @@ WEIR_IO_TEST(HttpDelivery, ARequestMayAskForMoreTime) {
         co_return http::response::text("at last");
     };
     auto running = weir::spawn(http::serve(std::move(listener), slow));
-    service::http_delivery delivery(
-        {.hosts = {.attempt_timeout = 100ms, .consecutive_failures = 0}}, with_loopback());
+    service::http_delivery delivery({.timeout = 100ms}, with_loopback());
     auto run = [&](service::job& job) { return delivery.deliver(job); };
     const auto plain = task_with(payload_to(url));
     const std::string late = co_await outcome_of(plain, run);
@@ -205,29 +198,79 @@ WEIR_IO_TEST(HttpDelivery, ARequestMayAskForMoreTime) {
     EXPECT_NE(outcome.find("at last"), std::string::npos) << outcome;
     running.cancel();
     co_await running.wait();
-    const service::http_delivery_options bad{.hosts = {.attempt_timeout = 0s}};
+    const service::http_delivery_options bad{.timeout = 0s};
     EXPECT_THROW(service::http_delivery refused(bad), weir::invalid_argument);
 }
 
-WEIR_IO_TEST(HttpDelivery, AnOpenCircuitPostpones) {
+// What a run reports about its host, which the store keeps.
+WEIR_IO_TEST(HttpDelivery, ReportsHowTheHostBehaved) {
+    using outcome = service::destination_outcome;
+    http::status code{};
+    std::string wait;
     hook_receiver receiver([&](http::request&, const std::string&) {
-        return http::response::text("", http::status::bad_gateway);
+        http::response response = http::response::text("", code);
+        if (!wait.empty()) {
+            response.headers().set("Retry-After", wait);
+        }
+        return response;
     });
-    service::http_delivery delivery({.hosts = {.consecutive_failures = 2}}, with_loopback());
-    auto run = [&](service::job& job) { return delivery.deliver(job); };
+    service::http_delivery delivery({.max_pause = 60s}, with_loopback());
     const auto task = task_with(payload_to(receiver.url()));
-    for (int i = 0; i < 2; ++i) {
-        const std::string failed = co_await outcome_of(task, run);
-        EXPECT_EQ(failed.substr(0, 7), "failed:");
+    struct expectation {
+        http::status code;
+        const char* wait;
+        outcome reported;
+        std::chrono::milliseconds pause;
+    };
+    const expectation all[] = {
+        {http::status::ok, "", outcome::answered, 0ms},
+        {http::status::not_found, "", outcome::answered, 0ms},
+        {http::status::internal_server_error, "", outcome::answered, 0ms},
+        {http::status::bad_gateway, "", outcome::failed, 0ms},
+        {http::status::service_unavailable, "7", outcome::failed, 7000ms},
+        {http::status::service_unavailable, "86400", outcome::failed, 60000ms},
+        {http::status::too_many_requests, "", outcome::failed, 0ms},
+        {http::status::too_many_requests, "2", outcome::answered, 2000ms},
+        {http::status::not_found, "2", outcome::answered, 0ms},
+    };
+    for (const expectation& each : all) {
+        code = each.code;
+        wait = each.wait;
+        service::job job(task);
+        try {
+            static_cast<void>(co_await delivery.deliver(job));
+        } catch (const std::exception&) {
+            EXPECT_NE(each.code, http::status::ok);
+        }
+        EXPECT_EQ(job.outcome(), each.reported) << static_cast<int>(each.code) << each.wait;
+        EXPECT_EQ(job.requested_pause(), each.pause) << static_cast<int>(each.code) << each.wait;
     }
-    const std::string held = co_await outcome_of(task, run);
-    EXPECT_NE(held.find("postponed: 127.0.0.1: the circuit is open"), std::string::npos) << held;
-    const auto hosts = delivery.hosts().statuses(10);
-    WEIR_ASSERT_EQ(hosts.size(), 1U);
-    EXPECT_EQ(hosts[0].host, "127.0.0.1");
-    EXPECT_EQ(hosts[0].circuit, weir::circuit_state::open);
-    EXPECT_EQ(receiver.requests, 2);
     co_await receiver.stop();
+    service::job unanswered(task);
+    EXPECT_THROW(static_cast<void>(co_await delivery.deliver(unanswered)), std::runtime_error);
+    EXPECT_EQ(unanswered.outcome(), outcome::failed);
+    // An address that is refused says nothing about the host.
+    service::http_delivery outside;
+    service::job refused(task);
+    EXPECT_THROW(static_cast<void>(co_await outside.deliver(refused)), service::permanent_failure);
+    EXPECT_EQ(refused.outcome(), outcome::unknown);
+}
+
+// Scheme, host and port, however the URL spells them.
+TEST(HttpDeliveryDestination, IsTheOrigin) {
+    const auto destination = [](std::string_view url) {
+        const service::destination_rule rule =
+            weir::run([]() -> weir::task<service::destination_rule> {
+                const service::http_delivery delivery;
+                co_return delivery.destinations();
+            }());
+        return rule.name_of(http::parse_json("{\"url\": \"" + std::string(url) + "\"}"));
+    };
+    EXPECT_EQ(destination("https://Example.com/a?b#c"), "https://example.com");
+    EXPECT_EQ(destination("https://me:secret@example.com:443/"), "https://example.com");
+    EXPECT_EQ(destination("https://example.com.:8443/"), "https://example.com:8443");
+    EXPECT_EQ(destination("http://example.com/"), "http://example.com");
+    EXPECT_EQ(destination("http://[::1]:8080/"), "http://[::1]:8080");
 }
 
 WEIR_IO_TEST(HttpDelivery, LargeAndStrangeAnswersAreCut) {

@@ -28,7 +28,7 @@ weir::task<std::string> outcome_of(const weir::service::task_record& task, Handl
     service::job job(task);
     try {
         const boost::json::value result = co_await run(job);
-        co_return weir::http::to_json(result);
+        co_return job.result().has_value() ? *job.result() : weir::http::to_json(result);
     } catch (const service::permanent_failure& error) {
         co_return std::string("for good: ") + error.what();
     } catch (const service::retry_later& error) {

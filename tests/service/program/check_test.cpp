@@ -95,7 +95,15 @@ TEST(Check, LooksAtVersionsAndSchedules) {
     EXPECT_EQ(zone.code, 1) << zone.out;
     EXPECT_TRUE(has(zone.out, "nightly") && has(zone.out, "Mars/Phobos")) << zone.out;
     change("UPDATE schedules SET zone = 'Europe/Berlin'");
-    EXPECT_EQ(check({"-d", kept}).code, 0);
+    const program_output plain = check({"-d", kept});
+    EXPECT_EQ(plain.code, 0);
+    EXPECT_FALSE(has(plain.out, "warn")) << plain.out;
+    change("UPDATE schedules SET cron = '0 3 */2 * mon'");
+    const program_output odd = check({"-d", kept});
+    EXPECT_EQ(odd.code, 0) << odd.out;
+    EXPECT_TRUE(has(odd.out, "warn") && has(odd.out, "nightly: cron '0 3 */2 * mon'") &&
+                has(odd.out, "must both hold"))
+        << odd.out;
     change("PRAGMA user_version = 1000");
     const program_output newer = check({"-d", kept});
     EXPECT_EQ(newer.code, 1) << newer.out;

@@ -5,6 +5,8 @@
 
 #include <weir/http/json.hpp>
 
+#include <sys/stat.h>
+
 #include <sstream>
 
 namespace weir_test {
@@ -21,7 +23,7 @@ TEST(Program, SubmitsShowsAndEnds) {
     EXPECT_TRUE(has(failed.out, "no"));
     const program_output unknown = here.ask("submit", {"nothing"});
     EXPECT_EQ(unknown.code, 1);
-    EXPECT_TRUE(has(unknown.err, "known kinds: echo")) << unknown.err;
+    EXPECT_TRUE(has(unknown.err, "known kinds: crawl echo")) << unknown.err;
     // Handlers that check their payload refuse an invalid one at submit.
     const program_output nowhere =
         here.ask("submit", {"http", R"({"url": "gopher://example.com"})"});
@@ -165,6 +167,37 @@ TEST(Program, AnAddressInUseIsSaid) {
     EXPECT_TRUE(has(taken.out, "another program has")) << taken.out;
     other.stop();  // and leaves its file
     EXPECT_EQ(call({"serve", "--check", "-l", local, "-d", folder / "b.db"}).code, 0);
+}
+
+// Reloading its configuration is a restart.
+TEST(Program, AHangupDoesNotEndIt) {
+    serving here({"--drain", "0.1"});
+    here.signal(SIGHUP);
+    here.wait_until([&] { return has(here.err(), "SIGHUP is ignored"); });
+    EXPECT_EQ(here.ask("submit", {"echo", "1", "--wait"}).code, 0);
+    EXPECT_EQ(here.end(), 0) << here.err();
+}
+
+// Payloads are as private as the files of the user.
+TEST(Program, NobodyElseCanReadTheDatabase) {
+    const serving here;
+    for (const char* const name : {"tasks.db", "tasks.db-wal", "tasks.db-shm"}) {
+        struct stat found{};
+        ASSERT_EQ(::stat((here.folder / name).c_str(), &found), 0) << name;
+        EXPECT_EQ(found.st_mode & 0777, 0600U) << name;
+    }
+}
+
+TEST(Program, WatchesProgressInPlainLines) {
+    serving here({"--drain", "0.1"});
+    const temporary_folder folder;
+    running_program watch(folder, {WEIR_PROGRAM, "watch", "--plain", "--server", here.url});
+    const auto submit = [&] { here.ask("submit", {"sleep", R"({"seconds": 1})", "--wait"}); };
+    submit();  // it may not be connected yet
+    submit();
+    watch.wait_until([&] { return has(watch.out(), "completed"); });
+    EXPECT_TRUE(has(watch.out(), "running       0%  sleep") || has(watch.out(), "%  sleep"))
+        << watch.out();
 }
 
 // Two services on one file: tasks that one has no worker for run on the other.

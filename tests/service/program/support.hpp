@@ -5,6 +5,7 @@
 #include <support/peers/program.hpp>
 
 #include <weir/testing/testing.hpp>
+#include <weir/timeout.hpp>
 
 #include <sys/wait.h>
 
@@ -24,6 +25,11 @@ inline program_output call(std::vector<std::string> arguments,
     arguments.insert(arguments.begin(), WEIR_PROGRAM);
     const weir::command_result ended = weir::run(run_program(std::move(arguments), variables));
     return {ended.status.code(), ended.out, ended.err};
+}
+
+// Fails instead of waiting for ever.
+inline weir::task<> in_time(weir::task<> body) {
+    co_await weir::timeout(std::chrono::seconds(60), std::move(body));
 }
 
 inline bool has(const std::string& text, std::string_view part) {

@@ -128,6 +128,91 @@ WEIR_IO_TEST(StoreFile, AFileOfVersion1LosesNothing) {
     EXPECT_EQ(version, std::ssize(detail::schema_steps()));
 }
 
+// Tasks of a version without destinations run as they did, and get one when they are returned.
+WEIR_IO_TEST(StoreFile, TasksOfVersion2GetTheirDestinations) {
+    const place at;
+    co_await make_version_1(at.path());
+    {
+        const std::span<const char* const> steps = detail::schema_steps().first(2);
+        sqlite::database file = co_await sqlite::open(at.path());
+        auto upgrade = [&](sqlite::session& on) {
+            return detail::prepare_schema(on, at.path(), steps);
+        };
+        co_await file.write(upgrade);
+        co_await file.close();
+    }
+    const std::int64_t before = co_await version_of(at.path());
+    EXPECT_EQ(before, 2);
+    std::unique_ptr<store> kept = co_await open_quickly(at.path());
+    const timestamp now = start();
+    co_await kept->heartbeat(bench::node("new", now + 1h), now);
+    co_await kept->rescue(now, 3);
+    co_await kept->limit_destinations("due", {.max_running = 1});
+    claim_request request;
+    request.node = "new";
+    request.now = now;
+    request.limit = 10;
+    claimed claim = co_await kept->claim(request);
+    EXPECT_EQ(claim.tasks.size(), 2U);
+    std::vector<settlement> ended;
+    for (const task_record& each : claim.tasks) {
+        EXPECT_EQ(each.destination, "");
+        settlement& returned = ended.emplace_back(bench::ending(each, task_state::pending));
+        returned.due_at = now;
+        returned.destination = "http://example.com";
+    }
+    co_await kept->settle("new", std::move(ended), now);
+    claim = co_await kept->claim(request);
+    EXPECT_EQ(claim.tasks.size(), 2U);  // they are of two kinds
+    for (const task_record& each : claim.tasks) {
+        EXPECT_EQ(each.destination, "http://example.com");
+    }
+    co_await kept->close();
+    kept = nullptr;
+    co_await inspect_sqlite(at.folder.path().string());
+}
+
+// A process of version 2 that still has the file open knows no branches: it hides flows that have
+// only those, and cancels tasks without counting them. Tasks run all the same.
+WEIR_IO_TEST(StoreFile, AProcessOfVersion2DoesNoHarm) {
+    const place at;
+    std::unique_ptr<store> kept = co_await open_quickly(at.path());
+    const timestamp now = start();
+    co_await kept->heartbeat(bench::node("new", now + 1h), now);
+    std::vector<new_task> fresh(3, bench::make_for("a"));
+    fresh.push_back(bench::make_for("b"));
+    const std::vector<submit_result> made = co_await kept->submit(fresh, now);
+    sqlite::database older = co_await sqlite::open(at.path());
+    co_await older.script("UPDATE flows SET place = 0");
+    claim_request request;
+    request.node = "new";
+    request.now = now;
+    request.limit = 1;
+    claimed claim = co_await kept->claim(request);
+    EXPECT_EQ(claim.tasks.size(), 1U);
+    const std::string cancel =
+        "UPDATE tasks SET state = 4, line = 35, finished_at = 1 WHERE id = " +
+        std::to_string(made[3].id.number()) +
+        "; UPDATE queues SET pending = pending - 1, cancelled = 1";
+    co_await older.script(cancel);
+    co_await older.close();
+    request.limit = 10;
+    claim = co_await kept->claim(request);
+    EXPECT_EQ(claim.tasks.size(), 2U);
+    for (const task_record& each : claim.tasks) {
+        EXPECT_EQ(each.destination, "a");
+    }
+    claim = co_await kept->claim(request);
+    EXPECT_TRUE(claim.tasks.empty());
+    const std::vector<destination_record> all = co_await kept->destinations(10, now);
+    EXPECT_EQ(all.size(), 2U);
+    for (const destination_record& each : all) {
+        EXPECT_EQ(each.due, 0U) << each.name;
+    }
+    co_await kept->close();
+    kept = nullptr;
+}
+
 // A step fails half-way: it is rolled back, and the previous version stays intact.
 WEIR_IO_TEST(StoreFile, AStepThatFailsLeavesTheVersionBefore) {
     const place at;
@@ -175,7 +260,7 @@ WEIR_IO_TEST(StoreFile, SeveralMayBringAFileUpToDate) {
         std::vector<std::unique_ptr<store>> all(6);
         const auto opens = [&](std::size_t which) -> task<> {
             all[which] = co_await open_quickly(at.path());
-            co_await all[which]->probe();
+            co_await all[which]->probe({});
         };
         auto together = [&](weir::task_group& group) -> task<> {
             for (std::size_t i = 0; i < all.size(); ++i) {

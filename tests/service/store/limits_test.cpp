@@ -305,4 +305,43 @@ WEIR_STORE_TEST(StoreLimits, SlowKeysAreNoObstacle) {
     EXPECT_EQ(five.tasks.size(), 5U);
 }
 
+// A key that its rate holds back, while the limits change: the claim ends, and the new ones hold.
+WEIR_STORE_TEST(StoreLimits, ASlowedKeyWhoseLimitsChangeWaitsByTheNewOnes) {
+    co_await at.beat("a", 1h);
+    queue_limits limits;
+    limits.key_rate = 0.1;
+    co_await at.kept->limit("default", limits);
+    co_await at.submit_many(4, "x");
+    const claimed first = co_await at.claim(10);
+    EXPECT_EQ(first.tasks.size(), 1U);
+    EXPECT_EQ(first.next_at, at.now + 10s);
+    limits.key_rate = 0.2;
+    co_await at.kept->limit("default", limits);
+    claimed none = co_await at.claim(10);
+    EXPECT_TRUE(none.tasks.empty());
+    EXPECT_EQ(none.next_at, at.now + 5s);
+    limits.key_rate = 0.05;
+    co_await at.kept->limit("default", limits);
+    none = co_await at.claim(10);
+    EXPECT_TRUE(none.tasks.empty());
+    EXPECT_EQ(none.next_at, at.now + 10s) << "it was counted at the former rate";
+    limits.key_burst = 2;
+    co_await at.kept->limit("default", limits);
+    const claimed second = co_await at.claim(10);
+    EXPECT_EQ(second.tasks.size(), 1U) << "a larger burst has room for one";
+    limits.key_max_running = 2;
+    co_await at.kept->limit("default", limits);
+    none = co_await at.claim(10);
+    EXPECT_TRUE(none.tasks.empty());
+    EXPECT_FALSE(none.next_at.has_value()) << "time does not help";
+    limits.key_max_running = 3;
+    limits.key_rate = 0;
+    co_await at.kept->limit("default", limits);
+    const claimed third = co_await at.claim(10);
+    EXPECT_EQ(third.tasks.size(), 1U);
+    co_await at.kept->limit("default", {});
+    const claimed last = co_await at.claim(10);
+    EXPECT_EQ(last.tasks.size(), 1U);
+}
+
 }  // namespace

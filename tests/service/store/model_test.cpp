@@ -19,6 +19,7 @@ struct model {
     struct entry {
         std::string queue;
         std::string key;
+        std::string destination;
         task_state state = task_state::pending;
         bool is_cancelling = false;
         std::uint32_t run = 0;
@@ -35,6 +36,7 @@ struct model {
     std::map<task_id, entry> tasks;
     std::map<std::string, limits_of_queue> queues;
     std::map<std::string, timestamp> nodes;  // lease
+    std::size_t destination_max_running = 0;
 
     std::size_t count(auto matches) const {
         return static_cast<std::size_t>(std::count_if(
@@ -50,18 +52,30 @@ struct model {
             return each.queue == queue && each.key == key && each.state == task_state::running;
         });
     }
-    // How many could be claimed, without rates.
+    std::size_t running_at(const std::string& destination) const {
+        return count([&](const entry& each) {
+            return each.destination == destination && each.state == task_state::running;
+        });
+    }
+    // How many could be claimed, without rates. No two keys share a destination.
     std::size_t claimable(timestamp now) const {
         std::size_t all = 0;
         for (const auto& [name, queue_model] : queues) {
             if (queue_model.is_paused) {
                 continue;
             }
-            std::map<std::string, std::size_t> due;
+            std::map<std::pair<std::string, std::string>, std::size_t> waiting;
             for (const auto& [id, each] : tasks) {
                 if (each.queue == name && each.state == task_state::pending && each.due_at <= now) {
-                    ++due[each.key];
+                    ++waiting[{each.key, each.destination}];
                 }
+            }
+            std::map<std::string, std::size_t> due;
+            for (const auto& [place, some] : waiting) {
+                const std::size_t most = place.second.empty() ? 0 : destination_max_running;
+                due[place.first] +=
+                    most == 0 ? some
+                              : std::min(some, most - std::min(most, running_at(place.second)));
             }
             std::size_t in_queue = 0;
             for (const auto& [key, some] : due) {
@@ -110,6 +124,9 @@ struct player {
             new_task& each =
                 fresh.emplace_back(bench::make("k" + std::to_string(random() % 4), any_queue()));
             each.priority = static_cast<int>(random() % 3);
+            if (one_in(2)) {
+                each.destination = each.queue + each.flow_key + std::to_string(random() % 3);
+            }
             if (one_in(4)) {
                 each.run_at = at.now + std::chrono::milliseconds(random() % 3000);
             }
@@ -131,6 +148,7 @@ struct player {
                 model::entry& added = expected.tasks[answers[i].id];
                 added.queue = new_one.queue;
                 added.key = new_one.flow_key;
+                added.destination = new_one.destination;
                 added.due_at = new_one.run_at.value_or(at.now);
             }
         }
@@ -328,8 +346,17 @@ struct player {
         queue.limits.key_max_running = one_in(2) ? 0 : 1 + random() % 3;
         co_await at.kept->limit(name, queue.limits);
     }
+    task<> change_destinations() {
+        expected.destination_max_running = random() % 4;
+        destination_limits limits;
+        limits.max_running = static_cast<std::uint32_t>(expected.destination_max_running);
+        co_await at.kept->limit_destinations("work", limits);
+    }
     task<> purge() {
-        const std::size_t gone = co_await at.kept->purge({10s, 20s, 5s, 3s}, at.now);
+        std::size_t gone = 0;
+        for (std::size_t removed = 1; removed != 0; gone += removed) {
+            removed = co_await at.kept->purge({10s, 20s, 5s, 3s}, at.now);
+        }
         const std::size_t right = std::erase_if(expected.tasks, [&](const auto& each) {
             const auto age = at.now - each.second.finished_at;
             return (each.second.state == task_state::completed && age >= 10s) ||
@@ -360,6 +387,7 @@ struct player {
             EXPECT_EQ(each.run, right.run);
             EXPECT_EQ(each.failures, right.failures);
             EXPECT_EQ(each.crashes, right.crashes);
+            EXPECT_EQ(each.destination, right.destination);
             EXPECT_EQ(each.is_cancelling, right.is_cancelling);
             if (right.state == task_state::pending) {
                 EXPECT_EQ(each.due_at, right.due_at);
@@ -397,8 +425,10 @@ WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
             co_await plays.redrive();
         } else if (chosen < 92) {
             co_await plays.live_and_die();
-        } else if (chosen < 97) {
+        } else if (chosen < 95) {
             co_await plays.change_queue();
+        } else if (chosen < 97) {
+            co_await plays.change_destinations();
         } else {
             co_await plays.purge();
         }

@@ -135,9 +135,14 @@ WEIR_STORE_TEST(StoreQuestions, DeadLettersAreDriven) {
     co_await at.beat("a", 1h);
     const claimed runs = co_await at.claim(100);
     std::vector<settlement> failed;
+    std::vector<progress_note> notes;
     for (const task_record& each : runs.tasks) {
         failed.push_back(bench::ending(each, task_state::failed));
+        progress_note& half = notes.emplace_back();
+        half.key = failed.back().key;
+        half.progress = 0.5;
     }
+    co_await at.kept->note_progress("a", notes, at.now);
     failed[0].state = task_state::cancelled;
     co_await at.kept->settle("a", failed, at.now);
     const task_id spared = failed[0].key.id;
@@ -154,6 +159,9 @@ WEIR_STORE_TEST(StoreQuestions, DeadLettersAreDriven) {
     EXPECT_EQ(driven, 0U);
     const task_record read = co_await at.look(spared);
     EXPECT_EQ(read.state, task_state::cancelled);
+    EXPECT_EQ(read.progress, 0.5);
+    const task_record driven_one = co_await at.look(failed[1].key.id);
+    EXPECT_EQ(driven_one.progress, 0);
     const claimed again = co_await at.claim(100);
     WEIR_ASSERT_EQ(again.tasks.size(), 39U);
     for (const task_record& each : again.tasks) {
@@ -389,6 +397,12 @@ WEIR_STORE_TEST(StoreQuestions, ObserversAreToldOfEachChange) {
     run = co_await at.claim(1, "b");
     co_await at.complete(run.tasks, "b");
     EXPECT_EQ(seen.take(), (views{task_view::running, task_view::completed}));
+    co_await at.submit_many(1);
+    run = co_await at.claim(1, "b");
+    co_await at.settle(bench::ending(run.tasks[0], task_state::failed), "b");
+    seen.take();
+    co_await at.kept->redrive({}, at.now);
+    EXPECT_EQ(seen.take(), views{task_view::pending});
     EXPECT_TRUE(seen.queues.empty());
     co_await at.kept->pause("q", true);
     co_await at.kept->limit("r", {});
@@ -396,7 +410,7 @@ WEIR_STORE_TEST(StoreQuestions, ObserversAreToldOfEachChange) {
     at.kept->observe(nullptr);
     co_await at.submit_many(1);
     EXPECT_TRUE(seen.take().empty());
-    co_await at.kept->probe();
+    co_await at.kept->probe({});
 }
 
 }  // namespace

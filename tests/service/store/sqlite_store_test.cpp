@@ -140,7 +140,7 @@ task<> fill_and_go_on(store& in, const std::string& expected, std::function<void
     make_room();
     const std::string fits = co_await refusal_of_submit(in);
     EXPECT_EQ(fits, "");
-    co_await in.probe();
+    co_await in.probe({});
     queues = co_await in.queues();
     EXPECT_EQ(queues.at(0).count(task_state::pending), before + 1);
 }
@@ -300,6 +300,63 @@ WEIR_IO_TEST(SqliteStore, SeveralMayShareAFile) {
         each = nullptr;
     }
     co_await inspect_sqlite(at.folder.path().string());
+}
+
+// Submits wait for a step of a purge, so a step is small, whatever the tasks have with them: a
+// payload of its own row, tags, attempts, a flow and a branch.
+WEIR_IO_TEST(SqliteStore, AStepOfAPurgeIsSmall) {
+    constexpr std::int64_t max_tasks = 50;
+    constexpr std::int64_t rows_per_task = 8;  // one of each table, two attempts, two tags
+    const place at;
+    sqlite_store_options options;
+    options.is_durable = false;
+    std::unique_ptr<store> kept = co_await open_sqlite_store(at.path(), options);
+    timestamp now = bench().now;
+    co_await kept->heartbeat(bench::node("a", now + 24h), now);
+    std::vector<new_task> all;
+    for (int i = 0; i < 700; ++i) {
+        const std::string name = std::to_string(i);
+        new_task& each = all.emplace_back(bench::make_for("host" + name, "key" + name));
+        each.tags = {"tag" + name, "all"};
+        each.payload = '"' + std::string(20'000, 'x') + '"';
+    }
+    co_await kept->submit(std::move(all), now);
+    for (const task_state state : {task_state::pending, task_state::failed}) {
+        claim_request request;
+        request.node = "a";
+        request.now = now;
+        request.limit = 1000;
+        const claimed claim = co_await kept->claim(request);
+        EXPECT_EQ(claim.tasks.size(), 700U);
+        std::vector<settlement> ended;
+        for (const task_record& each : claim.tasks) {
+            ended.push_back(bench::ending(each, state));
+            ended.back().due_at = now;
+            ended.back().attempt = attempt_end::failed;
+        }
+        co_await kept->settle("a", std::move(ended), now);
+    }
+    weir::sqlite::database watcher = co_await weir::sqlite::open(at.path());
+    const char* const count =
+        "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM tasks) + (SELECT count(*) FROM "
+        "payloads) + (SELECT count(*) FROM tags) + (SELECT count(*) FROM attempts) + (SELECT "
+        "count(*) FROM flows) + (SELECT count(*) FROM branches) + (SELECT count(*) FROM "
+        "destinations)";
+    now += 24h * 365;
+    std::int64_t tasks = 700;
+    for (int step = 0; step < 40 && tasks > 0; ++step) {
+        const weir::sqlite::rows before = co_await watcher.query(count);
+        const std::size_t removed = co_await kept->purge({}, now);
+        const weir::sqlite::rows after = co_await watcher.query(count);
+        tasks = after[0].get<std::int64_t>(0);
+        EXPECT_EQ(before[0].get<std::int64_t>(0) - tasks, static_cast<std::int64_t>(removed));
+        EXPECT_LE(static_cast<std::int64_t>(removed), max_tasks);
+        EXPECT_LE(before[0].get<std::int64_t>(1) - after[0].get<std::int64_t>(1),
+                  max_tasks * rows_per_task + 3 * max_tasks);
+    }
+    EXPECT_EQ(tasks, 0);
+    co_await watcher.close();
+    co_await kept->close();
 }
 
 // Calls that are stopped at any moment are done, or not; the books are right in both cases.

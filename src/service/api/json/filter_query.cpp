@@ -102,6 +102,22 @@ void read_parameter(task_filter& filter, std::string_view name, std::string_view
     }
 }
 
+// Each parameter once.
+http::query_parameters parse_once(std::string_view query) {
+    http::query_parameters all;
+    try {
+        all = http::query_parameters::parse(query, 20);
+    } catch (const invalid_argument& error) {
+        throw http::problem(http::status::bad_request, error.what());
+    }
+    for (const auto& [name, value] : all) {
+        if (all.all(name).size() > 1) {
+            throw_bad_parameter(name.substr(0, 60), "given once");
+        }
+    }
+    return all;
+}
+
 void append(std::string& query, std::string_view name, std::string_view value) {
     if (!value.empty()) {
         query += query.empty() ? "" : "&";
@@ -114,20 +130,27 @@ void append(std::string& query, std::string_view name, std::string_view value) {
 }  // namespace
 
 task_filter read_filter(std::string_view query, std::size_t max_limit) {
-    http::query_parameters all;
-    try {
-        all = http::query_parameters::parse(query, 20);
-    } catch (const invalid_argument& error) {
-        throw http::problem(http::status::bad_request, error.what());
-    }
     task_filter filter;
-    for (const auto& [name, value] : all) {
-        if (all.all(name).size() > 1) {
-            throw_bad_parameter(name.substr(0, 60), "given once");
-        }
+    for (const auto& [name, value] : parse_once(query)) {
         read_parameter(filter, name, value, max_limit);
     }
     return filter;
+}
+
+name_page read_name_page(std::string_view query) {
+    constexpr std::size_t most = 1000;
+    name_page page;
+    for (const auto& [name, value] : parse_once(query)) {
+        if (name == "limit") {
+            page.limit = read_limit(value, most);
+        } else if (name == "cursor") {
+            page.after = read_name(name, value);
+        } else {
+            throw_bad_parameter(name.substr(0, 60),
+                                "left out: it is unknown; known are: limit, cursor");
+        }
+    }
+    return page;
 }
 
 void write_filter(std::string& query, const task_filter& filter) {

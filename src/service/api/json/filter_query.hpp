@@ -10,6 +10,14 @@
 
 namespace weir::service::detail {
 
+// A part of a list of names: those after `after`, in the order of the names.
+struct name_page {
+    std::string after;      // empty: from the first
+    std::size_t limit = 0;  // 0: all
+};
+// Throws as read_filter() does.
+name_page read_name_page(std::string_view query);
+
 // Throws http::problem (422) for unknown parameters and invalid values.
 task_filter read_filter(std::string_view query, std::size_t max_limit);
 // Appends to the query: for the link to the next page.

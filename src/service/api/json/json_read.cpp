@@ -5,9 +5,9 @@
 #include "service/api/json/json_read.hpp"
 
 #include "base/quoted.hpp"
+#include "base/raw_json.hpp"
 #include "base/utf8.hpp"
 #include "service/api/json/json_writer.hpp"
-#include "service/api/json/raw_json.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -30,10 +30,8 @@ constexpr double max_delay = 10 * 366 * 86'400.0;
 
 constexpr std::size_t max_shown = 60;  // bytes of an unknown name in a message
 
-[[noreturn]] void throw_problem(std::string_view member, std::string_view detail) {
-    http::problem_details details(http::status::unprocessable_content);
-    details.detail(detail).member("member", member);
-    throw http::detailed_problem(details);
+[[noreturn]] void throw_problem(std::string_view member, const std::string& detail) {
+    throw invalid_value(member, detail);
 }
 
 [[noreturn]] void throw_bad_member_value(std::string_view member, std::string_view expected) {
@@ -47,6 +45,8 @@ void inside(std::string_view member, const Function& read) {
     try {
         read();
     } catch (const http::problem& error) {
+        throw_problem(member, "in '" + std::string(member) + "': " + error.what());
+    } catch (const invalid_value& error) {
         throw_problem(member, "in '" + std::string(member) + "': " + error.what());
     }
 }
@@ -89,6 +89,23 @@ void read_into(T& target, const bj::value& body, std::string_view name) {
     if (std::optional<T> value = read_member<T>(body, name)) {
         target = std::move(*value);
     }
+}
+
+// Says which numbers are valid also where the value is none, or has a fraction.
+template <class T>
+void read_integer(T& target, const bj::value& body, std::string_view name, T least, T most) {
+    const bj::value* const found =
+        body.as_object().if_contains(bj::string_view(name.data(), name.size()));
+    if (found == nullptr || found->is_null()) {
+        return;
+    }
+    boost::system::error_code error;
+    const auto value = found->is_number() ? found->to_number<std::int64_t>(error) : 0;
+    if (!found->is_number() || error || value < least || value > most) {
+        throw_bad_member_value(
+            name, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    target = static_cast<T>(value);
 }
 
 std::string read_text(const bj::value& body, std::string_view name) {
@@ -169,13 +186,11 @@ void read_when(new_task& task, const bj::value& body, timestamp now) {
     }
 }
 
-void read_payload(new_task& task, const bj::value& body, std::string_view raw) {
-    const bj::value* const member = body.as_object().if_contains("payload");
-    if (member == nullptr) {
-        return;
+// Byte by byte as the client wrote it: handlers deliver it so.
+void read_payload(new_task& task, std::string_view raw) {
+    if (const std::string_view written = base::raw_member(raw, "payload"); !written.empty()) {
+        task.payload = written;
     }
-    const std::string_view written = raw_member(raw, "payload");
-    task.payload = written.empty() ? http::to_json(*member) : compact_json(written);
 }
 
 void read_tags(new_task& task, const bj::value& body) {
@@ -198,6 +213,21 @@ void read_tags(new_task& task, const bj::value& body) {
     }
 }
 
+void read_unique_for(new_task& task, const bj::value& body) {
+    const auto text = read_member<std::string>(body, "unique_for");
+    if (!text) {
+        return;
+    }
+    if (*text == "pending") {
+        task.unique_for = unique_while::pending;
+    } else if (*text != "pending_or_running") {
+        throw_bad_member_value("unique_for", "'pending_or_running' or 'pending'");
+    }
+    if (task.unique_key.empty()) {
+        throw_bad_member_value("unique_for", "left out without a 'unique_key'");
+    }
+}
+
 std::string_view text_of(const bj::value& value) {
     return {value.get_string().data(), value.get_string().size()};
 }
@@ -205,17 +235,18 @@ std::string_view text_of(const bj::value& value) {
 }  // namespace
 
 new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 12> known = {
-        "kind",         "payload", "queue",   "priority",        "delay", "run_at",
-        "max_attempts", "backoff", "timeout", "idempotency_key", "tags",  "flow_key"};
+    constexpr std::array<std::string_view, 14> known = {
+        "kind",   "payload",      "queue",      "priority",  "delay",
+        "run_at", "max_attempts", "backoff",    "timeout",   "idempotency_key",
+        "tags",   "flow_key",     "unique_key", "unique_for"};
     expect_members(body, known);
     new_task task;
     task.kind = read_text(body, "kind");
-    read_payload(task, body, raw);
+    read_payload(task, raw);
     read_into(task.queue, body, "queue");
-    read_into(task.priority, body, "priority");
+    read_integer(task.priority, body, "priority", -1000, 1000);
     read_when(task, body, now);
-    read_into(task.retry.max_attempts, body, "max_attempts");
+    read_integer(task.retry.max_attempts, body, "max_attempts", 1U, 1000U);
     read_backoff(task.retry, body);
     if (const auto timeout = read_milliseconds(body, "timeout")) {
         if (timeout->count() == 0 && body.at("timeout").to_number<double>() > 0) {
@@ -225,6 +256,8 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
         task.timeout = *timeout;
     }
     read_into(task.idempotency_key, body, "idempotency_key");
+    read_into(task.unique_key, body, "unique_key");
+    read_unique_for(task, body);
     read_tags(task, body);
     read_into(task.flow_key, body, "flow_key");
     return task;
@@ -277,9 +310,7 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
     if (task == nullptr) {
         throw_bad_member_value("task", "given: the task to run, as in POST /tasks");
     }
-    const std::string_view raw_task = raw_member(raw, "task");
-    const std::string written = raw_task.empty() ? http::to_json(*task) : std::string(raw_task);
-    inside("task", [&] { parsed.task = read_new_task(*task, written, now); });
+    inside("task", [&] { parsed.task = read_new_task(*task, base::raw_member(raw, "task"), now); });
     if (parsed.task.run_at || !parsed.task.idempotency_key.empty()) {
         throw_bad_member_value(
             "task", "without run_at, delay and idempotency_key: these come from the schedule");

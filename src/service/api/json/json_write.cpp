@@ -60,6 +60,16 @@ std::string explanation(const hold& reason, const task_record& task) {
             return key + " is at its limit of running tasks in " + queue;
         case key_rate:
             return "the rate of " + key + " in " + queue + " is used up" + until;
+        case destination_full:
+            return reason.detail + " is at its limit of running tasks";
+        case destination_rate:
+            return "the rate of " + reason.detail + " is used up" + until;
+        case destination_circuit:
+            return reason.until ? "the circuit of " + reason.detail + " is open" + until
+                                : "the circuit of " + reason.detail +
+                                      " is half open, and its trial is running";
+        case destination_pause:
+            return reason.detail + " asked for a pause (Retry-After)" + until;
         case no_handler:
             return "no node has a handler for the kind '" + task.kind + "'";
         case workers_busy:
@@ -86,6 +96,11 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     }
     write_settings(json, task);
     json.member_or_null("idempotency_key", task.idempotency_key);
+    json.member_or_null("unique_key", task.unique_key);
+    json.member_or_null("unique_for", task.unique_key.empty() ? std::string_view()
+                                      : task.unique_for == unique_while::pending
+                                          ? "pending"
+                                          : "pending_or_running");
     json.member("run_at", task.run_at);
     json.member("created_at", task.created_at);
     json.member("due_at", task.due_at);
@@ -102,6 +117,7 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     }
     json.member_or_null("error", task.error);
     json.member_or_null("held_by", task.held_by);
+    json.member_or_null("destination", task.destination);
 }
 
 void write_attempts(json_writer& json, std::span<const attempt_record> attempts) {

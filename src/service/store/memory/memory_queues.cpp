@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Turns go to the queue whose last turn is the oldest, and within the queue to the flow whose last
-// turn is the oldest. Each start is decided on its own, so that limits are checked one by one.
+// turn is the oldest, among those with a task whose destination has room. Each start is decided on
+// its own, so that limits are checked one by one.
 
 #include "service/store/memory/memory_queues.hpp"
 
@@ -41,7 +42,7 @@ memory_queues::flow& memory_queues::flow_of(queue& in, const std::string& key) {
 }
 
 bool memory_queues::has_room_for(const std::string& name) const {
-    return queues_.size() < max_queues_ || queues_.contains(name);
+    return queues_.size() < max_queues_ || queues_.contains(name) || name == default_queue;
 }
 
 queue_record& memory_queues::checked_record(const std::string& name) {
@@ -60,24 +61,30 @@ std::vector<queue_record> memory_queues::records() const {
     return all;
 }
 
+std::optional<queue_record> memory_queues::find(const std::string& name) const {
+    const auto found = queues_.find(name);
+    return found != queues_.end() ? std::optional(found->second.record) : std::nullopt;
+}
+
 // ---- tasks
 
-void memory_queues::insert(memory_task& task, timestamp now) {
+void memory_queues::insert(memory_task& task, moment now) {
     const task_record& record = task.record;
     queue& in = queue_of(record.queue);
     ++in.record.counts[index_of(record.state)];
-    in.used_at = now;
+    in.used_at = now.at;
     flow& key_flow = flow_of(in, record.flow_key);
     ++key_flow.tasks;
-    task.is_due = record.state == task_state::pending && record.due_at <= now;
+    task.is_due = record.state == task_state::pending && is_time(task, now);
     if (record.state == task_state::running) {
         ++key_flow.running;
     } else if (task.is_due) {
         key_flow.due.emplace(turn{record.priority, record.id}, &task);
         ++in.record.due;
     } else if (record.state == task_state::pending) {
-        in.later.emplace(std::pair(record.due_at, record.id), &task);
+        waiting_with(task, in).emplace(waiting_key(task), &task);
     }
+    destinations_.insert(record, task.is_due);
 }
 
 void memory_queues::remove(memory_task& task) {
@@ -92,16 +99,19 @@ void memory_queues::remove(memory_task& task) {
         key_flow.due.erase(turn{record.priority, record.id});
         --in.record.due;
     } else if (record.state == task_state::pending) {
-        in.later.erase(std::pair(record.due_at, record.id));
+        waiting_with(task, in).erase(waiting_key(task));
     }
+    destinations_.remove(record, record.state == task_state::pending && task.is_due);
 }
 
-void memory_queues::wake(timestamp now) {
+void memory_queues::wake(moment now) {
     for (auto& [name, in] : queues_) {
-        while (!in.later.empty() && in.later.begin()->first.first <= now) {
-            memory_task& due = *in.later.begin()->second;
-            remove(due);
-            insert(due, now);
+        for (waiting_tasks* const waiting : {&in.later, &in.delayed}) {
+            while (!waiting->empty() && is_time(*waiting->begin()->second, now)) {
+                memory_task& due = *waiting->begin()->second;
+                remove(due);
+                insert(due, now);
+            }
         }
     }
 }
@@ -126,6 +136,15 @@ bool memory_queues::may_start(const queue& in, const flow& key_flow) noexcept {
     return !is_full(key_flow.running, in.record.limits.key_max_running);
 }
 
+memory_task* memory_queues::first_of(const flow& key_flow, timestamp now) const {
+    for (const auto& [turn, task] : key_flow.due) {
+        if (destinations_.has_room_for(task->record, now)) {
+            return task;
+        }
+    }
+    return nullptr;
+}
+
 memory_task* memory_queues::next(timestamp now) {
     const queue* from = nullptr;
     memory_task* found = nullptr;
@@ -136,16 +155,16 @@ memory_task* memory_queues::next(timestamp now) {
         }
         const flow* first = nullptr;
         for (auto& [key, key_flow] : in.flows) {
-            if (!key_flow.due.empty() && may_start(in, key_flow) &&
-                bucket(in, key_flow).available(now) > 0 &&
+            if (may_start(in, key_flow) && bucket(in, key_flow).available(now) > 0 &&
                 (first == nullptr || std::pair(key_flow.last_turn, key_flow.number) <
-                                         std::pair(first->last_turn, first->number))) {
+                                         std::pair(first->last_turn, first->number)) &&
+                first_of(key_flow, now) != nullptr) {
                 first = &key_flow;
             }
         }
         if (first != nullptr) {
             from = &in;
-            found = first->due.begin()->second;
+            found = first_of(*first, now);
         }
     }
     return found;
@@ -161,35 +180,51 @@ void memory_queues::started(const task_record& task, timestamp now) {
     rate_bucket key_rate = bucket(in, key_flow);
     key_rate.take(now, 1);
     key_flow.full_at = key_rate.full_at();
+    destinations_.started(task, now);
 }
 
-std::optional<timestamp> memory_queues::next_at(timestamp now) {
+std::optional<timestamp> memory_queues::next_at(moment present) {
+    const timestamp now = present.steady;
     std::optional<timestamp> earliest;
-    const auto consider = [&](const queue& in, const flow& key_flow, timestamp due_at) {
-        const timestamp at =
-            std::max({due_at, bucket(in).next(now), bucket(in, key_flow).next(now)});
-        earliest = std::min(earliest.value_or(timestamp::max()), at);
+    const auto consider = [&](const queue& in, const flow& key_flow, const task_record& task,
+                              timestamp due_at) {
+        if (const std::optional<timestamp> free_at = destinations_.free_at(task, now)) {
+            const timestamp at =
+                std::max({due_at, bucket(in).next(now), bucket(in, key_flow).next(now), *free_at});
+            earliest = std::min(earliest.value_or(timestamp::max()), at);
+        }
     };
     for (auto& [name, in] : queues_) {
         if (!may_start(in)) {
             continue;
         }
         for (const auto& [key, key_flow] : in.flows) {
-            if (!key_flow.due.empty() && may_start(in, key_flow)) {
-                consider(in, key_flow, now);
+            if (may_start(in, key_flow)) {
+                for (const auto& [turn, task] : key_flow.due) {
+                    consider(in, key_flow, task->record, now);
+                    if (task->record.destination.empty()) {
+                        break;  // what follows cannot be earlier
+                    }
+                }
             }
         }
-        for (const auto& [due_at, task] : in.later) {
-            const flow& key_flow = flow_of(in, task->record.flow_key);
+        const auto consider_waiting = [&](const memory_task& task, timestamp until) {
+            const flow& key_flow = flow_of(in, task.record.flow_key);
             if (may_start(in, key_flow)) {
-                consider(in, key_flow, std::max(due_at.first, now));
+                consider(in, key_flow, task.record, std::max(until, now));
             }
+        };
+        for (const auto& [due_at, task] : in.later) {
+            consider_waiting(*task, present.steady_of(due_at.first));
+        }
+        for (const auto& [until, task] : in.delayed) {
+            consider_waiting(*task, until.first);
         }
     }
     return earliest;
 }
 
-std::vector<hold> memory_queues::holds(const task_record& task, timestamp now) {
+std::vector<hold> memory_queues::holds(const task_record& task, moment now) {
     std::vector<hold> all;
     const auto add = [&](hold::reason why, std::optional<timestamp> until = {}) {
         hold& added = all.emplace_back();
@@ -204,20 +239,27 @@ std::vector<hold> memory_queues::holds(const task_record& task, timestamp now) {
     if (is_full(in.record.count(task_state::running), in.record.limits.max_running)) {
         add(hold::reason::queue_full);
     }
-    if (bucket(in).available(now) == 0) {
-        add(hold::reason::queue_rate, bucket(in).next(now));
+    if (bucket(in).available(now.steady) == 0) {
+        add(hold::reason::queue_rate, now.calendar_of(bucket(in).next(now.steady)));
     }
     if (!may_start(in, key_flow)) {
         add(hold::reason::key_full);
     }
-    if (bucket(in, key_flow).available(now) == 0) {
-        add(hold::reason::key_rate, bucket(in, key_flow).next(now));
+    if (bucket(in, key_flow).available(now.steady) == 0) {
+        add(hold::reason::key_rate, now.calendar_of(bucket(in, key_flow).next(now.steady)));
+    }
+    for (hold& each : destinations_.holds(task, now.steady)) {
+        if (each.until) {
+            each.until = now.calendar_of(*each.until);
+        }
+        all.push_back(std::move(each));
     }
     return all;
 }
 
-void memory_queues::purge(timestamp unused_since, timestamp now) {
-    const std::int64_t nanoseconds = now.time_since_epoch().count() * 1000;
+void memory_queues::purge(timestamp unused_since, moment now) {
+    const std::int64_t nanoseconds = now.steady.time_since_epoch().count() * 1000;
+    destinations_.purge(now.steady);
     for (auto& [name, in] : queues_) {
         std::erase_if(in.flows, [&](const auto& each) {
             return each.second.tasks == 0 && each.second.full_at <= nanoseconds;

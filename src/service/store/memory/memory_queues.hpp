@@ -2,6 +2,7 @@
 // The queues of a memory_store: which task is next, and what the limits allow.
 #pragma once
 
+#include "service/store/memory/memory_destinations.hpp"
 #include "service/store/rate_bucket.hpp"
 
 #include <weir/service/store.hpp>
@@ -19,7 +20,10 @@ namespace weir::service::detail {
 struct memory_task {
     task_record record;
     std::vector<attempt_record> attempts;
-    bool is_due = false;  // pending: whether it is in `due` or in `later` of its queue
+    // Of a pending task that waits for a delay: its end on the steady clock. Other tasks wait for
+    // due_at on the calendar.
+    std::optional<timestamp> delayed_until;
+    bool is_due = false;  // pending: whether it is in `due` of its flow, or waits in its queue
 };
 
 class memory_queues {
@@ -32,26 +36,32 @@ public:
     // The same for a request of a client. Throws too_many_queues.
     queue_record& checked_record(const std::string& name);
     std::vector<queue_record> records() const;
+    std::optional<queue_record> find(const std::string& name) const;
+    // Removes a queue without tasks, with its limits.
+    void forget(const std::string& name) { queues_.erase(name); }
 
     // A task is changed only between remove() and insert(), so that lines and counts agree with it.
-    void insert(memory_task& task, timestamp now);
+    void insert(memory_task& task, moment now);
     void remove(memory_task& task);
 
     // Moves tasks whose time has come to those that are due.
-    void wake(timestamp now);
-    // The due task whose turn it is; null if there is none or limits forbid all.
+    void wake(moment now);
+    // The due task whose turn it is; null if there is none or limits forbid all. Rates are measured
+    // on the steady clock.
     memory_task* next(timestamp now);
     // Counts the start of this task, for turns and rates.
     void started(const task_record& task, timestamp now);
-    // When next() may return a task although no task or queue changes.
-    std::optional<timestamp> next_at(timestamp now);
+    // When next() may return a task although no task or queue changes, on the steady clock.
+    std::optional<timestamp> next_at(moment now);
 
     // Why limits and pauses keep the task from running; empty if they do not.
-    std::vector<hold> holds(const task_record& task, timestamp now);
+    std::vector<hold> holds(const task_record& task, moment now);
+
+    memory_destinations& destinations() noexcept { return destinations_; }
 
     void mark_used(const std::string& name, timestamp now) { queue_of(name).used_at = now; }
     // Removes flows without tasks, and then queues without flows, that were not used since then.
-    void purge(timestamp unused_since, timestamp now);
+    void purge(timestamp unused_since, moment now);
 
 private:
     // The order of turns within a flow: the higher priority first, then the older task.
@@ -64,6 +74,8 @@ private:
         }
         friend bool operator==(const turn&, const turn&) = default;
     };
+    using waiting_tasks = std::map<std::pair<timestamp, task_id>, memory_task*>;
+
     // The tasks of a queue that share a flow key.
     struct flow {
         std::map<turn, memory_task*> due;
@@ -76,13 +88,26 @@ private:
     struct queue {
         queue_record record;
         std::map<std::string, flow> flows;
-        std::map<std::pair<timestamp, task_id>, memory_task*> later;
+        waiting_tasks later;    // by due_at
+        waiting_tasks delayed;  // by delayed_until
         std::uint64_t last_turn = 0;
         std::int64_t full_at = 0;
         std::uint64_t flows_made = 0;
         timestamp used_at{};
     };
 
+    // The first due task of the flow whose destination has room; null: none.
+    memory_task* first_of(const flow& key_flow, timestamp now) const;
+    static waiting_tasks& waiting_with(const memory_task& task, queue& in) noexcept {
+        return task.delayed_until ? in.delayed : in.later;
+    }
+    static std::pair<timestamp, task_id> waiting_key(const memory_task& task) {
+        return {task.delayed_until.value_or(task.record.due_at), task.record.id};
+    }
+    static bool is_time(const memory_task& task, moment now) noexcept {
+        return task.delayed_until ? *task.delayed_until <= now.steady
+                                  : task.record.due_at <= now.at;
+    }
     queue& queue_of(const std::string& name);
     static flow& flow_of(queue& in, const std::string& key);
     static rate_bucket bucket(const queue& in) noexcept;
@@ -91,6 +116,7 @@ private:
     static bool may_start(const queue& in, const flow& key_flow) noexcept;
 
     std::map<std::string, queue> queues_;
+    memory_destinations destinations_;
     const std::size_t max_queues_;
     std::uint64_t turns_ = 0;
 };

@@ -24,22 +24,28 @@ namespace {
 constexpr std::size_t purged_per_round = 1000;
 constexpr std::chrono::seconds min_node_retention = std::chrono::hours(24);
 
-void settle_task(detail::memory_tasks& in, detail::memory_task& task, const settlement& ended,
-                 timestamp now) {
+void settle_task(detail::memory_tasks& in, detail::memory_queues& queues, detail::memory_task& task,
+                 const settlement& ended, moment now) {
     if (ended.attempt.has_value()) {
-        in.add_attempt(task, *ended.attempt, ended.error, now);
+        in.add_attempt(task, *ended.attempt, ended.error, now.at);
         task.record.error = ended.error;
     }
+    queues.destinations().ended(task.record, ended.learnt, now.steady);
     in.change(task, now, ended.error, [&](task_record& record) {
         record.failures = ended.failures;
         record.held_by = ended.held_by;
         const bool is_cancelled = record.is_cancelling && ended.state == task_state::pending;
-        in.set_state(record, is_cancelled ? task_state::cancelled : ended.state, now);
+        in.set_state(record, is_cancelled ? task_state::cancelled : ended.state, now.at);
         if (record.state == task_state::pending) {
-            record.due_at = ended.due_at;
+            record.due_at = now.calendar_of(ended.due_at);
+            task.delayed_until = ended.due_at;
+            if (record.destination.empty()) {
+                record.destination = ended.destination;
+            }
         } else if (record.state == task_state::completed) {
             record.result = ended.result;
             record.error.clear();
+            record.held_by.clear();
         }
     });
 }
@@ -58,6 +64,8 @@ struct memory_store::tables {
     explicit tables(std::size_t max_queues) : queues(max_queues), tasks(queues) {}
 
     void purge_nodes(std::chrono::seconds age, timestamp now);
+    // That of another node of its host with a lease; its own if there is none.
+    std::chrono::microseconds clock_offset(const node_record& node, timestamp now) const;
 
     detail::memory_queues queues;
     detail::memory_tasks tasks;
@@ -127,7 +135,7 @@ void memory_store::notify_observer() {
 
 // ---- submitting
 
-task<std::vector<submit_result>> memory_store::submit(std::vector<new_task> batch, timestamp now) {
+task<std::vector<submit_result>> memory_store::submit(std::vector<new_task> batch, moment now) {
     return perform(store_call::submit, [batch = std::move(batch), now](tables& in) {
         std::vector<submit_result> results;
         results.reserve(batch.size());
@@ -145,12 +153,12 @@ task<claimed> memory_store::claim(claim_request request) {
                                        limit = request.limit](tables& in) {
         claimed result;
         const auto lease = in.nodes.find(node);
-        if (lease == in.nodes.end() || lease->second.expires_at <= now) {
+        if (lease == in.nodes.end() || lease->second.expires_at <= now.steady) {
             return result;
         }
         in.queues.wake(now);
         while (result.tasks.size() < limit) {
-            detail::memory_task* const next = in.queues.next(now);
+            detail::memory_task* const next = in.queues.next(now.steady);
             if (next == nullptr) {
                 break;
             }
@@ -158,12 +166,12 @@ task<claimed> memory_store::claim(claim_request request) {
                 record.state = task_state::running;
                 ++record.run;
                 record.node = node;
-                record.started_at = now;
+                record.started_at = now.at;
                 record.progress = 0;
                 record.message.clear();
                 record.held_by.clear();
             });
-            in.queues.started(next->record, now);
+            in.queues.started(next->record, now.steady);
             result.tasks.push_back(next->record);
         }
         result.next_at = in.queues.next_at(now);
@@ -184,7 +192,7 @@ task<std::vector<run_key>> memory_store::running_on(std::string_view node) {
 }
 
 task<std::vector<bool>> memory_store::settle(std::string_view node, std::vector<settlement> ended,
-                                             timestamp now) {
+                                             moment now) {
     return perform(store_call::settle,
                    [node = std::string(node), ended = std::move(ended), now](tables& in) {
                        std::vector<bool> written;
@@ -193,7 +201,7 @@ task<std::vector<bool>> memory_store::settle(std::string_view node, std::vector<
                            detail::memory_task* const found = in.tasks.find_running(node, each.key);
                            written.push_back(found != nullptr);
                            if (found != nullptr) {
-                               settle_task(in.tasks, *found, each, now);
+                               settle_task(in.tasks, in.queues, *found, each, now);
                            }
                        }
                        return written;
@@ -218,18 +226,26 @@ task<> memory_store::note_progress(std::string_view node, std::vector<progress_n
 
 // A node whose lease has ended stays known, so that it cannot return under the same name: its tasks
 // belong to other nodes.
-task<heartbeat_answer> memory_store::heartbeat(node_record node, timestamp now) {
+task<heartbeat_answer> memory_store::heartbeat(node_record node, moment now) {
     return perform(store_call::heartbeat, [node = std::move(node), now](tables& in) {
         heartbeat_answer answer;
+        const std::chrono::microseconds offset = in.clock_offset(node, now.steady);
         const auto [found, is_new] = in.nodes.try_emplace(node.id, node);
+        if (is_new) {
+            found->second.expires_at += offset - node.clock_offset;
+            found->second.clock_offset = offset;
+        }
         const node_record& known = found->second;
+        answer.clock_offset = known.clock_offset;
         const bool is_same =
             known.host == node.host && known.pid == node.pid && known.started_at == node.started_at;
-        answer.is_alive = is_new || (is_same && known.expires_at > now);
+        answer.is_alive = is_new || (is_same && known.expires_at > now.steady);
         if (!answer.is_alive) {
             return answer;
         }
-        found->second.expires_at = node.expires_at;
+        if (!is_new) {
+            found->second.expires_at = std::max(known.expires_at, node.expires_at);
+        }
         for (const auto& [id, each] : in.tasks.all()) {
             const task_record& record = each.record;
             if (record.state == task_state::running && record.is_cancelling &&
@@ -262,35 +278,36 @@ task<> memory_store::retire(std::string_view node) {
     });
 }
 
-task<rescue_result> memory_store::rescue(timestamp now, std::uint32_t max_crashes) {
+task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) {
     return perform(store_call::rescue, [now, max_crashes](tables& in) {
         rescue_result result;
         for (auto& [id, each] : in.tasks.all()) {
             const task_record& record = each.record;
             const auto node = in.nodes.find(record.node);
             if (record.state != task_state::running ||
-                (node != in.nodes.end() && node->second.expires_at > now)) {
+                (node != in.nodes.end() && node->second.expires_at > now.steady)) {
                 continue;
             }
-            in.tasks.add_attempt(each, attempt_end::crashed, detail::crash_error, now);
+            in.tasks.add_attempt(each, attempt_end::crashed, detail::crash_error, now.at);
             in.tasks.change(each, now, detail::crash_error, [&](task_record& crashed) {
                 ++crashed.crashes;
                 if (crashed.is_cancelling) {
-                    in.tasks.set_state(crashed, task_state::cancelled, now);
+                    in.tasks.set_state(crashed, task_state::cancelled, now.at);
                     ++result.cancelled;
                 } else if (crashed.crashes >= max_crashes) {
                     crashed.error = detail::crash_limit_error(crashed.crashes);
-                    in.tasks.set_state(crashed, task_state::failed, now);
+                    in.tasks.set_state(crashed, task_state::failed, now.at);
                     ++result.failed;
                 } else {
-                    crashed.due_at = now;
-                    in.tasks.set_state(crashed, task_state::pending, now);
+                    crashed.due_at = now.at;
+                    each.delayed_until.reset();
+                    in.tasks.set_state(crashed, task_state::pending, now.at);
                     ++result.returned;
                 }
             });
         }
         for (auto& [id, node] : in.nodes) {
-            if (node.expires_at <= now) {
+            if (node.expires_at <= now.steady) {
                 node.expires_at = timestamp::min();
             }
         }
@@ -312,13 +329,13 @@ task<std::optional<task_detail>> memory_store::find(task_id id) {
     });
 }
 
-task<std::vector<task_record>> memory_store::list(task_filter filter, timestamp now) {
+task<task_page> memory_store::list(task_filter filter, timestamp now) {
     return perform(store_call::list, [filter = std::move(filter), now](tables& in) {
         return in.tasks.list(filter, now);
     });
 }
 
-task<std::vector<hold>> memory_store::why(task_id id, timestamp now) {
+task<std::vector<hold>> memory_store::why(task_id id, moment now) {
     return perform(store_call::why, [id, now](tables& in) {
         std::vector<hold> holds;
         detail::memory_task* const found = in.tasks.find(id);
@@ -333,10 +350,12 @@ task<std::vector<hold>> memory_store::why(task_id id, timestamp now) {
             return holds;
         }
         holds = in.queues.holds(record, now);
-        if (record.due_at > now) {
+        const timestamp due_at =
+            found->delayed_until ? now.calendar_of(*found->delayed_until) : record.due_at;
+        if (due_at > now.at) {
             holds.insert(holds.begin(), make_hold(record.held_by.empty() ? hold::reason::not_due
                                                                          : hold::reason::postponed,
-                                                  record.due_at, record.held_by));
+                                                  due_at, record.held_by));
         }
         if (holds.empty()) {
             holds.push_back(make_hold(hold::reason::its_turn));
@@ -345,7 +364,7 @@ task<std::vector<hold>> memory_store::why(task_id id, timestamp now) {
     });
 }
 
-task<change_result> memory_store::cancel(task_id id, timestamp now) {
+task<change_result> memory_store::cancel(task_id id, moment now) {
     return perform(store_call::cancel, [id, now](tables& in) {
         detail::memory_task* const found = in.tasks.find(id);
         if (found == nullptr) {
@@ -356,35 +375,35 @@ task<change_result> memory_store::cancel(task_id id, timestamp now) {
         }
         if (found->record.state == task_state::running) {
             found->record.is_cancelling = true;
-            in.tasks.add_event(*found, now);
+            in.tasks.add_event(*found, now.at);
             return change_result::requested;
         }
         in.tasks.change(*found, now, {}, [now](task_record& record) {
-            detail::memory_tasks::set_state(record, task_state::cancelled, now);
+            detail::memory_tasks::set_state(record, task_state::cancelled, now.at);
         });
         return change_result::done;
     });
 }
 
-task<change_result> memory_store::retry(task_id id, timestamp now) {
+task<change_result> memory_store::retry(task_id id, moment now) {
     return perform(store_call::retry, [id, now](tables& in) {
         detail::memory_task* const found = in.tasks.find(id);
         if (found == nullptr) {
             return change_result::not_found;
         }
         const task_record& record = found->record;
-        const bool can_retry = record.state == task_state::failed ||
-                               record.state == task_state::cancelled ||
-                               (record.state == task_state::pending && record.due_at > now);
+        const bool can_retry =
+            record.state == task_state::failed || record.state == task_state::cancelled ||
+            (record.state == task_state::pending &&
+             (found->delayed_until ? *found->delayed_until > now.steady : record.due_at > now.at));
         if (!can_retry) {
             return change_result::no_change;
         }
-        in.tasks.run_again(*found, now);
-        return change_result::done;
+        return in.tasks.run_again(*found, now) ? change_result::done : change_result::key_taken;
     });
 }
 
-task<std::size_t> memory_store::redrive(task_filter filter, timestamp now) {
+task<std::size_t> memory_store::redrive(task_filter filter, moment now) {
     return perform(store_call::redrive, [filter = std::move(filter), now](tables& in) {
         if (filter.state.value_or(task_state::failed) != task_state::failed) {
             return std::size_t{0};
@@ -392,15 +411,16 @@ task<std::size_t> memory_store::redrive(task_filter filter, timestamp now) {
         task_filter failed = filter;
         failed.state = task_state::failed;
         failed.limit = in.tasks.all().size();
-        std::vector<task_record> found = in.tasks.list(failed, now);
+        std::vector<task_record> found = in.tasks.list(failed, now.at);
         std::ranges::sort(found, {}, [](const task_record& each) {
             return std::pair(each.finished_at, each.id);
         });
-        found.resize(std::min(found.size(), filter.limit));
+        std::size_t count = 0;
         for (const task_record& each : found) {
-            in.tasks.run_again(*in.tasks.find(each.id), now);
+            const bool is_wanted = count < filter.limit;
+            count += is_wanted && in.tasks.run_again(*in.tasks.find(each.id), now) ? 1 : 0;
         }
-        return found.size();
+        return count;
     });
 }
 
@@ -422,6 +442,39 @@ task<> memory_store::limit(std::string_view queue, queue_limits limits) {
         in.queues.checked_record(queue).limits = limits;
         in.changed_queues.push_back(queue);
     });
+}
+
+task<> memory_store::limit_destinations(std::string_view kind, destination_limits limits) {
+    return perform(store_call::limit_destinations, [kind = std::string(kind), limits](tables& in) {
+        in.queues.destinations().limit(kind, limits);
+    });
+}
+
+task<std::vector<destination_record>> memory_store::destinations(std::size_t limit, timestamp now) {
+    return perform(store_call::destinations, [limit, now](tables& in) {
+        return in.queues.destinations().records(limit, now);
+    });
+}
+
+task<queue_removal> memory_store::remove_queue(std::string_view queue, bool with_pending) {
+    return perform(store_call::remove_queue,
+                   [queue = std::string(queue), with_pending](tables& in) {
+                       queue_removal result;
+                       const std::optional<queue_record> found = in.queues.find(queue);
+                       if (!found) {
+                           return result;
+                       }
+                       result.pending = found->count(task_state::pending);
+                       result.running = found->count(task_state::running);
+                       result.what = queue_removal::verdict::has_tasks;
+                       if (result.running == 0 && (result.pending == 0 || with_pending)) {
+                           result.what = queue_removal::verdict::removed;
+                           result.tasks = in.tasks.remove_all(queue);
+                           in.queues.forget(queue);
+                           in.changed_queues.push_back(queue);
+                       }
+                       return result;
+                   });
 }
 
 task<> memory_store::put_schedule(schedule plan, timestamp next_slot) {
@@ -453,7 +506,7 @@ task<std::vector<schedule_record>> memory_store::schedules() {
 
 task<std::optional<submit_result>> memory_store::fire(std::string_view name, timestamp slot,
                                                       timestamp next_slot,
-                                                      std::optional<new_task> task, timestamp now) {
+                                                      std::optional<new_task> task, moment now) {
     return perform(store_call::fire, [name = std::string(name), slot, next_slot,
                                       task = std::move(task), now](tables& in) {
         std::optional<submit_result> result;
@@ -479,14 +532,25 @@ task<std::optional<submit_result>> memory_store::fire(std::string_view name, tim
 
 // ---- maintenance
 
-task<std::size_t> memory_store::purge(retention kept, timestamp now) {
+task<std::size_t> memory_store::purge(retention kept, moment now) {
     return perform(store_call::purge, [kept, now](tables& in) {
-        const std::size_t removed = in.tasks.purge(kept, now, purged_per_round);
-        in.queues.purge(now - kept.queues, now);
+        const std::size_t removed = in.tasks.purge(kept, now.at, purged_per_round);
+        in.queues.purge(now.at - kept.queues, now);
         in.purge_nodes(std::max({min_node_retention, kept.completed, kept.failed, kept.cancelled}),
-                       now);
+                       now.at);
         return removed;
     });
+}
+
+std::chrono::microseconds memory_store::tables::clock_offset(const node_record& node,
+                                                             timestamp now) const {
+    for (const auto& [id, each] : nodes) {
+        if (each.host == node.host && each.expires_at != timestamp::min() &&
+            each.expires_at - each.clock_offset > now - node.clock_offset) {
+            return each.clock_offset;
+        }
+    }
+    return node.clock_offset;
 }
 
 void memory_store::tables::purge_nodes(std::chrono::seconds age, timestamp now) {
@@ -504,7 +568,7 @@ void memory_store::tables::purge_nodes(std::chrono::seconds age, timestamp now) 
     std::erase_if(gone_since, [&](const auto& each) { return !nodes.contains(each.first); });
 }
 
-task<> memory_store::probe() {
+task<> memory_store::probe(moment) {
     return perform(store_call::probe, [](tables&) {});
 }
 

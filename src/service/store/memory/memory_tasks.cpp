@@ -4,6 +4,8 @@
 
 #include "service/store/memory/memory_tasks.hpp"
 
+#include "base/raw_json.hpp"
+
 #include <algorithm>
 
 namespace weir::service::detail {
@@ -27,16 +29,19 @@ bool matches(const task_filter& filter, const task_record& task, timestamp now) 
 
 }  // namespace
 
-submit_result memory_tasks::add(const new_task& task, timestamp now) {
+submit_result memory_tasks::add(const new_task& task, moment now) {
     if (!task.idempotency_key.empty()) {
         const auto known = idempotency_keys_.find(task.idempotency_key);
         if (known != idempotency_keys_.end()) {
             const task_record& first = tasks_.at(known->second).record;
             const bool is_same = first.kind == task.kind && first.queue == task.queue &&
-                                 first.payload == task.payload;
+                                 base::same_json(first.payload, task.payload);
             return {is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict,
                     first.id};
         }
+    }
+    if (const memory_task* const holder = holder_of(task.unique_key)) {
+        return {submit_result::verdict::duplicate, holder->record.id};
     }
     if (!queues_.has_room_for(task.queue)) {
         return {submit_result::verdict::too_many_queues, {}};
@@ -47,17 +52,20 @@ submit_result memory_tasks::add(const new_task& task, timestamp now) {
         return {submit_result::verdict::queue_full, {}};
     }
     last_id_ = next_id(
-        last_id_, std::chrono::floor<std::chrono::milliseconds>(now).time_since_epoch().count());
+        last_id_, std::chrono::floor<std::chrono::milliseconds>(now.at).time_since_epoch().count());
     memory_task& added = tasks_[last_id_];
     static_cast<new_task&>(added.record) = task;
     added.record.id = last_id_;
-    added.record.created_at = now;
-    added.record.due_at = task.run_at.value_or(now);
+    added.record.created_at = now.at;
+    added.record.due_at = task.run_at.value_or(now.at);
     if (!task.idempotency_key.empty()) {
         idempotency_keys_[task.idempotency_key] = last_id_;
     }
+    if (!task.unique_key.empty()) {
+        unique_keys_[task.unique_key] = last_id_;
+    }
     queues_.insert(added, now);
-    add_event(added, now);
+    add_event(added, now.at);
     return {submit_result::verdict::made, last_id_};
 }
 
@@ -74,10 +82,16 @@ memory_task* memory_tasks::find_running(std::string_view node, const run_key& ke
                : nullptr;
 }
 
-std::vector<task_record> memory_tasks::list(const task_filter& filter, timestamp now) const {
-    std::vector<task_record> found;
-    for (auto each = tasks_.rbegin(); each != tasks_.rend() && found.size() < filter.limit;
-         ++each) {
+task_page memory_tasks::list(const task_filter& filter, timestamp now) const {
+    task_page found;
+    std::size_t scanned = 0;
+    auto each = filter.before ? std::make_reverse_iterator(tasks_.lower_bound(filter.before))
+                              : tasks_.rbegin();
+    for (; each != tasks_.rend() && found.size() < filter.limit; ++each) {
+        if (scanned++ == filter.max_scanned) {
+            found.searched_to = std::prev(each)->first;
+            break;
+        }
         if (matches(filter, each->second.record, now)) {
             task_record& added = found.emplace_back(each->second.record);
             if (filter.is_brief) {
@@ -97,8 +111,26 @@ void memory_tasks::set_state(task_record& task, task_state state, timestamp now)
     }
 }
 
-void memory_tasks::run_again(memory_task& task, timestamp now) {
-    change(task, now, {}, [now](task_record& record) {
+const memory_task* memory_tasks::holder_of(const std::string& unique_key) const {
+    const auto known = unique_key.empty() ? unique_keys_.end() : unique_keys_.find(unique_key);
+    if (known == unique_keys_.end()) {
+        return nullptr;
+    }
+    const memory_task& last = tasks_.at(known->second);
+    const bool holds = last.record.state == task_state::pending ||
+                       (last.record.state == task_state::running &&
+                        last.record.unique_for == unique_while::pending_or_running);
+    return holds ? &last : nullptr;
+}
+
+bool memory_tasks::run_again(memory_task& task, moment now) {
+    if (!task.record.unique_key.empty() && is_final(task.record.state)) {
+        if (holder_of(task.record.unique_key) != nullptr) {
+            return false;
+        }
+        unique_keys_[task.record.unique_key] = task.record.id;
+    }
+    change(task, now, {}, [&task, now](task_record& record) {
         if (record.state != task_state::pending) {
             record.failures = 0;
             record.crashes = 0;
@@ -107,9 +139,11 @@ void memory_tasks::run_again(memory_task& task, timestamp now) {
             record.message.clear();
         }
         record.held_by.clear();
-        record.due_at = now;
+        record.due_at = now.at;
+        task.delayed_until.reset();
         record.state = task_state::pending;
     });
+    return true;
 }
 
 void memory_tasks::add_attempt(memory_task& task, attempt_end end, std::string_view error,
@@ -137,13 +171,31 @@ std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_
             ++each;
             continue;
         }
-        queues_.remove(each->second);
         queues_.mark_used(record.queue, now);
-        idempotency_keys_.erase(record.idempotency_key);
-        each = tasks_.erase(each);
+        each = remove(each);
         ++removed;
     }
     return removed;
+}
+
+std::size_t memory_tasks::remove_all(const std::string& queue) {
+    std::size_t removed = 0;
+    for (auto each = tasks_.begin(); each != tasks_.end();) {
+        const bool is_inside = each->second.record.queue == queue;
+        each = is_inside ? remove(each) : std::next(each);
+        removed += is_inside ? 1 : 0;
+    }
+    return removed;
+}
+
+memory_tasks::tasks_by_id::iterator memory_tasks::remove(tasks_by_id::iterator task) {
+    queues_.remove(task->second);
+    idempotency_keys_.erase(task->second.record.idempotency_key);
+    const auto held = unique_keys_.find(task->second.record.unique_key);
+    if (held != unique_keys_.end() && held->second == task->first) {
+        unique_keys_.erase(held);
+    }
+    return tasks_.erase(task);
 }
 
 void memory_tasks::add_event(const memory_task& task, timestamp now, std::string_view message) {

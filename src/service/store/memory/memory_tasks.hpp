@@ -20,39 +20,49 @@ public:
     memory_tasks(const memory_tasks&) = delete;
     memory_tasks& operator=(const memory_tasks&) = delete;
 
-    submit_result add(const new_task& task, timestamp now);
+    submit_result add(const new_task& task, moment now);
 
     // Null: unknown.
     memory_task* find(task_id id);
     // Null unless this run of the task is running on this node.
     memory_task* find_running(std::string_view node, const run_key& key);
     // The newest first.
-    std::vector<task_record> list(const task_filter& filter, timestamp now) const;
+    task_page list(const task_filter& filter, timestamp now) const;
     std::map<task_id, memory_task>& all() noexcept { return tasks_; }
 
     // Calls edit(record) and brings the queues up to date.
     template <class Edit>
-    void change(memory_task& task, timestamp now, std::string_view message, Edit edit) {
+    void change(memory_task& task, moment now, std::string_view message, Edit edit) {
         queues_.remove(task);
         edit(task.record);
         queues_.insert(task, now);
-        add_event(task, now, message);
+        add_event(task, now.at, message);
     }
     static void set_state(task_record& task, task_state state, timestamp now) noexcept;
-    // The task runs again at once, with all its attempts unless it is pending.
-    void run_again(memory_task& task, timestamp now);
+    // The task runs again at once, with all its attempts unless it is pending. False: another task
+    // holds its unique key.
+    bool run_again(memory_task& task, moment now);
     // Adds the end of the current run to the history.
     static void add_attempt(memory_task& task, attempt_end end, std::string_view error,
                             timestamp now);
+    // All tasks of a queue. Returns their number.
+    std::size_t remove_all(const std::string& queue);
     std::size_t purge(const retention& kept, timestamp now, std::size_t limit);
 
     void add_event(const memory_task& task, timestamp now, std::string_view message = {});
     std::vector<task_event> take_events() noexcept { return std::exchange(events_, {}); }
 
 private:
+    using tasks_by_id = std::map<task_id, memory_task>;
+    tasks_by_id::iterator remove(tasks_by_id::iterator task);
+
     memory_queues& queues_;
-    std::map<task_id, memory_task> tasks_;
+    tasks_by_id tasks_;
+    // Null: none.
+    const memory_task* holder_of(const std::string& unique_key) const;
+
     std::map<std::string, task_id> idempotency_keys_;
+    std::map<std::string, task_id> unique_keys_;  // the last task with each
     task_id last_id_;
     std::vector<task_event> events_;
 };

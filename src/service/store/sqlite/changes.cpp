@@ -7,24 +7,29 @@
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace weir::service::detail {
 
 struct task_changes::task_position {
-    static std::optional<task_position> read(sqlite::session& session, std::int64_t id);
+    static std::optional<task_position> read(sqlite::session& session, std::int64_t id, moment now);
 
     std::int64_t queue = 0;
     std::int64_t flow = 0;
+    std::optional<std::int64_t> branch;
     standing counted;
     bool is_cancelling = false;
-    timestamp due_at{};
+    bool is_waiting = false;  // for its time, which has not come
     std::int64_t priority = 0;
+    std::string unique_key;
 };
 
 std::optional<task_changes::task_position> task_changes::task_position::read(
-    sqlite::session& session, std::int64_t id) {
+    sqlite::session& session, std::int64_t id, moment now) {
     const sqlite::rows found = session.query(
-        "SELECT queue, flow, state, line, is_cancelling, due_at, priority FROM tasks WHERE id = ?",
+        "SELECT queue, flow, state, line, is_cancelling, rank, priority, branch, "
+        "coalesce(unique_key, '') FROM tasks WHERE id = ?",
         id);
     if (found.empty()) {
         return std::nullopt;
@@ -35,16 +40,21 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
     position.flow = row.get<std::int64_t>(1);
     const auto state = static_cast<task_state>(row.get<int>(2));
     position.counted.state = state;
-    position.counted.is_due =
-        state == task_state::pending && row.get<std::int64_t>(3) == due_line(position.flow);
+    position.branch = row.get<std::optional<std::int64_t>>(7);
+    const auto line = row.get<std::int64_t>(3);
+    position.counted.is_due = state == task_state::pending && line != later_line(position.queue) &&
+                              line != backoff_line(position.queue);
     position.is_cancelling = row.get<bool>(4);
-    position.due_at = time_of(row.get<std::int64_t>(5));
+    const timestamp until = time_of(row.get<std::int64_t>(5));
+    position.is_waiting = (line == later_line(position.queue) && until > now.at) ||
+                          (line == backoff_line(position.queue) && until > now.steady);
     position.priority = row.get<std::int64_t>(6);
+    position.unique_key = row.get<std::string>(8);
     return position;
 }
 
 change_result task_changes::cancel(task_id id) {
-    const std::optional<task_position> found = task_position::read(session_, id.number());
+    const std::optional<task_position> found = task_position::read(session_, id.number(), now_);
     if (!found.has_value()) {
         return change_result::not_found;
     }
@@ -59,8 +69,8 @@ change_result task_changes::cancel(task_id id) {
     session_.execute(
         "UPDATE tasks SET state = 4, line = ?1, rank = ?2, finished_at = ?2, held_by = NULL WHERE "
         "id = ?3",
-        ended_line(task_state::cancelled), number_of(now_), id.number());
-    books_.moves(books_.queue(found->queue), books_.flow(found->flow), found->counted,
+        ended_line(task_state::cancelled), number_of(now_.at), id.number());
+    books_.moves(books_.place(found->queue, found->flow, found->branch), found->counted,
                  {task_state::cancelled, false});
     books_.close();
     events_.add(session_, id.number());
@@ -68,7 +78,7 @@ change_result task_changes::cancel(task_id id) {
 }
 
 change_result task_changes::retry(task_id id) {
-    const std::optional<task_position> found = task_position::read(session_, id.number());
+    const std::optional<task_position> found = task_position::read(session_, id.number(), now_);
     if (!found.has_value()) {
         return change_result::not_found;
     }
@@ -76,19 +86,22 @@ change_result task_changes::retry(task_id id) {
         case task_state::running:
         case task_state::completed:
             return change_result::no_change;
-        case task_state::pending:
-            if (found->counted.is_due || found->due_at <= now_) {
+        case task_state::pending: {
+            if (!found->is_waiting) {
                 return change_result::no_change;
             }
+            const task_place place = books_.place(found->queue, found->flow, found->branch);
             session_.execute(
                 "UPDATE tasks SET line = ?, rank = ?, due_at = ?, held_by = NULL WHERE id = ?",
-                due_line(found->flow), -found->priority, number_of(now_), id.number());
-            books_.moves(books_.queue(found->queue), books_.flow(found->flow), found->counted,
-                         {task_state::pending, true});
+                due_line(place), -found->priority, number_of(now_.at), id.number());
+            books_.moves(place, found->counted, {task_state::pending, true});
             break;
+        }
         case task_state::failed:
         case task_state::cancelled:
-            restart(id.number(), *found);
+            if (!restart(id.number(), *found)) {
+                return change_result::key_taken;
+            }
             break;
     }
     books_.close();
@@ -96,26 +109,39 @@ change_result task_changes::retry(task_id id) {
     return change_result::done;
 }
 
-void task_changes::restart(std::span<const std::int64_t> ids) {
+std::size_t task_changes::restart_failed(std::span<const std::int64_t> ids) {
+    std::vector<std::int64_t> restarted;
     for (const std::int64_t id : ids) {
-        const std::optional<task_position> found = task_position::read(session_, id);
-        restart(id, found.value());
+        const std::optional<task_position> found = task_position::read(session_, id, now_);
+        if (found.has_value() && found->counted.state == task_state::failed) {
+            if (restart(id, *found)) {
+                restarted.push_back(id);
+            }
+        }
     }
     books_.close();
-    for (const std::int64_t id : ids) {
+    for (const std::int64_t id : restarted) {
         events_.add(session_, id);
     }
+    return restarted.size();
 }
 
-void task_changes::restart(std::int64_t id, const task_position& position) {
+bool task_changes::restart(std::int64_t id, const task_position& position) {
+    if (!position.unique_key.empty()) {
+        if (holder_of(session_, position.unique_key) != 0) {
+            return false;
+        }
+        hold_key(session_, position.unique_key, id);
+    }
+    const task_place place = books_.place(position.queue, position.flow, position.branch);
     session_.execute(
         "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, "
         "finished_at = "
         "NULL, failures = 0, crashes = 0, progress = NULL, message = NULL, held_by = NULL WHERE "
         "id = ?",
-        due_line(position.flow), -position.priority, number_of(now_), id);
-    books_.moves(books_.queue(position.queue), books_.flow(position.flow), position.counted,
-                 {task_state::pending, true});
+        due_line(place), -position.priority, number_of(now_.at), id);
+    books_.moves(place, position.counted, {task_state::pending, true});
+    return true;
 }
 
 }  // namespace weir::service::detail

@@ -8,6 +8,7 @@
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -15,21 +16,23 @@ namespace weir::service::detail {
 
 class task_changes {
 public:
-    task_changes(sqlite::session& session, timestamp now, event_list& events)
+    task_changes(sqlite::session& session, moment now, event_list& events)
         : session_(session), now_(now), events_(events), books_(session, now) {}
 
     change_result cancel(task_id id);
     change_result retry(task_id id);
-    // Makes ended tasks due, with all their attempts, as if they were new.
-    void restart(std::span<const std::int64_t> ids);
+    // Makes those of these tasks that have failed due, with all their attempts, as if they were
+    // new. Returns their number.
+    std::size_t restart_failed(std::span<const std::int64_t> ids);
 
 private:
     struct task_position;
 
-    void restart(std::int64_t id, const task_position& position);
+    // False: another task holds its unique key.
+    bool restart(std::int64_t id, const task_position& position);
 
     sqlite::session& session_;
-    timestamp now_;
+    moment now_;
     event_list& events_;
     ledger books_;
 };

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// First, tasks that have become due move to the due lines, and flows whose rate allows a task again
-// become ready. Then the operation gives turns without reading tasks: queues in the order of their
-// last turn, each to its flow that has waited longest, one at a time, as far as the limits allow.
-// Only then it fetches the tasks, for each flow as many as it has turns, by priority and age. The
-// cost does not depend on how many tasks wait.
+// First, tasks that have become due move to the due lines, and flows and destinations whose rate
+// allows a task again become ready. Then the operation gives turns without reading tasks: queues in
+// the order of their last turn, each to its flow that has waited longest, one at a time, as far as
+// the limits allow. Only then it fetches the tasks, for each flow as many as it has turns, by
+// priority and age. A flow with branches takes the task at each turn, since the room of a
+// destination depends on the turns before. The cost does not depend on how many tasks wait.
+//
+// A destination may be shared by flows and queues, so that a flow that was found ready gets no
+// turn. Then another round looks at the flows that the first one had no reason to read.
 
 #include "service/store/sqlite/claim.hpp"
 
@@ -18,9 +22,6 @@ namespace weir::service::detail {
 
 namespace {
 
-// At most so many tasks or flows move in one claim; the next claim continues.
-constexpr std::size_t move_limit = 1000;
-
 std::uint64_t unused(std::uint32_t limit, std::uint64_t running) noexcept {
     return limit - std::min<std::uint64_t>(limit, running);
 }
@@ -28,23 +29,32 @@ std::uint64_t unused(std::uint32_t limit, std::uint64_t running) noexcept {
 }  // namespace
 
 claimed claim_operation::run() {
+    session_.execute(
+        "UPDATE flows SET place = 1 WHERE id IN (SELECT id FROM flows WHERE place = 0 AND "
+        "ready_branches > 0 LIMIT ?)",
+        move_limit);
     read_queues();
     for (queue_row* const each : queues_) {
         if (each->queue_record::count(task_state::pending) > each->due) {
-            move_due(*each);
+            move_due(*each, later_line(each->id), request_.now.at);
+            move_due(*each, backoff_line(each->id), request_.now.steady);
         }
     }
-    find_candidates();
-    give_turns();
-    result_.tasks.resize(given_);
-    for (queue_turns& queue : candidates_) {
-        for (flow_turns& flow : queue.flows) {
-            if (!flow.turns.empty()) {
+    bool has_progress = true;
+    while (has_progress && given_ < request_.limit && !parking_.is_exhausted()) {
+        has_progress = parking_.wake(request_.limit - given_, last_turn_ + 1);
+        find_candidates();
+        give_turns();
+        result_.tasks.resize(given_);
+        for (queue_turns& queue : candidates_) {
+            for (flow_turns& flow : queue.flows) {
                 fetch(queue, flow);
             }
         }
+        books_.close();
+        has_progress = parking_.has_passed_over() || has_progress;
     }
-    books_.close();
+    has_more_to_move_ = has_more_to_move_ || parking_.is_exhausted();
     result_.next_at = next_at();
     for (const task_record& each : result_.tasks) {
         events_.add(each);
@@ -64,16 +74,17 @@ void claim_operation::read_queues() {
                      .value_or(0);
 }
 
-void claim_operation::move_due(queue_row& queue) {
+void claim_operation::move_due(queue_row& queue, std::int64_t line, timestamp now) {
     const sqlite::rows due = session_.query(
-        "SELECT id, flow, priority FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank LIMIT ?",
-        later_line(queue.id), number_of(request_.now), move_limit);
+        "SELECT id, flow, priority, branch FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank "
+        "LIMIT ?",
+        line, number_of(now), move_limit);
     for (const sqlite::row each : due) {
-        session_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?",
-                         due_line(each.get<std::int64_t>(1)), -each.get<std::int64_t>(2),
-                         each.get<std::int64_t>(0));
-        books_.moves(queue, books_.flow(each.get<std::int64_t>(1)), {task_state::pending, false},
-                     {task_state::pending, true});
+        const task_place place = books_.place(queue.id, each.get<std::int64_t>(1),
+                                              each.get<std::optional<std::int64_t>>(3));
+        session_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?", due_line(place),
+                         -each.get<std::int64_t>(2), each.get<std::int64_t>(0));
+        books_.moves(place, {task_state::pending, false}, {task_state::pending, true});
     }
     has_more_to_move_ = has_more_to_move_ || due.size() == move_limit;
     if (!due.empty()) {
@@ -82,6 +93,10 @@ void claim_operation::move_due(queue_row& queue) {
 }
 
 void claim_operation::find_candidates() {
+    candidates_.clear();
+    std::ranges::sort(queues_, [](const queue_row* one, const queue_row* other) {
+        return std::pair(one->turn, one->id) < std::pair(other->turn, other->id);
+    });
     std::size_t with_turns = 0;  // each gets at least one turn, so `limit` of them are enough
     for (queue_row* const each : queues_) {
         if (with_turns >= request_.limit) {
@@ -93,7 +108,7 @@ void claim_operation::find_candidates() {
                 : unused(each->limits.max_running, each->count(task_state::running));
         queue_turns queue;
         queue.row = each;
-        queue.room = std::min(room, each->bucket().available(request_.now));
+        queue.room = std::min(room, each->bucket().available(request_.now.steady));
         if (!each->is_paused && each->due > 0 && queue.room > 0) {
             find_flows(queue);
             with_turns += queue.flows.empty() ? 0 : 1;
@@ -118,18 +133,10 @@ void claim_operation::find_flows(queue_turns& queue) {
         bool has_outdated = false;
         for (const sqlite::row each : found) {
             flow_row& flow = books_.add(read_flow(each));
-            std::uint64_t room = static_cast<std::uint64_t>(flow.due);
-            if (limits.key_max_running > 0) {
-                room = std::min(
-                    room, unused(limits.key_max_running, static_cast<std::uint64_t>(flow.running)));
-            }
-            room = std::min(room, flow.bucket(limits).available(request_.now));
-            if (room == 0) {
-                // The limits have changed since the flow was written as ready.
+            if (!add_flow(queue, flow)) {
+                // Limits have changed since the flow was written as ready, or destinations.
                 flow.is_changed = true;
-                has_outdated = true;
-            } else {
-                queue.flows.push_back({&flow, room, {}});
+                has_outdated = !parking_.is_exhausted();
             }
         }
         if (!has_outdated) {
@@ -140,11 +147,34 @@ void claim_operation::find_flows(queue_turns& queue) {
     }
 }
 
+// False if it cannot have a turn.
+bool claim_operation::add_flow(queue_turns& queue, flow_row& flow) {
+    const queue_limits& limits = queue.row->limits;
+    flow_turns added;
+    added.row = &flow;
+    added.room = flow.bucket(limits).available(request_.now.steady);
+    if (limits.key_max_running > 0) {
+        added.room = std::min(
+            added.room, unused(limits.key_max_running, static_cast<std::uint64_t>(flow.running)));
+    }
+    if (flow.ready_branches == 0) {
+        added.room = std::min(added.room, static_cast<std::uint64_t>(flow.due));
+    } else if (added.room > 0) {
+        added.walk.emplace(session_, books_, parking_, flow, request_.now.steady);
+        added.room = added.walk->next() == nullptr ? 0 : added.room;
+    }
+    if (added.room == 0) {
+        return false;
+    }
+    queue.flows.push_back(std::move(added));
+    return true;
+}
+
 void claim_operation::free_slowed(const queue_row& queue) {
     const sqlite::changed freed = session_.execute(
         "UPDATE flows SET place = 1 WHERE id IN (SELECT id FROM flows WHERE place = 3 AND queue = "
         "? AND free_at <= ? ORDER BY free_at LIMIT ?)",
-        queue.id, number_of(request_.now), move_limit);
+        queue.id, number_of(request_.now.steady), move_limit);
     has_more_to_move_ = has_more_to_move_ || freed.rows == static_cast<std::int64_t>(move_limit);
 }
 
@@ -165,13 +195,7 @@ bool claim_operation::give_turn(queue_turns& queue) {
     for (std::size_t seen = 0; seen < queue.flows.size(); ++seen) {
         flow_turns& next = queue.flows[queue.next_flow];
         queue.next_flow = (queue.next_flow + 1) % queue.flows.size();
-        if (next.room > 0) {
-            --next.room;
-            --queue.room;
-            next.turns.push_back(given_++);
-            queue.row->turn = ++last_turn_;
-            next.row->turn = last_turn_;
-            next.row->has_moved = true;
+        if (next.room > 0 && give_turn(queue, next)) {
             return true;
         }
     }
@@ -179,43 +203,85 @@ bool claim_operation::give_turn(queue_turns& queue) {
     return false;
 }
 
+bool claim_operation::give_turn(queue_turns& queue, flow_turns& flow) {
+    static const std::string sql =
+        "SELECT " + std::string(task_columns) + " FROM tasks WHERE id = ? AND line = ?";
+    branch_walk::stop* from = nullptr;
+    std::optional<sqlite::rows> first;
+    while (flow.walk.has_value() && (!first.has_value() || first->empty())) {
+        from = flow.walk->next();
+        if (from == nullptr) {
+            flow.room = 0;
+            return false;
+        }
+        first.emplace(session_.query(sql, from->first.second, from->line));
+        if (first->empty()) {
+            flow.walk->correct(*from);
+        }
+    }
+    --flow.room;
+    --queue.room;
+    queue.row->turn = ++last_turn_;
+    flow.row->turn = last_turn_;
+    flow.row->has_moved = true;
+    const std::size_t turn = given_++;
+    if (from == nullptr) {
+        flow.turns.push_back(turn);
+        return true;
+    }
+    result_.tasks.resize(given_);
+    start((*first)[0], turn, {*queue.row, *flow.row, from->branch});
+    if (from->branch != nullptr) {
+        result_.tasks[turn].destination = from->destination->name;
+        from->branch->turn = last_turn_;
+        from->branch->has_moved = true;
+    }
+    flow.walk->taken(*from);
+    ++flow.taken;
+    return true;
+}
+
 void claim_operation::fetch(queue_turns& queue, flow_turns& flow) {
     static const std::string sql = "SELECT " + std::string(task_columns) +
                                    " FROM tasks WHERE line = ? ORDER BY rank, id LIMIT ?";
-    const sqlite::rows found = session_.query(sql, due_line(flow.row->id), flow.turns.size());
-    const std::int64_t now = number_of(request_.now);
-    std::size_t turn = 0;
-    for (const sqlite::row each : found) {
-        task_record& task = result_.tasks[flow.turns[turn++]];
-        task = read_task(each);
-        task.state = task_state::running;
-        ++task.run;
-        task.queue = queue.row->name;
-        task.flow_key = flow.row->key;
-        task.node = request_.node;
-        task.started_at = request_.now;
-        task.progress = 0;
-        task.message.clear();
-        task.held_by.clear();
-        session_.execute(
-            "UPDATE tasks SET state = 1, line = ?, rank = 0, run = ?, node = ?, started_at = ?, "
-            "progress = NULL, "
-            "message = NULL, held_by = NULL WHERE id = ?",
-            running_line(node_), task.run, node_, now, task.id.number());
-        books_.moves(*queue.row, *flow.row, {task_state::pending, true},
-                     {task_state::running, false});
+    if (!flow.turns.empty()) {
+        const sqlite::rows found = session_.query(sql, due_line(flow.row->id), flow.turns.size());
+        for (const sqlite::row each : found) {
+            start(each, flow.turns[flow.taken++], {*queue.row, *flow.row, nullptr});
+        }
     }
-    rate_bucket queue_bucket = queue.row->bucket();
-    queue_bucket.take(request_.now, turn);
-    queue.row->full_at = queue_bucket.full_at();
-    rate_bucket key_bucket = flow.row->bucket(queue.row->limits);
-    key_bucket.take(request_.now, turn);
-    flow.row->full_at = key_bucket.full_at();
+    if (flow.taken > 0) {
+        rate_bucket queue_bucket = queue.row->bucket();
+        queue_bucket.take(request_.now.steady, flow.taken);
+        queue.row->full_at = queue_bucket.full_at();
+        rate_bucket key_bucket = flow.row->bucket(queue.row->limits);
+        key_bucket.take(request_.now.steady, flow.taken);
+        flow.row->full_at = key_bucket.full_at();
+    }
+}
+
+void claim_operation::start(const sqlite::row& row, std::size_t turn, const task_place& place) {
+    task_record& task = result_.tasks[turn];
+    task = read_task(row);
+    task.state = task_state::running;
+    ++task.run;
+    task.queue = place.queue.name;
+    task.flow_key = place.flow.key;
+    task.node = request_.node;
+    task.started_at = request_.now.at;
+    task.progress = 0;
+    task.message.clear();
+    task.held_by.clear();
+    session_.execute(
+        "UPDATE tasks SET state = 1, line = ?, rank = 0, run = ?, node = ?, started_at = ?, "
+        "progress = NULL, message = NULL, held_by = NULL WHERE id = ?",
+        running_line(node_), task.run, node_, number_of(request_.now.at), task.id.number());
+    books_.moves(place, {task_state::pending, true}, {task_state::running, false});
 }
 
 std::optional<timestamp> claim_operation::next_at() {
     if (given_ == request_.limit || has_more_to_move_) {
-        return request_.now;
+        return request_.now.steady;
     }
     std::optional<timestamp> earliest;
     for (queue_row* const each : queues_) {
@@ -224,7 +290,18 @@ std::optional<timestamp> claim_operation::next_at() {
             earliest = next;
         }
     }
+    const auto freed = session_.query("SELECT min(free_at) FROM destinations WHERE place = 3")
+                           .one<std::optional<std::int64_t>>();
+    if (freed.has_value()) {
+        earliest = std::min(earliest.value_or(timestamp::max()),
+                            std::max(time_of(*freed), request_.now.steady));
+    }
     return earliest;
+}
+
+std::optional<std::int64_t> claim_operation::first_rank(std::int64_t line) {
+    return session_.query("SELECT min(rank) FROM tasks WHERE line = ?", line)
+        .one<std::optional<std::int64_t>>();
 }
 
 // The earliest time at which the queue's rate allows a task and the queue has one: a task becomes
@@ -240,9 +317,10 @@ std::optional<timestamp> claim_operation::next_at(queue_row& queue) {
         }
     };
     if (queue.count(task_state::pending) > queue.due) {
-        take_earlier(
-            session_.query("SELECT min(rank) FROM tasks WHERE line = ?", later_line(queue.id))
-                .one<std::optional<std::int64_t>>());
+        if (const std::optional<std::int64_t> run_at = first_rank(later_line(queue.id))) {
+            take_earlier(number_of(request_.now.steady_of(time_of(*run_at))));
+        }
+        take_earlier(first_rank(backoff_line(queue.id)));
     }
     if (queue.due > 0) {
         if (queue.limits.key_rate > 0) {
@@ -254,13 +332,13 @@ std::optional<timestamp> claim_operation::next_at(queue_row& queue) {
         if (queue.bucket().is_limited() &&
             !session_.query("SELECT 1 FROM flows WHERE place = 1 AND queue = ? LIMIT 1", queue.id)
                  .empty()) {
-            first = number_of(request_.now);
+            first = number_of(request_.now.steady);
         }
     }
     if (!first.has_value()) {
         return std::nullopt;
     }
-    return std::max(time_of(*first), queue.bucket().next(request_.now));
+    return std::max(time_of(*first), queue.bucket().next(request_.now.steady));
 }
 
 }  // namespace weir::service::detail

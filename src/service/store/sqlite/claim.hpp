@@ -2,6 +2,7 @@
 // claim_operation: one claim of a node, within one transaction.
 #pragma once
 
+#include "service/store/sqlite/branch_walk.hpp"
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 
@@ -24,14 +25,17 @@ public:
           request_(request),
           node_(node),
           events_(events),
-          books_(session, request.now) {}
+          books_(session, request.now),
+          parking_(session, books_, request.now.steady) {}
     claimed run();
 
 private:
     struct flow_turns {
         flow_row* row = nullptr;
-        std::uint64_t room = 0;          // how many more tasks its limits allow
-        std::vector<std::size_t> turns;  // positions in the result
+        std::uint64_t room = 0;           // how many more tasks its limits allow
+        std::vector<std::size_t> turns;   // positions in the result, of tasks to be fetched
+        std::optional<branch_walk> walk;  // if it has ready branches
+        std::uint64_t taken = 0;          // from the walk
     };
     struct queue_turns {
         queue_row* row = nullptr;
@@ -41,21 +45,26 @@ private:
     };
 
     void read_queues();
-    void move_due(queue_row& queue);
+    void move_due(queue_row& queue, std::int64_t line, timestamp now);
     void find_candidates();
     void find_flows(queue_turns& queue);
+    bool add_flow(queue_turns& queue, flow_row& flow);
     void free_slowed(const queue_row& queue);
     void give_turns();
     bool give_turn(queue_turns& queue);
+    bool give_turn(queue_turns& queue, flow_turns& flow);
     void fetch(queue_turns& queue, flow_turns& flow);
+    void start(const sqlite::row& row, std::size_t turn, const task_place& place);
     std::optional<timestamp> next_at();
     std::optional<timestamp> next_at(queue_row& queue);
+    std::optional<std::int64_t> first_rank(std::int64_t line);
 
     sqlite::session& session_;
     const claim_request& request_;
     std::int64_t node_;
     event_list& events_;
     ledger books_;
+    branch_parking parking_;
     std::vector<queue_row*> queues_;
     std::vector<queue_turns> candidates_;
     std::int64_t last_turn_ = 0;

@@ -35,18 +35,39 @@ std::vector<run_key> read_runs(const sqlite::rows& found) {
     return runs;
 }
 
+namespace {
+
+// That of another node of this host, if one has a lease on its own clock; the node's otherwise.
+std::chrono::microseconds clock_offset(sqlite::session& session, const node_record& node,
+                                       timestamp now) {
+    const sqlite::rows others = session.query(
+        "SELECT clock_offset FROM nodes INDEXED BY nodes_here WHERE is_gone = 0 AND expires_at > 0 "
+        "AND host = ?1 AND clock_offset IS NOT NULL AND expires_at - clock_offset > ?2 ORDER BY "
+        "number LIMIT 1",
+        node.host, number_of(now) - node.clock_offset.count());
+    return others.empty() ? node.clock_offset
+                          : std::chrono::microseconds(others[0].get<std::int64_t>(0));
+}
+
+}  // namespace
+
 heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now) {
     heartbeat_answer answer;
     const sqlite::rows found = session.query(
         "SELECT number, host, pid, started_at, expires_at, is_gone FROM nodes WHERE id = ?",
         node.id);
     if (found.empty()) {
+        answer.clock_offset = clock_offset(session, node, now);
         session.execute(
-            "INSERT INTO nodes(id, host, pid, started_at, expires_at) VALUES (?, ?, ?, ?, ?)",
-            node.id, node.host, node.pid, number_of(node.started_at), number_of(node.expires_at));
+            "INSERT INTO nodes(id, host, pid, started_at, expires_at, clock_offset) VALUES (?, ?, "
+            "?, ?, ?, ?)",
+            node.id, node.host, node.pid, number_of(node.started_at),
+            number_of(node.expires_at + (answer.clock_offset - node.clock_offset)),
+            answer.clock_offset.count());
         return answer;
     }
     const sqlite::row row = found[0];
+    answer.clock_offset = node.clock_offset;
     const bool is_same = row.get<std::string_view>(1) == node.host &&
                          row.get<std::int64_t>(2) == node.pid &&
                          row.get<std::int64_t>(3) == number_of(node.started_at);
@@ -55,27 +76,27 @@ heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, 
         return answer;
     }
     const auto number = row.get<std::int64_t>(0);
-    session.execute("UPDATE nodes SET expires_at = ? WHERE number = ?", number_of(node.expires_at),
-                    number);
+    session.execute("UPDATE nodes SET expires_at = max(expires_at, ?) WHERE number = ?",
+                    number_of(node.expires_at), number);
     answer.cancelling = read_runs(session.query(
         "SELECT id, run FROM tasks WHERE line = ? AND is_cancelling = 1", running_line(number)));
     return answer;
 }
 
-rescue_batch rescue_tasks(sqlite::session& session, timestamp now, std::uint32_t max_crashes,
+rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t max_crashes,
                           std::size_t limit, event_list& events) {
     rescue_batch batch;
     const sqlite::rows dead =
         session.query("SELECT number, id FROM nodes WHERE is_gone = 0 AND expires_at <= ? LIMIT 1",
-                      number_of(now));
+                      number_of(now.steady));
     if (dead.empty()) {
         return batch;
     }
     batch.is_last = false;
     const auto node = dead[0].get<std::int64_t>(0);
     const sqlite::rows orphans = session.query(
-        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority FROM tasks "
-        "WHERE line = ? LIMIT ?",
+        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority, branch FROM "
+        "tasks WHERE line = ? LIMIT ?",
         running_line(node), limit);
     if (orphans.size() < limit) {
         session.execute("UPDATE nodes SET is_gone = 1 WHERE number = ?", node);
@@ -88,7 +109,7 @@ rescue_batch rescue_tasks(sqlite::session& session, timestamp now, std::uint32_t
         attempt.run = each.get<std::uint32_t>(3);
         attempt.end = attempt_end::crashed;
         attempt.started_at = time_of(each.get<std::int64_t>(6));
-        attempt.ended_at = now;
+        attempt.ended_at = now.at;
         attempt.error = crash_error;
         attempt.node = dead[0].get<std::string>(1);
         task_state state = task_state::pending;
@@ -104,18 +125,19 @@ rescue_batch rescue_tasks(sqlite::session& session, timestamp now, std::uint32_t
             ++batch.result.returned;
         }
         const bool is_due = state == task_state::pending;
+        const task_place place = books.place(each.get<std::int64_t>(1), each.get<std::int64_t>(2),
+                                             each.get<std::optional<std::int64_t>>(8));
         const line_position position =
-            is_due ? line_position{due_line(each.get<std::int64_t>(2)), -each.get<std::int64_t>(7)}
-                   : line_position{ended_line(state), number_of(now)};
+            is_due ? line_position{due_line(place), -each.get<std::int64_t>(7)}
+                   : line_position{ended_line(state), number_of(now.at)};
         session.execute(
             "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, crashes = ?4, "
             "due_at = iif(?1 = 0, ?5, due_at), finished_at = iif(?1 = 0, NULL, ?5), error = ?6 "
             "WHERE id = ?7",
-            static_cast<int>(state), position.line, position.rank, crashes, number_of(now), error,
-            id);
+            static_cast<int>(state), position.line, position.rank, crashes, number_of(now.at),
+            error, id);
         add_attempt(session, id, attempt);
-        books.moves(books.queue(each.get<std::int64_t>(1)), books.flow(each.get<std::int64_t>(2)),
-                    {task_state::running, false}, {state, is_due});
+        books.moves(place, {task_state::running, false}, {state, is_due});
         events.add(session, id);
     }
     books.close();

@@ -15,14 +15,15 @@
 
 namespace weir::service::detail {
 
-// The node's number. With `alive_at`: only if its lease is valid then.
+// The node's number. With `alive_at`, on the steady clock: only if its lease is valid then.
 std::optional<std::int64_t> node_number(sqlite::session& session, std::string_view node,
                                         std::optional<timestamp> alive_at = {});
 
 // Rows of id and run.
 std::vector<run_key> read_runs(const sqlite::rows& found);
 
-// Registers the node, or renews its lease if that is still valid.
+// Registers the node, or renews its lease if that is still valid. `now` is on the steady clock. A
+// new node joins the steady clock of the other nodes of its host.
 heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now);
 
 struct rescue_batch {
@@ -30,7 +31,7 @@ struct rescue_batch {
     bool is_last = true;  // no node is left whose lease has ended
 };
 // Rescues at most `limit` tasks, of one node.
-rescue_batch rescue_tasks(sqlite::session& session, timestamp now, std::uint32_t max_crashes,
+rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t max_crashes,
                           std::size_t limit, event_list& events);
 
 }  // namespace weir::service::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Each batch removes ended tasks whose retention has passed, oldest first, and flows without tasks,
-// unless the rate of their key still counts one. Unused queues and gone nodes follow once no such
-// task is left.
+// Each batch removes ended tasks whose retention has passed, oldest first, and flows, branches and
+// destinations without tasks, unless a rate, a circuit or a pause still counts. Unused queues and
+// gone nodes follow once no such task is left.
 
 #include "service/store/sqlite/purge.hpp"
 
@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace weir::service::detail {
@@ -18,7 +20,7 @@ namespace weir::service::detail {
 namespace {
 
 // Other transactions wait for a batch, so it is small.
-constexpr std::size_t task_batch = 250;
+constexpr std::size_t task_batch = 50;
 constexpr std::size_t small_row_batch = 1000;  // queues and nodes
 // More than tasks, each of which may be the last of its flow, so that flows that their rate has
 // kept are removed too.
@@ -41,6 +43,21 @@ void purge_nodes(sqlite::session& session, const retention& kept, timestamp now)
         number_of(now - age), small_row_batch);
 }
 
+// Before flows, which they refer to.
+void purge_branches(sqlite::session& session, timestamp now) {
+    const sqlite::rows empty =
+        session.query("SELECT id, destination FROM branches WHERE tasks = 0 LIMIT ?", flow_batch);
+    for (const sqlite::row each : empty) {
+        session.execute("DELETE FROM branches WHERE id = ?", each.get<std::int64_t>(0));
+        session.execute("UPDATE destinations SET branches = branches - 1 WHERE id = ?",
+                        each.get<std::int64_t>(1));
+    }
+    session.execute(
+        "DELETE FROM destinations WHERE id IN (SELECT id FROM destinations WHERE branches = 0 AND "
+        "full_at <= ?1 * 1000 AND not_before <= ?1 AND open_until <= ?1 LIMIT ?2)",
+        number_of(now), flow_batch);
+}
+
 void purge_queues(sqlite::session& session, const retention& kept, timestamp now) {
     session.execute(
         "DELETE FROM queues WHERE id IN (SELECT id FROM queues WHERE used_at <= ?1 AND "
@@ -53,46 +70,59 @@ void purge_queues(sqlite::session& session, const retention& kept, timestamp now
 
 }  // namespace
 
-std::size_t purge_batch(sqlite::session& session, const retention& kept, timestamp now) {
+void task_remover::remove(const sqlite::row& task) {
+    const auto id = task.get<std::int64_t>(0);
+    const auto state = static_cast<task_state>(task.get<int>(3));
+    if (task.get<bool>(5)) {
+        session_.execute(
+            "DELETE FROM tags WHERE task = ?1 AND tag IN (SELECT value FROM json_each((SELECT tags "
+            "FROM tasks WHERE id = ?1)))",
+            id);
+    }
+    if (task.get<bool>(6)) {
+        session_.execute("DELETE FROM payloads WHERE task = ?", id);
+    }
+    if (state != task_state::completed || task.get<std::int64_t>(7) > 1) {
+        session_.execute("DELETE FROM attempts WHERE task = ?", id);
+    }
+    if (const std::string* const key = task[8].text()) {
+        session_.execute("DELETE FROM unique_keys WHERE key = ? AND task = ?", *key, id);
+    }
+    session_.execute("DELETE FROM tasks WHERE id = ?", id);
+    const task_place place = books_.place(task.get<std::int64_t>(1), task.get<std::int64_t>(2),
+                                          task.get<std::optional<std::int64_t>>(9));
+    const bool is_due =
+        state == task_state::pending && task.get<std::int64_t>(4) == due_line(place);
+    books_.leaves(place, {state, is_due});
+}
+
+std::size_t purge_batch(sqlite::session& session, const retention& kept, moment now) {
     const std::array<std::pair<task_state, std::chrono::seconds>, 3> limits = {
         std::pair(task_state::completed, kept.completed),
         std::pair(task_state::failed, kept.failed),
         std::pair(task_state::cancelled, kept.cancelled)};
     std::size_t removed = 0;
-    ledger books(session, now);
+    task_remover tasks(session, now);
     for (const auto& [state, age] : limits) {
-        const sqlite::rows old = session.query(
-            "SELECT id, queue, flow, tags IS NOT NULL, payload IS NULL, run FROM tasks WHERE "
-            "line = ? AND rank <= ? ORDER BY rank LIMIT ?",
-            ended_line(state), number_of(now - age), task_batch - removed);
+        static const std::string sql = "SELECT " + std::string(task_remover::columns) +
+                                       " FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank "
+                                       "LIMIT ?";
+        const sqlite::rows old =
+            session.query(sql, ended_line(state), number_of(now.at - age), task_batch - removed);
         for (const sqlite::row each : old) {
-            const auto id = each.get<std::int64_t>(0);
-            if (each.get<bool>(3)) {
-                session.execute(
-                    "DELETE FROM tags WHERE task = ?1 AND tag IN (SELECT value FROM json_each("
-                    "(SELECT tags FROM tasks WHERE id = ?1)))",
-                    id);
-            }
-            if (each.get<bool>(4)) {
-                session.execute("DELETE FROM payloads WHERE task = ?", id);
-            }
-            if (state != task_state::completed || each.get<std::int64_t>(5) > 1) {
-                session.execute("DELETE FROM attempts WHERE task = ?", id);
-            }
-            session.execute("DELETE FROM tasks WHERE id = ?", id);
-            books.leaves(books.queue(each.get<std::int64_t>(1)),
-                         books.flow(each.get<std::int64_t>(2)), {state, false});
+            tasks.remove(each);
         }
         removed += old.size();
     }
-    books.close();
+    tasks.close();
+    purge_branches(session, now.steady);
     session.execute(
-        "DELETE FROM flows WHERE id IN (SELECT id FROM flows WHERE tasks = 0 AND full_at <= ? "
-        "LIMIT ?)",
-        number_of(now) * 1000, flow_batch);
+        "DELETE FROM flows WHERE id IN (SELECT id FROM flows WHERE tasks = 0 AND full_at <= ? AND "
+        "NOT EXISTS(SELECT 1 FROM branches WHERE flow = flows.id) LIMIT ?)",
+        number_of(now.steady) * 1000, flow_batch);
     if (removed < task_batch) {
-        purge_nodes(session, kept, now);
-        purge_queues(session, kept, now);
+        purge_nodes(session, kept, now.at);
+        purge_queues(session, kept, now.at);
     }
     return removed;
 }

@@ -7,7 +7,9 @@
 #include "service/store/sqlite/rows/ledger.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 
+#include <array>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +28,10 @@ public:
     }
     void add(std::string_view sql) {
         text_.append(text_.empty() ? " WHERE " : " AND ").append(sql);
+    }
+    template <class T>
+    void add_parameter(const T& parameter) {
+        parameters_.emplace_back(parameter);
     }
     const std::string& text() const noexcept { return text_; }
     std::vector<sqlite::value> take(std::size_t limit) {
@@ -73,10 +79,12 @@ bool is_short(sqlite::session& session, task_state state) {
     return count.value_or(0) < many;
 }
 
-conditions write_conditions(sqlite::session& session, const task_filter& filter, timestamp now) {
+conditions write_conditions(sqlite::session& session, const task_filter& filter, timestamp now,
+                            std::optional<std::int64_t> oldest = {}) {
     conditions all;
     if (!filter.tag.empty()) {
-        all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ?)", filter.tag);
+        all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ? AND task >= ?)", filter.tag);
+        all.add_parameter(oldest.value_or(0));
     }
     const auto add_state = [&](task_state state) {
         all.add("tasks.state = ?", static_cast<int>(state));
@@ -118,14 +126,62 @@ conditions write_conditions(sqlite::session& session, const task_filter& filter,
     if (filter.before) {
         all.add("tasks.id < ?", filter.before.number());
     }
+    if (oldest.has_value()) {
+        all.add("tasks.id >= ?", *oldest);
+    }
     return all;
+}
+
+// As far as the counts of the queues tell.
+bool has_any(sqlite::session& session, const task_filter& filter) {
+    const std::optional<task_state> state =
+        filter.view ? std::optional(state_of(*filter.view)) : filter.state;
+    if (filter.queue.empty() && !state) {
+        return true;
+    }
+    constexpr std::array<std::string_view, 5> columns = {"pending", "running", "completed",
+                                                         "failed", "cancelled"};
+    std::string sql = "SELECT 1 FROM queues WHERE ";
+    sql += state ? std::string(columns[static_cast<std::size_t>(*state)]) + " > 0" : "1";
+    return filter.queue.empty() ? !session.query(sql + " LIMIT 1").empty()
+                                : !session.query(sql + " AND name = ?", filter.queue).empty();
+}
+
+// A search without an index ends at this task. Empty: it has an index, or so few are left.
+std::optional<std::int64_t> search_end(sqlite::session& session, const task_filter& filter) {
+    const std::int64_t before =
+        filter.before ? filter.before.number() : std::numeric_limits<std::int64_t>::max();
+    const std::size_t offset = filter.max_scanned - 1;
+    if (!filter.tag.empty()) {
+        const sqlite::rows found = session.query(
+            "SELECT task FROM tags WHERE tag = ? AND task < ? ORDER BY task DESC LIMIT 1 OFFSET ?",
+            filter.tag, before, offset);
+        return found.empty() ? std::nullopt : std::optional(found[0].get<std::int64_t>(0));
+    }
+    const std::optional<task_state> state =
+        filter.view ? std::optional(state_of(*filter.view)) : filter.state;
+    const bool is_filtered = state || !filter.queue.empty() || !filter.kind.empty() ||
+                             !filter.flow_key.empty() || filter.created_from || filter.created_to;
+    const bool has_line = state == task_state::running ||
+                          ((state == task_state::failed || state == task_state::cancelled) &&
+                           is_short(session, *state));
+    if (!is_filtered || has_line) {
+        return std::nullopt;
+    }
+    const sqlite::rows found = session.query(
+        "SELECT id FROM tasks WHERE id < ? ORDER BY id DESC LIMIT 1 OFFSET ?", before, offset);
+    return found.empty() ? std::nullopt : std::optional(found[0].get<std::int64_t>(0));
 }
 
 }  // namespace
 
-std::vector<task_record> search_tasks(sqlite::session& session, const task_filter& filter,
-                                      timestamp now) {
-    conditions all = write_conditions(session, filter, now);
+task_page search_tasks(sqlite::session& session, const task_filter& filter, timestamp now) {
+    task_page tasks;
+    if (!has_any(session, filter)) {
+        return tasks;
+    }
+    const std::optional<std::int64_t> end = search_end(session, filter);
+    conditions all = write_conditions(session, filter, now, end);
     std::string columns(task_columns);
     if (filter.is_brief) {
         columns.replace(columns.size() - long_columns.size(), long_columns.size(), "NULL, NULL");
@@ -134,29 +190,52 @@ std::vector<task_record> search_tasks(sqlite::session& session, const task_filte
         session.fetch("SELECT " + columns + std::string(task_names) + " FROM tasks" + all.text() +
                           " ORDER BY tasks.id DESC LIMIT ?",
                       all.take(filter.limit));
-    std::vector<task_record> tasks;
     tasks.reserve(found.size());
     for (const sqlite::row each : found) {
         tasks.push_back(read_named_task(each));
     }
+    if (end.has_value() && tasks.size() < filter.limit) {
+        tasks.searched_to = task_id(*end);
+    }
     return tasks;
 }
 
-// In the order of the line: a restarted task leaves it, so the next call does not find it again.
-std::vector<std::int64_t> search_failed(sqlite::session& session, const task_filter& filter,
-                                        timestamp now) {
+failed_tasks search_failed(sqlite::session& session, const task_filter& filter, failed_place after,
+                           timestamp now) {
+    constexpr std::int64_t line = ended_line(task_state::failed);
+    failed_tasks result;
+    const sqlite::rows last = session.query(
+        "SELECT rank, id FROM tasks INDEXED BY tasks_line WHERE line = ? AND rank >= ? AND (rank, "
+        "id) > (?, ?) ORDER BY rank, id LIMIT 1 OFFSET ?",
+        line, after.rank, after.rank, after.id, filter.max_scanned - 1);
     conditions all = write_conditions(session, filter, now);
-    all.add("line = ?", ended_line(task_state::failed));
-    return session
-        .fetch("SELECT tasks.id FROM tasks INDEXED BY tasks_line" + all.text() +
-                   " ORDER BY rank, tasks.id LIMIT ?",
-               all.take(filter.limit))
-        .as<std::int64_t>();
+    all.add("line = ?", line);
+    all.add("rank >= ?", after.rank);
+    all.add("(rank, tasks.id) > (?, ?)", after.rank);
+    all.add_parameter(after.id);
+    if (!last.empty()) {
+        result.searched_to = {last[0].get<std::int64_t>(0), last[0].get<std::int64_t>(1)};
+        all.add("(rank, tasks.id) <= (?, ?)", result.searched_to->rank);
+        all.add_parameter(result.searched_to->id);
+    }
+    const sqlite::rows found =
+        session.fetch("SELECT tasks.id, rank FROM tasks INDEXED BY tasks_line" + all.text() +
+                          " ORDER BY rank, tasks.id LIMIT ?",
+                      all.take(filter.limit));
+    for (const sqlite::row each : found) {
+        result.ids.push_back(each.get<std::int64_t>(0));
+    }
+    if (found.size() == filter.limit) {
+        const sqlite::row newest = found[found.size() - 1];
+        result.searched_to = {newest.get<std::int64_t>(1), newest.get<std::int64_t>(0)};
+    }
+    return result;
 }
 
-std::vector<hold> find_holds(sqlite::session& session, task_id id, timestamp now) {
+std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     const sqlite::rows found = session.query(
-        "SELECT state, due_at, held_by, queue, flow FROM tasks WHERE id = ?", id.number());
+        "SELECT state, line, held_by, queue, flow, branch, rank FROM tasks WHERE id = ?",
+        id.number());
     std::vector<hold> reasons;
     if (found.empty()) {
         return reasons;
@@ -173,14 +252,21 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, timestamp now
         add(state == task_state::running ? hold::reason::running : hold::reason::finished);
         return reasons;
     }
-    const timestamp due_at = time_of(task.get<std::int64_t>(1));
-    if (due_at > now) {
+    const auto line = task.get<std::int64_t>(1);
+    const auto queue_id = task.get<std::int64_t>(3);
+    timestamp due_at = now.at;
+    if (line == later_line(queue_id)) {
+        due_at = time_of(task.get<std::int64_t>(6));
+    } else if (line == backoff_line(queue_id)) {
+        due_at = now.calendar_of(time_of(task.get<std::int64_t>(6)));
+    }
+    if (due_at > now.at) {
         const auto held_by = task.get<std::optional<std::string>>(2);
         add(held_by.has_value() ? hold::reason::postponed : hold::reason::not_due, due_at).detail =
             held_by.value_or("");
     }
     ledger books(session, now);
-    const queue_row& queue = books.queue(task.get<std::int64_t>(3));
+    const queue_row& queue = books.queue(queue_id);
     const flow_row& flow = books.flow(task.get<std::int64_t>(4));
     if (queue.is_paused) {
         add(hold::reason::paused);
@@ -188,19 +274,62 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, timestamp now
     if (queue.is_full()) {
         add(hold::reason::queue_full);
     }
-    if (queue.bucket().available(now) == 0) {
-        add(hold::reason::queue_rate, queue.bucket().next(now));
+    if (queue.bucket().available(now.steady) == 0) {
+        add(hold::reason::queue_rate, now.calendar_of(queue.bucket().next(now.steady)));
     }
     if (flow.is_full(queue.limits)) {
         add(hold::reason::key_full);
     }
-    if (flow.bucket(queue.limits).available(now) == 0) {
-        add(hold::reason::key_rate, flow.bucket(queue.limits).next(now));
+    if (flow.bucket(queue.limits).available(now.steady) == 0) {
+        add(hold::reason::key_rate, now.calendar_of(flow.bucket(queue.limits).next(now.steady)));
+    }
+    if (const auto branch = task.get<std::optional<std::int64_t>>(5)) {
+        destination_row& to = books.destination(books.branch(*branch).destination);
+        for (hold& each : to.gate().holds(now.steady)) {
+            each.detail = to.name;
+            if (each.until) {
+                each.until = now.calendar_of(*each.until);
+            }
+            reasons.push_back(std::move(each));
+        }
     }
     if (reasons.empty()) {
         add(hold::reason::its_turn);
     }
     return reasons;
+}
+
+// The slowed first, by the time at which they are free, then the full ones: by indexes, so that the
+// cost does not depend on how many there are.
+std::vector<destination_record> list_destinations(sqlite::session& session, std::size_t limit,
+                                                  timestamp now) {
+    static const std::string queries[] = {
+        std::string(destination_query) + "place = 3 ORDER BY free_at LIMIT ?",
+        std::string(destination_query) + "place = 2 ORDER BY turn LIMIT ?",
+        std::string(destination_query) + "place = 1 ORDER BY turn LIMIT ?",
+        std::string(destination_query) + "place = 0 ORDER BY destinations.id DESC LIMIT ?"};
+    std::vector<destination_record> all;
+    for (const std::string& sql : queries) {
+        if (all.size() == limit) {
+            break;
+        }
+        const sqlite::rows found = session.query(sql, limit - all.size());
+        for (const sqlite::row each : found) {
+            destination_row row = read_destination(each);
+            destination_record& record = all.emplace_back();
+            record.kind =
+                session.query("SELECT kind_name FROM destination_kinds WHERE id = ?", row.kind)
+                    .one<std::string>();
+            record.name = row.name;
+            record.circuit = row.gate().circuit(now);
+            record.running = static_cast<std::uint64_t>(row.state.running);
+            record.due = static_cast<std::uint64_t>(row.due);
+            record.failures = static_cast<std::uint64_t>(row.state.failures);
+            const timestamp free_at = row.gate().free_at(now);
+            record.free_at = free_at > now ? free_at : timestamp{};
+        }
+    }
+    return all;
 }
 
 }  // namespace weir::service::detail

@@ -5,18 +5,33 @@
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace weir::service::detail {
 
-// The tasks that match, newest first.
-std::vector<task_record> search_tasks(sqlite::session& session, const task_filter& filter,
-                                      timestamp now);
-// The failed tasks that match, in the order in which they failed.
-std::vector<std::int64_t> search_failed(sqlite::session& session, const task_filter& filter,
-                                        timestamp now);
+// The tasks that match, newest first, of those that it looks at.
+task_page search_tasks(sqlite::session& session, const task_filter& filter, timestamp now);
+
+// A place among the failed tasks, which are in the order in which they failed.
+struct failed_place {
+    std::int64_t rank = 0;
+    std::int64_t id = 0;
+};
+struct failed_tasks {
+    std::vector<std::int64_t> ids;
+    std::optional<failed_place> searched_to;  // empty: that was all
+};
+// The failed tasks that match, after that place, up to the filter's limit, of those that it looks
+// at.
+failed_tasks search_failed(sqlite::session& session, const task_filter& filter, failed_place after,
+                           timestamp now);
 // Why the task does not run now; empty if it does not exist.
-std::vector<hold> find_holds(sqlite::session& session, task_id id, timestamp now);
+std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now);
+// First those that hold tasks back.
+std::vector<destination_record> list_destinations(sqlite::session& session, std::size_t limit,
+                                                  timestamp now);
 
 }  // namespace weir::service::detail

@@ -9,22 +9,30 @@ namespace weir::service::detail {
 bool settlement_writer::write(const settlement& ended) {
     const std::int64_t id = ended.key.id.number();
     const sqlite::rows found = session_.query(
-        "SELECT queue, flow, is_cancelling, started_at, priority FROM tasks WHERE id = ? AND state "
-        "= 1 AND "
-        "run = ? AND node = ?",
+        "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind FROM tasks WHERE id "
+        "= ? AND state = 1 AND run = ? AND node = ?",
         id, ended.key.run, node_number_);
     if (found.empty()) {
         return false;
     }
     const sqlite::row row = found[0];
     task_state state = ended.state;
-    if (state == task_state::pending && row.get<bool>(2)) {
+    if (state == task_state::pending && row.get<bool>(3)) {
         state = task_state::cancelled;
     }
-    const bool is_due = state == task_state::pending && ended.due_at <= now_;
+    const bool is_due = state == task_state::pending && ended.due_at <= now_.steady;
+    const task_place before = books_.place(row.get<std::int64_t>(0), row.get<std::int64_t>(1),
+                                           row.get<std::optional<std::int64_t>>(2));
+    books_.leaves(before, {task_state::running, false});
+    if (before.branch != nullptr) {
+        books_.destination(before.branch->destination).gate().ended(ended.learnt, now_.steady);
+    }
+    const bool is_assigned =
+        before.branch == nullptr && state == task_state::pending && !ended.destination.empty();
+    const task_place place =
+        is_assigned ? assign_branch(ended, before, row.get<std::string_view>(6)) : before;
     if (state == task_state::pending) {
-        write_pending(ended, pending_position(row.get<std::int64_t>(0), row.get<std::int64_t>(1),
-                                              row.get<std::int64_t>(4), ended.due_at, now_));
+        write_pending(ended, backoff_position(place, row.get<std::int64_t>(5), ended.due_at, now_));
     } else {
         write_final(ended, state);
     }
@@ -32,16 +40,22 @@ bool settlement_writer::write(const settlement& ended) {
         attempt_record attempt;
         attempt.run = ended.key.run;
         attempt.end = *ended.attempt;
-        attempt.started_at = time_of(row.get<std::int64_t>(3));
-        attempt.ended_at = now_;
+        attempt.started_at = time_of(row.get<std::int64_t>(4));
+        attempt.ended_at = now_.at;
         attempt.error = ended.error;
         attempt.node = node_;
         add_attempt(session_, id, attempt);
     }
-    books_.moves(books_.queue(row.get<std::int64_t>(0)), books_.flow(row.get<std::int64_t>(1)),
-                 {task_state::running, false}, {state, is_due});
+    books_.enters(place, {state, is_due});
     events_.add(session_, id);
     return true;
+}
+
+task_place settlement_writer::assign_branch(const settlement& ended, const task_place& place,
+                                            std::string_view kind) {
+    branch_row& branch = books_.branch(place.flow, books_.destination(kind, ended.destination));
+    session_.execute("UPDATE tasks SET branch = ? WHERE id = ?", branch.id, ended.key.id.number());
+    return {place.queue, place.flow, &branch};
 }
 
 void settlement_writer::write_final(const settlement& ended, task_state state) {
@@ -49,14 +63,14 @@ void settlement_writer::write_final(const settlement& ended, task_state state) {
     if (state == task_state::completed) {
         session_.execute(
             "UPDATE tasks SET state = 2, line = ?1, rank = ?2, is_cancelling = 0, finished_at = "
-            "?2, failures = ?3, result = ?4 WHERE id = ?5",
-            ended_line(state), number_of(now_), ended.failures, null_if_empty(ended.result), id);
+            "?2, failures = ?3, result = ?4, error = NULL, held_by = NULL WHERE id = ?5",
+            ended_line(state), number_of(now_.at), ended.failures, null_if_empty(ended.result), id);
         return;
     }
     session_.execute(
         "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, finished_at = ?3, "
         "failures = ?4, error = ?5, held_by = NULL WHERE id = ?6",
-        static_cast<int>(state), ended_line(state), number_of(now_), ended.failures,
+        static_cast<int>(state), ended_line(state), number_of(now_.at), ended.failures,
         null_if_empty(ended.error), id);
 }
 
@@ -65,7 +79,7 @@ void settlement_writer::write_pending(const settlement& ended, line_position pos
         "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, failures = "
         "?, "
         "error = coalesce(?, error), held_by = ? WHERE id = ?",
-        position.line, position.rank, number_of(ended.due_at), ended.failures,
+        position.line, position.rank, number_of(now_.calendar_of(ended.due_at)), ended.failures,
         null_if_empty(ended.error), null_if_empty(ended.held_by), ended.key.id.number());
 }
 

@@ -17,7 +17,7 @@ namespace weir::service::detail {
 class settlement_writer {
 public:
     settlement_writer(sqlite::session& session, std::string_view node, std::int64_t node_number,
-                      timestamp now, event_list& events)
+                      moment now, event_list& events)
         : session_(session),
           node_(node),
           node_number_(node_number),
@@ -30,13 +30,15 @@ public:
     void close() { books_.close(); }
 
 private:
+    task_place assign_branch(const settlement& ended, const task_place& place,
+                             std::string_view kind);
     void write_final(const settlement& ended, task_state state);
     void write_pending(const settlement& ended, line_position position);
 
     sqlite::session& session_;
     std::string_view node_;
     std::int64_t node_number_;
-    timestamp now_;
+    moment now_;
     event_list& events_;
     ledger books_;
 };

@@ -10,6 +10,7 @@
 #include "service/store/sqlite/leases.hpp"
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/queries.hpp"
+#include "service/store/sqlite/remove_queue.hpp"
 #include "service/store/sqlite/rows/schedule_rows.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 #include "service/store/sqlite/settle.hpp"
@@ -43,7 +44,7 @@ public:
 
     // ---- submitting
 
-    task<std::vector<submit_result>> submit(std::vector<new_task> batch, timestamp now) override {
+    task<std::vector<submit_result>> submit(std::vector<new_task> batch, moment now) override {
         return change(now, [this, batch = std::move(batch), now](sqlite::session& session,
                                                                  event_list& events) {
             ledger books(session, now);
@@ -65,7 +66,7 @@ public:
                                                 sqlite::session& session, event_list& events) {
             claim_request own = request;
             own.node = node;
-            const std::optional<std::int64_t> number = node_number(session, node, own.now);
+            const std::optional<std::int64_t> number = node_number(session, node, own.now.steady);
             if (!number.has_value() || own.limit == 0) {
                 return claimed();
             }
@@ -81,7 +82,7 @@ public:
         });
     }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
-                                   timestamp now) override {
+                                   moment now) override {
         return change(now, [node = std::string(node), ended = std::move(ended), now](
                                sqlite::session& session, event_list& events) {
             std::vector<bool> written(ended.size(), false);
@@ -118,17 +119,18 @@ public:
 
     // ---- nodes
 
-    task<heartbeat_answer> heartbeat(node_record node, timestamp now) override {
+    task<heartbeat_answer> heartbeat(node_record node, moment now) override {
         return change_unsynced(
             now, [node = std::move(node), now](sqlite::session& session, event_list&) {
-                return renew_lease(session, node, now);
+                return renew_lease(session, node, now.steady);
             });
     }
     task<std::vector<node_record>> nodes() override {
         return read([](sqlite::session& session) {
             const sqlite::rows found = session.query(
-                "SELECT id, host, pid, started_at, expires_at FROM nodes INDEXED BY nodes_here "
-                "WHERE is_gone = 0 AND expires_at > 0 ORDER BY number");
+                "SELECT id, host, pid, started_at, expires_at, coalesce(clock_offset, 0) FROM "
+                "nodes "
+                "INDEXED BY nodes_here WHERE is_gone = 0 AND expires_at > 0 ORDER BY number");
             std::vector<node_record> nodes;
             for (const sqlite::row each : found) {
                 node_record& node = nodes.emplace_back();
@@ -137,6 +139,7 @@ public:
                 node.pid = each.get<std::int64_t>(2);
                 node.started_at = time_of(each.get<std::int64_t>(3));
                 node.expires_at = time_of(each.get<std::int64_t>(4));
+                node.clock_offset = std::chrono::microseconds(each.get<std::int64_t>(5));
             }
             return nodes;
         });
@@ -149,7 +152,7 @@ public:
                 node);
         });
     }
-    task<rescue_result> rescue(timestamp now, std::uint32_t max_crashes) override {
+    task<rescue_result> rescue(moment now, std::uint32_t max_crashes) override {
         constexpr std::size_t batch_size = 500;
         rescue_result all;
         for (;;) {
@@ -182,40 +185,42 @@ public:
             return result;
         });
     }
-    task<std::vector<task_record>> list(task_filter filter, timestamp now) override {
+    task<task_page> list(task_filter filter, timestamp now) override {
         return read([filter = std::move(filter), now](sqlite::session& session) {
             return search_tasks(session, filter, now);
         });
     }
-    task<std::vector<hold>> why(task_id id, timestamp now) override {
+    task<std::vector<hold>> why(task_id id, moment now) override {
         return read([id, now](sqlite::session& session) { return find_holds(session, id, now); });
     }
-    task<change_result> cancel(task_id id, timestamp now) override {
+    task<change_result> cancel(task_id id, moment now) override {
         return change(now, [id, now](sqlite::session& session, event_list& events) {
             return task_changes(session, now, events).cancel(id);
         });
     }
-    task<change_result> retry(task_id id, timestamp now) override {
+    task<change_result> retry(task_id id, moment now) override {
         return change(now, [id, now](sqlite::session& session, event_list& events) {
             return task_changes(session, now, events).retry(id);
         });
     }
-    task<std::size_t> redrive(task_filter filter, timestamp now) override {
-        constexpr std::size_t batch_size = 1000;
+    task<std::size_t> redrive(task_filter filter, moment now) override {
+        constexpr std::size_t batch_size = 500;
         filter.state = task_state::failed;
         std::size_t all = 0;
         const std::size_t limit = filter.limit;
-        while (all < limit) {
+        failed_tasks found;
+        found.searched_to.emplace();
+        while (all < limit && found.searched_to.has_value()) {
             filter.limit = std::min(batch_size, limit - all);
-            auto redrive_some = [&](sqlite::session& session, event_list& events) {
-                const std::vector<std::int64_t> ids = search_failed(session, filter, now);
-                task_changes(session, now, events).restart(ids);
-                return ids.size();
+            auto search = [&](sqlite::session& session) {
+                return search_failed(session, filter, *found.searched_to, now.at);
             };
-            const std::size_t done = co_await change(now, redrive_some);
-            all += done;
-            if (done < filter.limit) {
-                break;
+            found = co_await read(search);
+            auto restart = [&](sqlite::session& session, event_list& events) {
+                return task_changes(session, now, events).restart_failed(found.ids);
+            };
+            if (!found.ids.empty()) {
+                all += co_await change(now, restart);
             }
         }
         co_return all;
@@ -256,11 +261,65 @@ public:
                     limits.key_max_running, limits.key_rate, limits.key_burst);
                 // Flows that their rate still holds back become ready, too: the next claim checks.
                 session.execute(
-                    "UPDATE flows SET place = CASE WHEN due = 0 THEN 0 WHEN ?2 > 0 AND running >= "
-                    "?2 THEN 2 ELSE 1 END WHERE queue = (SELECT id FROM queues WHERE name = ?1) "
+                    "UPDATE flows SET place = CASE WHEN due = 0 AND ready_branches = 0 THEN 0 WHEN "
+                    "?2 > 0 AND running >= ?2 THEN 2 ELSE 1 END WHERE queue = (SELECT id FROM "
+                    "queues WHERE name = ?1) "
                     "AND place != 0",
                     name, limits.key_max_running);
             });
+    }
+
+    task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override {
+        const std::string name(queue);
+        queue_remover remover(name, with_pending);
+        auto begin = [&](sqlite::session& session) { return remover.begin(session); };
+        bool has_more = co_await read(begin);
+        while (has_more) {
+            auto find = [&](sqlite::session& session) { return remover.find(session); };
+            const std::vector<std::int64_t> ids = co_await read(find);
+            auto remove = [&](sqlite::session& session, event_list&) {
+                return remover.remove(session, ids);
+            };
+            if (!ids.empty()) {
+                remover.count(co_await change({}, remove));
+            }
+            has_more = !remover.is_at_end();
+        }
+        auto finish = [&](sqlite::session& session, event_list&) {
+            return remover.finish(session);
+        };
+        const queue_removal result = co_await change({}, finish);
+        if (observer_ != nullptr && result.what == queue_removal::verdict::removed) {
+            observer_->queue_changed(name);
+        }
+        co_return result;
+    }
+
+    // ---- destinations
+
+    task<> limit_destinations(std::string_view kind, destination_limits limits) override {
+        return change({}, [kind = std::string(kind), limits](sqlite::session& session,
+                                                             event_list&) {
+            const sqlite::changed written = session.execute(
+                "INSERT INTO destination_kinds(kind_name, max_running, rate, burst, open_after, "
+                "open_for) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(kind_name) DO UPDATE SET "
+                "max_running = ?2, rate = ?3, burst = ?4, open_after = ?5, open_for = ?6 WHERE "
+                "(max_running, rate, burst, open_after, open_for) != (?2, ?3, ?4, ?5, ?6)",
+                kind, limits.max_running, limits.rate, limits.burst, limits.open_after,
+                limits.open_for.count());
+            if (written.rows > 0) {
+                // All that hold tasks back become ready: the next claim checks each.
+                session.execute(
+                    "UPDATE destinations SET place = 1 WHERE place != 0 AND kind = (SELECT id FROM "
+                    "destination_kinds WHERE kind_name = ?)",
+                    kind);
+            }
+        });
+    }
+    task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override {
+        return read([limit, now](sqlite::session& session) {
+            return list_destinations(session, limit, now);
+        });
     }
 
     // ---- schedules
@@ -298,7 +357,7 @@ public:
     // schedule is still at that slot: so no slot fires twice, and none is lost.
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> task,
-                                            timestamp now) override {
+                                            moment now) override {
         return change(now, [this, name = std::string(name), slot, next_slot, task = std::move(task),
                             now](sqlite::session& session, event_list& events) {
             std::optional<submit_result> result;
@@ -328,40 +387,59 @@ public:
 
     // ---- maintenance
 
-    task<std::size_t> purge(retention kept, timestamp now) override {
+    task<std::size_t> purge(retention kept, moment now) override {
         return change_unsynced(now, [kept, now](sqlite::session& session, event_list&) {
             return purge_batch(session, kept, now);
         });
     }
-    task<> probe() override {
-        return change({}, [](sqlite::session& session, event_list&) {
+    task<> probe(moment now) override {
+        co_await try_claim(now);
+        auto count = [](sqlite::session& session, event_list&) {
             session.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
-        });
+        };
+        co_await change({}, count);
     }
     task<> close() override { return file_->close(); }
     void observe(store_observer* observer) noexcept override { observer_ = observer; }
 
 private:
+    // Claims a task, for no node, and takes that back.
+    task<> try_claim(moment now) {
+        struct taken_back {};
+        auto claim_and_fail = [now](sqlite::session& session, event_list&) {
+            claim_request request;
+            request.now = now;
+            event_list unused(false, now.at);
+            constexpr std::int64_t no_node = 0;
+            static_cast<void>(claim_operation(session, request, no_node, unused).run());
+            throw taken_back();
+        };
+        try {
+            co_await change_unsynced(now, claim_and_fail);
+        } catch (const taken_back&) {
+        }
+    }
+
     // Runs work(session&, event_list&) as a transaction.
     template <class Work>
-    auto change(timestamp now, Work work)
+    auto change(moment now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
         return commit<true>(now, std::move(work));
     }
     // A power failure may undo these changes: the rescue after the next start would do so anyway.
     template <class Work>
-    auto change_unsynced(timestamp now, Work work)
+    auto change_unsynced(moment now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
         return commit<false>(now, std::move(work));
     }
     template <bool IsSynced, class Work>
-    auto commit(timestamp now, Work work)
+    auto commit(moment now, Work work)
         -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
         using answer_type = std::invoke_result_t<Work&, sqlite::session&, event_list&>;
         constexpr bool has_answer = !std::is_void_v<answer_type>;
         const bool is_observed = observer_ != nullptr;
         auto run = [&](sqlite::session& session) {
-            event_list events(is_observed, now);
+            event_list events(is_observed, now.at);
             outcome<std::conditional_t<has_answer, answer_type, bool>> result;
             if constexpr (has_answer) {
                 result.answer = work(session, events);
@@ -398,7 +476,7 @@ private:
     task<> change_queue(std::string name, Work work) {
         auto check_and_work = [&](sqlite::session& session, event_list&) {
             if (session.query("SELECT 1 FROM queues WHERE name = ?", name).empty() &&
-                !has_room_for_queue(session, max_queues_)) {
+                !has_room_for_queue(session, name, max_queues_)) {
                 throw_too_many_queues(name, max_queues_);
             }
             work(session, name);

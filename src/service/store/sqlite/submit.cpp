@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A task without options costs a row, an entry in the index of lines, and an update of the counts
-// of its queue and flow, which tasks submitted together share.
+// of its queue, flow and branch, which tasks submitted together share.
 
 #include "service/store/sqlite/submit.hpp"
 
+#include "base/raw_json.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ std::optional<submit_result> submitter::find_duplicate(const new_task& task) {
     const sqlite::row first = found[0];
     const bool is_same = first.get<std::string_view>(1) == task.kind &&
                          first.get<std::string_view>(2) == task.queue &&
-                         first.get<std::string_view>(3) == task.payload;
+                         base::same_json(first.get<std::string_view>(3), task.payload);
     submit_result answer;
     answer.what = is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict;
     answer.id = task_id(first.get<std::int64_t>(0));
@@ -62,6 +63,11 @@ submit_result submitter::add(const new_task& task) {
             return *answer;
         }
     }
+    if (!task.unique_key.empty()) {
+        if (const std::int64_t holder = holder_of(session_, task.unique_key)) {
+            return {submit_result::verdict::duplicate, task_id(holder)};
+        }
+    }
     queue_row* const known_queue = books_.queue(task.queue, max_queues_);
     if (known_queue == nullptr) {
         return {submit_result::verdict::too_many_queues, {}};
@@ -72,11 +78,16 @@ submit_result submitter::add(const new_task& task) {
         return {submit_result::verdict::queue_full, {}};
     }
     flow_row& flow = books_.flow(queue, task.flow_key);
-    last_ = ids_.next(session_, now_, last_);
+    branch_row* const branch =
+        task.destination.empty()
+            ? nullptr
+            : &books_.branch(flow, books_.destination(task.kind, task.destination));
+    const task_place place = {queue, flow, branch};
+    last_ = ids_.next(session_, now_.at, last_);
     const std::int64_t id = last_.number();
-    const timestamp due_at = task.run_at.value_or(now_);
-    const bool is_due = due_at <= now_;
-    const line_position position = pending_position(queue.id, flow.id, task.priority, due_at, now_);
+    const timestamp due_at = task.run_at.value_or(now_.at);
+    const bool is_due = due_at <= now_.at;
+    const line_position position = later_position(place, task.priority, due_at, now_);
     const bool is_inline = task.payload.size() <= max_inline_payload;
     const retry_settings defaults;
     const std::string tags = write_tags(task.tags);
@@ -87,10 +98,9 @@ submit_result submitter::add(const new_task& task) {
     session_.execute(
         "INSERT INTO tasks(id, queue, flow, state, line, rank, priority, created_at, due_at, kind, "
         "run_at, timeout_ms, max_attempts, backoff_ms, factor, max_backoff_ms, jitter, "
-        "idempotency_key, tags, payload) VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, "
-        "?, ?, ?)",
-        id, queue.id, flow.id, position.line, position.rank, task.priority, number_of(now_),
+        "idempotency_key, tags, branch, payload) VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?)",
+        id, queue.id, flow.id, position.line, position.rank, task.priority, number_of(now_.at),
         number_of(due_at), task.kind, run_at,
         null_if(task.timeout.count(), std::chrono::milliseconds::rep{0}),
         null_if(task.retry.max_attempts, defaults.max_attempts),
@@ -98,15 +108,20 @@ submit_result submitter::add(const new_task& task) {
         null_if(task.retry.factor, defaults.factor),
         null_if(task.retry.max_backoff.count(), defaults.max_backoff.count()),
         null_if(task.retry.jitter, defaults.jitter), null_if_empty(task.idempotency_key),
-        null_if_empty(tags),
+        null_if_empty(tags), branch != nullptr ? std::optional(branch->id) : std::nullopt,
         is_inline ? std::optional<std::string_view>(task.payload) : std::nullopt);
     if (!is_inline) {
         session_.execute("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, task.payload);
     }
+    if (!task.unique_key.empty()) {
+        session_.execute("UPDATE tasks SET unique_key = ?, unique_for = ? WHERE id = ?",
+                         task.unique_key, null_if(static_cast<int>(task.unique_for), 0), id);
+        hold_key(session_, task.unique_key, id);
+    }
     for (const std::string& each : task.tags) {
         session_.execute("INSERT OR IGNORE INTO tags(tag, task) VALUES (?, ?)", each, id);
     }
-    books_.enters(queue, flow, {task_state::pending, is_due});
+    books_.enters(place, {task_state::pending, is_due});
     if (events_.is_observed()) {
         task_record made;
         made.id = last_;

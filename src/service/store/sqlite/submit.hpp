@@ -30,7 +30,7 @@ private:
 class submitter {
 public:
     submitter(sqlite::session& session, ledger& books, id_source& ids, event_list& events,
-              timestamp now, std::size_t max_queues)
+              moment now, std::size_t max_queues)
         : session_(session),
           books_(books),
           ids_(ids),
@@ -46,7 +46,7 @@ private:
     ledger& books_;
     id_source& ids_;
     event_list& events_;
-    timestamp now_;
+    moment now_;
     std::size_t max_queues_;
     task_id last_{};
 };

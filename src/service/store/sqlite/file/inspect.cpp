@@ -3,6 +3,7 @@
 // it, unless the file is opened as immutable. Where both exist already, another process may be
 // writing, and the file is opened normally.
 
+#include "service/store/sqlite/file/integrity.hpp"
 #include "service/store/sqlite/file/schema.hpp"
 
 #include <weir/db/sqlite/database.hpp>
@@ -25,6 +26,7 @@ namespace detail {
     constexpr int input_output = 10;
     constexpr int cannot_open = 14;
     constexpr int no_database = 26;
+    constexpr int damaged = 11;
     constexpr int too_big = 18;
     if (error.primary_code() == too_big || error.is_constraint()) {
         throw;  // the request is invalid, and a retry would fail again
@@ -44,6 +46,8 @@ namespace detail {
         reason = "cannot be opened: check that its folder exists and is writable";
     } else if (error.primary_code() == no_database) {
         reason = "is not a SQLite database";
+    } else if (error.primary_code() == damaged) {
+        reason = "is damaged: " + damage_advice(path);
     }
     const bool is_undone = error.is_full() || error.is_busy();
     throw store_unavailable("the task store " + path + " " + reason + " (" + error.what() + ")",
@@ -90,8 +94,9 @@ void read_facts(sqlite::session& session, const std::string& path, sqlite_file_f
         }
     }
     for (const sqlite::row& each :
-         session.query("SELECT name, zone FROM schedules ORDER BY name")) {
-        found.schedules.emplace_back(each.get<std::string>(0), each.get<std::string>(1));
+         session.query("SELECT name, cron, zone FROM schedules ORDER BY name")) {
+        found.schedules.push_back(
+            {each.get<std::string>(0), each.get<std::string>(1), each.get<std::string>(2)});
     }
 }
 
@@ -121,6 +126,7 @@ task<sqlite_file_facts> look_at_sqlite_store(std::string path) {
         sqlite::database opened = co_await sqlite::open(path, options);
         auto read = [&](sqlite::session& session) { read_facts(session, path, found); };
         co_await opened.read(read);
+        co_await detail::check_integrity(opened, path, integrity_check::quick);
         co_await opened.close();
     } catch (const sqlite::error& error) {
         detail::throw_unavailable(path, error);

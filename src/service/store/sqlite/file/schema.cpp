@@ -6,10 +6,12 @@
 // to work.
 //
 // Most of a task's cost is index updates, so one index serves all purposes: a task is always in one
-// line, at a rank. The lines are: due tasks (one line per flow, by priority), tasks that are due
-// later (one per queue, by that time), running tasks (one per node), and ended tasks (one per
-// state, by the time of their end). A flow is the set of tasks of one queue with the same flow key;
-// the tasks without a key are a flow, too.
+// line, at a rank. The lines are: due tasks (one line per flow and one per branch, by priority),
+// tasks that are due later (one per queue, by that time), tasks that wait for a delay (one per
+// queue, 8 * queue + 5, by its end on the steady clock), running tasks (one per node), and ended
+// tasks (one per state, by the time of their end). A flow is the set of tasks of one queue with the
+// same flow key; the tasks without a key are a flow, too. A branch is the set of tasks of one flow
+// with the same destination; tasks without a destination are in no branch.
 
 #include "service/store/sqlite/file/schema.hpp"
 
@@ -143,6 +145,65 @@ ALTER TABLE queues ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;  -- last; empt
 ALTER TABLE nodes ADD COLUMN gone_at INTEGER;                      -- when it was found to be; so they do
 CREATE INDEX nodes_here ON nodes(expires_at) WHERE is_gone = 0;
 CREATE INDEX nodes_gone ON nodes(gone_at) WHERE is_gone = 1;
+)sql",
+    R"sql(
+ALTER TABLE tasks ADD COLUMN branch INTEGER;   -- due in line 8 * branch + 4; null: it has no destination
+ALTER TABLE flows ADD COLUMN ready_branches INTEGER NOT NULL DEFAULT 0;  -- flows.due is without branches
+CREATE INDEX flows_hidden ON flows(id) WHERE place = 0 AND ready_branches > 0;  -- by an older process
+
+CREATE TABLE destination_kinds(                -- of tasks; with the limits of each destination
+    id INTEGER PRIMARY KEY,
+    kind_name TEXT NOT NULL UNIQUE,
+    max_running INTEGER NOT NULL DEFAULT 0,
+    rate REAL NOT NULL DEFAULT 0,
+    burst INTEGER NOT NULL DEFAULT 1,
+    open_after INTEGER NOT NULL DEFAULT 0,
+    open_for INTEGER NOT NULL DEFAULT 30000);  -- milliseconds
+
+CREATE TABLE destinations(
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    branches INTEGER NOT NULL DEFAULT 0,       -- all there are
+    parked INTEGER NOT NULL DEFAULT 0,         -- of these
+    due INTEGER NOT NULL DEFAULT 0,            -- tasks
+    running INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,       -- in a row
+    full_at INTEGER NOT NULL DEFAULT 0,        -- of its rate, in nanoseconds
+    not_before INTEGER NOT NULL DEFAULT 0,     -- a pause that it asked for
+    open_until INTEGER NOT NULL DEFAULT 0,     -- its circuit
+    turn INTEGER NOT NULL DEFAULT 0,
+    place INTEGER NOT NULL DEFAULT 0,          -- 0 none is parked, 1 ready, 2 max_running, 3 until free_at
+    free_at INTEGER NOT NULL DEFAULT 0,
+    UNIQUE(kind, name));
+CREATE INDEX destinations_ready ON destinations(turn) WHERE place = 1;
+CREATE INDEX destinations_full ON destinations(turn) WHERE place = 2;
+CREATE INDEX destinations_slowed ON destinations(free_at) WHERE place = 3;
+CREATE INDEX destinations_empty ON destinations(id) WHERE branches = 0;
+
+CREATE TABLE branches(
+    id INTEGER PRIMARY KEY,
+    flow INTEGER NOT NULL,
+    destination INTEGER NOT NULL,
+    tasks INTEGER NOT NULL DEFAULT 0,          -- all there are
+    due INTEGER NOT NULL DEFAULT 0,
+    rank INTEGER NOT NULL DEFAULT 0,           -- of its first due task, while it is ready
+    head INTEGER NOT NULL DEFAULT 0,           -- that task
+    turn INTEGER NOT NULL DEFAULT 0,
+    place INTEGER NOT NULL DEFAULT 0,          -- 0 nothing is due, 1 ready, 2 parked at its destination
+    UNIQUE(flow, destination));
+CREATE INDEX branches_ready ON branches(flow, rank, head) WHERE place = 1;
+CREATE INDEX branches_parked ON branches(destination, turn) WHERE place = 2;
+CREATE INDEX branches_empty ON branches(id) WHERE tasks = 0;
+)sql",
+    R"sql(
+ALTER TABLE nodes ADD COLUMN clock_offset INTEGER;  -- expires_at is on a steady clock since then
+)sql",
+    R"sql(
+ALTER TABLE tasks ADD COLUMN unique_key TEXT;
+ALTER TABLE tasks ADD COLUMN unique_for INTEGER;  -- null: until it has ended; 1: until it starts
+-- The last task with each key. Whether it still holds the key follows from its state.
+CREATE TABLE unique_keys(key TEXT PRIMARY KEY, task INTEGER NOT NULL) WITHOUT ROWID;
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

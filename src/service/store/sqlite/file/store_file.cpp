@@ -9,6 +9,7 @@
 
 #include "service/store/sqlite/file/store_file.hpp"
 
+#include "service/store/sqlite/file/integrity.hpp"
 #include "service/store/sqlite/file/schema.hpp"
 
 #include <weir/io/blocking.hpp>
@@ -53,11 +54,13 @@ task<std::unique_ptr<sqlite_file>> sqlite_file::open(std::string path,
 task<> sqlite_file::open_database(bool is_new_allowed) {
     sqlite::open_options options;
     options.create = is_new_allowed;
+    options.create_mode = 0600;  // payloads may be private
     options.readers = options_.readers;
     options.busy_timeout = options_.busy_timeout;
     options.sync = options_.is_durable ? sqlite::durability::full : sqlite::durability::off;
     options.foreign_keys = false;
     auto opened = std::make_shared<sqlite::database>(co_await sqlite::open(path_, options));
+    co_await check_integrity(*opened, path_, options_.integrity);
     co_await opened->execute_alone("PRAGMA cache_size = -" +
                                    std::to_string(1000 * options_.cache_megabytes) +
                                    "; PRAGMA wal_autocheckpoint = 4000");

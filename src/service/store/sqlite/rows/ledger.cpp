@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A transaction touches few queues and often one flow, however many tasks it has, so each row is
-// read once and written once. The place of a flow follows from its counts and limits: write()
-// computes it, and updates the indexed columns only if they change.
+// read once and written once. The place of a row follows from its counts and limits: close()
+// computes it, and updates the indexed columns only if they change. A branch is parked while its
+// destination has no room for it, and behind other parked branches until a claim wakes it.
 
 #include "service/store/sqlite/rows/ledger.hpp"
+
+#include "service/store/sqlite/rows/task_rows.hpp"
 
 namespace weir::service::detail {
 
@@ -12,13 +15,24 @@ namespace {
 using whereabouts = flow_row::whereabouts;
 
 whereabouts place_of(const flow_row& flow, const queue_limits& limits, timestamp now) noexcept {
-    if (flow.due == 0) {
+    if (flow.due == 0 && flow.ready_branches == 0) {
         return whereabouts::idle;
     }
     if (flow.is_full(limits)) {
         return whereabouts::full;
     }
     return flow.bucket(limits).available(now) == 0 ? whereabouts::slowed : whereabouts::ready;
+}
+
+destination_row::whereabouts place_of(destination_row& row, timestamp now) noexcept {
+    if (row.parked == 0) {
+        return destination_row::whereabouts::idle;
+    }
+    if (row.gate().is_full()) {
+        return destination_row::whereabouts::full;
+    }
+    return row.gate().free_at(now) > now ? destination_row::whereabouts::slowed
+                                         : destination_row::whereabouts::ready;
 }
 
 }  // namespace
@@ -64,6 +78,7 @@ flow_row read_flow(const sqlite::row& row) {
     take(read.full_at);
     read.place = static_cast<whereabouts>(row.get<int>(next++));
     take(read.free_at);
+    take(read.ready_branches);
     return read;
 }
 
@@ -93,8 +108,9 @@ queue_row& ledger::queue(std::int64_t id) {
     return add(read_queue(found[0]));
 }
 
-bool has_room_for_queue(sqlite::session& session, std::size_t max_queues) {
-    return session.query("SELECT count(*) FROM queues").one<std::uint64_t>() < max_queues;
+bool has_room_for_queue(sqlite::session& session, std::string_view name, std::size_t max_queues) {
+    return name == default_queue ||
+           session.query("SELECT count(*) FROM queues").one<std::uint64_t>() < max_queues;
 }
 
 queue_row* ledger::queue(std::string_view name, std::size_t max_queues) {
@@ -109,7 +125,7 @@ queue_row* ledger::queue(std::string_view name, std::size_t max_queues) {
     if (!found.empty()) {
         return &add(read_queue(found[0]));
     }
-    if (!has_room_for_queue(session_, max_queues)) {
+    if (!has_room_for_queue(session_, name, max_queues)) {
         return nullptr;
     }
     queue_row made;
@@ -156,35 +172,160 @@ flow_row& ledger::flow(queue_row& queue, std::string_view key) {
     return *known;
 }
 
-void ledger::count(queue_row& queue, flow_row& flow, standing counted, int change) {
-    queue.count(counted.state) += static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
-    if (counted.state == task_state::pending && counted.is_due) {
-        queue.due += static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
-        flow.due += change;
+// ---- branches and destinations
+
+branch_row& ledger::add(branch_row row) {
+    const auto found = branches_by_id_.find(row.id);
+    if (found != branches_by_id_.end()) {
+        return *found->second;
     }
-    if (counted.state == task_state::running) {
-        flow.running += change;
+    branch_row& added = branches_.emplace_back(std::move(row));
+    branches_by_id_.emplace(added.id, &added);
+    return added;
+}
+
+destination_row& ledger::add(destination_row row) {
+    const auto found = destinations_by_id_.find(row.id);
+    if (found != destinations_by_id_.end()) {
+        return *found->second;
     }
-    queue.is_changed = true;
-    flow.is_changed = true;
+    destination_row& added = destinations_.emplace_back(std::move(row));
+    destinations_by_id_.emplace(added.id, &added);
+    return added;
 }
 
-void ledger::enters(queue_row& queue, flow_row& flow, standing counted) {
-    ++flow.tasks;
-    count(queue, flow, counted, 1);
+branch_row& ledger::branch(std::int64_t id) {
+    const auto known = branches_by_id_.find(id);
+    if (known != branches_by_id_.end()) {
+        return *known->second;
+    }
+    static const std::string sql =
+        "SELECT " + std::string(branch_columns) + " FROM branches WHERE id = ?";
+    const sqlite::rows found = session_.query(sql, id);
+    return add(read_branch(found[0]));
 }
 
-void ledger::moves(queue_row& queue, flow_row& flow, standing from, standing to) {
-    count(queue, flow, from, -1);
-    count(queue, flow, to, 1);
+branch_row& ledger::branch(const flow_row& flow, const destination_row& destination) {
+    static const std::string sql = "SELECT " + std::string(branch_columns) +
+                                   " FROM branches WHERE flow = ? AND destination = ?";
+    const sqlite::rows found = session_.query(sql, flow.id, destination.id);
+    if (!found.empty()) {
+        return add(read_branch(found[0]));
+    }
+    branch_row made;
+    made.flow = flow.id;
+    made.destination = destination.id;
+    made.turn = flow.turn;
+    made.id = session_
+                  .execute("INSERT INTO branches(flow, destination, turn) VALUES (?, ?, ?)",
+                           made.flow, made.destination, made.turn)
+                  .last_id;
+    session_.execute("UPDATE destinations SET branches = branches + 1 WHERE id = ?",
+                     made.destination);
+    return add(std::move(made));
 }
 
-void ledger::leaves(queue_row& queue, flow_row& flow, standing counted) {
-    --flow.tasks;
-    count(queue, flow, counted, -1);
+destination_row& ledger::destination(std::int64_t id) {
+    const auto known = destinations_by_id_.find(id);
+    if (known != destinations_by_id_.end()) {
+        return *known->second;
+    }
+    static const std::string sql = std::string(destination_query) + "destinations.id = ?";
+    const sqlite::rows found = session_.query(sql, id);
+    return add(read_destination(found[0]));
+}
+
+destination_row& ledger::destination(std::string_view kind, std::string_view name) {
+    std::string known_by(kind);
+    known_by.append(" ").append(name);
+    destination_row*& known = destinations_by_name_[std::move(known_by)];
+    if (known != nullptr) {
+        return *known;
+    }
+    static const std::string sql =
+        std::string(destination_query) + "kind = ? AND destinations.name = ?";
+    const std::int64_t of_kind = kind_id(kind);
+    sqlite::rows found = session_.query(sql, of_kind, name);
+    if (found.empty()) {
+        session_.execute("INSERT INTO destinations(kind, name) VALUES (?, ?)", of_kind, name);
+        found = session_.query(sql, of_kind, name);
+    }
+    known = &add(read_destination(found[0]));
+    return *known;
+}
+
+std::int64_t ledger::kind_id(std::string_view kind) {
+    const sqlite::rows found =
+        session_.query("SELECT id FROM destination_kinds WHERE kind_name = ?", kind);
+    if (!found.empty()) {
+        return found[0].get<std::int64_t>(0);
+    }
+    return session_.execute("INSERT INTO destination_kinds(kind_name) VALUES (?)", kind).last_id;
+}
+
+// ---- counts
+
+task_place ledger::place(std::int64_t in_queue, std::int64_t in_flow,
+                         std::optional<std::int64_t> in_branch) {
+    return {queue(in_queue), flow(in_flow), in_branch.has_value() ? &branch(*in_branch) : nullptr};
+}
+
+void ledger::count(const task_place& place, standing counted, int change) {
+    const auto more = static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
+    place.queue.count(counted.state) += more;
+    const bool is_due = counted.state == task_state::pending && counted.is_due;
+    const bool is_running = counted.state == task_state::running;
+    place.queue.due += is_due ? more : 0;
+    place.flow.running += is_running ? change : 0;
+    if (place.branch == nullptr) {
+        place.flow.due += is_due ? change : 0;
+    } else {
+        place.branch->due += is_due ? change : 0;
+        place.branch->is_changed = true;
+        if (is_due || is_running) {
+            destination_row& to = destination(place.branch->destination);
+            to.due += is_due ? change : 0;
+            to.state.running += is_running ? change : 0;
+            to.is_changed = true;
+        }
+    }
+    place.queue.is_changed = true;
+    place.flow.is_changed = true;
+}
+
+void ledger::enters(const task_place& place, standing counted) {
+    ++place.flow.tasks;
+    if (place.branch != nullptr) {
+        ++place.branch->tasks;
+    }
+    count(place, counted, 1);
+}
+
+void ledger::moves(const task_place& place, standing from, standing to) {
+    count(place, from, -1);
+    count(place, to, 1);
+}
+
+void ledger::leaves(const task_place& place, standing counted) {
+    --place.flow.tasks;
+    if (place.branch != nullptr) {
+        --place.branch->tasks;
+    }
+    count(place, counted, -1);
 }
 
 void ledger::close() {
+    for (branch_row& each : branches_) {
+        if (each.is_changed) {
+            settle_place(each);
+            write(each);
+        }
+    }
+    for (destination_row& each : destinations_) {
+        if (each.is_changed) {
+            write(each);
+        }
+    }
     for (flow_row& each : flows_) {
         if (each.is_changed) {
             write(each);
@@ -197,31 +338,108 @@ void ledger::close() {
     }
 }
 
+void ledger::settle_place(branch_row& row) {
+    using branch_place = branch_row::whereabouts;
+    branch_place next = branch_place::idle;
+    destination_row& to = destination(row.destination);
+    if (row.due > 0) {
+        const bool is_next = row.is_woken || row.place == branch_place::ready ||
+                             to.parked == (row.place == branch_place::parked ? 1 : 0);
+        next =
+            is_next && to.gate().room(now_.steady) > 0 ? branch_place::ready : branch_place::parked;
+    }
+    if (next == branch_place::ready && !read_first(row)) {
+        to.due -= row.due;
+        to.is_changed = true;
+        row.due = 0;
+        next = branch_place::idle;
+    }
+    row.is_woken = false;
+    if (next != row.place) {
+        flow_row& in = flow(row.flow);
+        in.ready_branches +=
+            (next == branch_place::ready ? 1 : 0) - (row.place == branch_place::ready ? 1 : 0);
+        in.is_changed = true;
+        to.parked +=
+            (next == branch_place::parked ? 1 : 0) - (row.place == branch_place::parked ? 1 : 0);
+        to.is_changed = true;
+        row.place = next;
+        row.has_moved = true;
+    }
+}
+
+// False if the line is empty: a process of an older version does not count branches, so it may
+// have taken the tasks from there.
+bool ledger::read_first(branch_row& row) {
+    const sqlite::rows first = session_.query(
+        "SELECT rank, id FROM tasks WHERE line = ? ORDER BY rank, id LIMIT 1", branch_line(row.id));
+    if (first.empty()) {
+        return false;
+    }
+    const auto rank = first[0].get<std::int64_t>(0);
+    const auto head = first[0].get<std::int64_t>(1);
+    row.has_moved = row.has_moved || rank != row.rank || head != row.head;
+    row.rank = rank;
+    row.head = head;
+    return true;
+}
+
+void ledger::write(branch_row& row) {
+    if (row.has_moved) {
+        session_.execute(
+            "UPDATE branches SET tasks = ?, due = ?, rank = ?, head = ?, turn = ?, place = ? WHERE "
+            "id = ?",
+            row.tasks, row.due, row.rank, row.head, row.turn, static_cast<int>(row.place), row.id);
+    } else {
+        session_.execute("UPDATE branches SET tasks = ?, due = ? WHERE id = ?", row.tasks, row.due,
+                         row.id);
+    }
+    row.is_changed = false;
+    row.has_moved = false;
+}
+
+void ledger::write(destination_row& row) {
+    row.place = place_of(row, now_.steady);
+    row.free_at = row.place == destination_row::whereabouts::slowed
+                      ? number_of(row.gate().free_at(now_.steady))
+                      : 0;
+    session_.execute(
+        "UPDATE destinations SET parked = ?, due = ?, running = ?, failures = ?, full_at = ?, "
+        "not_before = ?, open_until = ?, turn = ?, place = ?, free_at = ? WHERE id = ?",
+        row.parked, row.due, row.state.running, row.state.failures, row.state.full_at,
+        row.state.not_before, row.state.open_until, row.turn, static_cast<int>(row.place),
+        row.free_at, row.id);
+    row.is_changed = false;
+}
+
 void ledger::write(queue_row& row) {
     session_.execute(
         "UPDATE queues SET pending = ?, running = ?, completed = ?, failed = ?, cancelled = ?, "
         "due = ?, turn = ?, full_at = ?, used_at = ? WHERE id = ?",
         row.counts[0], row.counts[1], row.counts[2], row.counts[3], row.counts[4], row.due,
-        row.turn, row.full_at, number_of(now_), row.id);
+        row.turn, row.full_at, number_of(now_.at), row.id);
     row.is_changed = false;
 }
 
 void ledger::write(flow_row& row) {
     const queue_limits& limits = queue(row.queue).limits;
-    const whereabouts place = place_of(row, limits, now_);
-    const std::int64_t free_at =
-        place == whereabouts::slowed ? number_of(row.bucket(limits).next(now_)) : row.free_at;
+    const whereabouts place = place_of(row, limits, now_.steady);
+    const std::int64_t free_at = place == whereabouts::slowed
+                                     ? number_of(row.bucket(limits).next(now_.steady))
+                                     : row.free_at;
     if (row.has_moved || place != row.place || free_at != row.free_at) {
         row.place = place;
         row.free_at = free_at;
         session_.execute(
-            "UPDATE flows SET tasks = ?, due = ?, running = ?, turn = ?, full_at = ?, place = ?, "
-            "free_at = ? WHERE id = ?",
-            row.tasks, row.due, row.running, row.turn, row.full_at, static_cast<int>(place),
-            free_at, row.id);
+            "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, turn = ?, "
+            "full_at = "
+            "?, place = ?, free_at = ? WHERE id = ?",
+            row.tasks, row.due, row.running, row.ready_branches, row.turn, row.full_at,
+            static_cast<int>(place), free_at, row.id);
     } else {
-        session_.execute("UPDATE flows SET tasks = ?, due = ?, running = ? WHERE id = ?", row.tasks,
-                         row.due, row.running, row.id);
+        session_.execute(
+            "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ? WHERE id = ?",
+            row.tasks, row.due, row.running, row.ready_branches, row.id);
     }
     row.is_changed = false;
     row.has_moved = false;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// ledger: the queues and flows that one transaction touches, with their counts. Each is read once,
-// changed in memory and written once.
+// ledger: the queues, flows, branches and destinations that one transaction touches, with their
+// counts. Each is read once, changed in memory and written once.
 #pragma once
 
 #include "service/store/rate_bucket.hpp"
+#include "service/store/sqlite/rows/branch_rows.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/queue.hpp>
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,12 +48,13 @@ struct flow_row {
     std::int64_t queue = 0;
     std::string key;
     std::int64_t tasks = 0;
-    std::int64_t due = 0;
+    std::int64_t due = 0;  // without those in branches
     std::int64_t running = 0;
     std::int64_t turn = 0;
     std::int64_t full_at = 0;
     whereabouts place{};
     std::int64_t free_at = 0;
+    std::int64_t ready_branches = 0;
     bool is_changed = false;
     bool has_moved = false;  // the turn or place has changed, too
 
@@ -69,7 +72,7 @@ inline constexpr std::string_view queue_columns =
     "pending, running, completed, failed, cancelled, due, turn, full_at";
 queue_row read_queue(const sqlite::row& row);
 inline constexpr std::string_view flow_columns =
-    "id, queue, key, tasks, due, running, turn, full_at, place, free_at";
+    "id, queue, key, tasks, due, running, turn, full_at, place, free_at, ready_branches";
 flow_row read_flow(const sqlite::row& row);
 
 // How a task is counted.
@@ -78,42 +81,66 @@ struct standing {
     bool is_due = false;  // only if pending
 };
 
-// Whether max_queues allows another queue.
-bool has_room_for_queue(sqlite::session& session, std::size_t max_queues);
+// The rows that count a task.
+struct task_place {
+    queue_row& queue;
+    flow_row& flow;
+    branch_row* branch;  // null: the task has no destination
+};
+
+// Whether max_queues allows this queue, which does not exist.
+bool has_room_for_queue(sqlite::session& session, std::string_view name, std::size_t max_queues);
 
 class ledger {
 public:
-    ledger(sqlite::session& session, timestamp now) : session_(session), now_(now) {}
+    ledger(sqlite::session& session, moment now) : session_(session), now_(now) {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
-    // References stay valid. A queue or flow that does not exist is created if it is given by name
-    // or key.
+    // References stay valid. A row that does not exist is created if it is given by name or key.
     queue_row& queue(std::int64_t id);
     queue_row* queue(std::string_view name, std::size_t max_queues);  // null: one too many
     flow_row& flow(std::int64_t id);
     flow_row& flow(queue_row& queue, std::string_view key);
-    // Rows that the caller has read. A flow that the ledger has already stays as it is.
+    branch_row& branch(std::int64_t id);
+    branch_row& branch(const flow_row& flow, const destination_row& destination);
+    destination_row& destination(std::int64_t id);
+    destination_row& destination(std::string_view kind, std::string_view name);
+    // Null: no branch.
+    task_place place(std::int64_t queue, std::int64_t flow, std::optional<std::int64_t> branch);
+    // Rows that the caller has read. A row that the ledger has already stays as it is.
     queue_row& add(queue_row row);
     flow_row& add(flow_row row);
+    branch_row& add(branch_row row);
+    destination_row& add(destination_row row);
 
-    void enters(queue_row& queue, flow_row& flow, standing counted);
-    void moves(queue_row& queue, flow_row& flow, standing from, standing to);
-    void leaves(queue_row& queue, flow_row& flow, standing counted);
+    void enters(const task_place& place, standing counted);
+    void moves(const task_place& place, standing from, standing to);
+    void leaves(const task_place& place, standing counted);
     // Writes the rows that have changed.
     void close();
 
 private:
-    void count(queue_row& queue, flow_row& flow, standing counted, int change);
+    std::int64_t kind_id(std::string_view kind);
+    void count(const task_place& place, standing counted, int change);
+    void settle_place(branch_row& row);
+    bool read_first(branch_row& row);
     void write(queue_row& row);
     void write(flow_row& row);
+    void write(branch_row& row);
+    void write(destination_row& row);
 
     sqlite::session& session_;
-    timestamp now_;
+    moment now_;
     std::deque<queue_row> queues_;
     std::deque<flow_row> flows_;
     std::unordered_map<std::int64_t, flow_row*> flows_by_id_;
     std::unordered_map<std::string, flow_row*> flows_by_key_;
+    std::deque<branch_row> branches_;
+    std::unordered_map<std::int64_t, branch_row*> branches_by_id_;
+    std::deque<destination_row> destinations_;
+    std::unordered_map<std::int64_t, destination_row*> destinations_by_id_;
+    std::unordered_map<std::string, destination_row*> destinations_by_name_;
 };
 
 }  // namespace weir::service::detail

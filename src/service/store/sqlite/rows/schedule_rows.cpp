@@ -43,6 +43,10 @@ new_task read_template(std::string_view text) {
         read.tags.emplace_back(each.as_string());
     }
     read.flow_key = string("flow_key");
+    if (from.contains("unique_key")) {
+        read.unique_key = string("unique_key");
+        read.unique_for = static_cast<unique_while>(from.at("unique_for").to_number<int>());
+    }
     return read;
 }
 
@@ -65,7 +69,9 @@ std::string write_template(const new_task& task) {
                                {"jitter", task.retry.jitter},
                                {"idempotency_key", task.idempotency_key},
                                {"tags", std::move(tags)},
-                               {"flow_key", task.flow_key}};
+                               {"flow_key", task.flow_key},
+                               {"unique_key", task.unique_key},
+                               {"unique_for", static_cast<int>(task.unique_for)}};
     return json::serialize(written);
 }
 

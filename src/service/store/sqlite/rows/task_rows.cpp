@@ -85,6 +85,10 @@ task_record read_task(const sqlite::row& row) {
     columns.optional(read.retry.max_backoff);
     columns.optional(read.retry.jitter);
     columns.optional(read.idempotency_key);
+    columns.optional(read.unique_key);
+    int unique_for = 0;
+    columns.optional(unique_for);
+    read.unique_for = static_cast<unique_while>(unique_for);
     std::string tags;
     columns.optional(tags);
     read.tags = read_tags(tags);
@@ -104,7 +108,23 @@ task_record read_named_task(const sqlite::row& row) {
     if (const std::string* const node = row[task_column_count + 2].text()) {
         read.node = *node;
     }
+    if (const std::string* const destination = row[task_column_count + 3].text()) {
+        read.destination = *destination;
+    }
     return read;
+}
+
+std::int64_t holder_of(sqlite::session& session, std::string_view unique_key) {
+    const sqlite::rows found = session.query(
+        "SELECT tasks.id FROM unique_keys JOIN tasks ON tasks.id = unique_keys.task WHERE key = ? "
+        "AND (state = 0 OR (state = 1 AND unique_for IS NULL))",
+        unique_key);
+    return found.empty() ? 0 : found[0].get<std::int64_t>(0);
+}
+
+void hold_key(sqlite::session& session, std::string_view unique_key, std::int64_t task) {
+    session.execute("INSERT OR REPLACE INTO unique_keys(key, task) VALUES (?, ?)", unique_key,
+                    task);
 }
 
 std::string write_tags(const std::vector<std::string>& tags) {

@@ -20,20 +20,27 @@ namespace weir::service::detail {
 inline constexpr std::string_view task_columns =
     "tasks.id, tasks.state, is_cancelling, priority, run, failures, crashes, created_at, due_at, "
     "tasks.started_at, finished_at, kind, run_at, timeout_ms, max_attempts, backoff_ms, factor, "
-    "max_backoff_ms, jitter, idempotency_key, tags, progress, message, held_by, error, "
+    "max_backoff_ms, jitter, idempotency_key, unique_key, unique_for, tags, progress, message, "
+    "held_by, error, "
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
-inline constexpr std::size_t task_column_count = 27;
+inline constexpr std::size_t task_column_count = 29;
 // The last of these, whose values may be long.
 inline constexpr std::string_view long_columns =
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
 static_assert(task_columns.ends_with(long_columns));
-// To be appended for read_named_task(): the names of queue, flow key and node.
+// To be appended for read_named_task(): the names of queue, flow key, node and destination.
 inline constexpr std::string_view task_names =
     ", (SELECT name FROM queues WHERE queues.id = tasks.queue), "
     "(SELECT key FROM flows WHERE flows.id = flow), "
-    "(SELECT nodes.id FROM nodes WHERE number = node)";
+    "(SELECT nodes.id FROM nodes WHERE number = node), "
+    "(SELECT destinations.name FROM branches JOIN destinations ON destinations.id = "
+    "branches.destination WHERE branches.id = tasks.branch)";
 task_record read_task(const sqlite::row& row);
 task_record read_named_task(const sqlite::row& row);
+
+// The task that holds this key; 0: none.
+std::int64_t holder_of(sqlite::session& session, std::string_view unique_key);
+void hold_key(sqlite::session& session, std::string_view unique_key, std::int64_t task);
 
 std::string write_tags(const std::vector<std::string>& tags);  // empty without tags
 std::vector<std::string> read_tags(std::string_view json);
@@ -51,23 +58,40 @@ inline std::optional<std::string_view> null_if_empty(std::string_view text) {
 inline std::int64_t due_line(std::int64_t flow) noexcept {
     return 8 * flow;
 }
+inline std::int64_t branch_line(std::int64_t branch) noexcept {
+    return 8 * branch + 4;
+}
 inline std::int64_t later_line(std::int64_t queue) noexcept {
     return 8 * queue + 1;
+}
+inline std::int64_t backoff_line(std::int64_t queue) noexcept {
+    return 8 * queue + 5;
 }
 inline std::int64_t running_line(std::int64_t node) noexcept {
     return 8 * node + 2;
 }
-inline std::int64_t ended_line(task_state state) noexcept {
+inline constexpr std::int64_t ended_line(task_state state) noexcept {
     return 8 * static_cast<std::int64_t>(state) + 3;
 }
 struct line_position {
     std::int64_t line = 0;
     std::int64_t rank = 0;
 };
-inline line_position pending_position(std::int64_t queue, std::int64_t flow, std::int64_t priority,
-                                      timestamp due_at, timestamp now) noexcept {
-    return due_at <= now ? line_position{due_line(flow), -priority}
-                         : line_position{later_line(queue), number_of(due_at)};
+// The line of due tasks.
+inline std::int64_t due_line(const task_place& place) noexcept {
+    return place.branch != nullptr ? branch_line(place.branch->id) : due_line(place.flow.id);
+}
+// Of a task that waits for a time of the calendar.
+inline line_position later_position(const task_place& place, std::int64_t priority,
+                                    timestamp run_at, moment now) noexcept {
+    return run_at <= now.at ? line_position{due_line(place), -priority}
+                            : line_position{later_line(place.queue.id), number_of(run_at)};
+}
+// Of a task that waits for a delay to pass; due_at is on the steady clock.
+inline line_position backoff_position(const task_place& place, std::int64_t priority,
+                                      timestamp due_at, moment now) noexcept {
+    return due_at <= now.steady ? line_position{due_line(place), -priority}
+                                : line_position{backoff_line(place.queue.id), number_of(due_at)};
 }
 
 }  // namespace weir::service::detail
