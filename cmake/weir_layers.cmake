@@ -9,7 +9,9 @@
 #       LINK <target>...       third-party targets it needs; find them before the call
 #       PACKAGES <package>...  the CMake packages these come from, for users of the installed Weir
 #       PKG_CONFIG <module>... their modules for pkg-config, and flags for those that have none
-#       DEBIAN <package>...)   Debian packages that bring them, for the message and the package
+#       DEBIAN <package>...    Debian packages that bring them, for the message and the package
+#       TOGETHER <count>)      sources compiled as one, at most: less than WEIR_UNITY_SIZE for a
+#                              layer that is edited often
 #
 # makes `weir_<name>` with the alias `weir::<name>`, or says why not: a layer whose libraries are
 # missing is left out and the rest still builds. The layers made are in the global property
@@ -20,7 +22,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/weir_unity.cmake")
 
 function(weir_add_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 layer "" ""
+    cmake_parse_arguments(PARSE_ARGV 1 layer "" "TOGETHER"
         "FOLDERS;HEADERS;LAYERS;LINK;PACKAGES;PKG_CONFIG;DEBIAN")
 
     list(TRANSFORM layer_LAYERS PREPEND weir:: OUTPUT_VARIABLE lower_layers)
@@ -63,7 +65,7 @@ function(weir_add_layer name)
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-    weir_compile_together(weir_${name})
+    weir_compile_together(weir_${name} ${layer_TOGETHER})
 
     set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${name})
     _weir_stack(stack ${name} "${layer_LAYERS}")

@@ -5,10 +5,17 @@ _weir_options() {
     case $1 in
         serve) echo --help --config --listen --port --database --workers --timeout --lease \
             --drain --keep-completed --keep-failed --keep-cancelled --max-queues --max-body \
-            --token-file --origin --name --allow-address --webhook-key-file --allow-command --host-rate \
-            --host-concurrency --log-format --log-level --check ;;
+            --token-file --origin --name --allow-address --webhook-key-file --allow-command \
+            --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
+            --integrity --log-format --log-level --check ;;
+        crawl) echo --help --config --list --sitemap --state --output --format --warc --mirror --graph --write-sitemap \
+            --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \
+            --max-links-per-page --max-urls --concurrency --per-host --per-address --rate --delay --timeout \
+            --max-time --max-body --attempts --drain --ignore-robots --check --baseline --accept \
+            --header-file --user-agent --contact --allow-address --progress --fail-on \
+            --require-complete --accept-changes --dry-run ;;
         submit) echo --help --config --server --token-file --queue --priority --delay --timeout \
-            --attempts --key --flow-key --tag --wait ;;
+            --attempts --key --unique-key --flow-key --tag --wait ;;
         status) echo --help --config --server --token-file --json ;;
         watch) echo --help --config --server --token-file --queue --plain ;;
         ps) echo --help ;;
@@ -22,7 +29,7 @@ _weir() {
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
-            serve | submit | status | watch | ps)
+            serve | crawl | submit | status | watch | ps)
                 command=$word
                 break
                 ;;
@@ -31,20 +38,26 @@ _weir() {
 
     local words=''
     case $prev in
-        --config | -c | --database | -d | --token-file | --webhook-key-file)
+        --config | -c | --database | -d | --state | --output | --list | --baseline | \
+            --warc | --mirror | --graph | --write-sitemap | --header-file | --token-file | --webhook-key-file)
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
             ;;
+        --scope) words='host domain prefix all' ;;
+        --format) words='jsonl csv text json junit markdown' ;;
+        --progress) words='auto lines json none' ;;
+        --fail-on) words='none failed' ;;
+        --integrity) words='quick full none' ;;
         --log-format) words='text json' ;;
         --log-level) words='debug info warning error' ;;
         *)
             if [[ $cur == -* ]]; then
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
-                words='serve submit status watch ps'
+                words='serve crawl submit status watch ps'
             elif [[ $command == submit && $prev == submit ]]; then
-                words='http exec sleep echo'
+                words='http crawl exec sleep echo'
             elif [[ $command == ps ]]; then
                 words=$(pgrep -x weir)
             fi

@@ -27,9 +27,9 @@ LAYERS = {
     "http": {
         "layers": ["flow", "io"],
         "requires": ["boost/[>=1.81 <2]", "libcurl/[>=7.80 <9]", "zlib/[>=1.2.11 <2]",
-                     "brotli/[>=1.0 <2]"],
+                     "brotli/[>=1.0 <2]", "libidn2/[>=2.0 <3]"],
         "components": ["boost::headers", "boost::json", "libcurl::libcurl", "zlib::zlib",
-                       "brotli::brotli"],
+                       "brotli::brotli", "libidn2::libidn2"],
         "hide": "BoostJson",
     },
     "ws": {
@@ -44,8 +44,9 @@ LAYERS = {
         "components": ["libpq::libpq", "sqlite3::sqlite3", "hiredis::hiredis"],
         "hide": "LibPQ",
     },
+    "crawl": {"layers": ["http", "db"]},
     "service": {
-        "layers": ["http", "ws", "db"],
+        "layers": ["http", "ws", "db", "crawl"],
         "requires": ["date/[>=3.0 <4]"],
         "components": ["date::date"],
         "hide": "date",

@@ -35,6 +35,8 @@ public:
         print("WRONG", about, words);
         ++wrong_;
     }
+    // Works, but perhaps not as meant.
+    void odd(const std::string& about, const std::string& words) { print("warn", about, words); }
     std::size_t wrong() const { return wrong_; }
 
 private:
@@ -103,12 +105,16 @@ void check_address(const io::address& at, findings& found) {
 
 void check_schedules(const service::sqlite_file_facts& file, findings& found) {
     std::size_t wrong = 0;
-    for (const auto& [name, zone] : file.schedules) {
+    for (const service::sqlite_schedule_facts& each : file.schedules) {
         try {
-            service::check_zone(zone);
+            service::check_zone(each.zone);
+            const std::string warning = service::cron::parse(each.cron).warning();
+            if (!warning.empty()) {
+                found.odd("schedule", each.name + ": " + warning);
+            }
         } catch (const std::exception& error) {
             ++wrong;
-            found.bad("schedule", name + ": " + error.what());
+            found.bad("schedule", each.name + ": " + error.what());
         }
     }
     if (wrong == 0) {

@@ -2,8 +2,9 @@
 // The commands of the program, each with its exit code.
 //
 // 0: success. 1: failure, or the service refused. 2: usage error in options, variables or the
-// configuration file. 3: the task did not complete. 70: a task of `weir serve` did not stop before
-// the deadline.
+// configuration file. 3: the task did not complete, or a crawl found broken links. 4: a limit ended
+// the crawl. 70: a task of `weir serve` did not stop before the deadline. 130, 143: stopped by a
+// signal.
 #pragma once
 
 #include "settings.hpp"
@@ -27,6 +28,7 @@ struct submit_settings {
     std::string payload = "null";
     std::string queue;
     std::string key;  // idempotency
+    std::string unique_key;
     std::string flow_key;
     std::vector<std::string> tags;
     std::optional<int> priority;

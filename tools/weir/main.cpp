@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "config_file.hpp"
+#include "crawl_settings.hpp"
 #include "options.hpp"
 #include "text.hpp"
 #include <CLI/CLI.hpp>
@@ -25,8 +26,10 @@ namespace {
 
 constexpr int usage_error = 2;
 constexpr const char* exit_codes =
-    "Exit codes: 0 success; 1 failure; 2 usage error; 3 the task did not complete;\n"
-    "70 a task of the program did not stop before the deadline.";
+    "Exit codes: 0 success; 1 failure; 2 usage error; 3 the task did not complete, or links are\n"
+    "broken; 4 a limit ended the crawl (--require-complete); 70 a task of the program did not "
+    "stop\n"
+    "before the deadline; 130, 143 stopped by a signal.";
 
 // One of the program's commands.
 struct command {
@@ -66,6 +69,19 @@ std::string unknown_option(const std::string& word, const std::vector<std::strin
            (suggestion.empty() ? "" : "; did you mean '" + std::string(suggestion) + "'?");
 }
 
+// The first word that is the name of a long option behind one dash, which is read as short options;
+// empty if there is none.
+std::string with_one_dash(const std::vector<std::string>& words,
+                          const std::vector<std::string>& names) {
+    for (const std::string& each : words) {
+        const std::string name = "-" + each.substr(0, each.find('='));
+        if (name.size() > 3 && std::find(names.begin(), names.end(), name) != names.end()) {
+            return shown(each, 100);
+        }
+    }
+    return {};
+}
+
 class program {
 public:
     program();
@@ -78,19 +94,22 @@ private:
     command& selected();
     void read_settings();
 
+    std::vector<std::string> words_;  // as given
     CLI::App app_{"Weir: a durable service for background tasks", "weir"};
     std::string config_;
     serve_settings serve_settings_;
     submit_settings submit_settings_;
     status_settings status_settings_;
     watch_settings watch_settings_;
+    crawl_settings crawl_settings_;
     int pid_ = 0;
     command serve_{app_, "serve", "Run the task service", true};
+    command crawl_{app_, "crawl", "Crawl web sites, or check their links", true};
     command submit_{app_, "submit", "Submit a task to the service", false};
     command status_{app_, "status", "Show queues, or one task", false};
     command watch_{app_, "watch", "Show tasks live, as they change", false};
     command ps_{app_, "ps", "Show the tasks inside a running Weir program", false};
-    command* const all_[5] = {&serve_, &submit_, &status_, &watch_, &ps_};
+    command* const all_[6] = {&serve_, &crawl_, &submit_, &status_, &watch_, &ps_};
 };
 
 program::program() {
@@ -101,6 +120,7 @@ program::program() {
                             "`weir COMMAND --help` lists the options of a command.\n\n") +
                 exit_codes);
     add_options(serve_.known, serve_settings_);
+    add_options(crawl_.known, crawl_settings_);
     add_options(submit_.known, submit_settings_);
     add_options(status_.known, status_settings_);
     add_options(watch_.known, watch_settings_);
@@ -116,6 +136,17 @@ program::program() {
             each->parser.add_option("-c,--config", config_, description)->type_name("FILE");
         }
     }
+    crawl_.parser.footer(
+        "Commands:\n"
+        "  weir crawl status STATE             How far the crawl is\n"
+        "  weir crawl why URL STATE            What became of a URL\n"
+        "  weir crawl export STATE             Its pages, as lines of JSON\n"
+        "  weir crawl retry STATE              Failed pages are pending again\n\n"
+        "Examples:\n"
+        "  weir crawl --check https://example.com/\n"
+        "  weir crawl https://example.com/ --state site.crawl --output pages.jsonl\n\n"
+        "The first ^C lets pages in flight end; the same command continues.\n\n" +
+        std::string(exit_codes));
     serve_.parser.footer(
         "Flags take precedence over variables, variables over the file. To give several values,\n"
         "repeat the flag, write a;b in the variable or [\"a\", \"b\"] in the file. On ^C or "
@@ -148,13 +179,16 @@ int program::refuse(const CLI::ParseError& error) const {
         }
         return refuse(unknown("command", unexpected.front(), names), app_);
     }
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !unexpected.empty()) {
-        std::vector<std::string> names;
-        for (const CLI::Option* const each : parser->get_options()) {
-            for (const std::string& name : each->get_lnames()) {
-                names.push_back("--" + name);
-            }
+    std::vector<std::string> names;
+    for (const CLI::Option* const each : parser->get_options()) {
+        for (const std::string& name : each->get_lnames()) {
+            names.push_back("--" + name);
         }
+    }
+    if (const std::string word = with_one_dash(words_, names); !word.empty()) {
+        return refuse("there is no option '" + word + "'; did you mean '-" + word + "'?", *parser);
+    }
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !unexpected.empty()) {
         const auto dashed =
             std::find_if(unexpected.begin(), unexpected.end(),
                          [](const std::string& each) { return each.starts_with("-"); });
@@ -207,6 +241,7 @@ void program::read_settings() {
 }
 
 int program::run(int argc, char** argv) {
+    words_.assign(argv, argv + argc);
     try {
         app_.parse(argc, argv);
     } catch (const CLI::Success& help) {
@@ -219,7 +254,8 @@ int program::run(int argc, char** argv) {
         read_settings();
         return &chosen == &serve_    ? serve_settings_.only_check ? run_check(serve_settings_)
                                                                   : run_serve(serve_settings_)
-                  : &chosen == &submit_ ? run_submit(submit_settings_)
+                  : &chosen == &crawl_ ? run_crawl(crawl_settings_)
+               : &chosen == &submit_ ? run_submit(submit_settings_)
                : &chosen == &status_ ? run_status(status_settings_)
                : &chosen == &watch_  ? run_watch(watch_settings_)
                                      : run_ps(pid_);

@@ -23,8 +23,7 @@ std::string long_name(const std::string& names) {
     return dashes == std::string::npos ? names : names.substr(dashes + 2);
 }
 
-std::string variable_for(const std::string& name) {
-    std::string variable = "WEIR_";
+std::string variable_for(std::string variable, const std::string& name) {
     for (const char letter : name) {
         variable += letter == '-'                    ? '_'
                     : letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
@@ -95,12 +94,15 @@ options::known& options::add(option_text text, parser parse) {
     added.parse = std::move(parse);
     std::string description = added.text.description;
     if (has_variables_ && added.text.names.starts_with("-")) {
-        added.variable = variable_for(added.name);
+        added.variable = variable_for(variable_prefix_, added.name);
         description += " [" + added.variable + "]";
     }
     added.option = command_.add_option(added.text.names, added.values, description);
     // One word per flag; otherwise CLI11 takes the words that follow and splits lists in brackets.
     added.option->type_name(added.text.placeholder)->expected(1)->allow_extra_args(false);
+    if (added.text.is_list && !added.text.names.starts_with("-")) {
+        added.option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(true);
+    }
     if (added.text.is_list) {
         added.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
@@ -127,6 +129,14 @@ void options::texts(option_text text, std::vector<std::string>& into) {
     add(std::move(text), [&into](const std::string& value) { into.push_back(value); });
 }
 
+void options::optional_texts(option_text text, std::vector<std::string>& into) {
+    text.is_list = true;
+    known& added = add(std::move(text), [&into](const std::string& value) {
+        into.push_back(value.empty() ? "true" : value);
+    });
+    added.option->expected(0, 1)->default_str("");
+}
+
 void options::choice(option_text text, std::string& into, std::initializer_list<const char*> all) {
     const std::vector<std::string> names(all.begin(), all.end());
     text.placeholder = joined(names, "|");
@@ -150,9 +160,13 @@ void options::flag(option_text text, bool& into) {
         }
         into = value == "true";
     };
+    std::string description = added.text.description;
+    if (has_variables_) {
+        added.variable = variable_for(variable_prefix_, added.name);
+        description += " [" + added.variable + "]";
+    }
     added.option = command_.add_flag(
-        added.text.names, [&added](std::int64_t) { added.values.assign(1, "true"); },
-        added.text.description);
+        added.text.names, [&added](std::int64_t) { added.values.assign(1, "true"); }, description);
 }
 
 void options::only_flag(const std::string& names, const std::string& description, bool& into) {

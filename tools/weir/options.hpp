@@ -48,6 +48,8 @@ public:
     void value(option_text text, parser parse);
     void text(option_text text, std::string& into);
     void texts(option_text text, std::vector<std::string>& into);
+    // A list of texts, whose flag may stand without a value: that is 'true'.
+    void optional_texts(option_text text, std::vector<std::string>& into);
     void choice(option_text text, std::string& into, std::initializer_list<const char*> all);
     template <class Number>
     void number(option_text text, Number& into, double least, double most);
@@ -56,6 +58,7 @@ public:
     void only_flag(const std::string& names, const std::string& means, bool& into);
     // For the options added from now on.
     void set_variables(bool has_variables) { has_variables_ = has_variables; }
+    void set_variable_prefix(std::string prefix) { variable_prefix_ = std::move(prefix); }
 
     // Parses all values. Throws invalid_argument.
     void read(std::span<const config_entry> file);
@@ -89,6 +92,7 @@ private:
 
     CLI::App& command_;
     bool has_variables_;
+    std::string variable_prefix_ = "WEIR_";
     std::deque<known> all_;  // CLI11 keeps pointers into it
     std::vector<found> found_;
 };

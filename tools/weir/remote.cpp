@@ -59,9 +59,9 @@ task<boost::json::value> remote::get(std::string path) {
     return send(http::client_request(http::method::get, url_ + path));
 }
 
-task<boost::json::value> remote::post(std::string path, boost::json::value body) {
+task<boost::json::value> remote::post(std::string path, std::string json) {
     http::client_request request(http::method::post, url_ + path);
-    request.set_body(http::to_json(body), "application/json");
+    request.set_body(std::move(json), "application/json");
     return send(std::move(request));
 }
 

@@ -29,7 +29,7 @@ public:
     explicit remote(const remote_settings& settings);
 
     task<boost::json::value> get(std::string path);
-    task<boost::json::value> post(std::string path, boost::json::value body);
+    task<boost::json::value> post(std::string path, std::string json);
     // The URL of the feed, 'ws://...'.
     std::string events_url(std::string_view query) const;
     const std::string& token() const noexcept { return token_; }

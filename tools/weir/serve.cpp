@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // weir serve: the service, its API and its dashboard in one process. SIGTERM and SIGINT drain it:
-// running tasks have a time limit to finish.
+// running tasks have a time limit to finish. The API answers meanwhile and closes last; where
+// another service takes the place of this one, it gets the listening socket.
 
 #include "commands.hpp"
+#include "handover.hpp"
 #include "log.hpp"
 #include "service_bundle.hpp"
 #include "startup.hpp"
@@ -14,17 +16,23 @@
 #include <weir/io/error.hpp>
 #include <weir/io/inspect.hpp>
 #include <weir/io/listener.hpp>
+#include <weir/io/process.hpp>
+#include <weir/loop.hpp>
 #include <weir/run.hpp>
 #include <weir/service/api.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/handlers/trial.hpp>
 #include <weir/service/sqlite_store.hpp>
+#include <weir/time.hpp>
+#include <weir/timeout.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,9 +47,7 @@ using service::log_level;
 
 // Wildcard addresses are not connectable; show loopback.
 io::address connectable(const io::address& at) {
-    return at.host() == "0.0.0.0" ? io::address::loopback(at.port())
-           : at.host() == "::"    ? io::address::loopback_v6(at.port())
-                                  : at;
+    return at.is_any() ? io::address::loopback(at.port()) : at;
 }
 
 // How the program was called, so that a line that is printed can be copied.
@@ -91,27 +97,125 @@ task<> serve_ps() {
     }
 }
 
+// Programs of a service that was killed. Tasks whose process crashed wait for their end as well, so
+// that one which cannot be killed, such as on a broken disk, holds up no other task.
+task<> end_former_programs() {
+    constexpr clock::duration max_wait = std::chrono::seconds(10);
+    auto ending = []() -> task<bool> {
+        co_await end_abandoned_processes();
+        co_return true;
+    };
+    const bool is_done = co_await timeout_or(max_wait, ending(), false);
+    if (!is_done) {
+        write_log(log_level::warning,
+                  "programs that a killed service has left behind still run; tasks that crashed"
+                  " start when they have ended");
+    }
+}
+
+// Systemd's socket, a new one, or that of a service that shuts down.
+task<io::listener> open_listener(const io::address& at, takeover& from) {
+    if (std::optional<io::listener> activated = activated_listener()) {
+        co_return std::move(*activated);
+    }
+    std::exception_ptr failure;
+    try {
+        co_return listen_at(at);
+    } catch (const io_error& error) {
+        if (error.code().value() != EADDRINUSE) {
+            throw;
+        }
+        failure = std::current_exception();
+    }
+    std::optional<io::listener> taken = co_await from.request(at);
+    if (!taken) {
+        std::rethrow_exception(failure);
+    }
+    write_log(log_level::info, "takes over " + at.text() + " from the service that shuts down");
+    co_return std::move(*taken);
+}
+
+// Clients move to the service that follows, if there is one: each answer ends its connection. An
+// idle connection is closed after a moment in which its client could have sent a request. While
+// clients keep coming, the socket stays open for a successor that is still starting.
+task<> wind_down(any_handle tasks, any_handle web, const http::server& server,
+                 tcp::serve_control& control, handover_offer& offer) {
+    constexpr clock::duration idle_limit = std::chrono::seconds(1);
+    constexpr clock::duration arrival_limit = std::chrono::seconds(2);
+    constexpr clock::duration quiet = std::chrono::milliseconds(500);  // after an arrival
+    constexpr clock::duration first_look = std::chrono::milliseconds(200);
+    constexpr clock::duration step = std::chrono::milliseconds(20);
+    const clock::time_point begun = weir::now();
+    const tcp::server_stats& connections = server.stats().connections;
+    std::uint64_t accepted = connections.accepted;
+    clock::time_point quiet_at = begun + first_look;
+    control.retire();
+    offer.allow();
+    tasks.cancel();
+    co_await tasks.wait();
+    for (clock::time_point now = weir::now(); now < begun + arrival_limit; now = weir::now()) {
+        if (connections.accepted != accepted) {
+            accepted = connections.accepted;
+            quiet_at = now + quiet;
+        }
+        const bool has_connections = connections.active > 0 && now < begun + idle_limit;
+        if (!has_connections && now >= quiet_at) {
+            break;
+        }
+        co_await weir::sleep(step);
+    }
+    offer.close();
+    web.cancel();
+    co_await web.wait();
+}
+
+void ignore_hangup() {
+    on_signal(SIGHUP, [] {
+        write_log(log_level::info,
+                  "SIGHUP is ignored: restart the service to read its configuration again");
+    });
+}
+
 task<> serve(const serve_plan& plan) {
+    ignore_hangup();
     for (const named_command& each : plan.commands_given) {
         if (const std::string problem = problem_with_program(each.words.front());
             !problem.empty()) {
             write_log(log_level::warning, "the command '" + each.name + "': " + problem);
         }
     }
+    if (!plan.commands.empty()) {
+        start_process_guard();
+        co_await end_former_programs();
+    }
     // Listens first: where another service has the address, no database is created.
-    io::listener listener = listen_at(plan.at);
+    takeover former;
+    io::listener listener = co_await open_listener(plan.at, former);
+    const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
+    service::check_exposure(listener.local_address(), {.tokens = tokens});
     std::unique_ptr<service::store> store =
         co_await service::open_sqlite_store(plan.database, plan.store);
     service_bundle bundle(*store, plan);
-    http::router app = bundle.api(plan);
+    tcp::serve_control control;
+    http::server_options options{.max_body_bytes = plan.max_body, .server_name = "weir"};
+    options.connections.control = &control;
+    options.connections.on_shortage = [](std::string_view message) {
+        write_log(log_level::warning, message);
+    };
+    http::server server(bundle.api(plan), options);
+    handover_offer offer(listener);
     print_welcome(listener.local_address(), plan);
     auto parts = [&](task_group& group) -> task<> {
-        group.spawn(http::serve(std::move(listener), std::move(app),
-                                {.max_body_bytes = plan.max_body, .server_name = "weir"}),
-                    {.name = "http"});
-        group.spawn(bundle.tasks.run(), {.name = "service"});
+        const any_handle web = group.spawn(server.serve(std::move(listener)), {.name = "http"});
+        const any_handle tasks = group.spawn(bundle.tasks.run(), {.name = "service"});
+        const any_handle upkeep = group.spawn(bundle.upkeep(), {.name = "upkeep"});
         group.spawn(serve_ps(), {.name = "inspection"});
-        co_return;
+        group.spawn(offer.serve(control), {.name = "handover"});
+        former.ready();
+        outcome<> stop = co_await intercept(weir::sleep_forever());
+        upkeep.cancel();
+        co_await shield(wind_down(tasks, web, server, control, offer));
+        co_await std::move(stop);
     };
     co_await with_group(parts);
 }

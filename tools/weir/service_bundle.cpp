@@ -10,30 +10,44 @@
 #include <weir/service/handlers/trial.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 
 namespace weir::program {
 
 namespace {
 
-std::string_view name_of(circuit_state state) {
-    return state == circuit_state::closed      ? "closed"
-           : state == circuit_state::half_open ? "half_open"
-                                               : "open";
+// The store keeps deliveries within these limits; here crawls come on top of them.
+http::host_policies_options host_options(const serve_plan& plan) {
+    const service::http_delivery_options delivery;
+    http::host_policies_options options;
+    options.key = http::host_key::origin;
+    options.rate = plan.host_rate;
+    options.burst = std::max(1.0, plan.host_rate);
+    options.max_concurrent = plan.host_concurrency;
+    options.attempt_timeout = std::chrono::hours(24);  // requests have their own
+    options.max_attempts = 1;
+    options.max_retry_after = delivery.max_pause;
+    options.consecutive_failures = delivery.hosts.open_after;
+    options.open_for = delivery.hosts.open_for;
+    return options;
 }
 
-std::vector<service::remote_host> hosts_of(service::http_delivery& delivery) {
-    constexpr std::size_t max_hosts = 50;
-    std::vector<service::remote_host> all;
-    for (const http::named_host_status& each : delivery.hosts().statuses(max_hosts)) {
-        service::remote_host one;
-        one.host = each.host;
-        one.circuit = name_of(each.circuit);
-        one.retry_after = std::chrono::duration<double>(each.retry_after).count();
-        one.in_flight = each.in_flight;
-        one.waiting = each.waiting;
-        all.push_back(std::move(one));
-    }
-    return all;
+service::http_delivery_options delivery_options(const serve_plan& plan,
+                                                http::host_policies& hosts) {
+    service::http_delivery_options options;
+    options.shared = &hosts;
+    options.hosts.rate = plan.host_rate;
+    options.hosts.burst = static_cast<std::uint32_t>(std::max(1.0, plan.host_rate));
+    options.hosts.max_running = static_cast<std::uint32_t>(plan.host_concurrency);
+    return options;
+}
+
+service::crawl_tasks_options crawl_options(const serve_plan& plan, http::host_policies& hosts) {
+    service::crawl_tasks_options options;
+    options.folder = plan.database + ".crawls";
+    options.hosts = &hosts;
+    return options;
 }
 
 }  // namespace
@@ -44,13 +58,15 @@ std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
 
 service_bundle::service_bundle(service::store& store, const serve_plan& plan)
     : tasks(store, plan.service),
-      delivery_({.hosts = {.rate = plan.host_rate,
-                           .burst = std::max(1.0, plan.host_rate),
-                           .max_concurrent = plan.host_concurrency}},
-                plan.filter, plan.keys) {
+      hosts_(host_options(plan)),
+      delivery_(delivery_options(plan, hosts_), plan.filter, plan.keys),
+      crawls_(crawl_options(plan, hosts_), plan.filter) {
     tasks.handle(
         "http", [this](service::job& job) { return delivery_.deliver(job); },
-        &service::http_delivery::check);
+        &service::http_delivery::check, delivery_.destinations());
+    tasks.handle(
+        "crawl", [this](service::job& job) { return crawls_.run(job); },
+        &service::crawl_tasks::check);
     tasks.handle("echo", &service::echo);
     tasks.handle("sleep", &service::sleep_handler);
     if (!plan.commands.empty()) {
@@ -68,8 +84,6 @@ http::router service_bundle::api(const serve_plan& plan) {
     api.access = {.tokens = tokens, .origins = origins, .hosts = names};
     api.max_body = plan.max_body;
     api.page = page();
-    api.hosts = [this] { return hosts_of(delivery_); };
-    api.more_metrics = [this](metric_writer& to) { delivery_.hosts().write_metrics(to); };
     api.version = WEIR_VERSION;
     return service::make_api(tasks, api);
 }

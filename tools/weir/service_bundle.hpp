@@ -5,7 +5,9 @@
 
 #include "settings.hpp"
 
+#include <weir/http/host_policies.hpp>
 #include <weir/http/router.hpp>
+#include <weir/service/handlers/crawl_tasks.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/service.hpp>
 
@@ -23,8 +25,13 @@ public:
 
     service::service tasks;
 
+    // Work besides the tasks, until it is stopped.
+    task<> upkeep() { return crawls_.upkeep(tasks); }
+
 private:
+    http::host_policies hosts_;  // one for deliveries and crawls
     service::http_delivery delivery_;
+    service::crawl_tasks crawls_;
 };
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& texts);

@@ -4,11 +4,14 @@
 
 #include "settings.hpp"
 
+#include "command_words.hpp"
+
 #include <weir/error.hpp>
 #include <weir/http/url.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -41,34 +44,39 @@ void check_value(const char* expected, Check check) {
     }
 }
 
-// 'name=program argument...', split at blanks.
+// 'name=program argument...', with quotes as in a shell.
 named_command parse_command(const std::string& text) {
     const std::size_t equals = text.find('=');
     named_command found;
     if (equals != std::string::npos && equals != 0) {
         found.name = text.substr(0, equals);
-        std::istringstream words(text.substr(equals + 1));
-        for (std::string word; words >> word;) {
-            found.words.push_back(word);
-        }
+        found.words = split_words(std::string_view(text).substr(equals + 1));
     }
     if (found.words.empty()) {
         throw invalid_argument(
             "it must be NAME=PROGRAM, with arguments if needed, such as"
-            " 'thumbnail=/usr/local/bin/thumbnail --stdin'");
+            " 'thumbnail=/usr/local/bin/thumbnail --stdin'; quotes keep blanks as in a shell");
     }
     return found;
 }
 
-// A range of addresses, or the name of a host.
-void allow_address(http::address_filter& into, const std::string& text) {
-    check_value("a range such as 10.0.0.0/8, an address, or the name of a host", [&] {
-        if (text.find_first_not_of("0123456789abcdefABCDEF.:/") == std::string::npos) {
-            into.allow(text);
-        } else {
-            into.allow_host(text);
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Names that an option refers to must be those of commands.
+void check_commands(const std::vector<std::string>& names,
+                    const std::vector<named_command>& commands, const std::string& option) {
+    std::vector<std::string> known;
+    for (const named_command& each : commands) {
+        known.push_back(each.name);
+    }
+    for (const std::string& each : names) {
+        if (!contains(known, each)) {
+            throw invalid_argument(option + ": " + unknown("command", each, known) +
+                                   " It must be a NAME of --allow-command.");
         }
-    });
+    }
 }
 
 void check_origin(const std::string& text) {
@@ -90,6 +98,19 @@ std::optional<std::string> credential(const char* name) {
 }
 
 }  // namespace
+
+void allow_address(http::address_filter& into, const std::string& text) {
+    check_value("a range such as 10.0.0.0/8, an address, or the name of a host", [&] {
+        if (text.find_first_not_of("0123456789abcdefABCDEF.:/") == std::string::npos) {
+            into.allow(text);
+            if (text == "127.0.0.0/8") {
+                into.allow("::1");  // all of loopback: localhost has both
+            }
+        } else {
+            into.allow_host(text);
+        }
+    });
+}
 
 std::vector<std::string> lines_of(const std::string& path, std::string_view option) {
     std::ifstream in(path);
@@ -154,6 +175,9 @@ serve_plan::serve_plan(const serve_settings& settings)
       host_rate(settings.host_rate),
       host_concurrency(settings.host_concurrency) {
     store.max_queues = settings.max_queues;
+    store.integrity = settings.integrity == "full"   ? service::integrity_check::full
+                      : settings.integrity == "none" ? service::integrity_check::none
+                                                     : service::integrity_check::quick;
     service.workers = settings.workers;
     service.lease = seconds(settings.lease);
     service.heartbeat = service.lease / 5;
@@ -172,9 +196,15 @@ serve_plan::serve_plan(const serve_settings& settings)
         }
     }
     key_place = found.place;
+    check_commands(settings.argument_commands, settings.commands, "--allow-arguments");
+    check_commands(settings.binary_commands, settings.commands, "--binary-output");
     for (const named_command& each : settings.commands) {
         service::allowed_command allowed;
         allowed.command = each.words;
+        allowed.takes_arguments = contains(settings.argument_commands, each.name);
+        allowed.is_binary = contains(settings.binary_commands, each.name);
+        allowed.max_output = settings.max_output;
+        allowed.grace = seconds(settings.grace);
         commands.allow(each.name, std::move(allowed));
     }
 }
@@ -194,6 +224,8 @@ void add_options(options& to, serve_settings& settings) {
             static_cast<std::uint16_t>(read_number(text, 0, 65535, /*is_whole=*/true)));
     });
     to.text({"-d,--database", "FILE", "File in which tasks are stored", ""}, settings.database);
+    to.choice({"--integrity", "", "How much of the database is checked at the start", ""},
+              settings.integrity, {"quick", "full", "none"});
     to.number({"-w,--workers", "COUNT", "Tasks that run at the same time", "256"}, settings.workers,
               1, 100'000);
     to.number(
@@ -246,6 +278,16 @@ void add_options(options& to, serve_settings& settings) {
                  }
                  settings.commands.push_back(std::move(found));
              });
+    to.texts({"--allow-arguments", "NAME",
+              "Let tasks append their 'arguments' to the command of this name", ""},
+             settings.argument_commands);
+    to.texts({"--binary-output", "NAME",
+              "Keep the output of the command of this name as base64 in the result", ""},
+             settings.binary_commands);
+    to.number({"--max-output", "BYTES", "Output of a program that the result keeps", "65536"},
+              settings.max_output, 1, 1e9);
+    to.number({"--grace", "SECONDS", "Time that stopped programs have before they are killed", "5"},
+              settings.grace, 0, 3600);
     to.number({"--host-rate", "COUNT", "Deliveries per second to one host", "50"},
               settings.host_rate, 0.001, 1e6);
     to.number({"--host-concurrency", "COUNT", "Concurrent deliveries to one host", "16"},

@@ -44,8 +44,13 @@ struct serve_settings {
     std::vector<std::string> webhook_key_files;
     source keys_from = source::none;
     std::vector<named_command> commands;
+    std::vector<std::string> argument_commands;  // take arguments from tasks
+    std::vector<std::string> binary_commands;    // have their output as base64
+    std::size_t max_output = 64 << 10;
+    double grace = 5;
     double host_rate = 50;
     std::size_t host_concurrency = 16;
+    std::string integrity = "quick";
     std::string log_format = "text";
     std::string log_level = "info";
     bool only_check = false;
@@ -90,6 +95,9 @@ struct remote_settings {
     source tokens_from = source::none;
 };
 void add_options(options& to, remote_settings& settings);
+
+// Allows a range of addresses, or those of a host by its name. Throws invalid_argument.
+void allow_address(http::address_filter& into, const std::string& text);
 
 // The lines of a file that are not empty. Throws invalid_argument if it cannot be read or has none.
 std::vector<std::string> lines_of(const std::string& path, std::string_view option);

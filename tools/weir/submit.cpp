@@ -25,22 +25,22 @@ bool has_ended(std::string_view state) {
     return state == "completed" || state == "failed" || state == "cancelled";
 }
 
-// '-' is standard input.
-json::value payload_of(const std::string& argument) {
-    const std::string text =
+// '-' is standard input. The text is sent as it is.
+std::string payload_of(const std::string& argument) {
+    std::string text =
         argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
     try {
-        return http::parse_json(text);
+        static_cast<void>(http::parse_json(text));
+        return text;
     } catch (const http::problem& error) {
         throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
                                std::string(error.what()));
     }
 }
 
-json::object request_of(const submit_settings& settings) {
+std::string request_of(const submit_settings& settings) {
     json::object request;
     request["kind"] = settings.kind;
-    request["payload"] = payload_of(settings.payload);
     const auto add_text = [&](std::string_view name, const std::string& value) {
         if (!value.empty()) {
             request[name] = value;
@@ -48,6 +48,7 @@ json::object request_of(const submit_settings& settings) {
     };
     add_text("queue", settings.queue);
     add_text("idempotency_key", settings.key);
+    add_text("unique_key", settings.unique_key);
     add_text("flow_key", settings.flow_key);
     const auto add_number = [&](std::string_view name, const auto& value) {
         if (value.has_value()) {
@@ -65,7 +66,9 @@ json::object request_of(const submit_settings& settings) {
         }
         request["tags"] = std::move(tags);
     }
-    return request;
+    std::string text = http::to_json(request);
+    text.back() = ',';  // instead of the bracket at the end
+    return text + "\"payload\":" + payload_of(settings.payload) + "}";
 }
 
 void print_task(const json::value& task) {
@@ -185,6 +188,9 @@ void add_options(options& to, submit_settings& settings) {
               1'000'000);
     to.text({"--key", "KEY", "Idempotency key: the same key makes no second task", ""},
             settings.key);
+    to.text(
+        {"--unique-key", "KEY", "No second task while one with this key is pending or running", ""},
+        settings.unique_key);
     to.text({"--flow-key", "KEY", "Tasks with the same key share limits", ""}, settings.flow_key);
     to.texts({"-t,--tag", "TAG", "Tag to find it by; can be repeated", ""}, settings.tags);
     to.flag(

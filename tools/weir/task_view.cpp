@@ -70,8 +70,10 @@ void task_view::take_task(const json::value& task) {
                    .message = shown(text_of(task, "message")),
                    .at = clock_of(shown(text_of(task, "at"))),
                    .progress = number_of(task, "progress")};
+    const bool has_begun = now.status == "running" || now.status == "cancelling";
     std::string line = now.at + "  " + in_columns(id, 13) + "  " + in_columns(now.status, 10) +
-                       "  " + in_columns(now.kind, 16) + "  " + in_columns(now.queue, 16) + "  " +
+                       (has_begun ? format("  %3.0f%%  ", now.progress * 100) : "        ") +
+                       in_columns(now.kind, 16) + "  " + in_columns(now.queue, 16) + "  " +
                        now.message;
     line.erase(line.find_last_not_of(' ') + 1);
     if (is_plain_) {

@@ -38,5 +38,13 @@ add_custom_command(
     DEPENDS "${here}/index.html" "${here}/icon.svg" "${WEIR_DYGRAPHS_LICENSE}"
     VERBATIM)
 file(MAKE_DIRECTORY "${page}")
-weir_embed_assets(weir_program "${page}" FILES app.css app.js icon.svg index.html licenses.txt)
+# A target of its own, which links nothing: commands of a target that links the layers would wait
+# for these, and the sources of the program for the commands.
+add_library(weir_dashboard OBJECT)
+target_compile_features(weir_dashboard PRIVATE cxx_std_20)
+target_include_directories(weir_dashboard PRIVATE "${PROJECT_SOURCE_DIR}/include")
+weir_embed_assets(weir_dashboard "${page}" FILES app.css app.js icon.svg index.html licenses.txt)
+target_link_libraries(weir_program PRIVATE weir_dashboard)
+target_include_directories(weir_program PRIVATE
+    "${CMAKE_CURRENT_BINARY_DIR}/weir_dashboard_assets")
 target_compile_definitions(weir_program PRIVATE WEIR_HAVE_DASHBOARD=1)

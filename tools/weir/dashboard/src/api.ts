@@ -12,6 +12,11 @@ export class ApiError extends Error {
   }
 }
 
+// What the user is told: fetch() throws a TypeError if there is no answer.
+export function messageOf(error: unknown): string {
+  return error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
+}
+
 export function token(): string {
   return sessionStorage.getItem(storedToken) ?? "";
 }
@@ -26,6 +31,7 @@ export function onTokenNeeded(callback: () => void): void {
   askForToken = callback;
 }
 
+// A body that is a string is JSON already.
 export async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
   const used = token();
@@ -38,7 +44,7 @@ export async function ask<T>(method: string, path: string, body?: unknown): Prom
   const answer = await fetch(path, {
     method,
     headers,
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
   });
   // A late answer says nothing about a token that was entered meanwhile.
   if (answer.status === 401 && used === token()) {

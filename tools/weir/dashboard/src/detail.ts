@@ -2,7 +2,7 @@
 // One task: its settings, why it does not run, its attempts as a timeline, and the available
 // actions.
 
-import { ApiError, ask } from "./api";
+import { ApiError, ask, messageOf } from "./api";
 import { dialogById, element, refill, words } from "./dom";
 import { duration, relative, time } from "./format";
 import { statusOf } from "./tasks";
@@ -91,7 +91,7 @@ export class Detail {
     if (this.content.childElementCount === 0) {
       refill(this.status);
     }
-    this.trouble.textContent = error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
+    this.trouble.textContent = messageOf(error);
     this.trouble.hidden = false;
   }
 

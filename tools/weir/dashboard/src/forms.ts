@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The form that submits a task, and the one that requests a token.
 
-import { ask, onTokenNeeded, setToken, token } from "./api";
+import { ask, messageOf, onTokenNeeded, setToken, token } from "./api";
 import { byId, dialogById, element, refill } from "./dom";
 
 const examples: Record<string, string> = {
@@ -55,19 +55,18 @@ export class SubmitForm {
   private async submit(submitted: (id: string) => void): Promise<void> {
     this.say("");
     try {
-      const payload: unknown = JSON.parse(this.payload.value);
-      const { id } = await ask<{ id: string }>("POST", "/tasks", {
+      JSON.parse(this.payload.value); // only a check: the text is sent as it was written
+      const settings = JSON.stringify({
         kind: this.kind.value,
         queue: this.queue.value,
         delay: Number(this.delay.value),
-        payload,
       });
+      const body = `${settings.slice(0, -1)},"payload":${this.payload.value}}`;
+      const { id } = await ask<{ id: string }>("POST", "/tasks", body);
       this.say(`Submitted ${id}.`);
       submitted(id);
     } catch (error) {
-      const words =
-        error instanceof SyntaxError ? `The payload is no JSON: ${error.message}` : error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
-      this.say(words, true);
+      this.say(error instanceof SyntaxError ? `The payload is no JSON: ${error.message}` : messageOf(error), true);
     }
   }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The page: loads everything once, then follows the feed.
 
-import { ApiError, ask } from "./api";
+import { ApiError, ask, messageOf } from "./api";
 import { Charts, sampleOf, samplesOf } from "./charts";
 import { Detail } from "./detail";
 import { byId, element } from "./dom";
 import { Feed, type FeedMessage } from "./feed";
 import { askForTokens, SubmitForm } from "./forms";
 import { loadQueues, showHosts, showNumbers, showQueues } from "./panels";
+import { QueueRemoval } from "./removal";
 import { TaskList } from "./tasks";
 import type { History, Queue, Stats, TaskEvent } from "./types";
 import "./style.css";
@@ -17,7 +18,7 @@ function failed(error: unknown): void {
     return; // the dialog for the token is open
   }
   const place = byId("trouble");
-  place.textContent = error instanceof TypeError ? "The service cannot be reached." : String((error as Error).message);
+  place.textContent = messageOf(error);
   place.hidden = false;
 }
 
@@ -28,6 +29,8 @@ function recovered(): void {
 const charts = new Charts(byId("throughput"), byId("latency"));
 const detail = new Detail(failed, (id) => feed.follow(id));
 const list = new TaskList(byId("tasks"), (id) => detail.open(id), failed);
+const removal = new QueueRemoval(failed, () => void loadAll());
+const queueActions = { remove: (name: string) => void removal.open(name), failed };
 const form = new SubmitForm((id) => {
   recovered();
   void list.load();
@@ -36,7 +39,7 @@ const form = new SubmitForm((id) => {
 
 async function loadAll(): Promise<void> {
   try {
-    await Promise.all([list.load(), loadQueues(failed), form.load(), loadHistory()]);
+    await Promise.all([list.load(), loadQueues(queueActions), form.load(), loadHistory()]);
     recovered();
   } catch (error) {
     failed(error);
@@ -61,7 +64,7 @@ function take(message: FeedMessage): void {
     showNumbers(stats);
     showHosts(stats.hosts);
   } else if (message.type === "queues") {
-    showQueues(message.queues as Queue[], failed);
+    showQueues(message.queues as Queue[], queueActions);
   }
 }
 

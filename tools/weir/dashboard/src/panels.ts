@@ -29,14 +29,19 @@ function number(value: number | undefined): HTMLElement {
   return element("span", { class: (value ?? 0) === 0 ? "nought" : undefined }, count(value));
 }
 
-export function showQueues(queues: Queue[], failed: (error: unknown) => void): void {
+export interface QueueActions {
+  remove(name: string): void;
+  failed(error: unknown): void;
+}
+
+export function showQueues(queues: Queue[], actions: QueueActions): void {
   const place = byId("queues");
   byId("queue-count").textContent = queues.length > 1 ? String(queues.length) : "";
   if (queues.length === 0) {
     refill(place, element("p", { class: "quiet" }, "None yet: the first task makes one."));
     return;
   }
-  const button = (queue: Queue) =>
+  const pause = (queue: Queue) =>
     element(
       "button",
       {
@@ -45,12 +50,14 @@ export function showQueues(queues: Queue[], failed: (error: unknown) => void): v
         "aria-label": `${queue.is_paused ? "Resume" : "Pause"} the queue ${queue.name}`,
         click: () => {
           ask("POST", `/queues/${encodeURIComponent(queue.name)}/${queue.is_paused ? "resume" : "pause"}`)
-            .then(() => loadQueues(failed))
-            .catch(failed);
+            .then(() => loadQueues(actions))
+            .catch((error: unknown) => actions.failed(error));
         },
       },
       queue.is_paused ? "Resume" : "Pause",
     );
+  const remove = (queue: Queue) =>
+    element("button", { type: "button", id: `delete-${queue.name}`, "aria-label": `Delete the queue ${queue.name}`, click: () => actions.remove(queue.name) }, "Delete");
   const sorted = [...queues].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   refill(
     place,
@@ -66,7 +73,7 @@ export function showQueues(queues: Queue[], failed: (error: unknown) => void): v
           { name: "Completed", isNumber: true },
           { name: "Failed", isNumber: true },
           { name: "Cancelled", isNumber: true },
-          { name: "Pause or resume", isAction: true },
+          { name: "Pause, resume or delete", isAction: true },
         ],
         sorted.map((queue) => [
           element("span", { class: "named" }, words(queue.name), queue.is_paused && element("span", { class: "badge paused" }, "paused")),
@@ -75,16 +82,16 @@ export function showQueues(queues: Queue[], failed: (error: unknown) => void): v
           number(queue.counts.completed),
           number(queue.counts.failed),
           number(queue.counts.cancelled),
-          button(queue),
+          element("span", { class: "pair" }, pause(queue), remove(queue)),
         ]),
       ),
     ),
   );
 }
 
-export async function loadQueues(failed: (error: unknown) => void): Promise<Queue[]> {
+export async function loadQueues(actions: QueueActions): Promise<Queue[]> {
   const { queues } = await ask<{ queues: Queue[] }>("GET", "/queues");
-  showQueues(queues, failed);
+  showQueues(queues, actions);
   return queues;
 }
 

@@ -11,11 +11,13 @@ const pageSize = 25;
 interface Page {
   tasks: Task[];
   next: string | null; // the path of the page after it
+  searched_until: string | null; // older tasks may match: the search has ended early
 }
 
 export class TaskList {
   private tasks: Task[] = [];
   private next: string | null = null;
+  private searchedUntil: string | null = null;
   private readonly filters: HTMLFormElement;
   private readonly rows = element("div", { "aria-live": "off" });
   private readonly more: HTMLButtonElement;
@@ -43,6 +45,7 @@ export class TaskList {
       if (turn === this.requests) {
         this.tasks = page.tasks;
         this.next = page.next;
+        this.searchedUntil = page.searched_until;
         this.wasLoaded = true;
         this.show();
       }
@@ -81,6 +84,7 @@ export class TaskList {
       const page = await ask<Page>("GET", this.next);
       this.tasks.push(...page.tasks);
       this.next = page.next;
+      this.searchedUntil = page.searched_until;
       this.show();
     } catch (error) {
       this.failed(error);
@@ -133,9 +137,10 @@ export class TaskList {
 
   private show(): void {
     this.more.hidden = this.next === null;
+    this.more.textContent = this.searchedUntil === null ? "Older ones" : `Search on, before ${time(this.searchedUntil)}`;
     this.clear.hidden = !this.isFiltered();
     if (this.tasks.length === 0) {
-      const why = !this.wasLoaded ? "Loading" : this.isFiltered() ? "No tasks. None fits the filter." : "No tasks. Submit one above, or with curl as `weir serve` shows it.";
+      const why = !this.wasLoaded ? "Loading" : this.searchedUntil !== null ? `None so far: searched until ${time(this.searchedUntil)}.` : this.isFiltered() ? "No tasks. None fits the filter." : "No tasks. Submit one above, or with curl as `weir serve` shows it.";
       refill(this.rows, element("p", { class: "quiet" }, why));
       return;
     }
