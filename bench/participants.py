@@ -76,14 +76,15 @@ class Build:
         execute(["cmake", "-S", ROOT / "bench", "-B", alone, *generator, *release])
         return alone
 
-    def cmake_program(self, target, needs):
+    def cmake_program(self, target, needs, name=""):
+        """`name`: of the file, if it is not that of the target."""
         directory = self.cmake_directory()
         listed = execute(["cmake", "--build", directory, "--target", "help"])
         if target not in listed:
             why = f"; {self._weir_problem}" if self._weir_problem else ""
             raise Missing(f"no target {target}: needs {needs or 'a C++20 compiler'}{why}")
         execute(["cmake", "--build", directory, "--target", target])
-        found = [path for path in directory.rglob(target) if path.is_file() and os.access(path, os.X_OK)]
+        found = [path for path in directory.rglob(name or target) if path.is_file() and os.access(path, os.X_OK)]
         if not found:
             raise Missing(f"{target} was built but is not under {directory.name}")
         return found[0]
@@ -93,9 +94,10 @@ class Build:
 class CmakeProgram:
     target: str
     needs: str = ""
+    name: str = ""
 
     def prepare(self, build):
-        return [str(build.cmake_program(self.target, self.needs))]
+        return [str(build.cmake_program(self.target, self.needs, self.name))]
 
 
 @dataclass(frozen=True)
@@ -331,6 +333,27 @@ class ServicePeer:
             raise Missing(str(problem)) from None
         parts = {"peer": command, "at": at}
         return [sys.executable, str(ROOT / "bench" / "service" / "drive.py"), json.dumps(parts)]
+
+
+@dataclass(frozen=True)
+class CrawlParticipant:
+    """A crawler: ours, which may keep its state in memory, or another one. nginx serves the pages."""
+
+    who: str
+    program: object
+    is_durable: bool = True
+
+    def prepare(self, build):
+        if not os.path.exists("/usr/sbin/nginx"):
+            raise Missing("no /usr/sbin/nginx (Debian: nginx-light)")
+        build.peers.mkdir(parents=True, exist_ok=True)
+        parts = {
+            "who": self.who,
+            "command": self.program.prepare(build),
+            "is_durable": self.is_durable,
+            "disk": str(build.peers),
+        }
+        return [sys.executable, str(ROOT / "bench" / "crawl" / "drive.py"), json.dumps(parts)]
 
 
 @dataclass(frozen=True)

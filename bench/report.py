@@ -36,7 +36,8 @@ def ratio(a, b):
 
 
 def judge(bar, cells):
-    """The bar as text, and whether it is met. A list of bars is met when all are; 'who' is whom it is for."""
+    """The bar as text, and whether it is met. A list of bars is met when all are; 'who' is whom it is for, 'what' a
+    member of the result other than its value."""
     if isinstance(bar, list):
         judged = [judge(one, cells) for one in bar]
         verdicts = [met for _, met in judged]
@@ -51,8 +52,13 @@ def judge(bar, cells):
     if "at_least_times" in bar:
         limit, reached = bar["at_least_times"], ratio(result, cells.get(other))
         return f"{name}>= {limit:g} x {other}", None if reached is None else reached >= limit
+    reached = None if result is None else result.get(bar.get("what", "value"))
+    if "what" in bar:
+        name += f"{bar['what']} "
     if "at_most" in bar:
-        return f"{name}<= {bar['at_most']:g}", None if result is None else result["value"] <= bar["at_most"]
+        return f"{name}<= {bar['at_most']:g}", None if reached is None else reached <= bar["at_most"]
+    if "at_least" in bar:
+        return f"{name}>= {bar['at_least']:g}", None if reached is None else reached >= bar["at_least"]
     return "", None
 
 
@@ -126,6 +132,10 @@ def notes(suite, made, missing, failures, took):
             spent = {who: r.get("cpu_ns", r.get("own_ns")) for who, r in row.cells.items()}
             times = [f"{who} {ns / 1000:.2f}" for who, ns in spent.items() if ns is not None]
             lines.append(f"{row.workload}: CPU time of what is measured, µs each: {', '.join(times)}")
+        for what in suite.notes:
+            shown = [f"{who} {r[what]:g}" for who, r in row.cells.items() if what in r]
+            if shown:
+                lines.append(f"{row.workload}: {what}: {', '.join(shown)}")
     lines += [f"missing: {who}: {why}" for who, why in missing.items()]
     lines += [f"failed: {who}, {name}: {why}" for (name, who), why in failures.items()]
     judged = [row for row in made if row.met is not None]

@@ -92,7 +92,7 @@ def choose(suite, workload, results):
     chosen = {**next(iter((good or results).values())), "value": statistics.median(rounds.values()), "rounds": rounds}
     if "cpu_ns" in chosen:
         chosen["cpu_rounds"] = {n: r["cpu_ns"] for n, r in results.items()}
-    for share in ("busy", "load_busy", "cpu_ns", "own_ns"):
+    for share in ("busy", "load_busy", "cpu_ns", "own_ns", "cpu_us", "memory_mb"):
         if share in chosen:
             chosen[share] = statistics.median(r[share] for r in (good or results).values())
     return chosen
@@ -105,7 +105,7 @@ def run_all(suite, commands, options):
         if options.workloads and workload.name not in options.workloads:
             continue
         measured = {who: {} for who in commands}
-        for turn in range(1 if workload.unit == "bytes" else options.rounds):
+        for turn in range(1 if workload.unit == "bytes" or workload.is_long else options.rounds):
             for who, command in commands.items():
                 if (workload.name, who) in failures:
                     continue

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from participants import (
     CargoProgram,
     CmakeProgram,
+    CrawlParticipant,
     DbParticipant,
     GoProgram,
     HttpParticipant,
@@ -29,6 +30,7 @@ class Workload:
     title: str
     unit: str = "ns"
     higher_is_better: bool = False
+    is_long: bool = False  # one round of it is enough
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Suite:
     # not the best of a few.
     by_median: bool = False
     rounds: tuple = ()  # of a quick and of a full run, where the usual numbers do not fit
+    notes: tuple = ()  # members of results that are shown under the table
 
 
 def weir_http(driver):
@@ -63,6 +66,8 @@ def weir_db(driver):
         }
     )
 
+
+OUR_PROGRAM = CmakeProgram("weir_program", needs="weir::crawl", name="weir")
 
 SUITES = {
     "core": Suite(
@@ -213,5 +218,28 @@ SUITES = {
         },
         by_median=True,
         rounds=(1, 3),
+    ),
+    "crawl": Suite(
+        title="Weir's crawler and its peers, nginx and crawler on the same cores",
+        workloads=[
+            Workload("site", "A site: pages of 20 KB a second", "1/s", higher_is_better=True),
+            Workload("list", "A list of URLs: pages of 1 KB a second", "1/s", higher_is_better=True),
+            Workload("polite", "2,000 hosts at 5 a second each: longer by", "%", is_long=True),
+            Workload("faults", "7 % faults, 200 hosts: pages a second", "1/s", higher_is_better=True, is_long=True),
+            Workload("kills", "kill -9 every 3 s: pages fetched again, each", "pages", is_long=True),
+            Workload("known", "10 million known URLs: memory", "MB", is_long=True),
+            Workload("check", "Check of links: pages a second", "1/s", higher_is_better=True),
+        ],
+        participants={
+            "weir": CrawlParticipant("weir", OUR_PROGRAM),
+            "weir_memory": CrawlParticipant("weir", OUR_PROGRAM, is_durable=False),
+            "wget2": CrawlParticipant("wget2", Installed("/usr/bin/wget2", "wget2", "wget2")),
+            "scrapy": CrawlParticipant("scrapy", PythonScript("../crawl/peers/scrapy_crawl.py", module="scrapy")),
+            "crawlee": CrawlParticipant("crawlee", NpmScript("crawl/peers/node", "crawl.mjs")),
+            "linkchecker": CrawlParticipant("linkchecker", Installed("/usr/bin/linkchecker", "linkchecker", "linkchecker")),
+        },
+        by_median=True,
+        rounds=(1, 3),
+        notes=("memory_mb", "most", "lost", "early", "kills", "again_percent", "start_s", "start_cpu_s"),
     ),
 }

@@ -6,10 +6,11 @@
 # nothing.
 #
 # Each source becomes a namespace of its own, so that names in one do not meet those in another. For
-# that the headers of all are included before, outside. A source stays alone where this would change
-# what it means: it defines what a header beside it declares, specialises templates, includes on
-# conditions or behind a macro of its own, replaces operator new, stands in a namespace of the
-# library's with others around it, or says so by naming this file.
+# that the headers of all are included before, outside. A source that stands in a namespace of the
+# library's, such as weir::service::testing, is copied into a namespace inside that one. A source
+# stays alone where this would change what it means: it defines what a header beside it declares,
+# specialises templates, includes on conditions or behind a macro of its own, replaces operator new,
+# or says so by naming this file.
 
 set(WEIR_UNITED_AT_MOST 8)  # some 250 MB of memory each, with sanitizers
 
@@ -56,7 +57,7 @@ function(_weir_stays_alone variable source)
     file(READ "${source}" text)
     set(alone FALSE)
     if(EXISTS "${header}" OR text MATCHES
-       "\n(extern|template <>|void\\* operator new|int main|#if[^\n]*\n#include|#else|#define[^\n]*\n#include|namespace weir::[a-z]+::)" OR
+       "\n(extern|template <>|void\\* operator new|int main|#if[^\n]*\n#include|#else|#define[^\n]*\n#include)" OR
        text MATCHES "tests/unite.cmake")
         set(alone TRUE)
     endif()
@@ -78,22 +79,38 @@ function(_weir_write_united united)
             endif()
             list(APPEND includes "${line}")
         endforeach()
-        # Names of a namespace that a header and this source share are found as before.
-        file(STRINGS "${source}" spaces REGEX "^namespace [a-z_:]+ {")
-        list(REMOVE_DUPLICATES spaces)
-        foreach(space IN LISTS spaces)
-            string(REGEX REPLACE "^namespace ([a-z_:]+) {.*" "\\1" space "${space}")
-            string(APPEND units "namespace ${space} {}\n"
-                "namespace unit_${number}::${space} { using namespace ::${space}; }\n")
-        endforeach()
-        string(APPEND units "namespace unit_${number} {\n#include \"${source}\"\n}\n")
+        _weir_unit(unit "${source}" ${number})
+        string(APPEND units "${unit}")
         math(EXPR number "${number} + 1")
     endforeach()
     list(REMOVE_DUPLICATES includes)
     list(JOIN includes "\n" includes)
-    file(CONFIGURE OUTPUT "${united}" CONTENT "${includes}\n\n${units}" @ONLY)
+    file(WRITE "${united}.new" "${includes}\n\n${units}")
+    file(COPY_FILE "${united}.new" "${united}" ONLY_IF_DIFFERENT)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # It takes what an included file has in an unnamed namespace for a mistake.
         set_source_files_properties("${united}" PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
     endif()
+endfunction()
+
+# _weir_unit(<variable> <source> <number>): the source as a part of a united one.
+function(_weir_unit variable source number)
+    file(READ "${source}" text)
+    set(inside "\nnamespace (weir::[a-z_]+(::[a-z_]+)*) {")
+    if(text MATCHES "${inside}")
+        string(REGEX REPLACE "${inside}" "\nnamespace \\1::unit_${number} {" text "${text}")
+        string(REGEX REPLACE "\n#include [^\n]*" "\n" text "${text}")
+        set(${variable} "#line 1 \"${source}\"\n${text}" PARENT_SCOPE)
+        return()
+    endif()
+    # Names of a namespace that a header and this source share are found as before.
+    set(unit "")
+    file(STRINGS "${source}" spaces REGEX "^namespace [a-z_:]+ {")
+    list(REMOVE_DUPLICATES spaces)
+    foreach(space IN LISTS spaces)
+        string(REGEX REPLACE "^namespace ([a-z_:]+) {.*" "\\1" space "${space}")
+        string(APPEND unit "namespace ${space} {}\n"
+            "namespace unit_${number}::${space} { using namespace ::${space}; }\n")
+    endforeach()
+    set(${variable} "${unit}namespace unit_${number} {\n#include \"${source}\"\n}\n" PARENT_SCOPE)
 endfunction()

@@ -50,7 +50,7 @@ configure_with_installed_library() {
 # As a shared library, which the installed package is not: both kinds get tried.
 configure_with_fetch_content() {
     configure -DCMAKE_DISABLE_FIND_PACKAGE_weir=ON -DWEIR_SOURCE_DIR="$source_dir" \
-        -DBUILD_SHARED_LIBS=ON
+        -DBUILD_SHARED_LIBS=ON -DWEIR_UNITY=ON
 }
 
 # check_message_for_missing COMPONENT: a component that is not installed must be named, not end in a

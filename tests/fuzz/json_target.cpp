@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// JSON from clients: parsed or refused with a problem, within the limits, and the same again when
-// it was written.
+// JSON from clients: parsed or refused with a problem, within the limits, the same again when it
+// was written, and with parts that are found in its text.
 
+#include "base/raw_json.hpp"
 #include "fuzz.hpp"
 
 #include <weir/http/json.hpp>
@@ -91,6 +92,37 @@ void require_whole(const bj::value& parsed, const weir::http::json_options& opti
     try_member<std::map<std::string, std::string>>(parsed);
 }
 
+bool is_plain_name(std::string_view name) {
+    return std::all_of(name.begin(), name.end(), [](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
+    });
+}
+
+// The text has the same parts as the value.
+void require_parts(std::string_view text, const bj::value& parsed,
+                   const weir::http::json_options& options) {
+    namespace base = weir::base;
+    const std::string compact = base::compact_json(text);
+    require(is_same(weir::http::parse_json(compact, options), parsed), "the compact form");
+    require(base::same_json(text, compact), "blanks make no difference");
+    if (const auto* array = parsed.if_array()) {
+        const std::vector<std::string_view> parts = base::raw_elements(text);
+        require(parts.size() == array->size(), "the elements");
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            require(is_same(weir::http::parse_json(parts[i], options), (*array)[i]), "an element");
+        }
+    }
+    if (const auto* object = parsed.if_object()) {
+        for (const auto& each : *object) {
+            const std::string_view name(each.key().data(), each.key().size());
+            const std::string_view part = base::raw_member(text, name);
+            require(!is_plain_name(name) || !part.empty(), "a member");
+            require(part.empty() || is_same(weir::http::parse_json(part, options), each.value()),
+                    "the value of a member");
+        }
+    }
+}
+
 bool parses(std::string_view input, const weir::http::json_options& options) {
     bj::value parsed;
     try {
@@ -100,6 +132,9 @@ bool parses(std::string_view input, const weir::http::json_options& options) {
         return false;
     }
     require_whole(parsed, options);
+    if (!options.allow_duplicates) {
+        require_parts(input, parsed, options);
+    }
     return true;
 }
 

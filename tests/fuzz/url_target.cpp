@@ -47,6 +47,12 @@ void require_normal(const url& of) {
     require(of.without_fragment().fragment().empty(), "without fragment");
     const auto itself = of.try_resolve(of.text());
     require(itself && *itself == of, "resolving itself");
+    const url canonical = of.canonical();
+    require(canonical.canonical() == canonical, "the canonical form is its own");
+    require(canonical.port() == of.port() && !canonical.host().ends_with('.'), "canonical host");
+    const auto canonical_again = url::try_parse(canonical.text());
+    require(canonical_again && *canonical_again == canonical, "the canonical form is normal");
+    require(canonical_again->target() == canonical.target(), "canonical target");
     require(weir::http::without_password(of.text()).find('@') != std::string::npos ||
                 !of.has_credentials(),
             "the user is shown");
@@ -70,6 +76,13 @@ WEIR_FUZZ_TARGET(url) {
         line_end == std::string_view::npos ? std::string_view() : input.substr(line_end + 1);
 
     const std::optional<url> base = url::try_parse(first);
+    static const url elsewhere = url::parse("wss://elsewhere.example/a/b?c");
+    if (const auto reference = elsewhere.try_resolve(first)) {
+        require_normal(*reference);
+        require(!base || *reference == *base, "a URL means the same as a reference");
+    } else {
+        require(!base, "every URL is a reference");
+    }
     if (base) {
         require_normal(*base);
         check_query(base->query());

@@ -107,7 +107,6 @@ private:
         if (input_.size() < header_size) return false;
         std::string payload(input_.substr(
             header_size, static_cast<std::size_t>(std::min<std::uint64_t>(length, input_.size()))));
-        if (payload.empty() && length != 0) return false;
         for (std::size_t i = 0; is_masked && i < payload.size(); ++i) {
             payload[i] = static_cast<char>(payload[i] ^ input_[header_size - 4 + i % 4]);
         }

@@ -16,10 +16,11 @@ BELOW = {
     "http": {"base", "core", "flow", "io"},
     "ws": {"base", "core", "flow", "io", "http"},
     "db": {"base", "core", "flow", "io"},
-    "service": {"base", "core", "flow", "io", "http", "ws", "db"},
+    "crawl": {"base", "core", "flow", "io", "http", "db"},
+    "service": {"base", "core", "flow", "io", "http", "ws", "db", "crawl"},
     "testing": {"base", "core"},
     "testing_io": {"base", "core", "io", "testing"},
-    "program": {"base", "core", "flow", "io", "http", "ws", "db", "service"},
+    "program": {"base", "core", "flow", "io", "http", "ws", "db", "service", "crawl"},
 }
 # The test kit looks into the loop that it steers; base is the part of the core that others may use.
 MAY_LOOK_INTO = {"testing": {"core"}, "base": {"core"}}

@@ -16,7 +16,6 @@ ELSEWHERE = {
     "src/core/sync": ["tests/sync"],
     "src/core/driver": ["tests/core/loop", "tests/io/engine"],
     "src/testing/kit": ["tests/testing"],
-    "src/base": ["tests/base"],
 }
 NAMED = {
     "tools/weir": ["service_program", "service_dashboard"],
@@ -27,6 +26,7 @@ NAMED = {
     "tests/project": ["project"],
     "tests/consumer": ["consumer"],
     "cmake": ["consumer"],
+    "packaging": ["consumer"],
     "examples": ["example"],
     "docs": ["docs"],
 }
@@ -36,7 +36,8 @@ FILES = {
     "CMakeLists.txt": ["consumer"],
     "CMakePresets.json": ["consumer"],
 }
-ROOTS = ("src", "include", "tests", "tools", "examples", "docs", "cmake", ".ci")
+ROOTS = ("src", "include", "tests", "tools", "examples", "docs", "cmake", "packaging",
+         ".ci")
 
 
 class Areas:

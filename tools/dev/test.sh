@@ -146,10 +146,16 @@ command_semantics() {
 
 # Every test that explores schedules runs 1000 of them, stress tests run at full length. Tests of
 # the project itself are left out, since ./dev test has run them. The configuration Soak has the
-# test that runs the commands of the README in a fresh clone.
+# test that runs the commands of the README in a fresh clone. Options go to ctest, and ask for tests
+# only; without any, faults are tried too.
 command_soak() {
+    local status=0
     ensure_packages run test soak
     configure gcc-release -DWEIR_TEST_TIMEOUT=3600 && build gcc-release || die "the build failed."
+    if (($# == 0)); then
+        mutate --count 300 --at-least 85 || status=1
+    fi
     WEIR_SCHEDULES=${WEIR_SCHEDULES:-1000} WEIR_STRESS=${WEIR_STRESS:-1} \
-        run_ctest gcc-release -C Soak --label-exclude '^(project|examples)$' "$@"
+        run_ctest gcc-release -C Soak --label-exclude '^(project|examples)$' "$@" || status=$?
+    return "$status"
 }

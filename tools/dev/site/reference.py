@@ -18,6 +18,7 @@ LAYERS = {
     "http": "HTTP",
     "ws": "WebSocket",
     "db": "Databases",
+    "crawl": "The crawler",
     "service": "The task service",
     "testing": "Testing",
 }
