@@ -13,7 +13,9 @@ weir::task<int> download(weir::cancel_scope& scope) {
     for (const auto time : {1s, 2s, 1s, 10s}) {
         co_await weir::sleep(time);
         std::printf("block %d\n", ++blocks);
-        scope.reschedule_after(3s);
+        if (!scope.try_reschedule_after(3s)) {
+            break;  // the block and the deadline came together
+        }
     }
     co_return blocks;
 }

@@ -24,9 +24,6 @@ weir::task<std::string> flaky_api(std::string url, int& failures) {
     co_return url + ": success";
 }
 
-bool is_transient(const weir::outcome_view& ended) {
-    return ended.error<connection_error>() != nullptr;
-}
 void show(const weir::retry_event& event) {
     std::printf("  attempt %d failed, the next one in %.2f s\n", event.attempt,
                 std::chrono::duration<double>(event.delay).count());
@@ -38,7 +35,7 @@ weir::task<> as_a_function() {
     const std::string got = co_await weir::retry(
         {.max_attempts = 5,  // five calls at most, not six
          .backoff = {.initial = 1s, .factor = 2, .maximum = 60s, .jitter = weir::jitter::by(0.5)},
-         .retry_if = is_transient,
+         .retry_if = weir::error_is<connection_error>,
          .on_retry = show,
          .seed = 1},
         [&] { return flaky_api("/users", failures); });
