@@ -12,7 +12,7 @@
 # specialises templates, includes on conditions or behind a macro of its own, replaces operator new,
 # or says so by naming this file.
 
-set(WEIR_UNITED_AT_MOST 8)  # some 250 MB of memory each, with sanitizers
+set(WEIR_UNITED_AT_MOST 12)  # some 400 MB of memory each, with sanitizers
 
 function(weir_unite variable target)
     if(NOT WEIR_UNITY)
