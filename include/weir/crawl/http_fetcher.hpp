@@ -8,10 +8,13 @@
 #include <weir/http/address_filter.hpp>
 #include <weir/http/client.hpp>
 #include <weir/http/headers.hpp>
+#include <weir/http/url.hpp>
 #include <weir/io/dns.hpp>
 #include <weir/io/tls_context.hpp>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace weir::crawl {
 
@@ -30,8 +33,11 @@ private:
     task<> receive(fetch_request request, fetch_result& result);
     // Adds the headers that the client would add by itself.
     void complete(http::headers& sent) const;
+    http::client& client_for(const http::url& url);
 
-    http::client client_;
+    // Each has the hosts of its share: a client's work for one request grows with the connections
+    // that it keeps.
+    std::vector<std::unique_ptr<http::client>> clients_;
     std::string user_agent_;
     bool accepts_compression_;
     dns::resolver* resolver_;

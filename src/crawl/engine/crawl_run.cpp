@@ -24,12 +24,9 @@ namespace {
 constexpr url_id max_url_id = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t refills_at_once = 4;
 constexpr std::size_t fingerprints_at_once = 32;  // few enough to stay in the cache
-// A job counts for the rate of its host from the moment at which it is started. With more of them
-// at once, the last one would send its request noticeably later.
-constexpr std::size_t jobs_at_once = 32;
-// Requests are a little farther apart than the rate asks, since they do not take equally long to
-// reach the server, which is to see no more than the rate in any second.
-constexpr double spacing = 1.02;
+// Jobs that are started before others go on. With more at once, pages that have come would wait
+// behind them, and the links on those pages with them.
+constexpr std::size_t jobs_at_once = 64;
 
 std::vector<http::url> parse_urls(const std::vector<std::string>& seeds) {
     std::vector<http::url> parsed;
@@ -51,8 +48,7 @@ std::vector<http::url> scope_of(const std::vector<http::url>& seeds,
 gate_rules rules_of(const crawl_options& options) {
     gate_rules rules;
     if (options.rate > 0) {
-        rules.interval =
-            std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / options.rate * spacing));
+        rules.interval = std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / options.rate));
     }
     rules.interval = std::max(rules.interval, options.delay);
     rules.max_in_flight = options.per_host;
@@ -355,6 +351,7 @@ task<> crawl_run::prepare(std::unique_ptr<flight> place, crawl_host& host) {
     if (!robots_.is_current(host)) {
         host.gate.begin(now());
         co_await robots_.update(host);
+        host.gate.returned(now());
         host.gate.end();
         host.is_page_next = true;
         pages_.note_wait(host);

@@ -95,7 +95,9 @@ page_unit page_processor::unit_for(const url_row& row) const {
 task<> page_processor::process(crawl_host& host, url_row row) {
     const http::url url = http::url::parse(row.url);
     const timestamp began = weir::detail::wall_time();
+    host.gate.leaves(now());
     fetch_result result = co_await fetch(host, row, url);
+    host.gate.returned(now());
     if (postpone(row, result)) {
         co_return;
     }

@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Requests are spaced: each start moves the earliest time of the next one by the interval. That
-// keeps any second below the rate, which a bucket that saves up tokens would not.
+// Requests are spaced: none starts within the interval after the one before. That keeps any second
+// below the rate, which a bucket that saves up tokens would not. They are planned a little farther
+// apart, so that a start which comes late by less than that does not put off all that follow, and
+// since requests do not take equally long to reach the server.
 
 #include "crawl/politeness/host_gate.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir::crawl::detail {
 
 void host_gate::begin(clock::time_point now) noexcept {
     ++in_flight_;
     reason_ = wait_reason::rate;
-    next_at_ = std::max(next_at_, now) + rules_.interval;
+    clock::time_point planned = now;
+    if (next_at_ != clock::time_point::min()) {
+        planned = next_at_ + rules_.interval + rules_.interval / 160;
+    }
+    next_at_ = std::max(planned, now + rules_.interval);
+}
+
+void host_gate::leaves(clock::time_point now) noexcept {
+    next_at_ = std::max(next_at_, now + rules_.interval);
+}
+
+void host_gate::returned(clock::time_point now) noexcept {
+    if (!std::exchange(has_returned_, true)) {
+        leaves(now);
+    }
 }
 
 void host_gate::succeed() noexcept {

@@ -12,7 +12,7 @@
 namespace weir::crawl::detail {
 
 struct gate_rules {
-    clock::duration interval{};  // between the starts of two requests
+    clock::duration interval{};  // between the starts of two requests, at least
     std::size_t max_in_flight = 8;
     std::uint32_t breaker_failures = 5;  // 0: never
     clock::duration breaker_time{};
@@ -31,6 +31,10 @@ public:
     wait_reason reason() const noexcept { return reason_; }
 
     void begin(clock::time_point now) noexcept;
+    // The request that began last leaves only now.
+    void leaves(clock::time_point now) noexcept;
+    // A request has come back. The first one may have waited long for its connection.
+    void returned(clock::time_point now) noexcept;
     void end() noexcept { --in_flight_; }
     void succeed() noexcept;
     // A failure that is the host's: no connection, no answer. True if the host is to be given up.
@@ -50,6 +54,7 @@ private:
     std::uint32_t failures_ = 0;  // in a row
     std::uint32_t trips_ = 0;     // in a row; not 0: one request at a time tries the host
     wait_reason reason_ = wait_reason::none;
+    bool has_returned_ = false;
 };
 
 std::string_view name_of(host_gate::wait_reason why) noexcept;

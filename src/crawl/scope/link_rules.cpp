@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Seeds are few, so that hosts and prefixes are compared one by one.
+// A list may have a hundred thousand seeds: the question is which of the few ends or beginnings that
+// a URL has is one of theirs.
 
 #include "crawl/scope/link_rules.hpp"
 
@@ -17,41 +18,49 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view text
                        [text](const std::string& pattern) { return glob_matches(pattern, text); });
 }
 
-template <class Container>
-void add_once(Container& to, std::string text) {
-    if (std::find(to.begin(), to.end(), text) == to.end()) {
-        to.push_back(std::move(text));
-    }
-}
-
 }  // namespace
 
 link_rules::link_rules(const crawl_options& options, const std::vector<http::url>& seeds)
     : options_(options) {
     for (const http::url& each : seeds) {
-        add_once(hosts_, std::string(each.host()));
+        hosts_.emplace(each.host());
         const std::string_view path = each.path();
-        add_once(prefixes_,
-                 each.origin() + std::string(path.substr(0, path.find_last_of('/') + 1)));
+        prefixes_.insert(each.origin() +
+                         std::string(path.substr(0, path.find_last_of('/') + 1)));
     }
 }
 
+bool link_rules::is_in_domain(std::string_view host) const {
+    while (!hosts_.contains(host)) {
+        const std::size_t dot = host.find('.');
+        if (dot == std::string_view::npos) {
+            return false;
+        }
+        host.remove_prefix(dot + 1);
+    }
+    return true;
+}
+
+bool link_rules::has_prefix(std::string_view text) const {
+    for (std::size_t at = text.find('/'); at != std::string_view::npos;
+         at = text.find('/', at + 1)) {
+        if (prefixes_.contains(text.substr(0, at + 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool link_rules::is_in_scope(const http::url& url) const {
-    const std::string_view host = url.host();
     switch (options_.scope) {
         case crawl_scope::all:
             return true;
         case crawl_scope::host:
-            return std::find(hosts_.begin(), hosts_.end(), host) != hosts_.end();
+            return hosts_.contains(url.host());
         case crawl_scope::domain:
-            return std::any_of(hosts_.begin(), hosts_.end(), [host](const std::string& seed) {
-                return host == seed || (host.size() > seed.size() && host.ends_with(seed) &&
-                                        host[host.size() - seed.size() - 1] == '.');
-            });
+            return is_in_domain(url.host());
         case crawl_scope::prefix:
-            return std::any_of(
-                prefixes_.begin(), prefixes_.end(),
-                [&url](const std::string& prefix) { return url.text().starts_with(prefix); });
+            return has_prefix(url.text());
     }
     return false;
 }

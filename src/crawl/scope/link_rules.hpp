@@ -8,6 +8,8 @@
 #include <weir/http/url.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +30,13 @@ public:
     http::url normal(http::url url) const;
 
 private:
+    bool is_in_domain(std::string_view host) const;
+    bool has_prefix(std::string_view text) const;
     bool has_equal_segments(std::string_view path) const;
 
     const crawl_options& options_;
-    std::vector<std::string> hosts_;     // of the seeds
-    std::vector<std::string> prefixes_;  // of the seeds: origin and folder
+    std::set<std::string, std::less<>> hosts_;     // of the seeds
+    std::set<std::string, std::less<>> prefixes_;  // of the seeds: origin and folder
 };
 
 }  // namespace weir::crawl::detail

@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 namespace host_gate_test {
 
 using namespace std::chrono_literals;
@@ -33,6 +37,50 @@ TEST(CrawlHostGate, SpacesRequestsAndLimitsThoseInFlight) {
     EXPECT_TRUE(gate.is_full());
     gate.end();
     EXPECT_FALSE(gate.is_full());
+}
+
+TEST(CrawlHostGate, ASmallDelayDoesNotPutOffAllThatFollow) {
+    const clock::time_point start(10s);
+    host_gate punctual(rules());
+    host_gate late(rules());
+    punctual.begin(start);
+    late.begin(start);
+    for (int i = 0; i < 100; ++i) {
+        punctual.begin(punctual.next_at());
+        late.begin(late.next_at() + 1ms);
+    }
+    EXPECT_EQ(late.next_at(), punctual.next_at());
+    EXPECT_LE(punctual.next_at() - start, 101 * 202ms);
+}
+
+TEST(CrawlHostGate, NoSecondHasMoreRequestsThanTheRate) {
+    std::mt19937 random(7);
+    host_gate gate(rules());
+    std::vector<clock::time_point> left;
+    clock::time_point time(10s);
+    for (int i = 0; i < 10'000; ++i) {
+        time = std::max(time, gate.next_at()) + random() % 20 * 1ms;
+        gate.begin(time);
+        time += random() % 50 * 1ms;  // it waits for others
+        gate.leaves(time);
+        left.push_back(time);
+        if (i >= 5) {
+            ASSERT_GE(left[i] - left[i - 5], 1s) << i;
+        }
+        gate.end();
+    }
+}
+
+TEST(CrawlHostGate, TheFirstRequestCountsFromItsAnswer) {
+    host_gate gate(rules());
+    const clock::time_point start(10s);
+    gate.begin(start);
+    gate.returned(start + 90ms);  // its connection had to be made
+    EXPECT_EQ(gate.next_at(), start + 290ms);
+    gate.begin(start + 290ms);
+    const clock::time_point next = gate.next_at();
+    gate.returned(start + 400ms);  // a slow page
+    EXPECT_EQ(gate.next_at(), next);
 }
 
 TEST(CrawlHostGate, CrawlDelayCountsFromTheLastRequest) {

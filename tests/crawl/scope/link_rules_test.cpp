@@ -84,6 +84,42 @@ TEST(CrawlLinkRules, T38_paths_that_repeat_themselves) {
     EXPECT_EQ(refusal_of("http://a.test/" + std::string(3000, 'a'), options), link_refusal::length);
 }
 
+TEST(CrawlLinkRules, TheScopeIsThatOfTheSeeds) {
+    crawl_options options;
+    options.scope = crawl_scope::host;
+    EXPECT_EQ(refusal_of("https://a.test:81/x", options), link_refusal::none);
+    EXPECT_EQ(refusal_of("http://sub.a.test/", options), link_refusal::scope);
+    options.scope = crawl_scope::domain;
+    EXPECT_EQ(refusal_of("http://a.test/", options), link_refusal::none);
+    EXPECT_EQ(refusal_of("http://www.sub.a.test/", options), link_refusal::none);
+    EXPECT_EQ(refusal_of("http://ba.test/", options), link_refusal::scope);
+    EXPECT_EQ(refusal_of("http://test/", options), link_refusal::scope);
+    options.scope = crawl_scope::prefix;
+    EXPECT_EQ(refusal_of("http://a.test/d/", options), link_refusal::none);
+    EXPECT_EQ(refusal_of("http://a.test/d/e/f?g/h", options), link_refusal::none);
+    EXPECT_EQ(refusal_of("http://a.test/d", options), link_refusal::scope);
+    EXPECT_EQ(refusal_of("http://a.test/dd/", options), link_refusal::scope);
+    EXPECT_EQ(refusal_of("http://a.test/?/d/", options), link_refusal::scope);
+    EXPECT_EQ(refusal_of("https://a.test/d/", options), link_refusal::scope);
+}
+
+// With a comparison of each with all, this takes minutes.
+TEST(CrawlLinkRules, AHundredThousandSeedsCostNoMoreThanOne) {
+    std::vector<url> seeds;
+    for (int i = 0; i < 100'000; ++i) {
+        seeds.push_back(url::parse("http://h" + std::to_string(i) + ".test/d/"));
+    }
+    crawl_options options;
+    for (const crawl_scope scope : {crawl_scope::host, crawl_scope::domain, crawl_scope::prefix}) {
+        options.scope = scope;
+        const link_rules rules(options, seeds);
+        for (const url& each : seeds) {
+            ASSERT_TRUE(rules.is_in_scope(each));
+        }
+        EXPECT_FALSE(rules.is_in_scope(url::parse("http://h.test/d/")));
+    }
+}
+
 TEST(CrawlLinkRules, PatternsIncludeAndExclude) {
     crawl_options options;
     options.include = {"*/docs/*", "*/blog/?"};
