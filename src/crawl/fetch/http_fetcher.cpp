@@ -139,8 +139,8 @@ http_fetcher::http_fetcher(const crawl_options& options, http::address_filter fi
     : user_agent_(options.user_agent),
       accepts_compression_(options.accept_compression),
       resolver_(resolver) {
-    const std::size_t count = std::clamp<std::size_t>(
-        options.concurrency / connections_of_a_client, 1, max_clients);
+    const std::size_t count =
+        std::clamp<std::size_t>(options.concurrency / connections_of_a_client, 1, max_clients);
     // The hosts are not spread evenly, and one that is full should not make its hosts wait.
     const std::size_t connections =
         count == 1 ? options.concurrency : options.concurrency / count * 2;

@@ -25,8 +25,7 @@ link_rules::link_rules(const crawl_options& options, const std::vector<http::url
     for (const http::url& each : seeds) {
         hosts_.emplace(each.host());
         const std::string_view path = each.path();
-        prefixes_.insert(each.origin() +
-                         std::string(path.substr(0, path.find_last_of('/') + 1)));
+        prefixes_.insert(each.origin() + std::string(path.substr(0, path.find_last_of('/') + 1)));
     }
 }
 
