@@ -126,13 +126,13 @@ task<int> use_state(const std::string& verb, const std::string& url, std::string
         co_await store->each_page(print);
         std::fputs(line.c_str(), stdout);
     } else {
-        const http::url asked = http::url::parse(with_scheme(url)).canonical().without_fragment();
-        const std::optional<crawl::page_record> page = co_await store->find(asked.text());
+        const http::url target = http::url::parse(with_scheme(url)).canonical().without_fragment();
+        const std::optional<crawl::page_record> page = co_await store->find(target.text());
         if (page) {
             print_why(*page);
         } else {
             const crawl::saved_crawl saved = co_await store->peek();
-            print_unknown(asked, saved);
+            print_unknown(target, saved);
             code = 1;
         }
     }

@@ -172,7 +172,7 @@ takeover::reply takeover::ask(const io::address& name, int& listener) {
         ::connect(peer_, name.data(), static_cast<socklen_t>(name.size())) != 0 ||
         !is_same_user(peer_)) {
         close_descriptor(peer_);
-        return reply::nobody;
+        return reply::none;
     }
     listener = receive_descriptor(peer_);
     if (listener < 0) {
@@ -193,7 +193,7 @@ task<std::optional<io::listener>> takeover::request(io::address at) {
             co_return adopt(descriptor);
         }
         close_descriptor(descriptor);
-        if (got == reply::nobody || weir::now() >= latest) {
+        if (got == reply::none || weir::now() >= latest) {
             co_return std::nullopt;
         }
         co_await sleep(20ms);

@@ -53,7 +53,7 @@ public:
     void ready() noexcept;
 
 private:
-    enum class reply : unsigned char { nobody, not_yet, taken };
+    enum class reply : unsigned char { none, not_yet, taken };
     reply ask(const io::address& name, int& listener);
 
     int peer_ = -1;

@@ -36,6 +36,8 @@ struct sqlite_store_options {
     // How long another process may hold the file before a call fails.
     clock::duration busy_timeout = std::chrono::seconds(5);
     std::size_t cache_megabytes = 64;
+    // Pages of 4 KiB in the log before it is copied into the file.
+    std::size_t checkpoint_pages = 4000;
     std::size_t max_queues = default_max_queues;  // further queues are refused; existing ones stay
     bool is_durable = true;  // false, for tests: a power failure may lose the last changes
     integrity_check integrity = integrity_check::quick;

@@ -159,7 +159,7 @@ public:
             pollfd states[] = {{children_, POLLIN, 0}, {own_channel, POLLIN, 0}};
             ::poll(states, is_open_ ? 2 : 1, pause());
             if (states[1].revents != 0) {
-                obey();
+                handle_command();
             }
             reap();
             advance();
@@ -222,7 +222,7 @@ private:
     }
 
     // Commands of the program behind the channel; its end is one too.
-    void obey() noexcept {
+    void handle_command() noexcept {
         unsigned char commands[16];
         const ssize_t count = ::recv(own_channel, commands, sizeof commands, MSG_DONTWAIT);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
