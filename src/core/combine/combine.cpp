@@ -20,7 +20,6 @@ next_step combined::advance(fiber& on) noexcept {
             return next_step::walk_on();
         }
         waiter_ = &on;
-        on.top = this;
         if (decided) {
             on.clear(is_stoppable);
         } else {

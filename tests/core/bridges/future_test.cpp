@@ -85,6 +85,20 @@ WEIR_TEST(Future, MovesOutAndRefersTo) {
     EXPECT_THROW(moved.set_error(std::exception_ptr()), weir::invalid_argument);
 }
 
+WEIR_TEST(Future, ACancellationAsAnErrorIsACancellation) {
+    weir::promise<int> given_up;
+    given_up.set_error(std::make_exception_ptr(weir::cancelled("no longer needed")));
+    weir::future<int> result = given_up.get_future();
+    EXPECT_TRUE(result.done());
+    EXPECT_TRUE(result.cancelled());
+    try {
+        co_await result;
+        ADD_FAILURE() << "it has a value";
+    } catch (const weir::cancelled& stop) {
+        EXPECT_EQ(stop.reason(), "no longer needed");
+    }
+}
+
 TEST(Future, AnErrorThatNobodyAsksForIsReported) {
     int reports = 0;
     weir::loop_options options;

@@ -103,6 +103,17 @@ WEIR_TEST(JobHandle, CancelAtTheEdges) {
     co_await pool.shutdown();
 }
 
+WEIR_TEST(JobHandle, OutlivesItsPool) {
+    auto pool = std::make_unique<worker_pool>(weir::worker_pool_options{.workers = 1});
+    job_handle<int> left = co_await pool->submit([] { return 1; });
+    co_await pool->shutdown();
+    pool.reset();
+    co_await settle_all();
+    EXPECT_FALSE(left.cancel());
+    const int value = co_await left;
+    EXPECT_EQ(value, 1);
+}
+
 TEST(JobHandle, AnEmptyOneSaysSo) {
     const job_handle<int> empty;
     EXPECT_FALSE(empty.valid());

@@ -48,6 +48,21 @@ WEIR_TEST(WorkerRobustness, AJobThatGoesCancelsAnother) {
     EXPECT_EQ(pool.stats().cancelled, 3u);
 }
 
+// A callback of the loop has no fiber whose values a job could take for its own.
+WEIR_TEST(WorkerRobustness, ACallbackStartsAJob) {
+    weir::worker_pool pool({.workers = 1});
+    int result = 0;
+    weir::loop::current().call_soon([&] {
+        (void)pool.try_submit([&]() -> task<> {
+            result = 7;
+            co_return;
+        });
+    });
+    co_await settle_all();
+    EXPECT_EQ(result, 7);
+    co_await pool.shutdown();
+}
+
 struct canceller final : weir::observer {
     std::function<void()> call;
     void on_event(const weir::flow_event& event) noexcept override {

@@ -359,6 +359,33 @@ WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
     co_await manager.shutdown();
 }
 
+// Its inserts fail.
+class failing_store final : public weir::task_store {
+public:
+    int inserts = 0;
+
+    task<bool> insert(const managed_task&) override {
+        ++inserts;
+        throw test_error("the disk is full");
+        co_return false;
+    }
+    task<bool> transition(const managed_task&, task_state) override { co_return false; }
+    task<std::optional<managed_task>> get(std::string_view) override { co_return std::nullopt; }
+    task<std::vector<managed_task>> list(const weir::task_query&) override {
+        co_return std::vector<managed_task>();
+    }
+    task<bool> remove(const managed_task&) override { co_return true; }
+};
+
+WEIR_TEST(TaskManager, ASubmitThatCannotBeStoredFailsAfterSomeAttempts) {
+    failing_store store;
+    task_manager manager({.store = &store, .store_attempts = 3});
+    auto work = []() -> task<int> { co_return 1; };
+    WEIR_EXPECT_THROW(manager.submit(work), test_error);
+    EXPECT_EQ(store.inserts, 3);
+    co_await manager.shutdown();
+}
+
 // ---- options and numbers
 
 TEST(TaskManager, BadOptionsAreRefused) {

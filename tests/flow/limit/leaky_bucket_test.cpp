@@ -111,6 +111,8 @@ TEST(LeakyBucket, RefusesInvalidOptions) {
                   std::string::npos);
     }
     EXPECT_EQ(complaint(weir::leaky_bucket_options{.interval = 1ns}), "none");
+    EXPECT_EQ(complaint(weir::leaky_bucket_options{.interval = 366 * 24h}), "none");
+    EXPECT_NE(complaint(weir::leaky_bucket_options{.interval = 366 * 24h + 1ns}), "none");
 }
 
 constexpr auto completion = weir::decision::measured_from::completion;

@@ -22,6 +22,13 @@ std::vector<address> parsed(const words& from) {
     return made;
 }
 
+TEST(AddressOrder, SourcesAreThoseOfTheRoute) {
+    const std::optional<address> own = weir::io::detail::source_for(address::loopback(80));
+    ASSERT_TRUE(own.has_value());
+    EXPECT_EQ(own->host(), "127.0.0.1");
+    EXPECT_FALSE(weir::io::detail::source_for(address::local("/tmp/none")).has_value());
+}
+
 // The examples of RFC 6724, section 10.2.
 TEST(AddressOrder, FollowsTheExamplesOfTheStandard) {
     const auto ordered = [](const words& destinations, const std::vector<std::string>& sources) {

@@ -271,6 +271,16 @@ WEIR_IO_TEST(Contained, AKilledKeeperLosesNothing) {
     EXPECT_EQ(ended.signal(), SIGKILL);
 }
 
+// A guard that held them would keep the reader of a pipe waiting for the end of its program.
+WEIR_IO_TEST(Contained, TheGuardHoldsNoStreamOfTheProgram) {
+    weir::process child({"sleep", unique_time()}, {.contained = true});
+    const std::string guard = std::to_string(parent_of(parent_of(child.pid())));
+    for (const char* const each : {"0", "1", "2"}) {
+        EXPECT_EQ(std::filesystem::read_symlink("/proc/" + guard + "/fd/" + each), "/dev/null");
+    }
+    co_await child.terminate();
+}
+
 WEIR_IO_TEST(Contained, AKilledGuardIsReplaced) {
     const std::string time = unique_time();
     weir::process first({"sleep", time}, {.contained = true});

@@ -112,6 +112,8 @@ WEIR_IO_TEST(Process, CommandsAreCollected) {
     } catch (const weir::limit_exceeded& error) {
         EXPECT_STREQ(error.what(), "run_command: yes has printed more than 1000 bytes");
     }
+    WEIR_EXPECT_THROW(weir::run_command(shell("yes >&2"), {.output_limit = 1000}),
+                      weir::limit_exceeded);
     EXPECT_FALSE(has_children());
 }
 

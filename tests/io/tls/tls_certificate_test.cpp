@@ -44,6 +44,7 @@ TEST(TlsCertificate, IsForItsNamesAndByItsAuthority) {
     EXPECT_EQ(X509_check_ip_asc(site.get(), "127.0.0.1", 0), 1);
     EXPECT_EQ(X509_verify(site.get(), X509_get0_pubkey(root.get())), 1);
     EXPECT_EQ(X509_check_ca(site.get()), 0);
+    EXPECT_NE(X509_get_extension_flags(site.get()) & EXFLAG_BCONS, 0U);
     EXPECT_EQ(X509_check_ca(root.get()), 1);
 }
 

@@ -390,6 +390,12 @@ WEIR_TEST(ServiceApi, TasksAreCancelledRetriedAndExplained) {
     EXPECT_EQ(limited["redriven"], "0");
     const answer refused = co_await here.post("/queues/q/redrive?state=failed");
     EXPECT_EQ(refused.code, 422U);
+    const answer by_status = co_await here.post("/queues/q/redrive?status=failed");
+    EXPECT_EQ(by_status.code, 422U);
+    const answer longest = co_await here.post("/tasks", R"({"kind": "fail", "timeout": 10000000})");
+    EXPECT_EQ(longest.code, 202U) << longest.text;
+    const answer longer = co_await here.post("/tasks", R"({"kind": "fail", "timeout": 10000001})");
+    EXPECT_EQ(longer.code, 422U) << longer.text;
     co_await here.stop();
 }
 

@@ -74,6 +74,10 @@ TEST(Cron, FindsTheNextSlot) {
               (texts{"2026-11-14T00:00:00Z", "2026-11-15T00:00:00Z", "2026-11-21T00:00:00Z"}));
     EXPECT_EQ(slots("0 0 * * 6-0", "UTC", "2026-11-15T00:00:00Z", 1),
               (texts{"2026-11-21T00:00:00Z"}));
+    EXPECT_EQ(slots("0 0 * * 0-0", "UTC", "2026-11-15T00:00:00Z", 1),
+              (texts{"2026-11-22T00:00:00Z"}));
+    EXPECT_EQ(slots("0 0 * * mon-sun", "UTC", "2026-11-15T00:00:00Z", 1),
+              (texts{"2026-11-16T00:00:00Z"}));
     EXPECT_EQ(slots("5/20 0 * * *", "UTC", "2026-11-08T00:05:00Z", 2),
               (texts{"2026-11-08T00:25:00Z", "2026-11-08T00:45:00Z"}));
     // Later than a time inside a minute, not at it.

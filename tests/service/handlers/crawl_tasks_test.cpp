@@ -85,6 +85,7 @@ TEST(CrawlTasks, InvalidPayloadsNameTheMember) {
     expect(with(R"("contact":"a\nb")"), "contact is");
     EXPECT_EQ(refusal_of(with(R"("depth":3,"check":true,"sitemap":true,"headers":{"X-Y":"z"})")),
               "");
+    EXPECT_EQ(refusal_of(with(R"("delay":0.5,"timeout":2.5)")), "");
 }
 
 WEIR_TEST(CrawlTasks, TheResultHasCountsAndFailedPages) {

@@ -292,6 +292,20 @@ WEIR_IO_TEST(HttpDelivery, LargeAndStrangeAnswersAreCut) {
     co_await receiver.stop();
 }
 
+TEST(HttpDelivery, TimeoutsMayBeShorterThanASecond) {
+    for (const char* const each : {"0.05", "1", "3600"}) {
+        EXPECT_NO_THROW(service::http_delivery::check(http::parse_json(
+            R"({"url": "http://127.0.0.1/", "timeout": )" + std::string(each) + "}")))
+            << each;
+    }
+    for (const char* const each : {"0", "3600.1"}) {
+        EXPECT_THROW(service::http_delivery::check(http::parse_json(
+                         R"({"url": "http://127.0.0.1/", "timeout": )" + std::string(each) + "}")),
+                     service::permanent_failure)
+            << each;
+    }
+}
+
 WEIR_IO_TEST(HttpDelivery, RefusesWhatCannotBeDelivered) {
     service::http_delivery delivery;
     auto run = [&](service::job& job) { return delivery.deliver(job); };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Signatures of the Standard Webhooks specification, made and checked.
 
+#include "base/base64.hpp"
+
 #include <weir/error.hpp>
 #include <weir/service/handlers/webhook_signature.hpp>
 
@@ -41,6 +43,17 @@ TEST(WebhookSignature, IsCheckedByReceivers) {
     EXPECT_FALSE(is_signed("", "", ""));
     const std::string old = service::sign_webhook(keys, "id", 1614265330 - 301, "body");
     EXPECT_FALSE(is_signed(std::to_string(1614265330 - 301), old, "body"));
+    const auto key_of = [](std::size_t bytes) {
+        return "whsec_" + weir::base::encode_base64(std::string(bytes, 'k'));
+    };
+    for (const std::size_t bytes : {24U, 64U}) {
+        EXPECT_NO_THROW(static_cast<void>(service::webhook_key::parse(key_of(bytes)))) << bytes;
+    }
+    for (const std::size_t bytes : {23U, 65U, 100U}) {
+        EXPECT_THROW(static_cast<void>(service::webhook_key::parse(key_of(bytes))),
+                     weir::invalid_argument)
+            << bytes;
+    }
     for (const char* bad :
          {"", "whsec_", "whsec_AAAA", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
           "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "whsec_*fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}) {

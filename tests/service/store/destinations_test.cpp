@@ -153,6 +153,29 @@ WEIR_STORE_TEST(StoreDestination, AnOpenCircuitLetsOneTrialThrough) {
     EXPECT_EQ(all_again.tasks.size(), 3U);
 }
 
+// Those that hold tasks back come first; a pause without tasks holds none back.
+WEIR_STORE_TEST(StoreDestination, ListsThoseThatHoldTasksBackFirst) {
+    co_await at.beat("a", 1h);
+    co_await at.kept->limit_destinations("work", {.max_running = 1});
+    for (const char* const each : {"c", "b", "d", "a"}) {
+        co_await submit_for(at, each, 1);
+    }
+    const claimed first = co_await at.claim(100);
+    for (const task_record& each : first.tasks) {
+        const bool is_paused = each.destination == "c" || each.destination == "d";
+        co_await end(at, each, outcome::answered, is_paused ? at.now + 1h : timestamp{});
+    }
+    for (const char* const each : {"d", "b", "a"}) {
+        co_await submit_for(at, each, 1);
+    }
+    const std::vector<destination_record> all = co_await at.kept->destinations(10, at.now);
+    std::vector<std::string> listed;
+    for (const destination_record& each : all) {
+        listed.push_back(each.name);
+    }
+    EXPECT_EQ(listed, names({"d", "a", "b", "c"}));
+}
+
 WEIR_STORE_TEST(StoreDestination, APauseHoldsAllItsTasks) {
     co_await at.beat("a", 1h);
     co_await submit_for(at, "limited", 5);

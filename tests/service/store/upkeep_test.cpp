@@ -215,6 +215,17 @@ WEIR_STORE_TEST(StoreUpkeep, QueuesAreLimitedInNumber) {
 
 // Many failed tasks: the newest are found without a scan of all of them, and purges continue in
 // steps.
+WEIR_STORE_TEST(StoreUpkeep, LongPayloadsGoWithTheirTasks) {
+    new_task large = bench::make();
+    large.payload = '"' + std::string(10'000, 'x') + '"';
+    const submit_result made = co_await at.submit(large);
+    const change_result cancelled = co_await at.kept->cancel(made.id, at.now);  // never run
+    EXPECT_EQ(cancelled, change_result::done);
+    co_await at.kept->purge(at_once, at.now + 1s);
+    const auto gone = co_await at.kept->find(made.id);
+    EXPECT_FALSE(gone.has_value());
+}
+
 WEIR_STORE_TEST(StoreUpkeep, ManyThatFailedAreListedAndPurged) {
     constexpr std::size_t many = 2'600;
     co_await at.beat("a", 365 * day);

@@ -140,8 +140,8 @@ public:
         return call_of(writer(), std::forward<Function>(function));
     }
     // co_await write_unsynced(fn): the same, but it does not wait for the disk. It survives a crash
-    // of the program; a crash of the machine may lose it, unless a write() came after it, which
-    // makes all earlier writes durable.
+    // of the program; a crash of the machine may lose it, unless a write() that changed something
+    // came after it, which makes all earlier writes durable.
     template <class Function>
         requires std::invocable<std::decay_t<Function>&, session&>
     auto write_unsynced(Function&& function) {

@@ -61,10 +61,9 @@ task<> sqlite_file::open_database(bool is_new_allowed) {
     options.foreign_keys = false;
     auto opened = std::make_shared<sqlite::database>(co_await sqlite::open(path_, options));
     co_await check_integrity(*opened, path_, options_.integrity);
-    co_await opened->execute_alone("PRAGMA cache_size = -" +
-                                   std::to_string(1000 * options_.cache_megabytes) +
-                                   "; PRAGMA wal_autocheckpoint = " +
-                                   std::to_string(options_.checkpoint_pages));
+    co_await opened->execute_alone(
+        "PRAGMA cache_size = -" + std::to_string(1000 * options_.cache_megabytes) +
+        "; PRAGMA wal_autocheckpoint = " + std::to_string(options_.checkpoint_pages));
     auto prepare = [&](sqlite::session& session) {
         if (!is_new_allowed && session.query("SELECT 1 FROM sqlite_schema LIMIT 1").empty()) {
             throw_lost("the file there now is empty");
