@@ -109,15 +109,15 @@ void loop_core::run_fibers(turn_share& share) noexcept {
     int left = share.resumptions;
     while (!ready_.empty() && (ready_.front().flags & is_callback) == 0) {
         step_on(static_cast<fiber&>(ready_.pop()), thread, operations_per_step);
-        if (thread.budget < operations_per_step - uncounted_operations) [[unlikely]] {
-            count_operations(share);
-            if (share.operations <= 0) {
-                --left;
+        // One branch for both: the loop that only switches between fibers pays for each.
+        const bool has_done_much = thread.budget < operations_per_step - uncounted_operations;
+        if (static_cast<int>(has_done_much) | static_cast<int>(--left == 0)) [[unlikely]] {
+            if (has_done_much) {
+                count_operations(share);
+            }
+            if (left == 0 || share.operations <= 0) {
                 break;
             }
-        }
-        if (--left == 0) {
-            break;
         }
     }
     thread.running = nullptr;
