@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Power failures at seeded moments while clients work: what was acknowledged is there, once, and
-// the counts are right. What does not wait for the disk may be lost, up to the next write that does.
+// the counts are right. What does not wait for the disk may be lost, up to the next write that
+// does.
 
 #include "power_loss_disk.hpp"
 #include "stores.hpp"
@@ -32,8 +33,8 @@ public:
         const std::lock_guard lock(mutex_);
         return claims_.size();
     }
-    // An operation that waits for the disk, and has changed something, is acknowledged. `claims`: as
-    // it began.
+    // An operation that waits for the disk, and has changed something, is acknowledged. `claims`:
+    // those before it began.
     template <class Change>
     void acknowledge(std::size_t claims, Change change) {
         const std::lock_guard lock(mutex_);
