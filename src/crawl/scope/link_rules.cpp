@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A list may have a hundred thousand seeds. So the few ends that a host has, and the beginnings of a
-// URL, are looked up in sets of those of the seeds.
+// A list may have a hundred thousand seeds. So the few ends that a host has, and the beginnings of
+// a URL, are looked up in sets of those of the seeds.
 
 #include "crawl/scope/link_rules.hpp"
 
