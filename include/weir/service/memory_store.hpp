@@ -38,6 +38,7 @@ enum class store_call : unsigned char {
     cancel,
     retry,
     redrive,
+    remove_task,
     queues,
     pause,
     limit,
@@ -90,6 +91,7 @@ public:
     task<change_result> cancel(task_id id, moment now) override;
     task<change_result> retry(task_id id, moment now) override;
     task<std::size_t> redrive(task_filter filter, moment now) override;
+    task<change_result> remove_task(task_id id, moment now) override;
     task<std::vector<queue_record>> queues() override;
     task<> pause(std::string_view queue, bool is_paused) override;
     task<> limit(std::string_view queue, queue_limits limits) override;

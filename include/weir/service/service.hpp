@@ -103,6 +103,7 @@ public:
     task<change_result> cancel(task_id id);
     task<change_result> retry(task_id id);
     task<std::size_t> redrive(task_filter filter);
+    task<change_result> remove_task(task_id id);
     task<std::vector<queue_record>> queues();
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);

@@ -217,7 +217,9 @@ enum class change_result : unsigned char {
     done,
     requested,  // cancel: the task is running, and ends once its node knows
     not_found,
-    no_change,  // already so, or impossible: cancelling an ended task, retrying a running one
+    // Already so, or impossible: cancelling an ended task, retrying a running one, removing one
+    // that has not ended.
+    no_change,
     key_taken,  // retry: another task holds its unique_key
 };
 
@@ -316,6 +318,9 @@ public:
     // Retries failed tasks that match, up to the filter's limit, in the order in which they failed.
     // Returns their number.
     virtual task<std::size_t> redrive(task_filter filter, moment now) = 0;
+    // Removes an ended task with its attempts: done, not_found, or no_change if it has not ended.
+    // Its keys are free again.
+    virtual task<change_result> remove_task(task_id id, moment now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
     // pause() and limit() create a queue that does not exist, or throw too_many_queues.

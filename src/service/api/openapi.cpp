@@ -66,6 +66,13 @@ std::string_view openapi_paths() noexcept {
       "200": {"description": "The task",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "delete": {"operationId": "deleteTask", "summary": "Remove a task that has ended",
+    "tags": ["tasks"], "description": "A task that has not ended is a 409: cancel it first.",
+    "responses": {
+      "200": {"description": "Removed, with its attempts",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/why": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "get": {"operationId": "whyTask", "summary": "Why a task does not run now", "tags": ["tasks"],

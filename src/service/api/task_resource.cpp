@@ -114,6 +114,7 @@ route_list task_resource::routes() {
             {method::get, "/tasks", *this, &task_resource::list},
             {method::post, "/tasks/batch", *this, &task_resource::submit_batch},
             {method::get, "/tasks/{id}", *this, &task_resource::find},
+            {method::delete_, "/tasks/{id}", *this, &task_resource::remove},
             {method::get, "/tasks/{id}/why", *this, &task_resource::explain},
             {method::post, "/tasks/{id}/cancel", *this, &task_resource::cancel},
             {method::post, "/tasks/{id}/retry", *this, &task_resource::retry}};
@@ -343,6 +344,19 @@ answer task_resource::retry(http::request& request) {
                       "the task " + id.text() + " is running, about to run, or completed");
     }
     co_return changed(id.text(), "retry", result);
+}
+
+answer task_resource::remove(http::request& request) {
+    const task_id id = read_task_id(request.param("id"));
+    const change_result result = co_await tasks_.remove_task(id);
+    if (result == change_result::not_found) {
+        throw_no_task(id.text());
+    }
+    if (result == change_result::no_change) {
+        throw problem(status::conflict,
+                      "the task " + id.text() + " has not ended yet: cancel it first");
+    }
+    co_return changed(id.text(), "delete", result);
 }
 
 answer task_resource::explain(http::request& request) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /tasks: submit one or many, find, list, cancel, retry, and say why a task does not run.
+// /tasks: submit one or many, find, list, cancel, retry, remove, and say why a task does not run.
 #pragma once
 
 #include "service/api/route.hpp"
@@ -25,6 +25,7 @@ private:
     answer list(http::request& request);
     answer cancel(http::request& request);
     answer retry(http::request& request);
+    answer remove(http::request& request);
     answer explain(http::request& request);
 
     service& tasks_;

@@ -339,6 +339,10 @@ task<std::size_t> service::redrive(task_filter filter) {
     co_return count;
 }
 
+task<change_result> service::remove_task(task_id id) {
+    return parts_->store.write(parts_->store->remove_task(id, parts_->time.moment_now()));
+}
+
 // ---- queues and schedules
 
 task<std::vector<queue_record>> service::queues() {

@@ -141,6 +141,7 @@ WEIR_TEST(ServiceApi, AStoreThatIsAwayIsSaid) {
         {method::get, "/tasks"},
         {method::get, "/tasks/0000000000001"},
         {method::post, "/tasks/0000000000001/cancel"},
+        {method::delete_, "/tasks/0000000000001"},
         {method::get, "/queues"},
         {method::post, "/queues/a/pause"},
         {method::get, "/schedules"},

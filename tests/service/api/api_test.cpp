@@ -399,6 +399,35 @@ WEIR_TEST(ServiceApi, TasksAreCancelledRetriedAndExplained) {
     co_await here.stop();
 }
 
+WEIR_TEST(ServiceApi, EndedTasksAreDeleted) {
+    site here({.workers = 1});
+    co_await here.learn();
+    here.start();
+    const std::string later = co_await here.submit(R"({"kind": "echo", "delay": 3600})");
+    const std::string done = co_await here.submit(R"({"kind": "echo", "idempotency_key": "k"})");
+    co_await weir::sleep(1s);
+    const auto remove = [&](std::string id) {
+        return here.ask(method::delete_, "/tasks/" + id, "");
+    };
+    const answer early = co_await remove(later);
+    EXPECT_EQ(early.code, 409U);
+    EXPECT_NE(early.detail().find("cancel it first"), std::string::npos) << early.text;
+    const answer removed = co_await remove(done);
+    EXPECT_EQ(removed.code, 200U);
+    EXPECT_EQ(removed["id"], done);
+    EXPECT_EQ(removed["delete"], "done");
+    const answer twice = co_await remove(done);
+    EXPECT_EQ(twice.code, 404U);
+    const answer invalid = co_await remove("nonsense");
+    EXPECT_EQ(invalid.code, 404U);
+    EXPECT_NE(invalid.detail().find("'nonsense'"), std::string::npos) << invalid.text;
+    const answer gone = co_await here.get("/tasks/" + done);
+    EXPECT_EQ(gone.code, 404U);
+    const std::string again = co_await here.submit(R"({"kind": "echo", "idempotency_key": "k"})");
+    EXPECT_NE(again, done);
+    co_await here.stop();
+}
+
 // A client that lost the first response repeats the request; the task has not ended yet.
 WEIR_TEST(ServiceApi, ACancelMayBeRepeated) {
     site here({.workers = 1});

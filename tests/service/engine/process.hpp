@@ -105,6 +105,10 @@ public:
         return pass(store_call::redrive,
                     [this, filter, now] { return real_.redrive(filter, now); });
     }
+    task<change_result> remove_task(task_id id, moment now) override {
+        return pass(store_call::remove_task,
+                    [this, id, now] { return real_.remove_task(id, now); });
+    }
     task<std::vector<queue_record>> queues() override {
         return pass(store_call::queues, [this] { return real_.queues(); });
     }

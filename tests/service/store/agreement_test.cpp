@@ -35,7 +35,7 @@ public:
         } else if (chosen < 80) {
             co_await settle();
         } else if (chosen < 84) {
-            co_await cancel_or_retry();
+            co_await change_task();
         } else if (chosen < 92) {
             co_await limit();
         } else if (chosen < 96) {
@@ -131,19 +131,26 @@ private:
         const auto theirs = co_await memory_.settle(node_, ended, now_);
         EXPECT_EQ(ours, theirs);
     }
-    task<> cancel_or_retry() {
+    task<> change_task() {
         if (ids_.empty()) {
             co_return;
         }
         const task_id id = ids_[below(static_cast<unsigned>(ids_.size()))];
         change_result ours{};
         change_result theirs{};
-        if (below(2) == 0) {
-            ours = co_await sqlite_->cancel(id, now_);
-            theirs = co_await memory_.cancel(id, now_);
-        } else {
-            ours = co_await sqlite_->retry(id, now_);
-            theirs = co_await memory_.retry(id, now_);
+        switch (below(3)) {
+            case 0:
+                ours = co_await sqlite_->cancel(id, now_);
+                theirs = co_await memory_.cancel(id, now_);
+                break;
+            case 1:
+                ours = co_await sqlite_->retry(id, now_);
+                theirs = co_await memory_.retry(id, now_);
+                break;
+            default:
+                ours = co_await sqlite_->remove_task(id, now_);
+                theirs = co_await memory_.remove_task(id, now_);
+                break;
         }
         EXPECT_EQ(ours, theirs);
     }

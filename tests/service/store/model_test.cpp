@@ -352,6 +352,19 @@ struct player {
         limits.max_running = static_cast<std::uint32_t>(expected.destination_max_running);
         co_await at.kept->limit_destinations("work", limits);
     }
+    task<> remove() {
+        const task_id id = any_task();
+        const change_result answer = co_await at.kept->remove_task(id, at.now);
+        const auto found = expected.tasks.find(id);
+        if (found == expected.tasks.end()) {
+            EXPECT_EQ(answer, change_result::not_found);
+        } else if (is_final(found->second.state)) {
+            EXPECT_EQ(answer, change_result::done);
+            expected.tasks.erase(found);
+        } else {
+            EXPECT_EQ(answer, change_result::no_change);
+        }
+    }
     task<> purge() {
         std::size_t gone = 0;
         for (std::size_t removed = 1; removed != 0; gone += removed) {
@@ -429,6 +442,8 @@ WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
             co_await plays.change_queue();
         } else if (chosen < 97) {
             co_await plays.change_destinations();
+        } else if (chosen < 98) {
+            co_await plays.remove();
         } else {
             co_await plays.purge();
         }

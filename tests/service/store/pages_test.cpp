@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lists end in bounded time, however few tasks match; and queues are removed.
+// Lists end in bounded time, however few tasks match; and queues and tasks are removed.
 
 #include "stores.hpp"
 
@@ -96,6 +96,37 @@ WEIR_STORE_TEST(StorePages, RemovesAQueueWithItsEndedTasks) {
     result = co_await at.kept->remove_queue("stray", true);
     EXPECT_EQ(result.what, queue_removal::verdict::not_found);
     co_await at.submit_many(1, "", "stray");
+}
+
+// With everything that belongs to it: bench::inspect finds what is left behind.
+WEIR_STORE_TEST(StorePages, RemovesATaskThatHasEnded) {
+    co_await at.beat("a", 1h);
+    new_task fresh = bench::make("key");
+    fresh.payload = '"' + std::string(5000, 'p') + '"';
+    fresh.tags = {"red", "blue"};
+    fresh.idempotency_key = "once";
+    fresh.unique_key = "alone";
+    const submit_result made = co_await at.submit(fresh);
+    change_result result = co_await at.kept->remove_task(made.id, at.now);
+    EXPECT_EQ(result, change_result::no_change);  // pending
+    const claimed runs = co_await at.claim(1);
+    WEIR_ASSERT_EQ(runs.tasks.size(), 1U);
+    result = co_await at.kept->remove_task(made.id, at.now);
+    EXPECT_EQ(result, change_result::no_change);  // running
+    co_await at.settle(bench::ending(runs.tasks[0], task_state::failed));
+    co_await at.submit_many(1);
+    result = co_await at.kept->remove_task(made.id, at.now);
+    EXPECT_EQ(result, change_result::done);
+    result = co_await at.kept->remove_task(made.id, at.now);
+    EXPECT_EQ(result, change_result::not_found);
+    const std::optional<task_detail> gone = co_await at.kept->find(made.id);
+    EXPECT_FALSE(gone.has_value());
+    const queue_record queue = co_await at.queue();
+    EXPECT_EQ(queue.count(task_state::failed), 0U);
+    EXPECT_EQ(queue.count(task_state::pending), 1U);
+    // Its keys are free.
+    const submit_result again = co_await at.submit(fresh);
+    EXPECT_EQ(again.what, submit_result::verdict::made);
 }
 
 WEIR_STORE_TEST(StorePages, TheDefaultQueueAlwaysHasRoom) {

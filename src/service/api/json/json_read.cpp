@@ -336,8 +336,8 @@ std::string read_name(std::string_view what, std::string_view value, std::size_t
 task_id read_task_id(std::string_view text) {
     const std::optional<task_id> id = task_id::parse(text);
     if (!id) {
-        throw http::problem(http::status::not_found,
-                            "there is no such task: an id has 13 letters and digits");
+        throw http::problem(http::status::not_found, "there is no task " + base::quoted(text, 60) +
+                                                         ": an id has 13 letters and digits");
     }
     return *id;
 }

@@ -424,6 +424,20 @@ task<std::size_t> memory_store::redrive(task_filter filter, moment now) {
     });
 }
 
+task<change_result> memory_store::remove_task(task_id id, moment now) {
+    return perform(store_call::remove_task, [id, now](tables& in) {
+        const detail::memory_task* const found = in.tasks.find(id);
+        if (found == nullptr) {
+            return change_result::not_found;
+        }
+        if (!is_final(found->record.state)) {
+            return change_result::no_change;
+        }
+        in.tasks.remove(id, now.at);
+        return change_result::done;
+    });
+}
+
 // ---- queues and schedules
 
 task<std::vector<queue_record>> memory_store::queues() {

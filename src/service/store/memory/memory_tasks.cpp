@@ -178,6 +178,12 @@ std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_
     return removed;
 }
 
+void memory_tasks::remove(task_id id, timestamp now) {
+    const auto found = tasks_.find(id);
+    queues_.mark_used(found->second.record.queue, now);
+    remove(found);
+}
+
 std::size_t memory_tasks::remove_all(const std::string& queue) {
     std::size_t removed = 0;
     for (auto each = tasks_.begin(); each != tasks_.end();) {

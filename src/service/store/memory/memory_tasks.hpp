@@ -45,6 +45,8 @@ public:
     // Adds the end of the current run to the history.
     static void add_attempt(memory_task& task, attempt_end end, std::string_view error,
                             timestamp now);
+    // A task that exists.
+    void remove(task_id id, timestamp now);
     // All tasks of a queue. Returns their number.
     std::size_t remove_all(const std::string& queue);
     std::size_t purge(const retention& kept, timestamp now, std::size_t limit);

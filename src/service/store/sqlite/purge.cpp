@@ -127,4 +127,20 @@ std::size_t purge_batch(sqlite::session& session, const retention& kept, moment 
     return removed;
 }
 
+change_result remove_ended_task(sqlite::session& session, task_id id, moment now) {
+    static const std::string sql =
+        "SELECT " + std::string(task_remover::columns) + " FROM tasks WHERE id = ?";
+    const sqlite::rows found = session.query(sql, id.number());
+    if (found.empty()) {
+        return change_result::not_found;
+    }
+    if (!is_final(static_cast<task_state>(found[0].get<int>(3)))) {
+        return change_result::no_change;
+    }
+    task_remover tasks(session, now);
+    tasks.remove(found[0]);
+    tasks.close();
+    return change_result::done;
+}
+
 }  // namespace weir::service::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Removes rows whose retention has passed.
+// Removes tasks: those whose retention has passed, and single ones.
 #pragma once
 
 #include "service/store/sqlite/rows/ledger.hpp"
@@ -32,5 +32,8 @@ private:
 
 // One batch, of a bounded size. Returns the number of tasks removed.
 std::size_t purge_batch(sqlite::session& session, const retention& kept, moment now);
+
+// One task, if it has ended. Returns done, not_found or no_change.
+change_result remove_ended_task(sqlite::session& session, task_id id, moment now);
 
 }  // namespace weir::service::detail

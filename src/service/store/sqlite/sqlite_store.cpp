@@ -226,6 +226,12 @@ public:
         co_return all;
     }
 
+    task<change_result> remove_task(task_id id, moment now) override {
+        return change(now, [id, now](sqlite::session& session, event_list&) {
+            return remove_ended_task(session, id, now);
+        });
+    }
+
     // ---- queues
 
     task<std::vector<queue_record>> queues() override {
