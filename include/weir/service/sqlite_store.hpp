@@ -67,4 +67,12 @@ struct sqlite_file_facts {
 // as open_sqlite_store() does, also if the file or its folder is not writable.
 task<sqlite_file_facts> look_at_sqlite_store(std::string path);
 
+// Writes a compact copy of the store, as of one moment, to the file `target`, which appears when it
+// is complete, checked and on disk, for its user alone (0600). Processes that use the store go on;
+// its log grows meanwhile. Returns the facts of the copy. Throws store_unavailable with the reason:
+// the store cannot be read; the target cannot be written, is the store itself, or exists and
+// is_replacing is false. A stop removes what was written.
+task<sqlite_file_facts> back_up_sqlite_store(std::string path, std::string target,
+                                             bool is_replacing = false);
+
 }  // namespace weir::service
