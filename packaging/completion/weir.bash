@@ -18,9 +18,21 @@ _weir_options() {
             --attempts --key --unique-key --flow-key --tag --wait ;;
         status) echo --help --config --server --token-file --json ;;
         watch) echo --help --config --server --token-file --queue --plain ;;
+        list) echo --help --config --server --token-file --queue --state --status --kind --tag \
+            --flow-key --from --to --limit --json ;;
+        redrive) echo --help --config --server --token-file --kind --tag --flow-key --from --to \
+            --limit --json ;;
+        show | cancel | retry | delete | queues | pause | resume | schedules)
+            echo --help --config --server --token-file --json ;;
+        backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
         *) echo --help --version --config ;;
     esac
+}
+
+# The queues of the service, if it answers.
+_weir_queues() {
+    "${COMP_WORDS[0]}" queues 2>/dev/null | cut -f 1
 }
 
 _weir() {
@@ -29,7 +41,8 @@ _weir() {
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
-            serve | crawl | submit | status | watch | ps)
+            serve | crawl | submit | status | watch | list | show | cancel | retry | delete | \
+                queues | pause | resume | redrive | schedules | backup | ps)
                 command=$word
                 break
                 ;;
@@ -38,7 +51,7 @@ _weir() {
 
     local words=''
     case $prev in
-        --config | -c | --database | -d | --state | --output | --list | --baseline | \
+        --config | -c | --database | -d | --output | --list | --baseline | \
             --warc | --mirror | --graph | --write-sitemap | --header-file | --token-file | --webhook-key-file)
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -51,13 +64,32 @@ _weir() {
         --integrity) words='quick full none' ;;
         --log-format) words='text json' ;;
         --log-level) words='debug info warning error' ;;
+        --state)
+            if [[ $command == crawl ]]; then
+                compopt -o filenames 2>/dev/null
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                return
+            fi
+            words='pending running completed failed cancelled'
+            ;;
+        --status)
+            words='scheduled pending retrying running cancelling completed failed cancelled'
+            ;;
+        --queue | -q) words=$(_weir_queues) ;;
         *)
             if [[ $cur == -* ]]; then
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
-                words='serve crawl submit status watch ps'
+                words='serve crawl submit status watch list show cancel retry delete queues pause
+                    resume redrive schedules backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
+            elif [[ $command == pause || $command == resume || $command == redrive ]]; then
+                words=$(_weir_queues)
+            elif [[ $command == backup ]]; then
+                compopt -o filenames 2>/dev/null
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                return
             elif [[ $command == ps ]]; then
                 words=$(pgrep -x weir)
             fi

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
 # Completion of weir for fish.
 
-set -l commands serve crawl submit status watch ps
+set -l commands serve crawl submit status watch list show cancel retry delete queues pause resume \
+    redrive schedules backup ps
 set -l serve '__fish_seen_subcommand_from serve'
 set -l crawl '__fish_seen_subcommand_from crawl'
 set -l submit '__fish_seen_subcommand_from submit'
-set -l status_ '__fish_seen_subcommand_from status'
 set -l watch '__fish_seen_subcommand_from watch'
-set -l remote '__fish_seen_subcommand_from submit status watch'
+set -l list '__fish_seen_subcommand_from list'
+set -l backup '__fish_seen_subcommand_from backup'
+set -l filtered '__fish_seen_subcommand_from list redrive'
+set -l on_queue '__fish_seen_subcommand_from pause resume redrive'
+set -l remote '__fish_seen_subcommand_from submit status watch list show cancel retry delete queues pause resume redrive schedules'
+set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete queues pause resume redrive schedules backup'
+set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
 complete -c weir -f
 complete -c weir -s h -l help -d 'Show the options'
@@ -19,6 +25,17 @@ complete -c weir -n __fish_use_subcommand -a crawl -d 'Crawl web sites, or check
 complete -c weir -n __fish_use_subcommand -a submit -d 'Submit a task to the service'
 complete -c weir -n __fish_use_subcommand -a status -d 'Show queues, or one task'
 complete -c weir -n __fish_use_subcommand -a watch -d 'Show tasks live, as they change'
+complete -c weir -n __fish_use_subcommand -a list -d 'List tasks, the newest first'
+complete -c weir -n __fish_use_subcommand -a show -d 'Show all of a task, and why it waits'
+complete -c weir -n __fish_use_subcommand -a cancel -d 'Cancel tasks'
+complete -c weir -n __fish_use_subcommand -a retry -d 'Run tasks again, or now'
+complete -c weir -n __fish_use_subcommand -a delete -d 'Remove tasks that have ended'
+complete -c weir -n __fish_use_subcommand -a queues -d 'Show counts, limits and pauses of queues'
+complete -c weir -n __fish_use_subcommand -a pause -d 'Start no more tasks of queues'
+complete -c weir -n __fish_use_subcommand -a resume -d 'Start tasks of queues again'
+complete -c weir -n __fish_use_subcommand -a redrive -d 'Run the failed tasks of a queue again'
+complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and their next tasks'
+complete -c weir -n __fish_use_subcommand -a backup -d 'Copy the database of a service'
 complete -c weir -n __fish_use_subcommand -a ps -d 'Show the tasks inside a running Weir program'
 
 complete -c weir -n $serve -s l -l listen -x -d 'Address, with or without a port'
@@ -107,7 +124,21 @@ complete -c weir -n $submit -l flow-key -x -d 'Tasks with the same key share lim
 complete -c weir -n $submit -s t -l tag -x -d 'Tag to find it by'
 complete -c weir -n $submit -s W -l wait -d 'Wait for its end and show it'
 
-complete -c weir -n $status_ -l json -d 'Print JSON'
+complete -c weir -n $with_json -l json -d 'Print JSON'
+
+complete -c weir -n $filtered -s k -l kind -x -d 'Only tasks of this kind'
+complete -c weir -n $filtered -s t -l tag -x -d 'Only tasks with this tag'
+complete -c weir -n $filtered -l flow-key -x -d 'Only tasks with this flow key'
+complete -c weir -n $filtered -l from -x -d 'Only tasks created then or later'
+complete -c weir -n $filtered -l to -x -d 'Only tasks created before'
+complete -c weir -n $filtered -s n -l limit -x -d 'At most this number of tasks'
+complete -c weir -n $list -s q -l queue -xa $queues -d 'Only tasks of this queue'
+complete -c weir -n $list -l state -xa 'pending running completed failed cancelled' -d 'Only tasks in this state'
+complete -c weir -n $list -l status -xa 'scheduled pending retrying running cancelling completed failed cancelled' -d 'The same, finer'
+complete -c weir -n $on_queue -xa $queues
+complete -c weir -n $backup -F
+complete -c weir -n $backup -s d -l database -rF -d 'Database of the service'
+complete -c weir -n $backup -l force -d 'Replace the file if it exists'
 
 complete -c weir -n $watch -s q -l queue -x -d 'Only this queue'
 complete -c weir -n $watch -l plain -d 'A line per change'

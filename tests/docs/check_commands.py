@@ -19,8 +19,9 @@ import urllib.parse
 import commands
 
 # Others on the pages need a look first: does run_commands.py run them, and can they do harm there?
-PROGRAMS = {"apt", "apt-get", "cat", "cd", "cmake", "cp", "ctest", "curl", "dpkg", "echo", "git",
-            "journalctl", "man", "mkdir", "podman", "pkg-config", "sqlite3", "sudo", "systemctl"}
+PROGRAMS = {"apt", "apt-get", "cat", "cd", "cmake", "cp", "ctest", "curl", "cut", "dpkg", "echo",
+            "git", "journalctl", "man", "mkdir", "podman", "pkg-config", "sqlite3", "sudo",
+            "systemctl", "xargs"}
 PLACEHOLDERS = {"./app_tests"}  # a program of the reader's
 PATH = re.compile(r'^"(/[^"]*)": \{', re.M)
 METHOD = re.compile(r'"(get|post|put|patch|delete)": \{')

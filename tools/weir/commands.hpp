@@ -8,7 +8,9 @@
 #pragma once
 
 #include "settings.hpp"
+#include "task_filter_options.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +58,78 @@ struct watch_settings {
 void add_options(options& to, watch_settings& settings);
 int run_watch(const watch_settings& settings);
 
-int run_ps(int pid);
+struct list_settings {
+    remote_settings to;
+    std::string queue;  // empty: any, as all that follow
+    std::string state;
+    std::string status;
+    task_filter_settings filter;
+    std::size_t limit = 50;
+    bool as_json = false;
+};
+void add_options(options& to, list_settings& settings);
+int run_list(const list_settings& settings);
+
+struct show_settings {
+    remote_settings to;
+    std::string id;
+    bool as_json = false;
+};
+void add_options(options& to, show_settings& settings);
+int run_show(const show_settings& settings);
+
+struct task_change_settings {
+    remote_settings to;
+    std::vector<std::string> ids;
+    bool as_json = false;
+};
+void add_options(options& to, task_change_settings& settings);
+// 1 if a task could not be changed; the others were.
+int run_cancel(const task_change_settings& settings);
+int run_retry(const task_change_settings& settings);
+int run_delete(const task_change_settings& settings);
+
+struct queue_change_settings {
+    remote_settings to;
+    std::vector<std::string> queues;
+    bool as_json = false;
+};
+void add_options(options& to, queue_change_settings& settings);
+// 1 if the service does not have one of the queues; the others were changed.
+int run_pause(const queue_change_settings& settings);
+int run_resume(const queue_change_settings& settings);
+
+struct redrive_settings {
+    remote_settings to;
+    std::string queue;
+    task_filter_settings filter;
+    std::optional<std::size_t> limit;
+    bool as_json = false;
+};
+void add_options(options& to, redrive_settings& settings);
+int run_redrive(const redrive_settings& settings);
+
+struct list_all_settings {
+    remote_settings to;
+    bool as_json = false;
+};
+void add_options(options& to, list_all_settings& settings);
+int run_queues(const list_all_settings& settings);
+int run_schedules(const list_all_settings& settings);
+
+struct backup_settings {
+    std::string file;
+    std::string database = serve_settings().database;
+    bool is_replacing = false;
+    bool as_json = false;
+};
+void add_options(options& to, backup_settings& settings);
+int run_backup(const backup_settings& settings);
+
+struct ps_settings {
+    int pid = 0;
+};
+void add_options(options& to, ps_settings& settings);
+int run_ps(const ps_settings& settings);
 
 }  // namespace weir::program

@@ -4,11 +4,11 @@
 
 #include "crawl_progress.hpp"
 
+#include "terminal.hpp"
 #include "text.hpp"
 
 #include <weir/time.hpp>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,9 +42,7 @@ std::string variable(const char* name) {
 
 // At least as many as a line needs to be cut.
 std::size_t terminal_columns() {
-    winsize size{};
-    const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return std::max<std::size_t>(is_known ? size.ws_col : 80, 10);
+    return std::max<std::size_t>(size_of_terminal(STDERR_FILENO).columns, 10);
 }
 
 std::string counted(std::uint64_t number, const char* noun) {

@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +39,8 @@ struct command {
         : parser(*app.add_subcommand(name, description)), known(parser, has_variables) {}
     CLI::App& parser;
     options known;
+    std::function<int()> run;
+    remote_settings* service = nullptr;  // null: the command talks to none
 };
 
 // What other programs call an option of this one.
@@ -91,6 +95,12 @@ private:
     // Prints the message and how to get help; returns the exit code.
     int refuse(const std::string& message, const CLI::App& command) const;
     int refuse(const CLI::ParseError& error) const;
+    // The command calls `perform` with the settings.
+    template <class Settings>
+    command& add(const char* name, const char* description, Settings& settings,
+                 int (*perform)(const Settings&), bool has_variables = false);
+    void add_commands();
+    void add_footers();
     command& selected();
     void read_settings();
 
@@ -98,45 +108,93 @@ private:
     CLI::App app_{"Weir: a durable service for background tasks", "weir"};
     std::string config_;
     serve_settings serve_settings_;
+    crawl_settings crawl_settings_;
     submit_settings submit_settings_;
     status_settings status_settings_;
     watch_settings watch_settings_;
-    crawl_settings crawl_settings_;
-    int pid_ = 0;
-    command serve_{app_, "serve", "Run the task service", true};
-    command crawl_{app_, "crawl", "Crawl web sites, or check their links", true};
-    command submit_{app_, "submit", "Submit a task to the service", false};
-    command status_{app_, "status", "Show queues, or one task", false};
-    command watch_{app_, "watch", "Show tasks live, as they change", false};
-    command ps_{app_, "ps", "Show the tasks inside a running Weir program", false};
-    command* const all_[6] = {&serve_, &crawl_, &submit_, &status_, &watch_, &ps_};
+    list_settings list_settings_;
+    show_settings show_settings_;
+    task_change_settings cancel_settings_;
+    task_change_settings retry_settings_;
+    task_change_settings delete_settings_;
+    list_all_settings queues_settings_;
+    queue_change_settings pause_settings_;
+    queue_change_settings resume_settings_;
+    redrive_settings redrive_settings_;
+    list_all_settings schedules_settings_;
+    backup_settings backup_settings_;
+    ps_settings ps_settings_;
+    std::deque<command> all_;  // references to its elements stay valid
+    command* serve_ = nullptr;
+    command* crawl_ = nullptr;
+    command* backup_ = nullptr;
+    command* ps_ = nullptr;
 };
+
+int serve_or_check(const serve_settings& settings) {
+    return settings.only_check ? run_check(settings) : run_serve(settings);
+}
 
 program::program() {
     app_.set_version_flag("--version", "weir " WEIR_VERSION);
     app_.require_subcommand(1);
     app_.get_formatter()->column_width(38);
-    app_.footer(std::string("Start with `weir serve`; it prints its address and a task to try.\n"
-                            "`weir COMMAND --help` lists the options of a command.\n\n") +
-                exit_codes);
-    add_options(serve_.known, serve_settings_);
-    add_options(crawl_.known, crawl_settings_);
-    add_options(submit_.known, submit_settings_);
-    add_options(status_.known, status_settings_);
-    add_options(watch_.known, watch_settings_);
-    ps_.known.number({"pid", "PID", "Process id", "", false, true}, pid_, 1, 1 << 30);
+    add_commands();
+    add_footers();
 
     // --config is accepted before and after the command.
     const char* const description =
         "Configuration file: option = value, in sections such as '[serve]' [WEIR_CONFIG]";
     app_.add_option("-c,--config", config_, description)->type_name("FILE");
-    for (command* const each : all_) {
-        each->parser.footer(exit_codes);
-        if (each != &ps_) {
-            each->parser.add_option("-c,--config", config_, description)->type_name("FILE");
+    for (command& each : all_) {
+        if (&each != ps_) {
+            each.parser.add_option("-c,--config", config_, description)->type_name("FILE");
         }
     }
-    crawl_.parser.footer(
+}
+
+template <class Settings>
+command& program::add(const char* name, const char* description, Settings& settings,
+                      int (*perform)(const Settings&), bool has_variables) {
+    command& added = all_.emplace_back(app_, name, description, has_variables);
+    add_options(added.known, settings);
+    added.run = [perform, &settings] { return perform(settings); };
+    if constexpr (requires { settings.to.tokens_from; }) {
+        added.service = &settings.to;
+    }
+    return added;
+}
+
+void program::add_commands() {
+    serve_ = &add("serve", "Run the task service", serve_settings_, &serve_or_check, true);
+    crawl_ =
+        &add("crawl", "Crawl web sites, or check their links", crawl_settings_, &run_crawl, true);
+    add("submit", "Submit a task to the service", submit_settings_, &run_submit);
+    add("status", "Show queues, or one task", status_settings_, &run_status);
+    add("watch", "Show tasks live, as they change", watch_settings_, &run_watch);
+    add("list", "List tasks, the newest first", list_settings_, &run_list);
+    add("show", "Show all of a task, and why it waits", show_settings_, &run_show);
+    add("cancel", "Cancel tasks", cancel_settings_, &run_cancel);
+    add("retry", "Run tasks again, or now", retry_settings_, &run_retry);
+    add("delete", "Remove tasks that have ended", delete_settings_, &run_delete);
+    add("queues", "Show counts, limits and pauses of queues", queues_settings_, &run_queues);
+    add("pause", "Start no more tasks of queues", pause_settings_, &run_pause);
+    add("resume", "Start tasks of queues again", resume_settings_, &run_resume);
+    add("redrive", "Run the failed tasks of a queue again", redrive_settings_, &run_redrive);
+    add("schedules", "Show schedules and their next tasks", schedules_settings_, &run_schedules);
+    backup_ = &add("backup", "Copy the database of a service, also while it runs", backup_settings_,
+                   &run_backup);
+    ps_ = &add("ps", "Show the tasks inside a running Weir program", ps_settings_, &run_ps);
+}
+
+void program::add_footers() {
+    app_.footer(std::string("Start with `weir serve`; it prints its address and a task to try.\n"
+                            "`weir COMMAND --help` lists the options of a command.\n\n") +
+                exit_codes);
+    for (command& each : all_) {
+        each.parser.footer(exit_codes);
+    }
+    crawl_->parser.footer(
         "Commands:\n"
         "  weir crawl status STATE             How far the crawl is\n"
         "  weir crawl why URL STATE            What became of a URL\n"
@@ -147,7 +205,7 @@ program::program() {
         "  weir crawl https://example.com/ --state site.crawl --output pages.jsonl\n\n"
         "The first ^C lets pages in flight end; the same command continues.\n\n" +
         std::string(exit_codes));
-    serve_.parser.footer(
+    serve_->parser.footer(
         "Flags take precedence over variables, variables over the file. To give several values,\n"
         "repeat the flag, write a;b in the variable or [\"a\", \"b\"] in the file. On ^C or "
         "SIGTERM\n"
@@ -170,8 +228,8 @@ int program::refuse(const CLI::ParseError& error) const {
     const std::vector<std::string> unexpected = app_.remaining(true);
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && parser == &app_) {
         std::vector<std::string> names;
-        for (const command* const each : all_) {
-            names.push_back(each->parser.get_name());
+        for (const command& each : all_) {
+            names.push_back(each.parser.get_name());
         }
         if (unexpected.empty()) {
             std::fputs(app_.help().c_str(), stderr);
@@ -202,8 +260,8 @@ int program::refuse(const CLI::ParseError& error) const {
 }
 
 command& program::selected() {
-    return **std::find_if(std::begin(all_), std::end(all_),
-                          [](const command* each) { return each->parser.parsed(); });
+    return *std::find_if(all_.begin(), all_.end(),
+                         [](const command& each) { return each.parser.parsed(); });
 }
 
 void program::read_settings() {
@@ -215,9 +273,9 @@ void program::read_settings() {
         file = read_config(config_);
     }
     std::vector<std::string> sections;
-    for (const command* const each : all_) {
-        sections.push_back(each->known.section());
-        each->known.check_names(file);
+    for (const command& each : all_) {
+        sections.push_back(each.known.section());
+        each.known.check_names(file);
     }
     for (const config_entry& each : file) {
         if (each.section.empty()) {
@@ -228,15 +286,23 @@ void program::read_settings() {
             throw invalid_argument(each.place + ": " + unknown("section", each.section, sections));
         }
     }
-    options& known = selected().known;
+    command& chosen = selected();
+    options& known = chosen.known;
     known.read(file);
     const source tokens_from = known.source_of("token-file");
     serve_settings_.tokens_from = tokens_from;
     serve_settings_.keys_from = known.source_of("webhook-key-file");
     serve_settings_.found = known.all_found();
-    for (remote_settings* const each :
-         {&submit_settings_.to, &status_settings_.to, &watch_settings_.to}) {
-        each->tokens_from = tokens_from;
+    if (chosen.service != nullptr) {
+        chosen.service->tokens_from = tokens_from;
+    }
+    if (&chosen == backup_ && known.source_of("database") == source::none) {
+        const auto served = std::find_if(file.begin(), file.end(), [](const config_entry& each) {
+            return each.section == "serve" && each.key == "database" && !each.values.empty();
+        });
+        if (served != file.end()) {
+            backup_settings_.database = served->values.front();
+        }
     }
 }
 
@@ -252,13 +318,7 @@ int program::run(int argc, char** argv) {
     command& chosen = selected();
     try {
         read_settings();
-        return &chosen == &serve_    ? serve_settings_.only_check ? run_check(serve_settings_)
-                                                                  : run_serve(serve_settings_)
-                  : &chosen == &crawl_ ? run_crawl(crawl_settings_)
-               : &chosen == &submit_ ? run_submit(submit_settings_)
-               : &chosen == &status_ ? run_status(status_settings_)
-               : &chosen == &watch_  ? run_watch(watch_settings_)
-                                     : run_ps(pid_);
+        return chosen.run();
     } catch (const invalid_argument& error) {
         return refuse(error.what(), chosen.parser);
     }

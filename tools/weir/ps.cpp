@@ -36,8 +36,12 @@ task<int> show_tasks(int pid) {
 
 }  // namespace
 
-int run_ps(int pid) {
-    return weir::run(show_tasks(pid));
+void add_options(options& to, ps_settings& settings) {
+    to.number({"pid", "PID", "Process id", "", false, true}, settings.pid, 1, 1 << 30);
+}
+
+int run_ps(const ps_settings& settings) {
+    return weir::run(show_tasks(settings.pid));
 }
 
 }  // namespace weir::program

@@ -79,8 +79,7 @@ void print_welcome(const io::address& at, const serve_plan& plan) {
         curl_options.c_str(), url.c_str());
     if (!is_local) {
         if (connectable(at).text() != "127.0.0.1:8080") {
-            std::printf("  export WEIR_SERVER=%s    # for weir submit, status and watch\n",
-                        url.c_str());
+            std::printf("  export WEIR_SERVER=%s    # for the other commands\n", url.c_str());
         }
         std::printf("  %s submit sleep '{\"seconds\": 5}' --wait\n", typed_name().c_str());
     }

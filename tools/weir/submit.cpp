@@ -2,7 +2,9 @@
 // weir submit: sends a task, and waits for its end if requested. weir status: queues, or one task.
 
 #include "commands.hpp"
+#include "json_output.hpp"
 #include "remote.hpp"
+#include "task_text.hpp"
 #include "text.hpp"
 
 #include <weir/http/json.hpp>
@@ -20,10 +22,6 @@ namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
-
-bool has_ended(std::string_view state) {
-    return state == "completed" || state == "failed" || state == "cancelled";
-}
 
 // '-' is standard input. The text is sent as it is.
 std::string payload_of(const std::string& argument) {
@@ -69,33 +67,6 @@ std::string request_of(const submit_settings& settings) {
     std::string text = http::to_json(request);
     text.back() = ',';  // instead of the bracket at the end
     return text + "\"payload\":" + payload_of(settings.payload) + "}";
-}
-
-void print_task(const json::value& task) {
-    const auto print = [](const char* member, std::string_view text) {
-        std::printf("  %-12s %s\n", member, shown(text).c_str());
-    };
-    std::printf("%s  %s  %s\n", shown(text_of(task, "id")).c_str(),
-                shown(text_of(task, "status")).c_str(), shown(text_of(task, "kind")).c_str());
-    for (const char* member : {"queue", "created_at", "due_at", "started_at", "finished_at",
-                               "message", "error", "held_by"}) {
-        if (const std::string text = text_of(task, member); !text.empty()) {
-            print(member, text);
-        }
-    }
-    const auto number = [&](const char* member) {
-        return http::optional_member<double>(task, member).value_or(0);
-    };
-    if (number("failures") > 0) {
-        char text[64];
-        std::snprintf(text, sizeof text, "%.0f of %.0f", number("failures"),
-                      number("max_attempts"));
-        print("failures", text);
-    }
-    if (const json::value* const result = http::detail::find_member(task, "result");
-        result != nullptr && !result->is_null()) {
-        print("result", http::to_json(*result));
-    }
 }
 
 int exit_code_of(const json::value& task) {
@@ -160,7 +131,7 @@ task<int> show_status(const status_settings& settings) {
         settings.id.empty() ? "/queues" : "/tasks/" + http::encode_component(settings.id);
     const json::value answer = co_await service.get(path);
     if (settings.as_json) {
-        std::puts(json_for_terminal(http::to_json(answer)).c_str());
+        print_json(answer);
     } else if (settings.id.empty()) {
         print_queues(answer);
     } else {

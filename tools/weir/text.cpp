@@ -78,6 +78,8 @@ std::size_t width_of(std::uint32_t code) {
     return is_in(code, none) ? 0 : is_in(code, two) ? 2 : 1;
 }
 
+}  // namespace
+
 std::size_t width_of(std::string_view text) {
     std::size_t columns = 0;
     for (std::size_t i = 0; i < text.size();) {
@@ -87,8 +89,6 @@ std::size_t width_of(std::string_view text) {
     }
     return columns;
 }
-
-}  // namespace
 
 std::string shown(std::string_view text, std::size_t max_bytes) {
     std::string line;

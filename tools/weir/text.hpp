@@ -13,6 +13,8 @@ namespace weir::program {
 // become blanks, invalid UTF-8 becomes '?'. Cut to the whole characters that fit into max_bytes.
 std::string shown(std::string_view text, std::size_t max_bytes = std::string_view::npos);
 
+// The columns that a result of shown() takes on a terminal.
+std::size_t width_of(std::string_view text);
 // A result of shown() in exactly that many columns: padded with blanks, or cut with '…' at its end.
 std::string in_columns(std::string_view text, std::size_t columns);
 // The same without padding.

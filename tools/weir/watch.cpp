@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "remote.hpp"
 #include "task_view.hpp"
+#include "terminal.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -17,7 +18,6 @@
 #include <weir/time.hpp>
 #include <weir/ws/client.hpp>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -141,9 +141,8 @@ public:
 task<> paint_always(const task_view& view) {
     const screen shown;
     for (;;) {
-        winsize size{};
-        const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-        shown.write(view.paint(is_known ? size.ws_col : 80, is_known ? size.ws_row : 24));
+        const terminal_size size = size_of_terminal(STDOUT_FILENO);
+        shown.write(view.paint(size.columns, size.rows));
         co_await sleep(200ms);
     }
 }
