@@ -102,12 +102,38 @@ WEIR_IO_TEST(StoreBackup, HasTheCommitsThatACrashLeftInTheLog) {
     EXPECT_EQ(facts.tasks[0], 7U);
 }
 
+// At any moment: the backup is complete, or no file is there.
+WEIR_IO_TEST(StoreBackup, AStopLeavesNothingUnfinished) {
+    const place at;
+    std::unique_ptr<store> kept = co_await open_quickly(at.path());
+    co_await submit_to(*kept, 3000);
+    const auto back_up = [&](std::string target) -> task<bool> {
+        co_await back_up_sqlite_store(at.path(), target);
+        co_return true;
+    };
+    for (const auto delay :
+         {0us, 300us, 1000us, 3000us, 6000us, 10'000us, 20'000us, 10'000'000us}) {
+        const place copies;
+        const bool is_done = co_await weir::timeout_or(delay, back_up(copies.path()), false);
+        const bool exists = fs::exists(copies.path());
+        EXPECT_TRUE(exists || !is_done) << delay.count();
+        EXPECT_EQ(files_in(copies.folder.path()), exists ? 1U : 0U) << delay.count();
+        if (exists) {
+            const sqlite_file_facts facts = co_await look_at_sqlite_store(copies.path());
+            EXPECT_EQ(facts.tasks[0], 3000U) << delay.count();
+        }
+    }
+    co_await kept->close();
+}
+
 WEIR_IO_TEST(StoreBackup, ReplacesNothingByMistake) {
     const place at;
     const place copies;
     std::unique_ptr<store> kept = co_await open_quickly(at.path());
     co_await submit_to(*kept, 3);
     co_await kept->close();
+    kept = nullptr;
+    EXPECT_EQ(files_in(at.folder.path()), 1U);
     std::string why = co_await refusal_of_backup(at.path(), copies.path(), false);
     EXPECT_EQ(why, "");
     why = co_await refusal_of_backup(at.path(), copies.path(), false);
@@ -129,7 +155,9 @@ WEIR_IO_TEST(StoreBackup, RefusesTheDatabaseOfAnotherProgram) {
     const place at;
     const place copies;
     {
-        sqlite::database other = co_await sqlite::open(at.path());
+        sqlite::open_options alone;
+        alone.readers = 0;
+        sqlite::database other = co_await sqlite::open(at.path(), alone);
         co_await other.script("CREATE TABLE notes(text)");
         co_await other.execute_alone("PRAGMA journal_mode = DELETE");
         co_await other.close();

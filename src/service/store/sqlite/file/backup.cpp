@@ -136,7 +136,7 @@ task<> check_is_store(const std::string& path) {
 task<> copy_store(const std::string& path, const std::string& into) {
     sqlite::open_options options;
     options.create = false;
-    options.readers = 1;
+    options.readers = 0;
     options.foreign_keys = false;
     sqlite::database opened = co_await sqlite::open(path, options);
     co_await opened.execute_alone(vacuum_statement(into));
