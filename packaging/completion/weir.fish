@@ -65,6 +65,7 @@ complete -c weir -n $serve -l host-concurrency -x -d 'Concurrent deliveries to o
 complete -c weir -n $serve -l integrity -xa 'quick full none' -d 'Check of the database'
 complete -c weir -n $serve -l log-format -xa 'text json' -d 'Format of the log'
 complete -c weir -n $serve -l log-level -xa 'debug info warning error' -d 'Least severe level'
+complete -c weir -n $serve -l access-log -d 'Log a line for each request'
 complete -c weir -n $serve -l check -d 'Check the settings and the database'
 
 complete -c weir -n $remote -s s -l server -x -d 'Address of the service'

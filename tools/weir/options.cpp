@@ -166,7 +166,9 @@ void options::flag(option_text text, bool& into) {
         description += " [" + added.variable + "]";
     }
     added.option = command_.add_flag(
-        added.text.names, [&added](std::int64_t) { added.values.assign(1, "true"); }, description);
+        added.text.names,
+        [&added](std::int64_t count) { added.values.assign(1, count > 0 ? "true" : "false"); },
+        description);
 }
 
 void options::only_flag(const std::string& names, const std::string& description, bool& into) {

@@ -3,6 +3,7 @@
 // running tasks have a time limit to finish. The API answers meanwhile and closes last; where
 // another service takes the place of this one, it gets the listening socket.
 
+#include "access_line.hpp"
 #include "commands.hpp"
 #include "handover.hpp"
 #include "log.hpp"
@@ -12,6 +13,8 @@
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/group.hpp>
+#include <weir/http/access_log.hpp>
+#include <weir/http/handler.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/inspect.hpp>
@@ -85,6 +88,16 @@ void print_welcome(const io::address& at, const serve_plan& plan) {
     }
     std::puts("");
     std::fflush(stdout);
+}
+
+http::handler web_handler(http::router api, const serve_plan& plan) {
+    if (!plan.access_log) {
+        return http::handler(std::move(api));
+    }
+    const auto log = [](const http::access_record& record) {
+        write_log(log_level::info, access_line(record));
+    };
+    return http::with(http::access_log(log), std::move(api));
 }
 
 // The service runs also where `weir ps` cannot reach it.
@@ -201,7 +214,7 @@ task<> serve(const serve_plan& plan) {
     options.connections.on_shortage = [](std::string_view message) {
         write_log(log_level::warning, message);
     };
-    http::server server(bundle.api(plan), options);
+    http::server server(web_handler(bundle.api(plan), plan), options);
     handover_offer offer(listener);
     print_welcome(listener.local_address(), plan);
     auto parts = [&](task_group& group) -> task<> {

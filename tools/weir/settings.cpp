@@ -173,7 +173,8 @@ serve_plan::serve_plan(const serve_settings& settings)
       filter(settings.filter),
       commands_given(settings.commands),
       host_rate(settings.host_rate),
-      host_concurrency(settings.host_concurrency) {
+      host_concurrency(settings.host_concurrency),
+      access_log(settings.access_log) {
     store.max_queues = settings.max_queues;
     store.integrity = settings.integrity == "full"   ? service::integrity_check::full
                       : settings.integrity == "none" ? service::integrity_check::none
@@ -296,6 +297,7 @@ void add_options(options& to, serve_settings& settings) {
               {"text", "json"});
     to.choice({"--log-level", "", "Least severe level that is logged", ""}, settings.log_level,
               {"debug", "info", "warning", "error"});
+    to.flag({"--access-log", "", "Log a line for each request", "false"}, settings.access_log);
     to.only_flag("--check", "Check the settings and the database without changing anything",
                  settings.only_check);
 }

@@ -53,6 +53,7 @@ struct serve_settings {
     std::string integrity = "quick";
     std::string log_format = "text";
     std::string log_level = "info";
+    bool access_log = false;
     bool only_check = false;
     std::vector<options::found> found;  // every option with its source
 };
@@ -86,6 +87,7 @@ struct serve_plan {
     std::vector<named_command> commands_given;
     double host_rate;
     std::size_t host_concurrency;
+    bool access_log;
 };
 
 // The address of the service for the commands that talk to one.

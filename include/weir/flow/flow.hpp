@@ -20,6 +20,7 @@
 #include <weir/flow/map_concurrent.hpp>
 #include <weir/flow/pipeline.hpp>
 #include <weir/flow/pool.hpp>
+#include <weir/flow/process_metrics.hpp>
 #include <weir/flow/prometheus.hpp>
 #include <weir/flow/retry.hpp>
 #include <weir/flow/retry_loop.hpp>

@@ -40,6 +40,7 @@ enum class store_call : unsigned char {
     redrive,
     remove_task,
     queues,
+    oldest_due,
     pause,
     limit,
     limit_destinations,
@@ -93,6 +94,7 @@ public:
     task<std::size_t> redrive(task_filter filter, moment now) override;
     task<change_result> remove_task(task_id id, moment now) override;
     task<std::vector<queue_record>> queues() override;
+    task<std::vector<due_queue>> oldest_due(moment now) override;
     task<> pause(std::string_view queue, bool is_paused) override;
     task<> limit(std::string_view queue, queue_limits limits) override;
     task<> limit_destinations(std::string_view kind, destination_limits limits) override;

@@ -51,4 +51,12 @@ struct queue_record {
     }
 };
 
+// A queue with due tasks, whatever holds them up: limits, a pause, busy workers.
+struct due_queue {
+    due_queue() = default;
+
+    std::string name;
+    timestamp since{};  // when its oldest due task has become due, on the calendar
+};
+
 }  // namespace weir::service

@@ -105,6 +105,7 @@ public:
     task<std::size_t> redrive(task_filter filter);
     task<change_result> remove_task(task_id id);
     task<std::vector<queue_record>> queues();
+    task<std::vector<due_queue>> oldest_due();
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);
     task<std::vector<destination_record>> destinations(std::size_t limit);
@@ -116,6 +117,8 @@ public:
     // The observer hears of every change of the store, on this loop. It must outlive the service.
     // Null: none.
     void observe(store_observer* observer) noexcept;
+    // Called when run() begins to drain. Must not throw. Empty: none.
+    void on_drain(hook<void()> call) noexcept;
 
     timestamp now() const;
     moment moment_now() const;

@@ -146,6 +146,7 @@ struct rescue_result {
     std::size_t returned = 0;   // pending again
     std::size_t failed = 0;     // crashed too often
     std::size_t cancelled = 0;  // were being cancelled
+    std::vector<task_id> failed_tasks{};
 };
 
 // ---- queries
@@ -323,6 +324,10 @@ public:
     virtual task<change_result> remove_task(task_id id, moment now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
+    // The queues that have due tasks, each with its oldest one, in any order. In bounded time,
+    // however many tasks wait: of the tasks with the same priority that share a flow key and a
+    // destination the first few are looked at, and some thousand such groups.
+    virtual task<std::vector<due_queue>> oldest_due(moment now) = 0;
     // pause() and limit() create a queue that does not exist, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;

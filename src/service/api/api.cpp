@@ -4,8 +4,10 @@
 // router fails, so every test of the API finds it.
 
 #include "base/option_checks.hpp"
+#include "service/api/end_waiters.hpp"
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
+#include "service/api/observer_pair.hpp"
 #include "service/api/openapi.hpp"
 #include "service/api/queue_resource.hpp"
 #include "service/api/route.hpp"
@@ -40,7 +42,7 @@ struct api_parts {
         : tasks(tasks),
           events({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
           sampler(tasks, events),
-          task_routes(tasks, options),
+          task_routes(tasks, ends, options),
           queue_routes(tasks, options),
           schedule_routes(tasks, options),
           event_routes(tasks, events, sampler, options),
@@ -54,14 +56,20 @@ struct api_parts {
         add(event_routes.routes());
         add(status_routes.routes());
         events.on_change = [this] { sampler.start(); };
-        tasks.observe(&events);
+        tasks.observe(&observers);
+        tasks.on_drain([this] { ends.release_all(); });
     }
     api_parts(const api_parts&) = delete;
     api_parts& operator=(const api_parts&) = delete;
-    ~api_parts() { tasks.observe(nullptr); }
+    ~api_parts() {
+        tasks.observe(nullptr);
+        tasks.on_drain({});
+    }
 
     service& tasks;
     detail::feed events;
+    detail::end_waiters ends;
+    detail::observer_pair observers{events, ends};
     detail::stats_sampler sampler;
     detail::task_resource task_routes;
     detail::queue_resource queue_routes;

@@ -62,6 +62,9 @@ std::string_view openapi_paths() noexcept {
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "get": {"operationId": "getTask", "summary": "One task, with its attempts", "tags": ["tasks"],
+    "parameters": [{"name": "wait", "in": "query",
+      "description": "Seconds to wait for the end of the task; after them the response has its current state",
+      "schema": {"type": "number", "minimum": 0, "maximum": 60, "default": 0}}],
     "responses": {
       "200": {"description": "The task",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},

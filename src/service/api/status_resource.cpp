@@ -14,6 +14,7 @@
 #include <weir/loop.hpp>
 #include <weir/timeout.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::service::detail {
@@ -27,6 +28,7 @@ using namespace std::chrono_literals;
 
 constexpr clock::duration probe_limit = 2s;
 constexpr clock::duration probe_holds = 500ms;
+constexpr clock::duration oldest_due_holds = 1s;
 
 response readiness(status code, std::string_view reason) {
     return json_object(
@@ -58,6 +60,18 @@ void write_queue_metrics(metric_writer& to, const queue_record& queue) {
              {{"queue", queue.name}}, static_cast<double>(queue.due));
     to.gauge("weir_service_paused", "1 if the queue is paused.", {{"queue", queue.name}},
              queue.is_paused ? 1 : 0);
+}
+
+// Of a queue without due tasks it is 0.
+void write_oldest_due(metric_writer& to, const queue_record& queue,
+                      std::span<const due_queue> oldest, timestamp now) {
+    const auto found = std::ranges::lower_bound(oldest, queue.name, {}, &due_queue::name);
+    const bool has_due = found != oldest.end() && found->name == queue.name;
+    const std::chrono::duration<double> age =
+        has_due ? now - found->since : timestamp::duration::zero();
+    to.gauge("weir_service_oldest_due_age_seconds",
+             "Time since the oldest due task of the queue became due.", {{"queue", queue.name}},
+             std::max(0.0, age.count()));
 }
 
 // Of a limited number of destinations: those that hold tasks back come first.
@@ -130,10 +144,20 @@ answer status_resource::show_metrics(http::request&) {
     try {
         queues = co_await tasks_.queues();
         destinations = co_await tasks_.destinations(stats_sampler::max_destinations);
+        co_await read_oldest_due();
     } catch (const db::error&) {
     } catch (const timed_out&) {
     }
     co_return metrics_page(queues, destinations);
+}
+
+task<> status_resource::read_oldest_due() {
+    const clock::time_point now = weir::now();
+    if (!oldest_read_at_ || now - *oldest_read_at_ >= oldest_due_holds) {
+        oldest_read_at_ = now;  // requests that come meanwhile use the last ones
+        oldest_due_ = co_await tasks_.oldest_due();
+        std::ranges::sort(oldest_due_, {}, &due_queue::name);
+    }
 }
 
 // Not a coroutine: inside one, GCC 12 calls the pure virtual functions of the writer's base.
@@ -142,11 +166,13 @@ response status_resource::metrics_page(std::span<const queue_record> queues,
     prometheus_writer page;
     tasks_.write_metrics(page);
     write_feed_metrics(page, feed_.stats());
+    process_.write_metrics(page);
     if (more_metrics_) {
         more_metrics_(page);
     }
     for (const queue_record& each : queues) {
         write_queue_metrics(page, each);
+        write_oldest_due(page, each, oldest_due_, tasks_.now());
     }
     for (const destination_record& each : destinations) {
         write_destination_metrics(page, each);

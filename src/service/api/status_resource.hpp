@@ -7,6 +7,7 @@
 #include "service/api/stats_sampler.hpp"
 
 #include <weir/clock.hpp>
+#include <weir/flow/process_metrics.hpp>
 #include <weir/service/api.hpp>
 #include <weir/service/service.hpp>
 
@@ -14,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace weir::service::detail {
 
@@ -33,18 +35,23 @@ private:
     answer show_ready(http::request& request);
     answer describe(http::request& request);
 
+    task<> read_oldest_due();
     http::response metrics_page(std::span<const queue_record> queues,
                                 std::span<const destination_record> destinations);
 
     service& tasks_;
     const feed& feed_;
     const stats_sampler& sampler_;
+    process_metrics process_;
     hook<void(metric_writer&)> more_metrics_;
     std::shared_ptr<const std::string> description_;
     // The last probe of the store. Its result is reused for a moment, so that requests do not
     // multiply probes.
     std::optional<clock::time_point> probed_at_;
     std::string probe_failure_;
+    // The oldest due tasks, as they were read last; reused for a moment as well.
+    std::optional<clock::time_point> oldest_read_at_;
+    std::vector<due_queue> oldest_due_;
 };
 
 }  // namespace weir::service::detail

@@ -4,6 +4,7 @@
 
 #include "service/api/task_resource.hpp"
 
+#include "base/quoted.hpp"
 #include "base/raw_json.hpp"
 #include "service/api/json/filter_query.hpp"
 #include "service/api/json/json_body.hpp"
@@ -14,6 +15,7 @@
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -97,14 +99,32 @@ response changed(std::string_view id, std::string_view what, change_result resul
         is_done ? status::ok : status::accepted);
 }
 
+// The parameter 'wait' of GET /tasks/{id}; 0 if it is missing.
+clock::duration read_wait(const http::request& request) {
+    constexpr double max_wait = 60;
+    const std::optional<std::string> text = request.query("wait");
+    if (!text) {
+        return {};
+    }
+    double seconds = 0;
+    const char* const end = text->data() + text->size();
+    const auto [stop, error] = std::from_chars(text->data(), end, seconds);
+    if (error != std::errc() || stop != end || !(seconds >= 0 && seconds <= max_wait)) {
+        throw invalid_value("wait", "the parameter 'wait' is " + base::quoted(*text, 40) +
+                                        "; it must be a number of seconds from 0 to 60");
+    }
+    return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 [[noreturn]] void throw_no_task(std::string_view id) {
     throw problem(status::not_found, "there is no task " + std::string(id));
 }
 
 }  // namespace
 
-task_resource::task_resource(service& tasks, const api_options& options)
+task_resource::task_resource(service& tasks, end_waiters& ends, const api_options& options)
     : tasks_(tasks),
+      ends_(ends),
       max_body_(options.max_body),
       max_batch_(options.max_batch),
       max_page_(options.max_page) {}
@@ -254,9 +274,27 @@ answer task_resource::submit_batch(http::request& request) {
     });
 }
 
+// The waiter is made before the task is looked up: an end in between is not missed. A service that
+// drains starts no more tasks, so its answers do not wait.
+task<std::optional<task_detail>> task_resource::find_ended(task_id id, clock::duration limit) {
+    end_waiters::waiter ended(ends_, id);
+    std::optional<task_detail> found = co_await tasks_.find(id);
+    if (found && !is_final(found->task.state) && !tasks_.stats().is_draining) {
+        co_await ended.wait(limit);
+        found = co_await tasks_.find(id);
+    }
+    co_return found;
+}
+
 answer task_resource::find(http::request& request) {
     const task_id id = read_task_id(request.param("id"));
-    const std::optional<task_detail> found = co_await tasks_.find(id);
+    const clock::duration wait = read_wait(request);
+    std::optional<task_detail> found;
+    if (wait > clock::duration::zero()) {
+        found = co_await find_ended(id, wait);
+    } else {
+        found = co_await tasks_.find(id);
+    }
     if (!found) {
         throw_no_task(id.text());
     }

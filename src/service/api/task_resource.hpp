@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// /tasks: submit one or many, find, list, cancel, retry, remove, and say why a task does not run.
+// /tasks: submit one or many, find, wait for an end, list, cancel, retry, remove, and say why a task
+// does not run.
 #pragma once
 
+#include "service/api/end_waiters.hpp"
 #include "service/api/route.hpp"
 
 #include <weir/service/api.hpp>
@@ -9,12 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace weir::service::detail {
 
 class task_resource {
 public:
-    task_resource(service& tasks, const api_options& options);
+    task_resource(service& tasks, end_waiters& ends, const api_options& options);
 
     route_list routes();
 
@@ -28,7 +31,11 @@ private:
     answer remove(http::request& request);
     answer explain(http::request& request);
 
+    // The task when it has ended, or after that time.
+    task<std::optional<task_detail>> find_ended(task_id id, clock::duration limit);
+
     service& tasks_;
+    end_waiters& ends_;
     std::uint64_t max_body_;
     std::size_t max_batch_;
     std::size_t max_page_;

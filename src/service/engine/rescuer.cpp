@@ -6,6 +6,7 @@
 
 #include "service/engine/rescuer.hpp"
 
+#include "service/engine/failure_line.hpp"
 #include "service/engine/node_identity.hpp"
 
 #include <weir/error.hpp>
@@ -23,7 +24,8 @@ constexpr clock::duration max_settle_time = 1min;
 
 rescuer::rescuer(store_client& store, const wall_clock& time, const event_log& log,
                  lease_keeper& leases, claimer& claims, const runner& runs, settler& ends,
-                 claim_trigger& trigger, const service_options& options) noexcept
+                 claim_trigger& trigger, task_metrics& metrics,
+                 const service_options& options) noexcept
     : store_(store),
       time_(time),
       log_(log),
@@ -32,6 +34,7 @@ rescuer::rescuer(store_client& store, const wall_clock& time, const event_log& l
       runs_(runs),
       ends_(ends),
       trigger_(trigger),
+      metrics_(metrics),
       options_(options) {}
 
 task<> rescuer::run() {
@@ -106,6 +109,27 @@ task<> rescuer::rescue_tasks() {
                    "rescued " + std::to_string(count) + " tasks of dead nodes, of which " +
                        std::to_string(result.failed) + " have crashed too often");
         trigger_.claim_now();
+    }
+    co_await report_failures(result.failed_tasks);
+}
+
+task<> rescuer::report_failures(std::vector<task_id> failed) {
+    for (const task_id id : failed) {
+        std::optional<task_detail> found;
+        try {
+            found = co_await store_.call(store_->find(id));
+        } catch (const db::error&) {
+            // The line is shorter then.
+        }
+        if (found.has_value()) {
+            const task_record& task = found->task;
+            log_.write(log_level::warning,
+                       failure_line(task, task.failures + task.crashes, task.error));
+            ++metrics_.series_of(task).failed;
+        } else {
+            log_.write(log_level::warning,
+                       "task " + id.text() + " has failed: it crashed too often");
+        }
     }
 }
 

@@ -9,8 +9,9 @@
 #include "service/engine/runner.hpp"
 #include "service/engine/settler.hpp"
 #include "service/engine/store_client.hpp"
+#include "service/engine/task_metrics.hpp"
 
-#include <cstdint>
+#include <vector>
 
 namespace weir::service::detail {
 
@@ -18,7 +19,7 @@ class rescuer {
 public:
     rescuer(store_client& store, const wall_clock& time, const event_log& log, lease_keeper& leases,
             claimer& claims, const runner& runs, settler& ends, claim_trigger& trigger,
-            const service_options& options) noexcept;
+            task_metrics& metrics, const service_options& options) noexcept;
     rescuer(const rescuer&) = delete;
     rescuer& operator=(const rescuer&) = delete;
 
@@ -29,6 +30,7 @@ public:
 private:
     task<> retire_old_leases();
     task<> rescue_tasks();
+    task<> report_failures(std::vector<task_id> failed);
     task<bool> has_dead_nodes();
     bool may_rescue() const;
     bool has_unsettled(const lease& old) const noexcept;
@@ -41,6 +43,7 @@ private:
     const runner& runs_;
     settler& ends_;
     claim_trigger& trigger_;
+    task_metrics& metrics_;
     const service_options& options_;
     clock::time_point next_rescue_ = clock::time_point::min();
     rescue_result rescued_;

@@ -6,6 +6,7 @@
 #include "service/engine/runner.hpp"
 
 #include "base/fiber_namer.hpp"
+#include "service/engine/failure_line.hpp"
 
 #include <weir/error.hpp>
 
@@ -43,6 +44,8 @@ struct runner::run {
     const handler* handle = nullptr;
     const lease* owner = nullptr;
     run_progress progress;
+    task_series* series = nullptr;
+    clock::time_point started_at{};
     clock::time_point deadline{};
     weir::detail::fiber* fiber = nullptr;  // that executes the run
     cancel_scope* scope = nullptr;         // while the handler runs
@@ -66,7 +69,12 @@ public:
     }
 
     void end(settlement ended) {
-        owner_.ends_.add(*run_.owner, std::move(ended));
+        std::string failure;
+        if (ended.state == task_state::failed) {
+            failure = failure_line(run_.record, ended.failures, ended.error);
+        }
+        owner_.ends_.add(*run_.owner, std::move(ended), run_.series, std::move(failure));
+        run_.series->runs.record(weir::now() - run_.started_at);
         has_ended_ = true;
     }
 
@@ -89,13 +97,14 @@ private:
 };
 
 runner::runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
-               progress_writer& progress, claim_trigger& claims, const event_log& log,
-               const service_options& options)
+               progress_writer& progress, claim_trigger& claims, task_metrics& metrics,
+               const event_log& log, const service_options& options)
     : handlers_(handlers),
       ends_(ends),
       builder_(builder),
       progress_(progress),
       claims_(claims),
+      metrics_(metrics),
       log_(log),
       options_(options) {}
 
@@ -121,6 +130,7 @@ std::optional<runner::refusal> runner::start(task_record& claimed, const lease& 
             return refusal{{}, {}, std::move(destination)};
         }
     }
+    task_series& series = metrics_.series_of(claimed);
     if (free_runs_.empty()) {
         runs_.push_back(std::make_unique<run>());
         free_runs_.push_back(runs_.back().get());
@@ -131,14 +141,17 @@ std::optional<runner::refusal> runner::start(task_record& claimed, const lease& 
     next.handle = handle;
     next.owner = &owner;
     next.progress.begin(progress_, next.key(), owner);
-    next.deadline = weir::detail::after(weir::now(), next.record.timeout > 0ms
-                                                         ? clock::duration(next.record.timeout)
-                                                         : options_.default_timeout);
+    next.series = &series;
+    next.started_at = weir::now();
+    next.deadline = weir::detail::after(next.started_at, next.record.timeout > 0ms
+                                                             ? clock::duration(next.record.timeout)
+                                                             : options_.default_timeout);
     next.stopped_at = next.deadline;
     next.is_reported = false;
     next.index = running_.size();
     running_.push_back(&next);
     ++started_;
+    series.count_start(next.record);
     if (is_cancelled) {
         next.stop(stop_cause::cancelled);
     }

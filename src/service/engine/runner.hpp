@@ -9,6 +9,7 @@
 #include "service/engine/progress_writer.hpp"
 #include "service/engine/settlement_builder.hpp"
 #include "service/engine/settler.hpp"
+#include "service/engine/task_metrics.hpp"
 
 #include <weir/group.hpp>
 #include <weir/scope.hpp>
@@ -27,8 +28,8 @@ namespace weir::service::detail {
 class runner {
 public:
     runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
-           progress_writer& progress, claim_trigger& claims, const event_log& log,
-           const service_options& options);
+           progress_writer& progress, claim_trigger& claims, task_metrics& metrics,
+           const event_log& log, const service_options& options);
     runner(const runner&) = delete;
     runner& operator=(const runner&) = delete;
     ~runner();
@@ -80,6 +81,7 @@ private:
     settlement_builder& builder_;
     progress_writer& progress_;
     claim_trigger& claims_;
+    task_metrics& metrics_;
     const event_log& log_;
     const service_options& options_;
 

@@ -13,6 +13,7 @@
 //   rescuer            returns tasks of dead nodes, and retires old leases
 //   scheduler          submits tasks of schedules
 //   sweeper            removes tasks whose retention has expired
+//   task_metrics       counts runs and their ends, by queue and kind
 //
 // run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
 // components keep running. Then the service claims no more tasks and waits for its runs. Runs that
@@ -88,16 +89,19 @@ struct service::components {
     detail::wall_clock time{options.wall_clock};
     detail::store_client store;
     detail::handler_registry handlers;
+    detail::task_metrics metrics{handlers};
     detail::settlement_builder builder{time, options.max_result_bytes};
     detail::claim_trigger trigger{time};
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
-    detail::runner runner{handlers, settler, builder, progress, trigger, log, options};
+    detail::runner runner{handlers, settler, builder, progress, trigger, metrics, log, options};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
-    detail::rescuer rescuer{store, time, log, leases, claimer, runner, settler, trigger, options};
+    detail::rescuer rescuer{store,  time,    log,     leases,  claimer,
+                            runner, settler, trigger, metrics, options};
     detail::scheduler scheduler{store, time, log, handlers, trigger};
     detail::sweeper sweeper{store, time, options.kept};
+    hook<void()> on_drain;
     std::uint64_t submitted = 0;
     bool is_running = false;
 
@@ -221,6 +225,9 @@ task<> service::components::run_in(task_group group) {
 // Waits for the runs, and stops those that still run after that. True if a second stop came.
 task<bool> service::components::drain() {
     claimer.close();
+    if (on_drain) {
+        on_drain();
+    }
     log.write(log_level::info, "draining: " + std::to_string(runner.running()) + " running");
     auto idle = timeout_or(options.drain_limit, runner.wait_until_idle(), unit{});
     const auto waited = co_await intercept(std::move(idle));
@@ -349,6 +356,10 @@ task<std::vector<queue_record>> service::queues() {
     return parts_->store.call(parts_->store->queues());
 }
 
+task<std::vector<due_queue>> service::oldest_due() {
+    return parts_->store.call(parts_->store->oldest_due(parts_->time.moment_now()));
+}
+
 task<> service::pause(std::string queue, bool is_paused) {
     co_await parts_->store.write(parts_->store->pause(queue, is_paused));
     parts_->trigger.claim_now();
@@ -398,6 +409,10 @@ void service::observe(store_observer* observer) noexcept {
     parts_->store->observe(observer);
 }
 
+void service::on_drain(hook<void()> call) noexcept {
+    parts_->on_drain = call;
+}
+
 timestamp service::now() const {
     return parts_->time.now();
 }
@@ -441,6 +456,7 @@ void service::write_metrics(metric_writer& to) const {
              static_cast<double>(parts_->options.workers));
     to.gauge("weir_service_draining", "1 while the service drains", {}, now.is_draining ? 1 : 0);
     to.gauge("weir_service_store_up", "1 if the store is available", {}, now.store_is_well ? 1 : 0);
+    parts_->metrics.write(to);
 }
 
 }  // namespace weir::service

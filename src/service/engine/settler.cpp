@@ -6,6 +6,8 @@
 
 #include "service/engine/settler.hpp"
 
+#include "service/engine/failure_line.hpp"
+
 #include <weir/error.hpp>
 
 #include <algorithm>
@@ -16,10 +18,10 @@ namespace {
 constexpr std::size_t max_batch = 2000;
 }  // namespace
 
-void settler::add(const lease& owner, settlement ended) {
+void settler::add(const lease& owner, settlement ended, task_series* series, std::string failure) {
     const auto found = std::ranges::find(outboxes_, &owner, &outbox::owner);
     outbox& to = found != outboxes_.end() ? *found : outboxes_.emplace_back(outbox{&owner, {}, {}});
-    to.waiting.push_back(std::move(ended));
+    to.waiting.push_back(run_end{std::move(ended), series, std::move(failure)});
     has_waiting_.set();
 }
 
@@ -43,8 +45,8 @@ bool settler::has_unsettled(const lease& owner) const noexcept {
 
 void settler::append_unsettled(const lease& owner, std::vector<run_key>& to) const {
     if (const outbox* const found = find(owner)) {
-        std::ranges::transform(found->waiting, std::back_inserter(to), &settlement::key);
-        std::ranges::transform(found->in_flight, std::back_inserter(to), &settlement::key);
+        std::ranges::transform(found->waiting, std::back_inserter(to), &run_end::key);
+        std::ranges::transform(found->in_flight, std::back_inserter(to), &run_end::key);
     }
 }
 
@@ -93,8 +95,13 @@ task<> settler::settle_waiting(outbox& from) {
 // False if it must be repeated.
 task<bool> settler::settle_batch(outbox& from, bool is_repeated) {
     try {
+        std::vector<settlement> batch;
+        batch.reserve(from.in_flight.size());
+        for (const run_end& each : from.in_flight) {
+            batch.push_back(each.ended);
+        }
         const std::vector<bool> written = co_await store_.write(
-            store_->settle(from.owner->node(), from.in_flight, time_.moment_now()));
+            store_->settle(from.owner->node(), std::move(batch), time_.moment_now()));
         for (std::size_t i = 0; i < from.in_flight.size(); ++i) {
             count(from.in_flight[i], i < written.size() && written[i], is_repeated);
         }
@@ -121,36 +128,43 @@ task<bool> settler::settle_each(outbox& from) {
     co_return true;
 }
 
-task<bool> settler::settle_or_fail(const lease& owner, const settlement& ended) {
+task<bool> settler::settle_or_fail(const lease& owner, const run_end& run) {
     std::string refusal;
     try {
-        co_await settle_one(owner, ended);
+        co_await settle_one(owner, run);
         co_return true;
     } catch (const store_unavailable&) {
         co_return false;
     } catch (const std::exception& error) {
         refusal = error.what();
     }
-    log_.write(log_level::error, "task " + ended.key.id.text() + " cannot be settled: " + refusal);
-    const bool is_done = co_await fail_instead(owner, ended.key, std::move(refusal));
+    log_.write(log_level::error, "task " + run.key().id.text() + " cannot be settled: " + refusal);
+    const bool is_done = co_await fail_instead(owner, run, std::move(refusal));
     co_return is_done;
 }
 
-task<> settler::settle_one(const lease& owner, const settlement& ended) {
-    std::vector<settlement> batch(1, ended);
+task<> settler::settle_one(const lease& owner, const run_end& run) {
+    std::vector<settlement> batch(1, run.ended);
     const std::vector<bool> written =
         co_await store_.write(store_->settle(owner.node(), std::move(batch), time_.moment_now()));
-    count(ended, !written.empty() && written.front(), true);
+    count(run, !written.empty() && written.front(), true);
 }
 
 // A result that the store cannot keep fails the attempt: otherwise the task would run forever.
-task<bool> settler::fail_instead(const lease& owner, run_key key, std::string error) {
+task<bool> settler::fail_instead(const lease& owner, const run_end& run, std::string error) {
+    const run_key key = run.key();
     try {
         const std::optional<task_detail> found = co_await store_.call(store_->find(key.id));
         if (found.has_value() && found->task.run == key.run) {
-            const settlement failure = builder_.failed(
-                found->task, attempt_end::failed, "the store cannot keep the result: " + error);
-            co_await settle_one(owner, failure);
+            run_end instead;
+            instead.ended = builder_.failed(found->task, attempt_end::failed,
+                                            "the store cannot keep the result: " + error);
+            instead.series = run.series;
+            if (instead.ended.state == task_state::failed) {
+                instead.failure =
+                    failure_line(found->task, instead.ended.failures, instead.ended.error);
+            }
+            co_await settle_one(owner, instead);
         }
     } catch (const store_unavailable&) {
         co_return false;
@@ -162,7 +176,11 @@ task<bool> settler::fail_instead(const lease& owner, run_key key, std::string er
     co_return true;
 }
 
-void settler::count(const settlement& ended, bool is_written, bool is_repeated) noexcept {
+void settler::count(const run_end& run, bool is_written, bool is_repeated) {
+    const settlement& ended = run.ended;
+    if (!run.failure.empty() && (is_written || is_repeated)) {
+        log_.write(log_level::warning, run.failure);
+    }
     if (!is_written) {
         fenced_ += is_repeated ? 0 : 1;  // the first call may have written it
         return;
@@ -172,6 +190,9 @@ void settler::count(const settlement& ended, bool is_written, bool is_repeated) 
     cancelled_ += ended.state == task_state::cancelled ? 1 : 0;
     failed_ +=
         ended.attempt == attempt_end::failed || ended.attempt == attempt_end::timed_out ? 1 : 0;
+    if (run.series != nullptr) {
+        run.series->count_end(ended);
+    }
 }
 
 void settler::add_to(service_stats& stats) const noexcept {

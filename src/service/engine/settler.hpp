@@ -7,6 +7,7 @@
 #include "service/engine/lease.hpp"
 #include "service/engine/settlement_builder.hpp"
 #include "service/engine/store_client.hpp"
+#include "service/engine/task_metrics.hpp"
 
 #include <cstdint>
 #include <list>
@@ -25,8 +26,11 @@ public:
 
     task<> run();
 
-    // The settlement of a run under this lease, which stays until forget().
-    void add(const lease& owner, settlement ended);
+    // The settlement of a run under this lease, which stays until forget(). Once the store has it,
+    // it is counted in `series`, and `failure` is logged: the line about a task that has failed for
+    // good.
+    void add(const lease& owner, settlement ended, task_series* series = nullptr,
+             std::string failure = {});
     void forget(const lease& owner) noexcept;
     void forget_all() noexcept { outboxes_.clear(); }
 
@@ -39,11 +43,17 @@ public:
     void add_to(service_stats& stats) const noexcept;
 
 private:
+    struct run_end {
+        settlement ended;
+        task_series* series = nullptr;  // null: not counted
+        std::string failure;            // empty: not logged
+        run_key key() const noexcept { return ended.key; }
+    };
     // The ends of runs under one lease.
     struct outbox {
         const lease* owner;
-        std::vector<settlement> waiting;
-        std::vector<settlement> in_flight;
+        std::vector<run_end> waiting;
+        std::vector<run_end> in_flight;
         bool is_empty() const noexcept { return waiting.empty() && in_flight.empty(); }
     };
 
@@ -51,10 +61,10 @@ private:
     task<> settle_waiting(outbox& from);
     task<bool> settle_batch(outbox& from, bool is_repeated);
     task<bool> settle_each(outbox& from);
-    task<bool> settle_or_fail(const lease& owner, const settlement& ended);
-    task<> settle_one(const lease& owner, const settlement& ended);
-    task<bool> fail_instead(const lease& owner, run_key key, std::string error);
-    void count(const settlement& ended, bool is_written, bool is_repeated) noexcept;
+    task<bool> settle_or_fail(const lease& owner, const run_end& run);
+    task<> settle_one(const lease& owner, const run_end& run);
+    task<bool> fail_instead(const lease& owner, const run_end& run, std::string error);
+    void count(const run_end& run, bool is_written, bool is_repeated);
 
     store_client& store_;
     const wall_clock& time_;

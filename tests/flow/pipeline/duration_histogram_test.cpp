@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Durations in buckets.
 
-#include "metrics_page.hpp"
+#include <support/metrics_page.hpp>
 
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/pipeline.hpp>
@@ -10,13 +10,14 @@
 #include <weir/testing/testing.hpp>
 #include <weir/weir.hpp>
 
+#include <array>
 #include <string>
 
 using namespace std::chrono_literals;
 
 namespace {
 
-using flow_pipeline::complaint_about;
+using weir_test::complaint_about;
 
 WEIR_TEST(DurationHistogram, DurationsAreCountedInBuckets) {
     weir::pipeline line("line", weir::attempt_timeout{10s});
@@ -36,6 +37,24 @@ WEIR_TEST(DurationHistogram, DurationsAreCountedInBuckets) {
     EXPECT_NE(text.find(name + "\"0.005\"} 2\n"), std::string::npos) << text;
     EXPECT_NE(text.find(name + "\"1\"} 4\n"), std::string::npos) << text;
     EXPECT_NE(text.find(name + "\"+Inf\"} 4\n"), std::string::npos) << text;
+    EXPECT_EQ(complaint_about(text), "");
+}
+
+struct coarse_bounds {
+    static constexpr std::array<double, 2> seconds = {1, 3600};
+};
+
+TEST(DurationHistogram, HasTheBoundsOfItsType) {
+    weir::basic_duration_histogram<coarse_bounds> all;
+    for (const auto took : {1000ms, 1001ms, 3'600'000ms, 3'601'000ms}) {
+        all.record(took);
+    }
+    weir::prometheus_writer page;
+    all.write(page, "took_seconds", "How long it took.", {});
+    const std::string text = page.text();
+    EXPECT_NE(text.find("took_seconds_bucket{le=\"1\"} 1\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("took_seconds_bucket{le=\"3600\"} 3\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("took_seconds_count 4\n"), std::string::npos) << text;
     EXPECT_EQ(complaint_about(text), "");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Metrics as Prometheus reads them.
 
-#include "metrics_page.hpp"
+#include <support/metrics_page.hpp>
 
 #include <weir/flow/circuit_breaker.hpp>
 #include <weir/flow/pipeline.hpp>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using flow_pipeline::complaint_about;
+using weir_test::complaint_about;
 
 WEIR_TEST(Prometheus, APolicyThatPipelinesShareIsWrittenOnce) {
     weir::circuit_breaker breaker({.name = "shared", .consecutive_failures = 2});

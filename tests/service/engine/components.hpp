@@ -91,14 +91,16 @@ struct components {
     detail::wall_clock time{{}};
     detail::store_client store{connection, options.store_timeout, log};
     detail::handler_registry handlers;
+    detail::task_metrics metrics{handlers};
     detail::settlement_builder builder{time, options.max_result_bytes};
     detail::claim_trigger trigger{time};
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
-    detail::runner runner{handlers, settler, builder, progress, trigger, log, options};
+    detail::runner runner{handlers, settler, builder, progress, trigger, metrics, log, options};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
-    detail::rescuer rescuer{store, time, log, leases, claimer, runner, settler, trigger, options};
+    detail::rescuer rescuer{store,  time,    log,     leases,  claimer,
+                            runner, settler, trigger, metrics, options};
     detail::scheduler scheduler{store, time, log, handlers, trigger};
     detail::sweeper sweeper{store, time, options.kept};
 };

@@ -112,6 +112,9 @@ public:
     task<std::vector<queue_record>> queues() override {
         return pass(store_call::queues, [this] { return real_.queues(); });
     }
+    task<std::vector<due_queue>> oldest_due(moment now) override {
+        return pass(store_call::oldest_due, [this, now] { return real_.oldest_due(now); });
+    }
     task<> pause(std::string_view queue, bool is_paused) override {
         return pass(store_call::pause, [this, queue = std::string(queue), is_paused] {
             return real_.pause(queue, is_paused);

@@ -77,6 +77,7 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
         {"integrity", {"full", "none", "quick"}},
         {"log-format", {"json", "text", "json"}},
         {"log-level", {"debug", "warning", "error"}},
+        {"access-log", {"false", "true", "false"}},
     };
     const program_output help = call({"serve", "--help"});
     std::string file = "[serve]\n";

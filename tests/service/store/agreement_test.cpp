@@ -5,6 +5,8 @@
 
 #include "stores.hpp"
 
+#include <algorithm>
+#include <map>
 #include <random>
 
 namespace {
@@ -191,9 +193,23 @@ private:
         EXPECT_EQ(ours.returned, theirs.returned);
         EXPECT_EQ(ours.failed, theirs.failed);
         EXPECT_EQ(ours.cancelled, theirs.cancelled);
+        EXPECT_EQ(sorted(ours.failed_tasks), sorted(theirs.failed_tasks));
+        EXPECT_EQ(ours.failed_tasks.size(), ours.failed);
         runs_.clear();
         node_ = "n" + std::to_string(++nodes_);
         co_await beat();
+    }
+    static std::vector<task_id> sorted(std::vector<task_id> ids) {
+        std::ranges::sort(ids);
+        return ids;
+    }
+    task<std::map<std::string, timestamp>> oldest_due(store& in) {
+        const std::vector<due_queue> found = co_await in.oldest_due(now_);
+        std::map<std::string, timestamp> all;
+        for (const due_queue& each : found) {
+            all.emplace(each.name, each.since);
+        }
+        co_return all;
     }
     task<> compare_queues() {
         const std::vector<queue_record> ours = co_await sqlite_->queues();
@@ -206,6 +222,9 @@ private:
             EXPECT_EQ(ours[i].limits, theirs[i].limits);
             EXPECT_EQ(ours[i].is_paused, theirs[i].is_paused);
         }
+        const std::map<std::string, timestamp> our_oldest = co_await oldest_due(*sqlite_);
+        const std::map<std::string, timestamp> their_oldest = co_await oldest_due(memory_);
+        EXPECT_EQ(our_oldest, their_oldest);
         if (!ids_.empty()) {
             const task_id some = ids_[below(static_cast<unsigned>(ids_.size()))];
             const std::vector<hold> mine = co_await sqlite_->why(some, now_);

@@ -66,6 +66,36 @@ std::optional<queue_record> memory_queues::find(const std::string& name) const {
     return found != queues_.end() ? std::optional(found->second.record) : std::nullopt;
 }
 
+// Looks at all due tasks: a store for tests has few.
+std::vector<due_queue> memory_queues::oldest_due(moment now) const {
+    std::vector<due_queue> all;
+    for (const auto& [name, in] : queues_) {
+        std::optional<timestamp> since;
+        const auto consider = [&](const memory_task& task, timestamp due_at) {
+            const timestamp due_since = std::max(due_at, task.record.created_at);
+            since = std::min(since.value_or(due_since), due_since);
+        };
+        for (const auto& [key, key_flow] : in.flows) {
+            for (const auto& [turn, task] : key_flow.due) {
+                consider(*task, task->record.due_at);
+            }
+        }
+        for (const waiting_tasks* const waiting : {&in.later, &in.delayed}) {
+            if (!waiting->empty() && is_time(*waiting->begin()->second, now)) {
+                const memory_task& first = *waiting->begin()->second;
+                consider(first, first.delayed_until ? now.calendar_of(*first.delayed_until)
+                                                    : first.record.due_at);
+            }
+        }
+        if (since.has_value()) {
+            due_queue& added = all.emplace_back();
+            added.name = name;
+            added.since = *since;
+        }
+    }
+    return all;
+}
+
 // ---- tasks
 
 void memory_queues::insert(memory_task& task, moment now) {

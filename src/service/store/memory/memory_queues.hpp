@@ -37,6 +37,8 @@ public:
     queue_record& checked_record(const std::string& name);
     std::vector<queue_record> records() const;
     std::optional<queue_record> find(const std::string& name) const;
+    // See store::oldest_due().
+    std::vector<due_queue> oldest_due(moment now) const;
     // Removes a queue without tasks, with its limits.
     void forget(const std::string& name) { queues_.erase(name); }
 

@@ -298,6 +298,7 @@ task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) 
                     crashed.error = detail::crash_limit_error(crashed.crashes);
                     in.tasks.set_state(crashed, task_state::failed, now.at);
                     ++result.failed;
+                    result.failed_tasks.push_back(crashed.id);
                 } else {
                     crashed.due_at = now.at;
                     each.delayed_until.reset();
@@ -442,6 +443,10 @@ task<change_result> memory_store::remove_task(task_id id, moment now) {
 
 task<std::vector<queue_record>> memory_store::queues() {
     return perform(store_call::queues, [](tables& in) { return in.queues.records(); });
+}
+
+task<std::vector<due_queue>> memory_store::oldest_due(moment now) {
+    return perform(store_call::oldest_due, [now](tables& in) { return in.queues.oldest_due(now); });
 }
 
 task<> memory_store::pause(std::string_view queue, bool is_paused) {

@@ -121,6 +121,7 @@ rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t ma
             state = task_state::failed;
             error = crash_limit_error(crashes);
             ++batch.result.failed;
+            batch.result.failed_tasks.emplace_back(id);
         } else {
             ++batch.result.returned;
         }

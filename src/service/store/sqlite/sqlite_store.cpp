@@ -8,6 +8,7 @@
 #include "service/store/sqlite/claim.hpp"
 #include "service/store/sqlite/file/store_file.hpp"
 #include "service/store/sqlite/leases.hpp"
+#include "service/store/sqlite/oldest_due.hpp"
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/queries.hpp"
 #include "service/store/sqlite/remove_queue.hpp"
@@ -163,6 +164,8 @@ public:
             all.returned += batch.result.returned;
             all.failed += batch.result.failed;
             all.cancelled += batch.result.cancelled;
+            all.failed_tasks.insert(all.failed_tasks.end(), batch.result.failed_tasks.begin(),
+                                    batch.result.failed_tasks.end());
             if (batch.is_last) {
                 co_return all;
             }
@@ -245,6 +248,9 @@ public:
             }
             return queues;
         });
+    }
+    task<std::vector<due_queue>> oldest_due(moment now) override {
+        return read([now](sqlite::session& session) { return find_oldest_due(session, now); });
     }
     task<> pause(std::string_view queue, bool is_paused) override {
         return change_queue(std::string(queue),
