@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import program_help
@@ -50,6 +51,24 @@ class Completion(unittest.TestCase):
                 self.assertEqual(from_bash("weir", name, "--"), self.long_flags(name))
         self.assertEqual(from_bash("weir", "serve", "--log-level", ""),
                          {"debug", "info", "warning", "error"})
+        self.assertEqual(from_bash("weir", "list", "--state", ""),
+                         {"pending", "running", "completed", "failed", "cancelled"})
+
+    def test_bash_completes_files(self):
+        here = str(COMPLETION / "weir.b")
+        for words in (["crawl", "--state"], ["backup"], ["backup", "--database"]):
+            with self.subTest(words):
+                self.assertEqual(from_bash("weir", *words, here), {str(COMPLETION / "weir.bash")})
+
+    def test_bash_knows_the_queues(self):
+        with tempfile.TemporaryDirectory() as folder:
+            weir = pathlib.Path(folder) / "weir"
+            weir.write_text("#!/bin/sh\n"
+                            "[ \"$*\" = queues ] && printf 'mail\\tactive\\nmore\\tpaused\\n'\n")
+            weir.chmod(0o755)
+            for words in (["pause"], ["resume"], ["redrive"], ["list", "--queue"]):
+                with self.subTest(words):
+                    self.assertEqual(from_bash(str(weir), *words, "ma"), {"mail"})
 
     def test_fish(self):
         if not shutil.which("fish"):
