@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /tasks: submit one or many, find, wait for an end, list, cancel, retry, remove, and say why a task
+// /tasks: submit one or many, find, wait for an end, list, cancel, retry, remove, and say why one
 // does not run.
 #pragma once
 

@@ -2,7 +2,7 @@
 // What `weir serve` logs: tasks that have failed, and requests if it is asked to; and long polls,
 // whose end the log of requests shows.
 
-#include "support.hpp"
+#include "commands.hpp"
 
 #include <weir/handle.hpp>
 #include <weir/http/client.hpp>
@@ -25,12 +25,6 @@ weir::task<std::string> get(std::string url) {
     http::client_response found = co_await client.get(url);
     const std::string text = co_await found.text();
     co_return text;
-}
-
-std::string submit(const serving& here, std::vector<std::string> arguments) {
-    const program_output output = here.ask("submit", std::move(arguments));
-    EXPECT_EQ(output.code, 0) << output.err;
-    return output.out.substr(0, output.out.find('\n'));
 }
 
 TEST(ServeLog, HasALineForEachFailedTask) {
