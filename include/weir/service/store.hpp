@@ -326,7 +326,7 @@ public:
     virtual task<std::vector<queue_record>> queues() = 0;
     // The queues that have due tasks, each with its oldest one, in any order. In bounded time,
     // however many tasks wait: of the tasks with the same priority that share a flow key and a
-    // destination the first few are looked at, and some thousand such groups.
+    // destination the first few are looked at, and two thousand such groups at most.
     virtual task<std::vector<due_queue>> oldest_due(moment now) = 0;
     // pause() and limit() create a queue that does not exist, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;

@@ -21,7 +21,7 @@ namespace weir::service::detail {
 
 namespace {
 
-constexpr std::size_t max_due_places = 4000;  // lines and priorities within them
+constexpr std::size_t max_due_places = 2000;  // lines and priorities within them
 constexpr std::size_t tasks_per_place = 16;
 
 class due_search {
