@@ -107,6 +107,8 @@ weir::task<> page_and_person() {
             "document.querySelectorAll('#messages img, #messages .text *').length + ' ' + "
             "window.hit");
         EXPECT_EQ(elements, "0 undefined");
+        // The page hears of its own message as Bob does, maybe later.
+        co_await page.wait_for("document.querySelector('#messages .mine .text') !== null");
         const std::string mine =
             co_await page.evaluate("document.querySelector('#messages .mine .text').textContent");
         EXPECT_EQ(mine, "gr\u00fc\u00df dich, Bob");
