@@ -50,7 +50,8 @@ class Dev(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name) / "weir"
-        shutil.copytree(ROOT / "tools/dev", self.root / "tools/dev")
+        shutil.copytree(ROOT / "tools/dev", self.root / "tools/dev",
+                        ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "dev", self.root / "dev")
         self.bin = pathlib.Path(folder.name) / "bin"
         self.bin.mkdir()
