@@ -56,3 +56,11 @@ build() {
 jobs_to_use() {
     echo "${WEIR_JOBS:-$(nproc)}"
 }
+
+# Tests run at once: many wait for a process, a browser or a clock, so that one per core would leave
+# the cores idle for a third of the time.
+test_jobs_to_use() {
+    local cores
+    cores=$(nproc)
+    echo "${WEIR_JOBS:-$((cores + (cores + 1) / 2))}"
+}

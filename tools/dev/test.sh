@@ -109,17 +109,18 @@ list_tests() {
 # run_stage STAGE PRESET [CTEST_OPTION...]: part of run_in_order, whose results and status it
 # changes.
 run_stage() {
-    local stage=$1 preset=$2 dir headline file
+    local stage=$1 preset=$2 dir headline file jobs
     shift 2
+    jobs=$(test_jobs_to_use)
     dir=$(build_dir "$preset")
     file=$dir/test_results_$stage.xml
     if ((status)) && [[ " $* " == *' --stop-on-failure '* ]]; then
         return
     fi
-    headline=$(plan stage "$dir" "$dir/test_list.txt" "$(jobs_to_use)" "$stage" "${results[@]}")
+    headline=$(plan stage "$dir" "$dir/test_list.txt" "$jobs" "$stage" "${results[@]}")
     [[ -n $headline ]] || return 0
     say "$bold$headline$plain"
-    (cd "$root" && ctest --preset "$preset" --parallel "$(jobs_to_use)" --output-junit "$file" \
+    (cd "$root" && ctest --preset "$preset" --parallel "$jobs" --output-junit "$file" \
         -I "$dir/test_stage.txt" "$@") || status=$?
     results+=("$file")
 }
@@ -130,7 +131,7 @@ run_ctest() {
     shift
     results=$(build_dir "$preset")/test_results.xml
     rm -f "$results"
-    (cd "$root" && ctest --preset "$preset" --parallel "$(jobs_to_use)" \
+    (cd "$root" && ctest --preset "$preset" --parallel "$(test_jobs_to_use)" \
         --output-junit "$results" "$@") || status=$?
     python3 "$root/tools/dev/count_results.py" "$results" --ctest-status "$status"
 }
