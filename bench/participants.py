@@ -296,12 +296,15 @@ class DbParticipant:
 
 @dataclass(frozen=True)
 class ServiceParticipant:
-    """Our task service, what submits to it, and what looks at it."""
+    """Our task service with handlers that do nothing, the program of users, what submits to it, and what looks at it."""
+
+    program: object
 
     def prepare(self, build):
         build.peers.mkdir(parents=True, exist_ok=True)
         parts = {
             "weir": [str(build.cmake_program("bench_weir_service", "weir::service"))],
+            "program": self.program.prepare(build),
             "load": str(build.cmake_program("bench_service_load", "")),
             "audience": str(build.cmake_program("bench_service_audience", "weir::service")),
             "disk": str(build.peers),
@@ -325,13 +328,15 @@ class ServicePeer:
         try:
             if self.server == "postgres":
                 make = lambda: servers.Postgres(tempfile.gettempdir(), ["autovacuum=on"])  # noqa: E731
-                at = build.shared("durable postgres", make).url
+                server = build.shared("durable postgres", make)
+                at = server.url
             else:
                 folder = tempfile.mkdtemp(prefix="redis-", dir=build.peers)
-                at = build.shared("durable redis", lambda: servers.Redis(folder, is_durable=True)).port
+                server = build.shared("durable redis", lambda: servers.Redis(folder, is_durable=True))
+                at = server.port
         except servers.Absent as problem:
             raise Missing(str(problem)) from None
-        parts = {"peer": command, "at": at}
+        parts = {"peer": command, "at": at, "server": server.process.pid}
         return [sys.executable, str(ROOT / "bench" / "service" / "drive.py"), json.dumps(parts)]
 
 

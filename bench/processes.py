@@ -25,7 +25,7 @@ def start(command, cpu, **options):
         if cpu is not None:
             os.sched_setaffinity(0, {cpu})
 
-    return subprocess.Popen(command, preexec_fn=prepare, stdin=subprocess.DEVNULL, **options)
+    return subprocess.Popen(command, preexec_fn=prepare, **{"stdin": subprocess.DEVNULL, **options})
 
 
 def children(pid):

@@ -92,7 +92,7 @@ def choose(suite, workload, results):
     chosen = {**next(iter((good or results).values())), "value": statistics.median(rounds.values()), "rounds": rounds}
     if "cpu_ns" in chosen:
         chosen["cpu_rounds"] = {n: r["cpu_ns"] for n, r in results.items()}
-    for share in ("busy", "load_busy", "cpu_ns", "own_ns", "cpu_us", "memory_mb"):
+    for share in ("busy", "load_busy", "cpu_ns", "own_ns", "cpu_us", "memory_mb", "written_bytes"):
         if share in chosen:
             chosen[share] = statistics.median(r[share] for r in (good or results).values())
     return chosen

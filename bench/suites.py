@@ -209,15 +209,17 @@ SUITES = {
             Workload("backlog_process", "Running with a million tasks pending: slower by", "%"),
             Workload("memory_growth", "Memory: growth while a million tasks are run", "MB"),
             Workload("dashboards_1000", "Submits with 1000 dashboards, 10 frozen: slower by", "%"),
+            Workload("deliver", "Webhooks to 1000 hosts: deliveries a second", "1/s", higher_is_better=True),
         ],
         participants={
-            "weir": ServiceParticipant(),
+            "weir": ServiceParticipant(OUR_PROGRAM),
             "graphile-worker": ServicePeer("graphile", "postgres"),
             "pg-boss": ServicePeer("pg-boss", "postgres"),
             "bullmq": ServicePeer("bullmq", "redis"),
         },
         by_median=True,
         rounds=(1, 3),
+        notes=("written_bytes",),
     ),
     "crawl": Suite(
         title="Weir's crawler and its peers, nginx and crawler on the same cores",

@@ -23,8 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from crawlers import Job, Weir, crawler_of  # noqa: E402
+from nginx import Server, addresses  # noqa: E402
 from processes import NotPlayed, Watch, cpu_times, start  # noqa: E402
-from web import Server, addresses, black_hole, make_pages, most_in_a_second  # noqa: E402
+from web import black_hole, make_pages, most_in_a_second  # noqa: E402
 
 LONGEST_S = 170
 SMALL_PAGE = "<!DOCTYPE html><html><head><title>Item</title></head><body><p>" + "An item of a list. " * 50 + "</p></body></html>"

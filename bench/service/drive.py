@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Measures one participant of suite service, in the protocol that run.py speaks:
 
-  drive.py '{"weir": [...], "load": "...", "audience": "...", "disk": FOLDER}' --workload NAME [--quick]
-  drive.py '{"peer": [...], "at": URL_OR_PORT}' --workload NAME [--quick]
+  drive.py '{"weir": [...], "program": [...], "load": "...", "audience": "...", "disk": FOLDER}' --workload NAME [--quick]
+  drive.py '{"peer": [...], "at": URL_OR_PORT, "server": PID}' --workload NAME [--quick]
 
 Ours is a server of its own process, on a fresh file on the disk, and is given its tasks over HTTP; peers are libraries in
 one process of Node with the producer, on a server that is as durable. Nobody is bound to a processor.
@@ -21,16 +21,13 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from processes import start  # noqa: E402
+from deliver import deliver, deliver_by_peer  # noqa: E402
+from processes import NotPlayed, start  # noqa: E402
 
 LENGTHS = {True: ("0.7", "1.5"), False: ("1", "4")}
 PROCESSED = {True: 20_000, False: 60_000}
 SAMPLES = {True: 150, False: 500}
 BACKLOG = {True: 100_000, False: 1_000_000}
-
-
-class NotPlayed(RuntimeError):
-    pass
 
 
 class Service:
@@ -221,10 +218,13 @@ WORKLOADS = {
     "backlog_process": lambda parts, quick: backlog(parts, quick, "process"),
     "memory_growth": memory,
     "dashboards_1000": dashboards_1000,
+    "deliver": deliver,
 }
 
 
 def peer(parts, workload, quick):
+    if workload == "deliver":
+        return deliver_by_peer(parts, quick)
     count = SAMPLES[quick] if workload == "latency_p50" else PROCESSED[quick]
     command = [*parts["peer"], workload, str(parts["at"]), str(count), *LENGTHS[quick]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=150)

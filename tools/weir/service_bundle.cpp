@@ -9,8 +9,11 @@
 #include <weir/service/api.hpp>
 #include <weir/service/handlers/trial.hpp>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace weir::program {
@@ -33,9 +36,22 @@ http::host_policies_options host_options(const serve_plan& plan) {
     return options;
 }
 
+// A delivery over a connection that was kept costs half as much. A quarter of the files that the
+// process may open leaves enough for clients, programs and crawls.
+std::size_t delivery_connections() noexcept {
+    constexpr rlim_t fewest = 64;
+    constexpr rlim_t most = 4096;
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        return fewest;
+    }
+    return static_cast<std::size_t>(std::clamp(files.rlim_cur / 4, fewest, most));
+}
+
 service::http_delivery_options delivery_options(const serve_plan& plan,
                                                 http::host_policies& hosts) {
     service::http_delivery_options options;
+    options.max_connections = delivery_connections();
     options.shared = &hosts;
     options.hosts.rate = plan.host_rate;
     options.hosts.burst = static_cast<std::uint32_t>(std::max(1.0, plan.host_rate));

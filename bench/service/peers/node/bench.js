@@ -104,6 +104,39 @@ async function bullmq() {
   };
 }
 
+// Webhooks: URLs, a line each, come from standard input; 'go' starts the worker, which sends each with fetch.
+async function deliver(peer) {
+  if (who !== "bullmq") process.exit(64);
+  const lines = require("readline").createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const next = async () => (await lines.next()).value;
+  let batch = [];
+  for (let i = 0; i < count; i += 1) {
+    batch.push({ url: await next(), body: { number: i, text: "a small event" } });
+    if (batch.length === 1000 || i === count - 1) {
+      await peer.addMany(batch);
+      batch = [];
+    }
+  }
+  console.log("filled");
+  await next();
+  let ended = 0;
+  let over;
+  const all = new Promise((resolve) => (over = resolve));
+  await peer.work(async (data) => {
+    const answer = await fetch(data.url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(data.body),
+    });
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    ended += 1;
+    if (ended === count) over();
+  });
+  await all;
+  await pause(200); // the last completions
+  console.log("done");
+}
+
 async function rate(inFlight, operation, each) {
   let done = 0;
   let stopped = false;
@@ -176,10 +209,11 @@ async function main() {
     submit_bulk: () => rate(2, () => peer.addMany(batch), 1000),
     process: () => processed(peer),
     latency_p50: () => latency(peer),
+    deliver: () => deliver(peer),
   };
   if (!(workload in workloads)) process.exit(64);
   const result = await workloads[workload]();
-  console.log(JSON.stringify(result));
+  if (result) console.log(JSON.stringify(result));
   process.exit(0);
 }
 
