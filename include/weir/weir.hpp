@@ -14,6 +14,7 @@
 #include <weir/generator.hpp>
 #include <weir/group.hpp>
 #include <weir/handle.hpp>
+#include <weir/interval.hpp>
 #include <weir/local.hpp>
 #include <weir/loop.hpp>
 #include <weir/outcome.hpp>
@@ -30,6 +31,8 @@
 #include <weir/sync/mutex.hpp>
 #include <weir/sync/queue.hpp>
 #include <weir/sync/semaphore.hpp>
+#include <weir/sync/shared_mutex.hpp>
+#include <weir/sync/watch.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>

@@ -151,9 +151,9 @@ WEIR_TEST(SharedMutex, TriesWithoutWaiting) {
     auto second = mutex.try_lock_shared();
     EXPECT_TRUE(first && second);
     EXPECT_FALSE(mutex.try_lock());
-    auto writer = weir::spawn([](weir::shared_mutex& locked) -> task<> {
-        auto lock = co_await locked.lock();
-    }, std::ref(mutex));
+    auto writer = weir::spawn(
+        [](weir::shared_mutex& locked) -> task<> { auto lock = co_await locked.lock(); },
+        std::ref(mutex));
     co_await settle_all();
     EXPECT_FALSE(mutex.try_lock_shared()) << "a writer waits";
     first->unlock();

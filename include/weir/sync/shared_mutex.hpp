@@ -38,7 +38,8 @@ public:
         shared_guard() noexcept = default;
         // Takes over a shared lock that is held already.
         explicit shared_guard(shared_mutex& held) noexcept : mutex_(&held) {}
-        shared_guard(shared_guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+        shared_guard(shared_guard&& other) noexcept
+            : mutex_(std::exchange(other.mutex_, nullptr)) {}
         shared_guard& operator=(shared_guard&& other) noexcept {
             shared_guard old(std::move(*this));
             mutex_ = std::exchange(other.mutex_, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A fiber counts as a holder from the moment it is let in, before it resumes. One that is stopped in
-// between, and one that leaves the line, may have kept others out: those behind it are let in.
+// A fiber counts as a holder from the moment it is let in, before it resumes. One that is stopped
+// in between, and one that leaves the line, may have kept others out: those behind it are let in.
 
 #include <weir/error.hpp>
 #include <weir/sync/shared_mutex.hpp>
@@ -19,8 +19,8 @@ namespace {
 
 void shared_mutex::grant_waiting() noexcept {
     while (waiters_.has_waiting() && !has_writer_) {
-        const auto& first =
-            static_cast<detail::shared_mutex_operation&>(detail::wait_list::at(waiters_.first_waiting()));
+        const auto& first = static_cast<detail::shared_mutex_operation&>(
+            detail::wait_list::at(waiters_.first_waiting()));
         if (first.is_writer()) {
             if (readers_ > 0) {
                 return;
