@@ -17,6 +17,7 @@
 #include <weir/flow/keyed.hpp>
 #include <weir/flow/keyed_limiter.hpp>
 #include <weir/flow/leaky_bucket.hpp>
+#include <weir/flow/loading_cache.hpp>
 #include <weir/flow/map_concurrent.hpp>
 #include <weir/flow/pipeline.hpp>
 #include <weir/flow/pool.hpp>
@@ -24,6 +25,7 @@
 #include <weir/flow/prometheus.hpp>
 #include <weir/flow/retry.hpp>
 #include <weir/flow/retry_loop.hpp>
+#include <weir/flow/single_flight.hpp>
 #include <weir/flow/sliding_window.hpp>
 #include <weir/flow/streams.hpp>
 #include <weir/flow/task_manager.hpp>
