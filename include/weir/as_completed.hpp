@@ -122,7 +122,7 @@ private:
 };
 
 template <class T>
-class next_completion final : public take_operation {
+class WEIR_MUST_AWAIT next_completion final : public take_operation {
 public:
     explicit next_completion(std::shared_ptr<completion_list<T>> list) noexcept
         : take_operation(std::move(list)) {}

@@ -12,7 +12,7 @@ namespace weir {
 namespace detail {
 
 template <class T>
-class shield_call final : public bounded<shield_call<T>, scope> {
+class WEIR_MUST_AWAIT shield_call final : public bounded<shield_call<T>, scope> {
 public:
     static constexpr const char* boundary_name = "shield";
     explicit shield_call(task<T>&& work)
@@ -47,7 +47,7 @@ private:
 enum class view : unsigned char { settled, intercepted, thrown };
 
 template <class T, view View>
-class observed_call final : public bounded<observed_call<T, View>, boundary> {
+class WEIR_MUST_AWAIT observed_call final : public bounded<observed_call<T, View>, boundary> {
 public:
     static constexpr const char* boundary_name = View == view::settled       ? "settle"
                                                  : View == view::intercepted ? "intercept"
@@ -100,7 +100,7 @@ private:
 
 // shield(handle): waits without forwarding cancellation.
 template <class T>
-class shielding_join final : public join_operation {
+class WEIR_MUST_AWAIT shielding_join final : public join_operation {
 public:
     explicit shielding_join(fiber& target) noexcept : join_operation(target, mode::leave) {}
     T resume() {

@@ -11,7 +11,7 @@ namespace weir {
 
 namespace detail {
 
-class fd_operation final : public operation, private fd_watch {
+class WEIR_MUST_AWAIT fd_operation final : public operation, private fd_watch {
 public:
     fd_operation(int fd, readiness direction) noexcept : fd_(fd), direction_(direction) {}
     fd_operation(fd_operation&& unawaited) noexcept

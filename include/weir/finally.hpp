@@ -27,7 +27,7 @@ task<void> start_cleanup(Cleanup& cleanup, ending end) {
 // Runs the work, then the clean-up behind a shield, then continues with the ending: the clean-up's
 // own error if it throws, else the stop, else the work's value or error.
 template <class T, class Cleanup>
-class finally_call final : public bounded<finally_call<T, Cleanup>, scope> {
+class WEIR_MUST_AWAIT finally_call final : public bounded<finally_call<T, Cleanup>, scope> {
 public:
     static constexpr const char* boundary_name = "finally";
     finally_call(task<T>&& work, Cleanup&& cleanup)
@@ -125,7 +125,7 @@ private:
 };
 
 // Registers with the frame that awaits it.
-class defer_awaiter : public boundary_awaitable {
+class WEIR_MUST_AWAIT defer_awaiter : public boundary_awaitable {
 public:
     explicit defer_awaiter(deferred* made) noexcept : made_(made) {}
     defer_awaiter(const defer_awaiter&) = delete;

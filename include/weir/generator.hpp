@@ -141,7 +141,7 @@ struct generator_promise<T&> final : generator_promise_base {
 };
 
 template <class T>
-class next_call final : public bounded<next_call<T>, next_boundary> {
+class WEIR_MUST_AWAIT next_call final : public bounded<next_call<T>, next_boundary> {
     using item = typename generated<T>::item;
 
 public:
@@ -232,7 +232,7 @@ private:
 };
 
 template <class Resource>
-class closing_awaiter final : public defer_awaiter {
+class WEIR_MUST_AWAIT closing_awaiter final : public defer_awaiter {
 public:
     explicit closing_awaiter(deferred_close<Resource>* made) noexcept
         : defer_awaiter(made), owned_(made->owned()) {}

@@ -97,7 +97,7 @@ private:
 };
 
 template <class T>
-class group_call final : public bounded<group_call<T>, group_boundary> {
+class WEIR_MUST_AWAIT group_call final : public bounded<group_call<T>, group_boundary> {
 public:
     group_call(group_state& group, task<T>&& body)
         : bounded<group_call, group_boundary>(group), body_(std::move(body)) {}

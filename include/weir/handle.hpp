@@ -60,7 +60,7 @@ T own_value(fiber_box<T>& ended) {
 
 // co_await handle: the value stays with the handle.
 template <class T>
-class shared_join final : public join_operation {
+class WEIR_MUST_AWAIT shared_join final : public join_operation {
 public:
     explicit shared_join(fiber& target, mode kind = mode::forward) noexcept
         : join_operation(target, kind) {}
@@ -74,7 +74,7 @@ public:
 
 // co_await std::move(handle): the value is moved out.
 template <class T>
-class moving_join final : public join_operation {
+class WEIR_MUST_AWAIT moving_join final : public join_operation {
 public:
     explicit moving_join(fiber& target) noexcept : join_operation(target, mode::forward) {}
     T resume() {
@@ -90,7 +90,7 @@ public:
 };
 
 // handle.wait(): just until the end.
-class silent_join final : public join_operation {
+class WEIR_MUST_AWAIT silent_join final : public join_operation {
 public:
     explicit silent_join(fiber& target) noexcept : join_operation(target, mode::leave) {}
     void resume() { check_await(); }

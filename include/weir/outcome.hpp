@@ -162,7 +162,7 @@ private:
                              std::make_shared<const detail::seen_cancellation>(std::move(seen))));
     }
 
-    class unwrap final : public operation {
+    class WEIR_MUST_AWAIT unwrap final : public operation {
     public:
         explicit unwrap(outcome&& given) : given_(std::move(given)) {}
         bool ready() noexcept override {

@@ -80,7 +80,7 @@ private:
 namespace detail {
 
 template <class T>
-class cancel_scope_call final : public scoped_call<cancel_scope_call<T>, T> {
+class WEIR_MUST_AWAIT cancel_scope_call final : public scoped_call<cancel_scope_call<T>, T> {
     using base = scoped_call<cancel_scope_call, T>;
 
 public:

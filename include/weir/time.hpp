@@ -13,14 +13,14 @@ namespace weir {
 namespace detail {
 
 // The lightest of operations: nothing to wait for, nothing to cancel, so it is not even registered.
-class yield_operation final : public operation {
+class WEIR_MUST_AWAIT yield_operation final : public operation {
 public:
     bool start() noexcept override { return false; }
     bool cancel() noexcept override { return true; }
     void resume() const noexcept {}
 };
 
-class sleep_operation final : public operation, private timer {
+class WEIR_MUST_AWAIT sleep_operation final : public operation, private timer {
 public:
     // A deadline, or for zero and less: one turn of the loop.
     explicit sleep_operation(clock::time_point deadline) noexcept

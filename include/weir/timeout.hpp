@@ -12,7 +12,7 @@ namespace weir {
 namespace detail {
 
 template <class T>
-class timeout_call final : public scoped_call<timeout_call<T>, T> {
+class WEIR_MUST_AWAIT timeout_call final : public scoped_call<timeout_call<T>, T> {
 public:
     timeout_call(task<T>&& work, clock::time_point deadline, timed_scope::expiry late)
         : scoped_call<timeout_call, T>(std::move(work), deadline, late) {}
@@ -26,7 +26,7 @@ public:
 };
 
 template <class T, class Fallback>
-class timeout_or_call final : public scoped_call<timeout_or_call<T, Fallback>, T> {
+class WEIR_MUST_AWAIT timeout_or_call final : public scoped_call<timeout_or_call<T, Fallback>, T> {
 public:
     timeout_or_call(task<T>&& work, clock::time_point deadline, timed_scope::expiry late,
                     Fallback fallback)

@@ -36,7 +36,9 @@ struct waited {
 
 namespace detail {
 
-class handles_wait final : public operation, private member_watch::owner, private timer {
+class WEIR_MUST_AWAIT handles_wait final : public operation,
+                                           private member_watch::owner,
+                                           private timer {
 public:
     // The watches are linked by the constructor, and belong to the caller.
     handles_wait(watch_list& watched, wait_until until, clock::time_point deadline) noexcept;

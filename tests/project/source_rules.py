@@ -10,12 +10,14 @@ plants a violation of each.
 import pathlib
 import sys
 
+import rules_of_awaitables
 import rules_of_files
 import rules_of_layers
 import rules_of_tests
 from source_tree import SourceTree
 
 RULES = [
+    rules_of_awaitables.awaitables_are_marked,
     rules_of_files.file_length,
     rules_of_files.licence_line,
     rules_of_files.line_width,

@@ -96,6 +96,14 @@ class Planted(unittest.TestCase):
         self.expect({"src/flow/pool_more.cpp": LICENCE + "namespace weir {\nint pool::size() {\n}\n}\n"},
                     "src/flow/pool_more.cpp", 3, "weir::pool is also defined in src/flow/pool.cpp")
 
+    def test_an_awaitable_without_its_mark(self):
+        classes = ("class waiting : public weir::operation {};\n"
+                   "class WEIR_MUST_AWAIT marked final : public waiting {};\n"
+                   "class silent final\n    : public waiting {\n};\n"
+                   "class handle final : public other {};\n")
+        self.expect({"include/weir/flow/pool.hpp": LICENCE + classes},
+                    "include/weir/flow/pool.hpp", 4, "silent is awaitable")
+
     def test_a_header_without_test(self):
         self.expect({"tests/flow/pool/pool_test.cpp": None},
                     "include/weir/flow/pool.hpp", 1, "tests/flow/**/pool_test.cpp is missing")

@@ -2,6 +2,7 @@
 // The task that a boundary runs, and how it ended.
 #pragma once
 
+#include <weir/detail/must_await.hpp>
 #include <weir/detail/fiber_box.hpp>
 
 namespace weir::detail {

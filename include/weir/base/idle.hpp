@@ -9,7 +9,7 @@ namespace weir::detail {
 
 // The loop completes the operations that wait one at a time, when it would otherwise sleep or move
 // simulated time.
-class idle_operation final : public listed_operation {
+class WEIR_MUST_AWAIT idle_operation final : public listed_operation {
 public:
     bool start() noexcept override;
     bool cancel() noexcept override;

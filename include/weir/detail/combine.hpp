@@ -68,7 +68,7 @@ private:
 
 // Starts fibers of its own and outlives them: it is complete when all have ended, and stops the
 // rest as soon as the goal is reached or missed.
-class fan_out final : public combined, private child_observer {
+class WEIR_MUST_AWAIT fan_out final : public combined, private child_observer {
 public:
     static constexpr const char* boundary_name = "gather";
 
@@ -111,7 +111,7 @@ private:
 // others run on, and what they fail with counts as seen. A stop cancels all of them, and resumes
 // with the first that reports its cancellation (goal::values) or with the last one
 // (goal::outcomes).
-class fan_in final : public combined, private member_watch::owner {
+class WEIR_MUST_AWAIT fan_in final : public combined, private member_watch::owner {
 public:
     static constexpr const char* boundary_name = "gather";
 

@@ -159,7 +159,7 @@ private:
 };
 
 template <class T>
-class shared_future_wait final : public future_wait {
+class WEIR_MUST_AWAIT shared_future_wait final : public future_wait {
 public:
     using future_wait::future_wait;
     decltype(auto) resume() {
@@ -169,7 +169,7 @@ public:
 };
 
 template <class T>
-class moving_future_wait final : public future_wait {
+class WEIR_MUST_AWAIT moving_future_wait final : public future_wait {
 public:
     using future_wait::future_wait;
     T resume() {

@@ -106,7 +106,7 @@ protected:
     wait_list joiners_;
 };
 
-class [[nodiscard]] join_queue_operation final : public listed_operation {
+class WEIR_MUST_AWAIT join_queue_operation final : public listed_operation {
 public:
     explicit join_queue_operation(queue_core& joined) noexcept : queue_(&joined) {}
     join_queue_operation(join_queue_operation&&) noexcept = default;

@@ -140,13 +140,13 @@ public:
         return line_.refusal_for(1, level);
     }
     // co_await admit(): admission<pass>, after a wait if allowed.
-    [[nodiscard]] detail::slot_admit<adaptive_limit> admit() { return admit(priority_now()); }
-    [[nodiscard]] detail::slot_admit<adaptive_limit> admit(weir::priority level) {
+    detail::slot_admit<adaptive_limit> admit() { return admit(priority_now()); }
+    detail::slot_admit<adaptive_limit> admit(weir::priority level) {
         return {*this, line_, 1, level};
     }
     // co_await acquire(): the pass; throws refused.
-    [[nodiscard]] detail::slot_acquire<adaptive_limit> acquire() { return acquire(priority_now()); }
-    [[nodiscard]] detail::slot_acquire<adaptive_limit> acquire(weir::priority level) {
+    detail::slot_acquire<adaptive_limit> acquire() { return acquire(priority_now()); }
+    detail::slot_acquire<adaptive_limit> acquire(weir::priority level) {
         return {*this, line_, 1, level};
     }
 

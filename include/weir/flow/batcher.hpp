@@ -48,13 +48,9 @@ public:
     ~batcher() { state_->abandon(); }
 
     // co_await call(item): this item's result. Throws the item's error, or refused.
-    [[nodiscard]] call_operation call(Item item) {
-        return call_operation(*state_, std::move(item));
-    }
+    call_operation call(Item item) { return call_operation(*state_, std::move(item)); }
     // co_await settle(item): the same as an outcome.
-    [[nodiscard]] settle_operation settle(Item item) {
-        return settle_operation(*state_, std::move(item));
-    }
+    settle_operation settle(Item item) { return settle_operation(*state_, std::move(item)); }
 
     // Sends the items that wait now without further lingering.
     void flush() { state_->flush(); }
@@ -92,13 +88,13 @@ private:
         Item item_;
         std::optional<answer> answer_;
     };
-    class [[nodiscard]] call_operation final : public operation_base {
+    class WEIR_MUST_AWAIT call_operation final : public operation_base {
     public:
         call_operation(detail::batcher_core& core, Item&& item)
             : operation_base(core, std::move(item)) {}
         Result resume() { return this->take().value(); }
     };
-    class [[nodiscard]] settle_operation final : public operation_base {
+    class WEIR_MUST_AWAIT settle_operation final : public operation_base {
     public:
         settle_operation(detail::batcher_core& core, Item&& item)
             : operation_base(core, std::move(item)) {}

@@ -105,18 +105,18 @@ public:
         return line_.refusal_for(weight, level);
     }
     // co_await admit(): admission<permit>, after a wait if allowed.
-    [[nodiscard]] detail::slot_admit<bulkhead> admit(std::size_t weight = 1) {
+    detail::slot_admit<bulkhead> admit(std::size_t weight = 1) {
         return admit(weight, priority_now());
     }
-    [[nodiscard]] detail::slot_admit<bulkhead> admit(std::size_t weight, weir::priority level) {
+    detail::slot_admit<bulkhead> admit(std::size_t weight, weir::priority level) {
         check(weight);
         return {*this, line_, weight, level};
     }
     // co_await acquire(): the permit; throws refused.
-    [[nodiscard]] detail::slot_acquire<bulkhead> acquire(std::size_t weight = 1) {
+    detail::slot_acquire<bulkhead> acquire(std::size_t weight = 1) {
         return acquire(weight, priority_now());
     }
-    [[nodiscard]] detail::slot_acquire<bulkhead> acquire(std::size_t weight, weir::priority level) {
+    detail::slot_acquire<bulkhead> acquire(std::size_t weight, weir::priority level) {
         check(weight);
         return {*this, line_, weight, level};
     }

@@ -155,7 +155,8 @@ protected:
 
 // The outcome of a task that a callable returns, without a frame of its own.
 template <class T>
-class settled_task_call final : public around_task<settled_task_call<T>, child_call<T>> {
+class WEIR_MUST_AWAIT settled_task_call final
+    : public around_task<settled_task_call<T>, child_call<T>> {
 public:
     static constexpr const char* boundary_name = "call";
 
@@ -187,7 +188,7 @@ private:
 
 // The outcome of a callable that returns a plain value.
 template <class T, class Callable>
-class settled_plain_call final : public boundary_awaitable {
+class WEIR_MUST_AWAIT settled_plain_call final : public boundary_awaitable {
 public:
     settled_plain_call(Callable& callable, call_context& call) noexcept
         : callable_(&callable), call_(&call) {}
@@ -335,7 +336,7 @@ public:
 
 // The same as an awaitable for coroutines.
 template <class T>
-class settled_policy_call final
+class WEIR_MUST_AWAIT settled_policy_call final
     : public around_task<settled_policy_call<T>, inner_call<task<outcome<T>>>> {
 public:
     static constexpr const char* boundary_name = "policy";

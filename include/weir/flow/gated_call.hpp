@@ -131,7 +131,7 @@ task<outcome<typename Next::value_type>> wait_at_gates(gate_row<Gates...>& row, 
 
 // co_await: the outcome of `next` behind the gates, or a refusal.
 template <class Next, class... Gates>
-class gates_call final : public bounded<gates_call<Next, Gates...>, boundary> {
+class WEIR_MUST_AWAIT gates_call final : public bounded<gates_call<Next, Gates...>, boundary> {
     using base = bounded<gates_call, boundary>;
     using result = outcome<typename Next::value_type>;
 
@@ -234,7 +234,7 @@ struct gated_work<task<T>> {
 // The callable is invoked after the gate has admitted the call, otherwise not at all. Work: how the
 // callable is held; a reference for an lvalue.
 template <class Gate, class Work, call_view View>
-class [[nodiscard]] gated_call final : public bounded<gated_call<Gate, Work, View>, boundary> {
+class WEIR_MUST_AWAIT gated_call final : public bounded<gated_call<Gate, Work, View>, boundary> {
     using base = bounded<gated_call, boundary>;
     using work = gated_work<std::remove_reference_t<Work>>;
     using value_type = typename call_value<typename work::result>::type;

@@ -129,7 +129,7 @@ private:
 namespace detail {
 
 // Waits until an attempt ends, or until a point in time.
-class [[nodiscard]] attempt_wait final : public operation, private timer {
+class WEIR_MUST_AWAIT attempt_wait final : public operation, private timer {
 public:
     attempt_wait(hedge_race& race, clock::time_point until) noexcept
         : timer(until.time_since_epoch().count()), race_(race) {}

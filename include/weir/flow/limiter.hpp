@@ -81,12 +81,12 @@ public:
         return in;
     }
     // co_await admit(): admission<pass>, after a wait if that helps.
-    [[nodiscard]] detail::limiter_admit<limiter> admit(double weight = 1) {
+    detail::limiter_admit<limiter> admit(double weight = 1) {
         check(weight, capacity());
         return {*this, weight};
     }
     // co_await acquire(): the time waited. Throws refused.
-    [[nodiscard]] detail::limiter_acquire<limiter> acquire(double weight = 1) {
+    detail::limiter_acquire<limiter> acquire(double weight = 1) {
         check(weight, capacity());
         return {*this, weight};
     }

@@ -122,12 +122,11 @@ public:
     // co_await admit(): a lease, or a refusal: shut_down, queue_full (max_waiting), wait_too_long
     // (max_wait), past_deadline (no connect is due before the deadline of this task). Throws the
     // error of a failed connect.
-    [[nodiscard]] admit_operation admit(
-        std::source_location where = std::source_location::current()) noexcept {
+    admit_operation admit(std::source_location where = std::source_location::current()) noexcept {
         return admit_operation(*state_, where);
     }
     // co_await acquire(): a lease; throws refused, or the error of a failed connect.
-    [[nodiscard]] acquire_operation acquire(
+    acquire_operation acquire(
         std::source_location where = std::source_location::current()) noexcept {
         return acquire_operation(*state_, where);
     }
@@ -159,7 +158,7 @@ public:
 private:
     static lease<T> lend(detail::pool_entry& taken) noexcept { return lease<T>(taken); }
 
-    class acquire_operation final : public detail::pool_waiter {
+    class WEIR_MUST_AWAIT acquire_operation final : public detail::pool_waiter {
     public:
         acquire_operation(detail::pool_core& pool, const std::source_location& where) noexcept
             : pool_waiter(pool, where) {}
@@ -172,7 +171,7 @@ private:
             return lend(*taken);
         }
     };
-    class admit_operation final : public detail::pool_waiter {
+    class WEIR_MUST_AWAIT admit_operation final : public detail::pool_waiter {
     public:
         admit_operation(detail::pool_core& pool, const std::source_location& where) noexcept
             : pool_waiter(pool, where) {}

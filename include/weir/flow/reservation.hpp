@@ -60,7 +60,7 @@ public:
     // made. Throws refused if it was displaced or a change of the rate made it impossible, and
     // invalid_state if the limiter was destroyed, or another task has used or cancelled the
     // reservation. One task at a time may wait.
-    [[nodiscard]] detail::reservation_wait wait();
+    detail::reservation_wait wait();
     // Uses it, whether its turn has come or not: nothing is given back. For callers that wait by
     // other means.
     void use() noexcept;
@@ -88,7 +88,7 @@ private:
 
 namespace detail {
 
-class [[nodiscard]] reservation_wait final : public operation {
+class WEIR_MUST_AWAIT reservation_wait final : public operation {
 public:
     explicit reservation_wait(reservation& place) noexcept : reservation_(&place) {}
     reservation_wait(reservation_wait&& other) noexcept

@@ -292,7 +292,7 @@ task<outcome<typename Next::value_type>> make_attempts(retry_run& run, call_cont
 // The attempts of one call. The first, most often the only one, needs no frame; a coroutine makes
 // the others.
 template <class Next>
-class retry_call final : public bounded<retry_call<Next>, boundary> {
+class WEIR_MUST_AWAIT retry_call final : public bounded<retry_call<Next>, boundary> {
     using base = bounded<retry_call, boundary>;
     using result = outcome<typename Next::value_type>;
 

@@ -28,7 +28,8 @@ struct timeout_stats {
 namespace detail {
 
 template <class T, class Inner>
-class settled_timeout_call final : public bounded<settled_timeout_call<T, Inner>, timed_scope> {
+class WEIR_MUST_AWAIT settled_timeout_call final
+    : public bounded<settled_timeout_call<T, Inner>, timed_scope> {
 public:
     settled_timeout_call(Inner&& inner, call_context& call, clock::time_point deadline,
                          timeout_stats& count)

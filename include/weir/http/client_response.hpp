@@ -33,7 +33,7 @@ namespace detail {
 
 class transfer;
 
-class [[nodiscard]] body_read final : public operation {
+class WEIR_MUST_AWAIT body_read final : public operation {
 public:
     body_read(transfer* source, io::bytes into) noexcept : transfer_(source), into_(into) {}
     body_read(body_read&& unawaited) noexcept

@@ -78,7 +78,7 @@ public:
 
     // co_await send(item): waits for room. Throws unsent<T>, a channel_closed with the item.
     // After a stop the item is not in the channel.
-    [[nodiscard]] send_operation send(T item) { return send_operation(*this, std::move(item)); }
+    send_operation send(T item) { return send_operation(*this, std::move(item)); }
     // False if send would wait or throw; the item is then untouched. On any thread.
     template <class Item = T>
         requires std::constructible_from<T, Item&&>
@@ -107,9 +107,9 @@ public:
     }
 
     // co_await receive(): std::optional<T>, empty when the channel is closed and nothing is left.
-    [[nodiscard]] receive_operation receive() noexcept { return receive_operation(*this); }
+    receive_operation receive() noexcept { return receive_operation(*this); }
     // The same as receive(), which makes a channel a weir::stream.
-    [[nodiscard]] receive_operation next() noexcept { return receive_operation(*this); }
+    receive_operation next() noexcept { return receive_operation(*this); }
     // Empty if receive would wait, and at the end. On any thread.
     std::optional<T> try_receive() noexcept {
         std::optional<T> item;
@@ -180,7 +180,7 @@ private:
         core_.item_removed(woken);
     }
 
-    class [[nodiscard]] send_operation final : public detail::channel_operation {
+    class WEIR_MUST_AWAIT send_operation final : public detail::channel_operation {
     public:
         send_operation(channel& to, T&& item) noexcept
             : channel_operation(to.core_, side::sends), to_(&to), item_(std::move(item)) {}
@@ -232,7 +232,7 @@ private:
         bool is_sent_ = false;
     };
 
-    class [[nodiscard]] receive_operation final : public detail::channel_operation {
+    class WEIR_MUST_AWAIT receive_operation final : public detail::channel_operation {
     public:
         explicit receive_operation(channel& from) noexcept
             : channel_operation(from.core_, side::receives), from_(&from) {}

@@ -69,7 +69,7 @@ namespace detail {
 class resolver_core;
 struct lookup;
 
-class [[nodiscard]] resolve_operation final : public operation {
+class WEIR_MUST_AWAIT resolve_operation final : public operation {
 public:
     resolve_operation(resolver_core& core, std::string_view host, std::uint16_t port);
     resolve_operation(resolver_core& core, std::string_view host, std::string_view service);

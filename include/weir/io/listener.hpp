@@ -11,7 +11,7 @@ namespace weir::io {
 
 namespace detail {
 
-class accept_operation final : public io_operation {
+class WEIR_MUST_AWAIT accept_operation final : public io_operation {
 public:
     explicit accept_operation(descriptor* target) noexcept
         : io_operation(target, io_event::readable) {}

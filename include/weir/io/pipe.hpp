@@ -43,7 +43,7 @@ private:
     bool was_polled_ = false;
 };
 
-class pipe_read_operation final : public pipe_operation {
+class WEIR_MUST_AWAIT pipe_read_operation final : public pipe_operation {
 public:
     pipe_read_operation(descriptor* target, bytes into) noexcept
         : pipe_operation(target, io_event::readable), into_(into) {}
@@ -64,7 +64,7 @@ private:
     bytes into_;
 };
 
-class pipe_write_operation final : public pipe_operation {
+class WEIR_MUST_AWAIT pipe_write_operation final : public pipe_operation {
 public:
     pipe_write_operation(descriptor* target, const_bytes data) noexcept
         : pipe_operation(target, io_event::writable), first_(data) {}
@@ -86,7 +86,7 @@ private:
     std::span<const const_bytes> rest_;
 };
 
-class pipe_close_operation final : public operation {
+class WEIR_MUST_AWAIT pipe_close_operation final : public operation {
 public:
     explicit pipe_close_operation(pipe_writer& closed) noexcept : closed_(closed) {}
     pipe_close_operation(pipe_close_operation&& unawaited) noexcept

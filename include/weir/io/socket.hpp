@@ -21,7 +21,7 @@ namespace weir::io {
 
 namespace detail {
 
-class read_operation final : public io_operation {
+class WEIR_MUST_AWAIT read_operation final : public io_operation {
 public:
     read_operation(descriptor* target, bytes into) noexcept
         : io_operation(target, io_event::readable), into_(into) {}
@@ -39,7 +39,7 @@ private:
 };
 
 // Waits without reading: for something to read or the end, or for the end alone.
-class poll_operation final : public io_operation {
+class WEIR_MUST_AWAIT poll_operation final : public io_operation {
 public:
     poll_operation(descriptor* target, io_event awaited) noexcept
         : io_operation(target, awaited), is_for_end_(awaited == io_event::closed) {}
@@ -61,7 +61,7 @@ private:
     bool is_for_end_;
 };
 
-class write_operation final : public io_operation {
+class WEIR_MUST_AWAIT write_operation final : public io_operation {
 public:
     write_operation(descriptor* target, const_bytes data) noexcept
         : io_operation(target, io_event::writable), left_(data) {}
@@ -78,7 +78,7 @@ private:
     const_bytes left_;
 };
 
-class write_parts_operation final : public io_operation {
+class WEIR_MUST_AWAIT write_parts_operation final : public io_operation {
 public:
     write_parts_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
         : io_operation(target, io_event::writable), parts_(parts) {}
@@ -108,7 +108,7 @@ private:
     msghdr message_{};
 };
 
-class close_write_operation final : public io_operation {
+class WEIR_MUST_AWAIT close_write_operation final : public io_operation {
 public:
     explicit close_write_operation(descriptor* target) noexcept
         : io_operation(target, io_event::writable) {}
@@ -122,7 +122,7 @@ private:
     void prepare(io_uring_sqe&) noexcept override {}
 };
 
-class connect_operation final : public io_operation {
+class WEIR_MUST_AWAIT connect_operation final : public io_operation {
 public:
     connect_operation(descriptor* target, const address& peer) noexcept
         : io_operation(target, io_event::writable), peer_(peer) {}

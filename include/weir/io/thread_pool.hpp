@@ -97,9 +97,7 @@ public:
 
     // co_await shut_down(): refuses calls from now on; accepted ones still run. Returns when the
     // last thread has ended; limit it with timeout.
-    [[nodiscard]] detail::thread_pool_end shut_down() noexcept {
-        return detail::thread_pool_end(core_);
-    }
+    detail::thread_pool_end shut_down() noexcept { return detail::thread_pool_end(core_); }
 
     // May be called on any thread.
     thread_pool_stats stats() const;

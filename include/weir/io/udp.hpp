@@ -33,7 +33,7 @@ namespace weir::io::detail {
 
 // Each operation takes one complete datagram, so several tasks may wait at once. The kernel reads
 // and writes the message headers inside the operation, which does not move once it is awaited.
-class receive_operation final : public io_operation {
+class WEIR_MUST_AWAIT receive_operation final : public io_operation {
 public:
     receive_operation(descriptor* target, bytes into) noexcept
         : io_operation(target, io_event::readable), into_(into) {}
@@ -55,7 +55,7 @@ private:
     sockaddr_storage sender_;
 };
 
-class send_operation final : public io_operation {
+class WEIR_MUST_AWAIT send_operation final : public io_operation {
 public:
     send_operation(descriptor* target, const_bytes data, const address& to) noexcept
         : io_operation(target, io_event::writable), data_(data), to_(to) {}

@@ -28,7 +28,7 @@ class barrier;
 
 namespace detail {
 
-class [[nodiscard]] barrier_operation final : public listed_operation {
+class WEIR_MUST_AWAIT barrier_operation final : public listed_operation {
 public:
     explicit barrier_operation(barrier& awaited) noexcept : barrier_(&awaited) {}
     barrier_operation(barrier_operation&&) noexcept = default;
@@ -58,9 +58,7 @@ public:
     ~barrier();
 
     // co_await wait(): the place in the round. Throws broken_barrier.
-    [[nodiscard]] detail::barrier_operation wait() noexcept {
-        return detail::barrier_operation(*this);
-    }
+    detail::barrier_operation wait() noexcept { return detail::barrier_operation(*this); }
 
     // Every fiber that waits, or was released and has not gone on yet, gets broken_barrier; the
     // barrier is then as new. Does nothing when no fiber waits, except that a broken barrier is

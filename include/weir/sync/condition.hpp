@@ -28,7 +28,7 @@ namespace detail {
 
 // Is in the condition's list from beginning to end, and in the mutex's once it competes for the
 // lock.
-class [[nodiscard]] condition_operation final : public listed_operation {
+class WEIR_MUST_AWAIT condition_operation final : public listed_operation {
 public:
     explicit condition_operation(condition& awaited) noexcept;
     condition_operation(condition_operation&&) noexcept = default;
@@ -84,13 +84,11 @@ public:
     ~condition();
 
     weir::mutex& mutex() noexcept { return *mutex_; }
-    [[nodiscard]] detail::lock_operation lock() noexcept { return mutex_->lock(); }
+    detail::lock_operation lock() noexcept { return mutex_->lock(); }
     bool locked() const noexcept { return mutex_->locked(); }
 
     // co_await wait(): until notified. Throws invalid_state if the mutex is not locked.
-    [[nodiscard]] detail::condition_operation wait() noexcept {
-        return detail::condition_operation(*this);
-    }
+    detail::condition_operation wait() noexcept { return detail::condition_operation(*this); }
     // co_await wait(predicate): until the predicate holds; gives its value. It is called under the
     // lock.
     template <class Predicate>

@@ -17,7 +17,7 @@ class event;
 
 namespace detail {
 
-class [[nodiscard]] event_operation final : public listed_operation {
+class WEIR_MUST_AWAIT event_operation final : public listed_operation {
 public:
     explicit event_operation(event& awaited) noexcept : event_(&awaited) {}
     event_operation(event_operation&&) noexcept = default;
@@ -55,7 +55,7 @@ public:
     bool is_set() const noexcept { return is_set_; }
 
     // co_await wait(): returns at once if the event is set, else when it is.
-    [[nodiscard]] detail::event_operation wait() noexcept { return detail::event_operation(*this); }
+    detail::event_operation wait() noexcept { return detail::event_operation(*this); }
 
 private:
     friend class detail::event_operation;

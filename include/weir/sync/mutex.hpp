@@ -94,7 +94,7 @@ public:
     ~mutex() { waiters_.orphan(); }
 
     // co_await lock(): waits for its turn, and gives a guard.
-    [[nodiscard]] inline detail::lock_operation lock() noexcept;
+    inline detail::lock_operation lock() noexcept;
     // An empty result if it is locked.
     std::optional<guard> try_lock() noexcept {
         if (!try_acquire()) {
@@ -106,7 +106,7 @@ public:
     // Without a guard. There is no owner: any fiber may release, and one that holds the lock and
     // locks it again waits. Releasing a free mutex throws invalid_state, and so does releasing one
     // whose lock is on its way to the next fiber: no fiber holds it yet.
-    [[nodiscard]] inline detail::acquire_operation acquire() noexcept;
+    inline detail::acquire_operation acquire() noexcept;
     bool try_acquire() noexcept {
         if (locked_) {
             return false;
@@ -167,13 +167,13 @@ inline mutex& mutex_operation::locked() {
     return *mutex_;
 }
 
-class [[nodiscard]] lock_operation final : public mutex_operation {
+class WEIR_MUST_AWAIT lock_operation final : public mutex_operation {
 public:
     explicit lock_operation(mutex& locked) noexcept : mutex_operation(locked) {}
     mutex::guard resume() { return mutex::guard(locked()); }
 };
 
-class [[nodiscard]] acquire_operation final : public mutex_operation {
+class WEIR_MUST_AWAIT acquire_operation final : public mutex_operation {
 public:
     explicit acquire_operation(mutex& locked) noexcept : mutex_operation(locked) {}
     void resume() { locked(); }

@@ -49,7 +49,7 @@ public:
 
     // co_await put(item): waits for room. Throws queue_closed; then, and after a stop, the item is
     // not in the queue.
-    [[nodiscard]] put_operation put(T item) { return put_operation(*this, std::move(item)); }
+    put_operation put(T item) { return put_operation(*this, std::move(item)); }
     // False if put would wait or throw; the item is then untouched.
     template <class Item = T>
         requires std::constructible_from<T, Item&&>
@@ -71,12 +71,12 @@ public:
     }
 
     // co_await get(): waits for an item. Throws queue_closed when no more will come.
-    [[nodiscard]] get_operation get() noexcept { return get_operation(*this); }
+    get_operation get() noexcept { return get_operation(*this); }
     // co_await next(): std::optional<T>, empty when no more will come.
-    [[nodiscard]] next_operation next() noexcept { return next_operation(*this); }
+    next_operation next() noexcept { return next_operation(*this); }
     // co_await take(): a `taken`, which calls task_done() when it goes out of scope; false when no
     // more will come.
-    [[nodiscard]] take_operation take() noexcept { return take_operation(*this); }
+    take_operation take() noexcept { return take_operation(*this); }
     // Empty where get would wait or throw.
     std::optional<T> try_get() {
         if (!has_item()) {
@@ -96,9 +96,7 @@ public:
     // if nothing is unfinished.
     using queue_core::task_done;
     // co_await join(): until nothing is unfinished.
-    [[nodiscard]] detail::join_queue_operation join() noexcept {
-        return detail::join_queue_operation(*this);
-    }
+    detail::join_queue_operation join() noexcept { return detail::join_queue_operation(*this); }
     std::size_t unfinished() const noexcept { return unfinished_; }
 
     // No more items: puts throw queue_closed, also the waiting ones. Items in the queue can be
@@ -173,7 +171,7 @@ private:
         return item;
     }
 
-    class [[nodiscard]] put_operation final : public detail::listed_operation {
+    class WEIR_MUST_AWAIT put_operation final : public detail::listed_operation {
     public:
         put_operation(basic_queue& to, T&& item) : queue_(&to), item_(std::move(item)) {}
         put_operation(put_operation&&) = default;
@@ -273,7 +271,7 @@ private:
         }
     };
 
-    class [[nodiscard]] get_operation final : public get_base {
+    class WEIR_MUST_AWAIT get_operation final : public get_base {
     public:
         explicit get_operation(basic_queue& from) noexcept : get_base(from) {}
         T resume() {
@@ -283,14 +281,14 @@ private:
             return this->template fetch<T>();
         }
     };
-    class [[nodiscard]] next_operation final : public get_base {
+    class WEIR_MUST_AWAIT next_operation final : public get_base {
     public:
         explicit next_operation(basic_queue& from) noexcept : get_base(from) {}
         std::optional<T> resume() {
             return this->has_item() ? this->template fetch<std::optional<T>>() : std::nullopt;
         }
     };
-    class [[nodiscard]] take_operation final : public get_base {
+    class WEIR_MUST_AWAIT take_operation final : public get_base {
     public:
         explicit take_operation(basic_queue& from) noexcept : get_base(from) {}
         taken resume() {

@@ -65,7 +65,7 @@ public:
     ~semaphore() { waiters_.orphan(); }
 
     // co_await acquire(): waits for its turn, and gives a permit.
-    [[nodiscard]] inline detail::permit_operation acquire() noexcept;
+    inline detail::permit_operation acquire() noexcept;
     // An empty result if acquire() would wait.
     std::optional<permit> try_acquire() noexcept {
         if (!take()) {
@@ -129,7 +129,7 @@ public:
 
 namespace detail {
 
-class [[nodiscard]] permit_operation final : public listed_operation {
+class WEIR_MUST_AWAIT permit_operation final : public listed_operation {
 public:
     explicit permit_operation(semaphore& from) noexcept : from_(&from) {}
     permit_operation(permit_operation&&) noexcept = default;

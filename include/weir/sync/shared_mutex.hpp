@@ -94,9 +94,9 @@ public:
     ~shared_mutex() { waiters_.orphan(); }
 
     // co_await lock(): waits until no other fiber holds it, and gives a guard.
-    [[nodiscard]] inline detail::exclusive_lock_operation lock() noexcept;
+    inline detail::exclusive_lock_operation lock() noexcept;
     // co_await lock_shared(): waits until no writer holds it or waits before this fiber.
-    [[nodiscard]] inline detail::shared_lock_operation lock_shared() noexcept;
+    inline detail::shared_lock_operation lock_shared() noexcept;
     // An empty result if lock() or lock_shared() would wait.
     std::optional<guard> try_lock() noexcept {
         return take() ? std::optional<guard>(std::in_place, *this) : std::nullopt;
@@ -182,14 +182,14 @@ private:
     bool is_writer_;
 };
 
-class [[nodiscard]] exclusive_lock_operation final : public shared_mutex_operation {
+class WEIR_MUST_AWAIT exclusive_lock_operation final : public shared_mutex_operation {
 public:
     explicit exclusive_lock_operation(shared_mutex& locked) noexcept
         : shared_mutex_operation(locked, true) {}
     shared_mutex::guard resume() { return shared_mutex::guard(locked()); }
 };
 
-class [[nodiscard]] shared_lock_operation final : public shared_mutex_operation {
+class WEIR_MUST_AWAIT shared_lock_operation final : public shared_mutex_operation {
 public:
     explicit shared_lock_operation(shared_mutex& locked) noexcept
         : shared_mutex_operation(locked, false) {}

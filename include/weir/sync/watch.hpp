@@ -96,7 +96,7 @@ private:
 template <class T>
 class watch {
 public:
-    class [[nodiscard]] next_operation final : public detail::watch_operation {
+    class WEIR_MUST_AWAIT next_operation final : public detail::watch_operation {
     public:
         next_operation(watch& followed, std::uint64_t& seen) noexcept
             : watch_operation(followed.core_, seen), watch_(&followed) {}
@@ -115,7 +115,7 @@ public:
     public:
         // co_await next(): the value, once it is one that this follower has not seen; nothing after
         // close(). One call at a time.
-        [[nodiscard]] next_operation next() noexcept { return next_operation(*watch_, seen_); }
+        next_operation next() noexcept { return next_operation(*watch_, seen_); }
         // Would next() return a value at once?
         bool has_changed() const noexcept { return seen_ != watch_->core_.version(); }
         // Takes the present value for seen: next() waits for a change.

@@ -118,14 +118,14 @@ private:
     std::exception_ptr failure_;
 };
 
-class [[nodiscard]] command_call final : public exchange_call {
+class WEIR_MUST_AWAIT command_call final : public exchange_call {
 public:
     using exchange_call::exchange_call;
     // Throws reply_error if Redis refused.
     value resume();
 };
 
-class [[nodiscard]] batch_call final : public exchange_call {
+class WEIR_MUST_AWAIT batch_call final : public exchange_call {
 public:
     using exchange_call::exchange_call;
 };

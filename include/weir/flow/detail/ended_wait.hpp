@@ -6,7 +6,7 @@
 
 namespace weir::detail {
 
-class ended_wait final : public future_wait {
+class WEIR_MUST_AWAIT ended_wait final : public future_wait {
 public:
     using future_wait::future_wait;
     void resume() const noexcept {}

@@ -151,7 +151,7 @@ private:
 
 // co_await limiter.admit(key), or acquire(key).
 template <class Key, class Limiter, bool Throws>
-class [[nodiscard]] keyed_wait final : public keyed_waiter {
+class WEIR_MUST_AWAIT keyed_wait final : public keyed_waiter {
 public:
     keyed_wait(Limiter& from, Key key, double tokens)
         : keyed_waiter(tokens), from_(&from), key_(std::move(key)) {}

@@ -309,7 +309,7 @@ private:
 };
 
 template <class Limiter>
-class [[nodiscard]] limiter_admit final : public limiter_operation<Limiter> {
+class WEIR_MUST_AWAIT limiter_admit final : public limiter_operation<Limiter> {
 public:
     limiter_admit(Limiter& from, double weight) noexcept
         : limiter_operation<Limiter>(from, weight) {}
@@ -318,7 +318,7 @@ public:
 };
 
 template <class Limiter>
-class [[nodiscard]] limiter_acquire final : public limiter_operation<Limiter> {
+class WEIR_MUST_AWAIT limiter_acquire final : public limiter_operation<Limiter> {
 public:
     limiter_acquire(Limiter& from, double weight) noexcept
         : limiter_operation<Limiter>(from, weight) {}

@@ -180,7 +180,7 @@ private:
 
 // co_await admit(): an admission. co_await acquire(): the pass; throws refused.
 template <class Owner>
-class [[nodiscard]] slot_admit final : public slot_wait {
+class WEIR_MUST_AWAIT slot_admit final : public slot_wait {
 public:
     slot_admit(Owner& owner, slot_line& from, std::size_t weight, weir::priority level) noexcept
         : slot_wait(from, weight, level), owner_(&owner) {}
@@ -198,7 +198,7 @@ private:
 };
 
 template <class Owner>
-class [[nodiscard]] slot_acquire final : public slot_wait {
+class WEIR_MUST_AWAIT slot_acquire final : public slot_wait {
 public:
     slot_acquire(Owner& owner, slot_line& from, std::size_t weight, weir::priority level) noexcept
         : slot_wait(from, weight, level), owner_(&owner) {}

@@ -79,7 +79,7 @@ using thread_result_t =
 struct no_stop_source {};
 
 template <class Function, class... Args>
-class [[nodiscard]] thread_call final : public thread_call_base {
+class WEIR_MUST_AWAIT thread_call final : public thread_call_base {
     using value = thread_result_t<Function, Args...>;
     static constexpr bool is_stoppable = wants_stop_token<Function, Args...>;
     static_assert(!is_task<std::remove_cvref_t<value>>::value,
@@ -138,7 +138,7 @@ private:
 };
 
 // co_await pool.shut_down(): until the last thread has ended.
-class [[nodiscard]] thread_pool_end final : public operation, private mail_item {
+class WEIR_MUST_AWAIT thread_pool_end final : public operation, private mail_item {
 public:
     explicit thread_pool_end(shared_pool pool) noexcept : pool_(std::move(pool)) {}
     thread_pool_end(thread_pool_end&& unawaited) noexcept

@@ -130,7 +130,7 @@ private:
 };
 
 // Waits until all threads of a crew have ended.
-class crew_operation final : public operation, private mail_item {
+class WEIR_MUST_AWAIT crew_operation final : public operation, private mail_item {
 public:
     crew_operation(thread_crew& crew, bool starts) noexcept : crew_(&crew), starts_(starts) {}
     crew_operation(crew_operation&& unawaited) noexcept

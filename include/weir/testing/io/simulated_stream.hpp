@@ -78,7 +78,7 @@ private:
     friend class connection;
 };
 
-class [[nodiscard]] read_operation final : public reading_operation {
+class WEIR_MUST_AWAIT read_operation final : public reading_operation {
 public:
     read_operation(end_reference end, io::bytes into) noexcept
         : reading_operation(std::move(end), into, true) {}
@@ -89,7 +89,7 @@ public:
     }
 };
 
-class [[nodiscard]] readable_operation final : public reading_operation {
+class WEIR_MUST_AWAIT readable_operation final : public reading_operation {
 public:
     explicit readable_operation(end_reference end) noexcept
         : reading_operation(std::move(end), {}, false) {}
@@ -97,7 +97,7 @@ public:
     void resume() const { check(); }
 };
 
-class [[nodiscard]] write_operation final : public stream_operation {
+class WEIR_MUST_AWAIT write_operation final : public stream_operation {
 public:
     write_operation(end_reference end, io::const_bytes data) noexcept
         : stream_operation(std::move(end)), first_(data) {}
@@ -119,7 +119,7 @@ private:
     std::span<const io::const_bytes> rest_;
 };
 
-class [[nodiscard]] closure_operation final : public stream_operation {
+class WEIR_MUST_AWAIT closure_operation final : public stream_operation {
 public:
     explicit closure_operation(end_reference end) noexcept : stream_operation(std::move(end)) {}
     closure_operation(closure_operation&&) noexcept = default;
@@ -130,7 +130,7 @@ public:
     void resume() const { check(); }
 };
 
-class [[nodiscard]] close_write_operation final : public stream_operation {
+class WEIR_MUST_AWAIT close_write_operation final : public stream_operation {
 public:
     explicit close_write_operation(end_reference end) noexcept : stream_operation(std::move(end)) {}
     close_write_operation(close_write_operation&&) noexcept = default;

@@ -167,13 +167,13 @@ private:
     std::size_t size_ = 0;
 };
 
-class [[nodiscard]] rows_call final : public query_call {
+class WEIR_MUST_AWAIT rows_call final : public query_call {
 public:
     using query_call::query_call;
     rows resume() { return take(); }
 };
 
-class [[nodiscard]] count_call final : public query_call {
+class WEIR_MUST_AWAIT count_call final : public query_call {
 public:
     using query_call::query_call;
     std::uint64_t resume() { return take().affected(); }

@@ -100,7 +100,7 @@ private:
 };
 
 template <class Function>
-class [[nodiscard]] call final : public call_base {
+class WEIR_MUST_AWAIT call final : public call_base {
     using value_type = std::invoke_result_t<Function&, session&>;
 
 public:
