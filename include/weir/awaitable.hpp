@@ -25,9 +25,9 @@
 // examples/own_awaitable.cpp has a complete one in twenty lines.
 #pragma once
 
-#include <weir/detail/must_await.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/loop_core.hpp>
+#include <weir/detail/must_await.hpp>
 #include <weir/detail/thread_state.hpp>
 
 #include <concepts>

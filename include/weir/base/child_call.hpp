@@ -2,8 +2,8 @@
 // The task that a boundary runs, and how it ended.
 #pragma once
 
-#include <weir/detail/must_await.hpp>
 #include <weir/detail/fiber_box.hpp>
+#include <weir/detail/must_await.hpp>
 
 namespace weir::detail {
 

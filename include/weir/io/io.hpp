@@ -9,6 +9,7 @@
 #include <weir/io/buffered.hpp>
 #include <weir/io/byte_stream.hpp>
 #include <weir/io/channel.hpp>
+#include <weir/io/copy_both.hpp>
 #include <weir/io/dns.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/file.hpp>

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// copy_both over simulated connections: half-closed ones, idle ones, broken ones.
+
+#include "support/schedules.hpp"
+#include "testing/io/stream_support.hpp"
+
+#include <weir/io/copy_both.hpp>
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace stream_tests;
+
+// A client and a server with a proxy between them.
+struct proxied {
+    explicit proxied(simulated_network& net) : proxied(net.pair(), net.pair()) {}
+    proxied(std::pair<simulated_stream, simulated_stream> front,
+            std::pair<simulated_stream, simulated_stream> back)
+        : client(std::move(front.first)),
+          left(std::move(front.second)),
+          right(std::move(back.first)),
+          server(std::move(back.second)) {}
+
+    simulated_stream client;
+    simulated_stream left;
+    simulated_stream right;
+    simulated_stream server;
+};
+
+task<io::copied_both> run_proxy(proxied& all, io::copy_both_options options) {
+    io::copied_both moved = co_await io::copy_both(all.left, all.right, options);
+    co_return moved;
+}
+
+// The client sends its request and ends its direction; the server answers after that.
+TEST(CopyBoth, AHalfClosedConnectionWorksThroughIt) {
+    schedules::expect_under(runs(50), []() -> task<> {
+        simulated_network net({.link = rough()});
+        proxied all(net);
+        dice random(weir::testing::current_seed() + 1);
+        const std::string request = pattern(random.below(50'000));
+        const std::string answer = pattern(random.below(50'000));
+        const io::copy_both_options options{.chunk = 1 + random.below(5000)};
+        auto serve = [&]() -> task<> {
+            const std::string got = co_await io::read_all(all.server, 100'000);
+            EXPECT_TRUE(got == request);
+            co_await all.server.write(answer);
+            co_await all.server.close_write();
+        };
+        auto ask = [&]() -> task<> {
+            co_await all.client.write(request);
+            co_await all.client.close_write();
+            const std::string got = co_await io::read_all(all.client, 100'000);
+            EXPECT_TRUE(got == answer);
+        };
+        auto [moved, served, asked] =
+            co_await weir::gather(run_proxy(all, options), serve(), ask());
+        EXPECT_EQ(moved.left_to_right, request.size());
+        EXPECT_EQ(moved.right_to_left, answer.size());
+        EXPECT_FALSE(moved.is_idle);
+    });
+}
+
+WEIR_TEST(CopyBoth, EndsWhenNothingMoves) {
+    simulated_network net;
+    proxied all(net);
+    const io::copy_both_options options{.idle_timeout = 10s};
+    const auto proxy = weir::spawn(run_proxy(all, options));
+    const auto begin = weir::now();
+    std::array<char, 1> byte{};
+    for (int i = 0; i < 5; ++i) {  // one direction is enough to keep it busy
+        co_await weir::sleep(8s);
+        co_await all.client.write("x");
+        co_await io::read_exact(all.server, byte);
+    }
+    const io::copied_both moved = co_await proxy;
+    EXPECT_TRUE(moved.is_idle);
+    EXPECT_EQ(moved.left_to_right, 5u);
+    EXPECT_NEAR(static_cast<double>((weir::now() - begin) / 1ms), 50'000, 100);
+}
+
+WEIR_TEST(CopyBoth, AnErrorOfOneSideStopsTheOther) {
+    simulated_network net;
+    proxied all(net);
+    const auto proxy = weir::spawn(run_proxy(all, {}));
+    co_await weir::sleep(1s);
+    co_await all.client.write("unread");
+    co_await weir::sleep(1s);
+    all.server.close();  // with unread bytes: a reset
+    const auto ended = co_await weir::settle(proxy);
+    EXPECT_TRUE(ended.has_error());
+    bool is_io_error = false;
+    try {
+        ended.value();
+    } catch (const weir::io_error& error) {
+        is_io_error = error.code() == std::errc::connection_reset;
+    }
+    EXPECT_TRUE(is_io_error);
+}
+
+WEIR_TEST(CopyBoth, AStopLeavesTheStreamsToTheCaller) {
+    simulated_network net;
+    proxied all(net);
+    auto proxy = weir::spawn(run_proxy(all, {}));
+    co_await weir::sleep(1s);
+    proxy.cancel();
+    co_await proxy.wait();
+    EXPECT_TRUE(proxy.cancelled());
+    co_await all.client.write("direct");
+    std::array<char, 6> got{};
+    co_await io::read_exact(all.left, got);
+    EXPECT_EQ(std::string(got.begin(), got.end()), "direct");
+}
+
+WEIR_TEST(CopyBoth, RefusesInvalidOptions) {
+    simulated_network net;
+    proxied all(net);
+    for (const io::copy_both_options& options :
+         {io::copy_both_options{.idle_timeout = 0s}, io::copy_both_options{.chunk = 0}}) {
+        const auto ended = co_await weir::settle(run_proxy(all, options));
+        EXPECT_THROW(static_cast<void>(ended.value()), weir::invalid_argument);
+    }
+}
+
+}  // namespace
