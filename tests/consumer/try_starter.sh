@@ -34,7 +34,7 @@ configure_with_installed_after_run() {
     cmake -S "$source_dir" --preset gcc-release -B "$work/after_run" \
         -DCMAKE_CXX_COMPILER="$compiler" -DWEIR_DASHBOARD=OFF -DWEIR_TEST_AREAS=consumer
     local built
-    for built in $(ninja -C "$build_dir" -t inputs weir_program | grep '^libweir_[a-z_]*\.a$'); do
+    for built in $(ninja -C "$build_dir" -t inputs weir | grep '^libweir_[a-z_]*\.a$'); do
         cp "$build_dir/$built" "$work/after_run/"
     done
     cp "$build_dir/tools/weir/weir" "$work/after_run/tools/weir/"
