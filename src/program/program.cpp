@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The task service and its commands. Exit codes are listed in commands.hpp and at the end of --help.
+// The task service and its commands. Exit codes are listed in commands.hpp and at the end of
+// --help.
 
 #include "program/command_line/commands.hpp"
 #include "program/command_line/config_file.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Registers the built-in handlers, then those of the user, and passes the plan on to the service and its API.
+// Registers the built-in handlers, then those of the user, and passes the plan on to the service
+// and its API.
 
 #include "program/serve/service_bundle.hpp"
 

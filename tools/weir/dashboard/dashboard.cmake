@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Bundles the page with esbuild and the charts of dygraphs, and embeds it into weir::program. Without
-# one of the two it has no page.
+# Bundles the page with esbuild and the charts of dygraphs, and embeds it into weir::program.
+# Without one of the two it has no page.
 
 option(WEIR_DASHBOARD "Build the dashboard into the program, where esbuild and dygraphs exist" ON)
 if(NOT WEIR_DASHBOARD)
