@@ -121,7 +121,7 @@ std::vector<std::string> lines_of(const std::string& path, std::string_view opti
     std::vector<std::string> lines;
     for (std::string line; std::getline(in, line);) {
         const std::size_t first = line.find_first_not_of(" \t\r");
-        if (first != std::string::npos) {
+        if (first != std::string::npos && line[first] != '#') {
             lines.push_back(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first));
         }
     }
@@ -248,12 +248,11 @@ void add_options(options& to, serve_settings& settings) {
               1'000'000);
     to.number({"--max-body", "BYTES", "Maximum size of a request body", "1048576"},
               settings.max_body, 1, 1e12);
-    to.text(
-        {"--token-file", "FILE",
-         "Tokens for the API, one per line (or WEIR_TOKEN); without tokens only this machine has"
-         " access",
-         ""},
-        settings.token_file);
+    to.text({"--token-file", "FILE",
+             "Tokens for the API, one per line, with their scopes (or WEIR_TOKEN); without tokens"
+             " only this machine has access",
+             ""},
+            settings.token_file);
     to.value({"--origin", "ORIGIN", "Allow pages of this origin to use the API, besides its own",
               "", true},
              [&](const std::string& text) {

@@ -104,7 +104,7 @@ void add_options(options& to, remote_settings& settings);
 // Allows a range of addresses, or those of a host by its name. Throws invalid_argument.
 void allow_address(http::address_filter& into, const std::string& text);
 
-// The lines of a file that are not empty. Throws invalid_argument if it cannot be read or has none.
+// The lines of a file that are not empty and do not begin with '#'. Throws invalid_argument if it cannot be read or has none.
 std::vector<std::string> lines_of(const std::string& path, std::string_view option);
 
 }  // namespace weir::program

@@ -45,7 +45,8 @@ std::string access_line(const http::access_record& record) {
     return "request " + client_text(record.client) + " " + std::string(record.method) + " " +
            shown(without_query_values(record.target), max_target) + " " +
            (record.code ? std::to_string(number_of(*record.code)) : "-") + " " +
-           (record.bytes ? std::to_string(*record.bytes) : "-") + " " + duration;
+           (record.bytes ? std::to_string(*record.bytes) : "-") + " " + duration + " " +
+           (record.principal.empty() ? "-" : std::string(record.principal));
 }
 
 }  // namespace weir::program

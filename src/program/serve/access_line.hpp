@@ -9,8 +9,8 @@
 
 namespace weir::program {
 
-// 'request 127.0.0.1 GET /tasks?state=&limit= 200 512 1.204 ms': client, method, target, status,
-// bytes of the body, duration. Unknown ones are '-'.
+// 'request 127.0.0.1 GET /tasks?state=&limit= 200 512 1.204 ms ci': client, method, target, status,
+// bytes of the body, duration, name of the token. Unknown ones are '-'.
 std::string access_line(const http::access_record& record);
 
 // The names of its parameters stay, so that requests can be told apart; the values may be secret.

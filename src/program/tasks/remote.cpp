@@ -53,7 +53,8 @@ remote::remote(const remote_settings& settings)
     }
     if (const secrets tokens = find_tokens(settings.token_file, settings.tokens_from);
         !tokens.lines.empty()) {
-        token_ = tokens.lines.front();
+        const std::string& line = tokens.lines.front();
+        token_ = line.substr(0, line.find_first_of(" \t"));  // its scopes may follow
     }
 }
 
