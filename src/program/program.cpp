@@ -92,6 +92,8 @@ class command_line {
 public:
     explicit command_line(const definition& program);
     int run(int argc, char** argv);
+    // The settings of `serve` from the same words, and from variables and the file as they are now.
+    static serve_settings reread(const definition& program, std::vector<std::string> words);
 
 private:
     // Prints the message and how to get help; returns the exit code.
@@ -142,6 +144,7 @@ command_line::command_line(const definition& program)
                                        : program.description,
            program_name()) {
     serve_settings_.set_up = program.set_up;
+    serve_settings_.reread = [this, program] { return reread(program, words_); };
     app_.set_version_flag(
         "--version",
         program_name() + " " + (program.version.empty() ? WEIR_VERSION : program.version));
@@ -314,6 +317,17 @@ void command_line::read_settings() {
             backup_settings_.database = served->values.front();
         }
     }
+}
+
+serve_settings command_line::reread(const definition& program, std::vector<std::string> words) {
+    command_line again(program);
+    std::vector<char*> arguments;
+    for (std::string& each : words) {
+        arguments.push_back(each.data());
+    }
+    again.app_.parse(static_cast<int>(arguments.size()), arguments.data());
+    again.read_settings();
+    return again.serve_settings_;
 }
 
 int command_line::run(int argc, char** argv) {

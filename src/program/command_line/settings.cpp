@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -88,12 +89,11 @@ void check_origin(const std::string& text) {
     }
 }
 
-std::optional<std::string> credential(const char* name) {
-    const char* const folder = std::getenv("CREDENTIALS_DIRECTORY");
-    if (folder == nullptr || *folder == '\0') {
+std::optional<std::string> credential(const std::string& folder, const char* name) {
+    if (folder.empty()) {
         return std::nullopt;
     }
-    std::string path = std::string(folder) + "/" + name;
+    std::string path = folder + "/" + name;
     return ::access(path.c_str(), R_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
 }
 
@@ -134,9 +134,9 @@ std::vector<std::string> lines_of(const std::string& path, std::string_view opti
 // An explicit file first, then the environment, then a file that the configuration names, then
 // systemd.
 secrets find_secrets(std::span<const std::string> files, source from, const char* option,
-                     const char* variable, const char* credential_name) {
-    const char* const value = std::getenv(variable);
-    const bool is_set = value != nullptr && *value != '\0';
+                     const char* variable, const std::string& value, const std::string& credentials,
+                     const char* credential_name) {
+    const bool is_set = !value.empty();
     secrets found;
     if (!files.empty() && (!is_set || from != source::file)) {
         for (const std::string& file : files) {
@@ -150,24 +150,82 @@ secrets find_secrets(std::span<const std::string> files, source from, const char
             found.lines.push_back(word);
         }
         found.place = variable;
-    } else if (const std::optional<std::string> path = credential(credential_name)) {
+    } else if (const std::optional<std::string> path = credential(credentials, credential_name)) {
         found.lines = lines_of(*path, "credential");
         found.place = *path;
     }
     return found;
 }
 
-secrets find_tokens(const std::string& file, source from) {
+secret_variables secret_variables::of_environment() {
+    const auto value = [](const char* name) {
+        const char* const found = std::getenv(name);
+        return std::string(found != nullptr ? found : "");
+    };
+    return {value("WEIR_TOKEN"), value("WEIR_WEBHOOK_KEY"), value("CREDENTIALS_DIRECTORY")};
+}
+
+secrets find_tokens(const std::string& file, source from, const secret_variables& variables) {
     const std::string files[] = {file};
     return find_secrets(std::span(files, file.empty() ? 0 : 1), from, "--token-file", "WEIR_TOKEN",
-                        "token");
+                        variables.token, variables.credentials, "token");
 }
+
+namespace {
+
+std::string text_of_file(const std::string& path, const char* option) {
+    std::ifstream in(path, std::ios::binary);
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    if (!in.is_open() || text.empty()) {
+        throw invalid_argument(
+            std::string(option) + ": the file '" + path + "' " +
+            (in.is_open() ? "is empty" : "cannot be read: " + std::string(std::strerror(errno))));
+    }
+    return text;
+}
+
+// The key may be in the file of the certificate.
+std::optional<tls::certificate> read_certificate(const serve_settings& settings) {
+    if (settings.tls_certificate.empty()) {
+        if (!settings.tls_key.empty()) {
+            throw invalid_argument("--tls-key is '" + settings.tls_key +
+                                   "', but --tls-certificate is missing");
+        }
+        return std::nullopt;
+    }
+    tls::certificate found;
+    found.certificate_pem = text_of_file(settings.tls_certificate, "--tls-certificate");
+    found.key_pem = settings.tls_key.empty() ? found.certificate_pem
+                                             : text_of_file(settings.tls_key, "--tls-key");
+    return found;
+}
+
+// Validates certificate and key, and that they belong together.
+std::optional<tls::context> make_tls(const std::optional<tls::certificate>& certificate,
+                                     const serve_settings& settings) {
+    if (!certificate) {
+        return std::nullopt;
+    }
+    try {
+        return tls::context::server({.certificate_pem = certificate->certificate_pem,
+                                     .key_pem = certificate->key_pem,
+                                     .alpn = "http/1.1"});
+    } catch (const std::exception& error) {
+        throw invalid_argument("--tls-certificate '" + settings.tls_certificate + "', --tls-key '" +
+                               settings.tls_key + "': " + error.what());
+    }
+}
+
+}  // namespace
 
 serve_plan::serve_plan(const serve_settings& settings)
     : at(settings.listen.resolve(settings.found)),
       database(settings.database),
       max_body(settings.max_body),
-      tokens(find_tokens(settings.token_file, settings.tokens_from)),
+      tokens(find_tokens(settings.token_file, settings.tokens_from, settings.variables)),
+      open_health(settings.open_health),
+      certificate(read_certificate(settings)),
+      tls(make_tls(certificate, settings)),
       origins(settings.origins),
       names(settings.names),
       filter(settings.filter),
@@ -188,16 +246,16 @@ serve_plan::serve_plan(const serve_settings& settings)
     service.kept = {.completed = hours(settings.keep_completed),
                     .failed = hours(settings.keep_failed),
                     .cancelled = hours(settings.keep_cancelled)};
-    const secrets found = find_secrets(settings.webhook_key_files, settings.keys_from,
-                                       "--webhook-key-file", "WEIR_WEBHOOK_KEY", "webhook-key");
-    for (const std::string& line : found.lines) {
+    key_lines = find_secrets(settings.webhook_key_files, settings.keys_from, "--webhook-key-file",
+                             "WEIR_WEBHOOK_KEY", settings.variables.webhook_key,
+                             settings.variables.credentials, "webhook-key");
+    for (const std::string& line : key_lines.lines) {
         try {
             keys.push_back(service::webhook_key::parse(line));
         } catch (const invalid_argument& error) {
-            throw invalid_argument(found.place + ": " + error.what());
+            throw invalid_argument(key_lines.place + ": " + error.what());
         }
     }
-    key_place = found.place;
     check_commands(settings.argument_commands, settings.commands, "--allow-arguments");
     check_commands(settings.binary_commands, settings.commands, "--binary-output");
     for (const named_command& each : settings.commands) {
@@ -253,6 +311,13 @@ void add_options(options& to, serve_settings& settings) {
              " only this machine has access",
              ""},
             settings.token_file);
+    to.flag({"--open-health", "", "Answer /healthz and /readyz without a token", "false"},
+            settings.open_health);
+    to.text(
+        {"--tls-certificate", "FILE", "Serve HTTPS with this certificate and its chain (PEM)", ""},
+        settings.tls_certificate);
+    to.text({"--tls-key", "FILE", "Key of the certificate; without it, in the same file", ""},
+            settings.tls_key);
     to.value({"--origin", "ORIGIN", "Allow pages of this origin to use the API, besides its own",
               "", true},
              [&](const std::string& text) {
@@ -312,6 +377,8 @@ void add_options(options& to, remote_settings& settings) {
              });
     to.text({"--token-file", "FILE", "File with a token in its first line (or WEIR_TOKEN)", ""},
             settings.token_file);
+    to.text({"--ca-file", "FILE", "Authorities to trust with https, instead of the system's", ""},
+            settings.ca_file);
     to.set_variables(false);
 }
 

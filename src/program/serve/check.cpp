@@ -67,7 +67,7 @@ void print_options(const serve_settings& settings, const serve_plan& plan) {
         return number == 0 ? std::string("none") : std::to_string(number);
     };
     print_option("(tokens)", count(plan.tokens.lines.size()), shown(plan.tokens.place));
-    print_option("(webhook keys)", count(plan.keys.size()), shown(plan.key_place));
+    print_option("(webhook keys)", count(plan.keys.size()), shown(plan.key_lines.place));
 }
 
 bool accepts_connections(const io::address& at) {
@@ -159,7 +159,8 @@ task<int> check(const serve_settings& settings, const serve_plan& plan) {
     {
         service::memory_store empty;
         service_bundle bundle(empty, plan);
-        static_cast<void>(bundle.api(plan));
+        const service::access_control access = make_access(plan);
+        static_cast<void>(bundle.api(plan, access));
     }
     print_options(settings, plan);
     std::puts("Checks:");
@@ -167,6 +168,9 @@ task<int> check(const serve_settings& settings, const serve_plan& plan) {
     check_address(plan.at, found);
     co_await check_database(plan.database, found);
     check_zones(found);
+    if (plan.tls) {
+        found.good("certificate", settings.tls_certificate);
+    }
     for (const named_command& each : settings.commands) {
         const std::string problem = problem_with_program(each.words.front());
         if (problem.empty()) {

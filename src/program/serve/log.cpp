@@ -50,6 +50,10 @@ void set_up_log(std::string_view format, std::string_view level) {
     spdlog::set_default_logger(std::move(logger));
 }
 
+void set_log_level(std::string_view level) {
+    spdlog::default_logger()->set_level(level_named(level));
+}
+
 void write_log(service::log_level level, std::string_view message) {
     const std::string line = as_json ? json_string(message) : shown(message);
     spdlog::log(level_of(level), "{}", line);

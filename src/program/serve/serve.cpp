@@ -7,6 +7,7 @@
 #include "program/output/program_name.hpp"
 #include "program/serve/access_line.hpp"
 #include "program/serve/handover.hpp"
+#include "program/serve/live_settings.hpp"
 #include "program/serve/log.hpp"
 #include "program/serve/service_bundle.hpp"
 #include "program/serve/startup.hpp"
@@ -65,13 +66,13 @@ std::string typed_name() {
 
 void print_welcome(const io::address& at, const serve_plan& plan) {
     const bool is_local = at.kind() == io::address::family::local;
-    const std::string url = is_local ? "http://localhost" : "http://" + connectable(at).text();
+    const std::string scheme = plan.tls ? "https://" : "http://";
+    const std::string url = scheme + (is_local ? "localhost" : connectable(at).text());
     const std::string curl_options =
         (is_local ? " --unix-socket " + at.path() : "") +
         (plan.tokens.lines.empty() ? "" : " -H \"Authorization: Bearer $WEIR_TOKEN\"");
     std::printf("%s: listening on %s, tasks are stored in %s\n\n", program_name().c_str(),
-                is_local ? at.text().c_str() : ("http://" + at.text()).c_str(),
-                plan.database.c_str());
+                is_local ? at.text().c_str() : (scheme + at.text()).c_str(), plan.database.c_str());
     if (is_local) {
         std::printf("Try:\n\n");
     } else {
@@ -82,7 +83,7 @@ void print_welcome(const io::address& at, const serve_plan& plan) {
         "       -d '{\"kind\": \"sleep\", \"payload\": {\"seconds\": 5}}'\n",
         curl_options.c_str(), url.c_str());
     if (!is_local) {
-        if (connectable(at).text() != "127.0.0.1:8080") {
+        if (url != "http://127.0.0.1:8080") {
             std::printf("  export WEIR_SERVER=%s    # for the other commands\n", url.c_str());
         }
         std::printf("  %s submit sleep '{\"seconds\": 5}' --wait\n", typed_name().c_str());
@@ -91,14 +92,18 @@ void print_welcome(const io::address& at, const serve_plan& plan) {
     std::fflush(stdout);
 }
 
-http::handler web_handler(http::router api, const serve_plan& plan) {
-    if (!plan.access_log) {
-        return http::handler(std::move(api));
-    }
+// Requests go through the access log only while it is on.
+http::handler web_handler(http::router api, const live_settings& live) {
     const auto log = [](const http::access_record& record) {
         write_log(log_level::info, access_line(record));
     };
-    return http::with(http::access_log(log), std::move(api));
+    const auto plain = std::make_shared<http::handler>(std::move(api));
+    const auto logged = std::make_shared<http::handler>(
+        http::with(http::access_log(log),
+                   http::handler([plain](http::request& request) { return (*plain)(request); })));
+    return http::handler([plain, logged, &live](http::request& request) {
+        return live.logs_requests() ? (*logged)(request) : (*plain)(request);
+    });
 }
 
 // The service runs also where `weir ps` cannot reach it.
@@ -182,15 +187,8 @@ task<> wind_down(any_handle tasks, any_handle web, const http::server& server,
     co_await web.wait();
 }
 
-void ignore_hangup() {
-    on_signal(SIGHUP, [] {
-        write_log(log_level::info,
-                  "SIGHUP is ignored: restart the service to read its configuration again");
-    });
-}
-
-task<> serve(const serve_plan& plan) {
-    ignore_hangup();
+task<> serve(const serve_settings& settings, const serve_plan& plan) {
+    on_signal(SIGHUP, [] { write_log(log_level::info, "SIGHUP is ignored: it is starting"); });
     for (const named_command& each : plan.commands_given) {
         if (const std::string problem = problem_with_program(each.words.front());
             !problem.empty()) {
@@ -215,7 +213,11 @@ task<> serve(const serve_plan& plan) {
     options.connections.on_shortage = [](std::string_view message) {
         write_log(log_level::warning, message);
     };
-    http::server server(web_handler(bundle.api(plan), plan), options);
+    options.tls = plan.tls ? &*plan.tls : nullptr;
+    service::access_control access = make_access(plan);
+    live_settings live(settings, plan, access, bundle.tasks);
+    http::server server(web_handler(bundle.api(plan, access), live), options);
+    on_signal(SIGHUP, [&live] { live.reload(); });
     handover_offer offer(listener);
     print_welcome(listener.local_address(), plan);
     auto parts = [&](task_group& group) -> task<> {
@@ -246,7 +248,7 @@ int run_serve(const serve_settings& settings) {
     plan.service.log = &write_log;
     loop_options options;
     options.shutdown_deadline = plan.service.drain_limit + std::chrono::seconds(10);
-    return weir::run_main(serve(plan), std::move(options));
+    return weir::run_main(serve(settings, plan), std::move(options));
 }
 
 }  // namespace weir::program

@@ -51,6 +51,20 @@ service::crawl_tasks_options crawl_options(const serve_plan& plan, http::host_po
     return options;
 }
 
+// Calls it with the options, which refer to texts of the plan.
+template <class Use>
+auto with_access_options(const serve_plan& plan, const Use& use) {
+    const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
+    const std::vector<std::string_view> origins = views_of(plan.origins);
+    const std::vector<std::string_view> names = views_of(plan.names);
+    try {
+        return use({.tokens = tokens, .origins = origins, .hosts = names});
+    } catch (const invalid_argument& error) {
+        throw invalid_argument((plan.tokens.place.empty() ? "" : plan.tokens.place + ": ") +
+                               error.what());
+    }
+}
+
 }  // namespace
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
@@ -80,12 +94,21 @@ service_bundle::service_bundle(service::store& store, const serve_plan& plan)
     }
 }
 
-http::router service_bundle::api(const serve_plan& plan) {
-    const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
-    const std::vector<std::string_view> origins = views_of(plan.origins);
-    const std::vector<std::string_view> names = views_of(plan.names);
+service::access_control make_access(const serve_plan& plan) {
+    return with_access_options(plan, [](const service::access_options& options) {
+        return service::access_control(options);
+    });
+}
+
+void replace_access(service::access_control& access, const serve_plan& plan) {
+    with_access_options(plan,
+                        [&](const service::access_options& options) { access.replace(options); });
+}
+
+http::router service_bundle::api(const serve_plan& plan, const service::access_control& access) {
     service::api_options api;
-    api.access = {.tokens = tokens, .origins = origins, .hosts = names};
+    api.control = &access;
+    api.access.open_health = plan.open_health;
     api.max_body = plan.max_body;
     api.page = page();
     api.version = WEIR_VERSION;

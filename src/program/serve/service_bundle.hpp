@@ -7,6 +7,7 @@
 
 #include <weir/http/host_policies.hpp>
 #include <weir/http/router.hpp>
+#include <weir/service/access.hpp>
 #include <weir/service/handlers/crawl_tasks.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/service.hpp>
@@ -21,7 +22,8 @@ namespace weir::program {
 class service_bundle {
 public:
     service_bundle(service::store& store, const serve_plan& plan);
-    http::router api(const serve_plan& plan);
+    // `access` may be replaced later, and must outlive the router.
+    http::router api(const serve_plan& plan, const service::access_control& access);
 
     service::service tasks;
 
@@ -35,5 +37,9 @@ private:
 };
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& texts);
+
+// The rules of the plan. Throws invalid_argument that names the place of an invalid token.
+service::access_control make_access(const serve_plan& plan);
+void replace_access(service::access_control& access, const serve_plan& plan);
 
 }  // namespace weir::program

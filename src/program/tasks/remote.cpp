@@ -38,6 +38,13 @@ boost::json::value parse_answer(std::string_view body) {
     return http::parse_json(body, {.max_depth = max_answer_depth});
 }
 
+http::client_options client_options(const remote_settings& settings) {
+    http::client_options options;
+    options.timeout = std::chrono::seconds(30);
+    options.tls.ca_file = settings.ca_file;
+    return options;
+}
+
 // A task service reports every error in this form.
 bool is_from_a_service(const http::client_response& answer) {
     const auto type = answer.headers().find("Content-Type");
@@ -47,11 +54,15 @@ bool is_from_a_service(const http::client_response& answer) {
 }  // namespace
 
 remote::remote(const remote_settings& settings)
-    : url_(settings.url), client_({.timeout = std::chrono::seconds(30)}) {
+    : url_(settings.url), client_(client_options(settings)) {
+    if (!settings.ca_file.empty()) {
+        trust_ = tls::context::client({.ca_file = settings.ca_file});
+    }
     while (url_.ends_with('/')) {
         url_.pop_back();
     }
-    if (const secrets tokens = find_tokens(settings.token_file, settings.tokens_from);
+    if (const secrets tokens = find_tokens(settings.token_file, settings.tokens_from,
+                                           secret_variables::of_environment());
         !tokens.lines.empty()) {
         const std::string& line = tokens.lines.front();
         token_ = line.substr(0, line.find_first_of(" \t"));  // its scopes may follow

@@ -6,10 +6,12 @@
 
 #include <weir/clock.hpp>
 #include <weir/http/client.hpp>
+#include <weir/io/tls_context.hpp>
 #include <weir/task.hpp>
 
 #include <boost/json/value.hpp>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -54,12 +56,15 @@ public:
     // The URL of the feed, 'ws://...'.
     std::string events_url(std::string_view query) const;
     const std::string& token() const noexcept { return token_; }
+    // For https and wss; null: the authorities of the system.
+    const tls::context* trust() const noexcept { return trust_ ? &*trust_ : nullptr; }
 
 private:
     task<boost::json::value> send(http::client_request request);
 
     std::string url_;
     std::string token_;
+    std::optional<tls::context> trust_;
     http::client client_;
 };
 

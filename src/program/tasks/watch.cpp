@@ -48,7 +48,8 @@ task<> follow(const remote& service, const std::string& topic, task_view& view,
     }
     const std::string url =
         service.events_url("topic=" + http::encode_component(topic) + "&topic=stats");
-    const ws::connect_options options{.timeout = 10s, .protocols = protocols};
+    const ws::connect_options options{
+        .timeout = 10s, .protocols = protocols, .tls = service.trust()};
     co_await ws::with_connection(
         url,
         [&](ws::connection& peer) -> task<> {
