@@ -67,7 +67,7 @@ def weir_db(driver):
     )
 
 
-OUR_PROGRAM = CmakeProgram("weir_program", needs="weir::crawl", name="weir")
+OUR_PROGRAM = CmakeProgram("weir", needs="weir::crawl")
 
 SUITES = {
     "core": Suite(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# cmake -DPROGRAM=<program> -DEXPECTED=<file> -P run_example.cmake: runs the program, and fails
-# where it does or where its output is not the text of the file. A missing file expects nothing.
+# cmake -DPROGRAM=<program> -DARGUMENTS=<list> -DEXPECTED=<file> -P run_example.cmake: runs the
+# program, and fails where it does or where its output is not the text of the file. A missing file
+# expects nothing.
 
-execute_process(COMMAND "${PROGRAM}"
+execute_process(COMMAND "${PROGRAM}" ${ARGUMENTS}
     OUTPUT_VARIABLE output
     ERROR_VARIABLE errors
     RESULT_VARIABLE result)

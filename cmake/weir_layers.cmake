@@ -7,6 +7,7 @@
 #       HEADERS <glob>...      its public headers, relative to include/weir
 #       LAYERS <name>...       the layers under it
 #       LINK <target>...       third-party targets it needs; find them before the call
+#       USES <target>...       header-only targets that its sources need and its users do not
 #       PACKAGES <package>...  the CMake packages these come from, for users of the installed Weir
 #       PKG_CONFIG <module>... their modules for pkg-config, and flags for those that have none
 #       DEBIAN <package>...    Debian packages that bring them, for the message and the package
@@ -23,11 +24,11 @@ include("${CMAKE_CURRENT_LIST_DIR}/weir_unity.cmake")
 
 function(weir_add_layer name)
     cmake_parse_arguments(PARSE_ARGV 1 layer "" "TOGETHER"
-        "FOLDERS;HEADERS;LAYERS;LINK;PACKAGES;PKG_CONFIG;DEBIAN")
+        "FOLDERS;HEADERS;LAYERS;LINK;USES;PACKAGES;PKG_CONFIG;DEBIAN")
 
     list(TRANSFORM layer_LAYERS PREPEND weir:: OUTPUT_VARIABLE lower_layers)
-    _weir_missing_targets(missing ${lower_layers} ${layer_LINK})
-    _weir_missing_targets(missing_libraries ${layer_LINK})
+    _weir_missing_targets(missing ${lower_layers} ${layer_LINK} ${layer_USES})
+    _weir_missing_targets(missing_libraries ${layer_LINK} ${layer_USES})
     if(missing)
         list(JOIN missing ", " missing)
         if(missing_libraries AND layer_DEBIAN)
@@ -59,6 +60,9 @@ function(weir_add_layer name)
     target_include_directories(weir_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     target_compile_features(weir_${name} PUBLIC cxx_std_20)
     target_link_libraries(weir_${name} PUBLIC ${lower_layers} ${layer_LINK})
+    foreach(used IN LISTS layer_USES)
+        target_link_libraries(weir_${name} PRIVATE "$<BUILD_INTERFACE:${used}>")
+    endforeach()
     set_target_properties(weir_${name} PROPERTIES
         EXPORT_NAME ${name}
         CXX_EXTENSIONS OFF

@@ -6,9 +6,11 @@
 include(GoogleTest)
 include("${CMAKE_CURRENT_LIST_DIR}/unite.cmake")
 
-# Every test program links all layers there are, so that they can share one precompiled header.
+# Every test program links all layers there are, so that they can share one precompiled header;
+# except the program, whose tests call it.
 add_library(weir_test_base INTERFACE)
 get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
+list(REMOVE_ITEM layers program)
 list(TRANSFORM layers PREPEND weir:: OUTPUT_VARIABLE layer_targets)
 target_link_libraries(weir_test_base INTERFACE ${layer_targets} GTest::gtest_main)
 target_include_directories(weir_test_base INTERFACE

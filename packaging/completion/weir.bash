@@ -5,7 +5,7 @@ _weir_options() {
     case $1 in
         serve) echo --help --config --listen --port --database --workers --timeout --lease \
             --drain --keep-completed --keep-failed --keep-cancelled --max-queues --max-body \
-            --token-file --origin --name --allow-address --webhook-key-file --allow-command \
+            --token-file --open-health --tls-certificate --tls-key --origin --name --allow-address --webhook-key-file --allow-command \
             --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
             --integrity --log-format --log-level --access-log --check ;;
         crawl) echo --help --config --list --sitemap --state --output --format --warc --mirror --graph --write-sitemap \
@@ -14,16 +14,16 @@ _weir_options() {
             --max-time --max-body --attempts --drain --ignore-robots --check --baseline --accept \
             --header-file --user-agent --contact --allow-address --progress --fail-on \
             --require-complete --accept-changes --dry-run ;;
-        submit) echo --help --config --server --token-file --queue --priority --delay --timeout \
+        submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
             --attempts --key --unique-key --flow-key --tag --wait ;;
-        status) echo --help --config --server --token-file --json ;;
-        watch) echo --help --config --server --token-file --queue --plain ;;
-        list) echo --help --config --server --token-file --queue --state --status --kind --tag \
+        status) echo --help --config --server --token-file --ca-file --json ;;
+        watch) echo --help --config --server --token-file --ca-file --queue --plain ;;
+        list) echo --help --config --server --token-file --ca-file --queue --state --status --kind --tag \
             --flow-key --from --to --limit --json ;;
-        redrive) echo --help --config --server --token-file --kind --tag --flow-key --from --to \
+        redrive) echo --help --config --server --token-file --ca-file --kind --tag --flow-key --from --to \
             --limit --json ;;
         show | cancel | retry | delete | queues | pause | resume | schedules)
-            echo --help --config --server --token-file --json ;;
+            echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
         *) echo --help --version --config ;;

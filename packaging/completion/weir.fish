@@ -51,6 +51,9 @@ complete -c weir -n $serve -l keep-cancelled -x -d 'Hours that cancelled tasks a
 complete -c weir -n $serve -l max-queues -x -d 'Maximum number of queues'
 complete -c weir -n $serve -l max-body -x -d 'Maximum size of a request body, in bytes'
 complete -c weir -n $serve -l token-file -rF -d 'Tokens for the API, one per line'
+complete -c weir -n $serve -l open-health -d 'Answer health checks without a token'
+complete -c weir -n $serve -l tls-certificate -rF -d 'Serve HTTPS with this certificate'
+complete -c weir -n $serve -l tls-key -rF -d 'Key of the certificate'
 complete -c weir -n $serve -l origin -x -d 'Allow pages of this origin'
 complete -c weir -n $serve -l name -x -d 'Name of this machine in requests'
 complete -c weir -n $serve -l allow-address -x -d 'Allow deliveries to this address'
@@ -70,6 +73,7 @@ complete -c weir -n $serve -l check -d 'Check the settings and the database'
 
 complete -c weir -n $remote -s s -l server -x -d 'Address of the service'
 complete -c weir -n $remote -l token-file -rF -d 'File with a token in its first line'
+complete -c weir -n $remote -l ca-file -rF -d 'Authorities to trust with https'
 
 complete -c weir -n $crawl -l list -rF -d 'File with one URL a line; - is standard input'
 complete -c weir -n $crawl -l sitemap -d 'Crawl the pages of this sitemap; alone: of those that robots.txt names'

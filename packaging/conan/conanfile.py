@@ -51,6 +51,12 @@ LAYERS = {
         "components": ["date::date"],
         "hide": "date",
     },
+    "program": {
+        "layers": ["service"],
+        "requires": ["spdlog/[>=1.10 <2]", "cli11/[>=2.3 <3]"],
+        "components": ["spdlog::spdlog", "cli11::cli11"],
+        "hide": "spdlog",
+    },
     "testing": {
         "layers": ["core"],
         "requires": ["gtest/[>=1.12 <2]"],
@@ -83,7 +89,8 @@ class Weir(ConanFile):
         return os.path.join(self.recipe_folder, "..", "..")
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*",
+                        "tools/weir/dashboard/*"):
             copy(self, pattern, self._clone, self.export_sources_folder)
 
     def configure(self):

@@ -51,11 +51,11 @@ This package has the headers, the static libraries, and files for CMake and
 pkg-config.")
 
 get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
-set(CPACK_COMPONENTS_ALL program ${layers})
+set(CPACK_COMPONENTS_ALL executable ${layers})
 include(CPack)
 cpack_add_component_group(program)
 cpack_add_component_group(library)
-cpack_add_component(program GROUP program)
+cpack_add_component(executable GROUP program)
 foreach(layer IN LISTS layers)
     cpack_add_component(${layer} GROUP library)
 endforeach()

@@ -3,9 +3,9 @@
 # The files that only the Debian packages have: the service, its user and its options; licence and
 # changelog where Debian wants them.
 
-install(FILES debian/weir.service DESTINATION lib/systemd/system COMPONENT program)
-install(FILES debian/weir.sysusers RENAME weir.conf DESTINATION lib/sysusers.d COMPONENT program)
-install(FILES weir.toml DESTINATION /etc COMPONENT program)
+install(FILES debian/weir.service DESTINATION lib/systemd/system COMPONENT executable)
+install(FILES debian/weir.sysusers RENAME weir.conf DESTINATION lib/sysusers.d COMPONENT executable)
+install(FILES weir.toml DESTINATION /etc COMPONENT executable)
 
 file(READ "${PROJECT_SOURCE_DIR}/LICENSE" licence)
 string(REGEX MATCH "Copyright [^\n]*" copyright "${licence}")
@@ -30,7 +30,7 @@ License: Expat
 # The program contains dygraphs, as a part of its dashboard.
 if(WEIR_DASHBOARD AND WEIR_ESBUILD AND WEIR_DYGRAPHS_LICENSE)
     install(FILES "${WEIR_DYGRAPHS_LICENSE}" RENAME copyright.dygraphs
-        DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/weir" COMPONENT program)
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/weir" COMPONENT executable)
 endif()
 
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)

@@ -34,7 +34,7 @@ configure_with_installed_after_run() {
     cmake -S "$source_dir" --preset gcc-release -B "$work/after_run" \
         -DCMAKE_CXX_COMPILER="$compiler" -DWEIR_DASHBOARD=OFF -DWEIR_TEST_AREAS=consumer
     local built
-    for built in $(ninja -C "$build_dir" -t inputs weir_program | grep '^libweir_[a-z_]*\.a$'); do
+    for built in $(ninja -C "$build_dir" -t inputs weir | grep '^libweir_[a-z_]*\.a$'); do
         cp "$build_dir/$built" "$work/after_run/"
     done
     cp "$build_dir/tools/weir/weir" "$work/after_run/tools/weir/"
@@ -146,7 +146,40 @@ CPP
     [[ $("$work/http/build/uses_http") == "<p>embedded" ]]
 }
 
-# The same with pkg-config and a compiler, where pkg-config is installed.
+# The whole program with a handler: its library, with all under it, from the package.
+build_with_program() {
+    if [[ -z $(find "$work/prefix" -name weir-program-targets.cmake) ]]; then
+        echo "weir::program was not built: nothing to try"
+        return
+    fi
+    mkdir "$work/program"
+    cp "$source_dir/examples/service_program.cpp" "$work/program/main.cpp"
+    cat >"$work/program/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(greeter LANGUAGES CXX)
+find_package(weir REQUIRED COMPONENTS program)
+add_executable(greeter main.cpp)
+target_link_libraries(greeter PRIVATE weir::program)
+CMAKE
+    cmake -S "$work/program" -B "$work/program/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+        -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$work/prefix"
+    cmake --build "$work/program/build"
+    local greeter=$work/program/build/greeter socket=$work/program/greeter.sock
+    [[ $("$greeter" --version) == "greeter 1.0" ]]
+    "$greeter" serve --listen "unix:$socket" --database "$work/program/tasks.db" >/dev/null &
+    local service=$!
+    local tries=0
+    until [[ -S $socket ]]; do
+        ((++tries < 300)) && kill -0 "$service" || { echo "greeter does not listen" >&2; exit 1; }
+        sleep 0.1
+    done
+    local kinds=$(curl -sS --unix-socket "$socket" http://localhost/kinds)
+    kill "$service"
+    wait "$service"
+    [[ $kinds == *'"greet"'* && $kinds == *'"http"'* ]] || { echo "kinds: $kinds" >&2; exit 1; }
+}
+
+# A program on weir::io with pkg-config and a compiler, where pkg-config is installed.
 build_with_pkg_config() {
     if ! command -v pkg-config >/dev/null; then
         echo "pkg-config is not installed: not tried"
@@ -186,4 +219,5 @@ if [[ $way == installed_* ]]; then
 fi
 if [[ $way == installed_package ]]; then
     build_with_http
+    build_with_program
 fi

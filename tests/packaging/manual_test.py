@@ -45,7 +45,7 @@ class Manual(unittest.TestCase):
     def test_describes_all_flags(self):
         common = flags_described(self.page["COMMON OPTIONS"])
         self.assertEqual(common, self.commands[""].flags)
-        shared = {"-s", "--server", "--token-file"}
+        shared = {"-s", "--server", "--token-file", "--ca-file"}
         for name, command in self.commands.items():
             if not name:
                 continue

@@ -39,7 +39,12 @@ class Sample(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             text = SAMPLE.read_text().replace("/etc/weir.", f"{folder}/")
             text = text.replace("/usr/local/bin/thumbnail", "/bin/true")
+            text = re.sub(r"/etc/ssl/(private/)?", f"{folder}/", text)
             text = re.sub(r"^#(?=[a-z])", "", text, flags=re.M)
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                 "-nodes", "-subj", "/CN=localhost", "-keyout", f"{folder}/weir.key",
+                 "-out", f"{folder}/weir.pem"], check=True, capture_output=True)
             pathlib.Path(folder, "token").write_text("0123456789abcdef0123456789abcdef\n")
             pathlib.Path(folder, "keys").write_text("whsec_" + "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz\n")
             config = pathlib.Path(folder, "weir.toml")

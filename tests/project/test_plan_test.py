@@ -83,6 +83,7 @@ class Plans(unittest.TestCase):
                 "tests/io/net/net_test.cpp": {"io_net"},
                 "tests/io/common.hpp": {"io_net", "io_tls"},
                 "tests/support/io.hpp": {area.replace("/", "_") for area in AREAS},
+                "src/program/program.cpp": {"service_program", "program"},
                 "tools/weir/main.cpp": {"service_program", "service_dashboard"},
                 "tools/dev/test.sh": {"project"},
                 "dev": {"project"},

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "src/testing/kit": ["tests/testing"],
 }
 NAMED = {
+    "src/program": ["service_program", "program"],
     "tools/weir": ["service_program", "service_dashboard"],
     "tests/service/dashboard": ["service_dashboard"],
     "tools/timelines": ["docs"],

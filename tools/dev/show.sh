@@ -20,7 +20,7 @@ command_run() {
     configure gcc-release | sed -E '/weir: no |weir::testing/d' >&2 ||
         die "CMake could not configure the build; its output is above."
     step 3 4 "Building the program$(build_estimate "$program")"
-    build gcc-release weir_program || die "the program does not build."
+    build gcc-release weir || die "the program does not build."
     step 4 4 "Starting the service; ^C stops it, and its tasks stay in ${database#"$PWD/"}"
     mkdir -p "$root/build/run"
     exec "${program#"$PWD/"}" serve --database "${database#"$PWD/"}" "$@"

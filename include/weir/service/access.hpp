@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Access control of the API.
 //
-// With tokens, a client must send one of them: 'Authorization: Bearer <token>'. A page cannot set
+// With tokens, a client must send one of them: 'Authorization: Bearer <token>'. A token gives full
+// access, or that of its scopes, which the routes of make_api() check. A page cannot set
 // headers of a WebSocket handshake, so there the token may be an offered subprotocol:
 // 'weir.token.<base64url of the token>'.
 //
@@ -21,12 +22,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir::service {
 
 struct access_options {
-    // Any of them gives full access; empty: only this machine has access. Each has at least 16
-    // characters: letters, digits and -._~+/
+    // Lines of a token file: 'TOKEN', 'TOKEN read,submit@mail', 'TOKEN name=ci submit'. Without
+    // scopes a token gives full access. Empty: only this machine has access. A token has at least
+    // 16 characters: letters, digits and -._~+/. Scopes are read, submit and admin, for all queues
+    // or, as submit@mail or read@reports/*, for some; and metrics. The name, of letters, digits and
+    // -_. , is that of http::principal.
     std::span<const std::string_view> tokens{};
     // Allowed origins besides the service's own, such as 'https://tasks.example.com', for a proxy
     // that changes Host.
@@ -40,19 +45,30 @@ struct access_options {
 // reach the address and no token is set.
 void check_exposure(const io::address& at, const access_options& options);
 
-// The middleware. `is_open` tells whether the route with that pattern needs no token.
+// The middleware.
 class access_control {
 public:
+    // Tells whether the route with that pattern needs no token.
+    using open_route = std::function<bool(std::string_view route)>;
+
     // Copies the options. Throws invalid_argument, without showing it, for a token that is too
-    // short or cannot be sent in a header.
-    explicit access_control(const access_options& options,
-                            std::function<bool(std::string_view route)> is_open = {});
+    // short or cannot be sent in a header, and for an unknown scope.
+    explicit access_control(const access_options& options, open_route is_open = {});
+
+    // Of this copy.
+    void open_routes(open_route is_open) { is_open_ = std::move(is_open); }
+    // The rules from now on, for all copies. Requests that run go on; connections of /events whose
+    // token is gone end within a second. Throws as the constructor does, and changes nothing then;
+    // invalid_argument if there were tokens and are none now, or the other way round.
+    void replace(const access_options& options);
 
     task<http::response> operator()(http::request& request, http::next inner) const;
 
 private:
     struct rules;
-    std::shared_ptr<const rules> rules_;  // copies share them
+    struct shared_rules;
+    std::shared_ptr<shared_rules> rules_;  // copies share them
+    open_route is_open_;
 };
 
 }  // namespace weir::service

@@ -30,6 +30,8 @@ namespace weir::service {
 
 struct api_options {
     access_options access{};
+    // Instead of `access`, but for its open_health: rules that the caller may replace later.
+    const access_control* control = nullptr;
     // Bytes of a request body; the server's own limit applies as well.
     std::uint64_t max_body = 1 << 20;
     std::size_t max_batch = 1000;  // tasks in POST /tasks/batch

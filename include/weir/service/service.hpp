@@ -117,6 +117,8 @@ public:
     // The observer hears of every change of the store, on this loop. It must outlive the service.
     // Null: none.
     void observe(store_observer* observer) noexcept;
+    // How long ended tasks are kept from now on: the next sweep, within a minute, goes by it.
+    void keep(const retention& kept) noexcept;
     // Called when run() begins to drain. Must not throw. Empty: none.
     void on_drain(hook<void()> call) noexcept;
 

@@ -17,6 +17,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
         ws CMAKE_DISABLE_FIND_PACKAGE_Wslay
         db CMAKE_DISABLE_FIND_PACKAGE_LibPQ
         service CMAKE_DISABLE_FIND_PACKAGE_date
+        program CMAKE_DISABLE_FIND_PACKAGE_spdlog
         testing CMAKE_DISABLE_FIND_PACKAGE_GTest)
 
 vcpkg_cmake_configure(

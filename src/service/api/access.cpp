@@ -3,6 +3,8 @@
 // why, so that a user behind a proxy or with a host name of his own finds the option he needs.
 
 #include "base/base64.hpp"
+#include "service/api/granted_request.hpp"
+#include "service/api/token_line.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,7 +24,6 @@ namespace weir::service {
 
 namespace {
 
-constexpr std::size_t min_token_size = 16;
 constexpr std::string_view token_protocol = "weir.token.";
 
 // The host of 'host:port' and '[::1]:port'.
@@ -83,30 +85,36 @@ void check_exposure(const io::address& at, const access_options& options) {
 struct access_control::rules {
     std::optional<http::response> refusal_of(const http::request& request) const;
     std::optional<http::response> refusal_of_host(const http::request& request) const;
-    bool needs_token(const http::request& request) const {
-        return has_tokens && !(is_open && is_open(request.route()));
-    }
+    static std::shared_ptr<const rules> parse(const access_options& options);
 
     http::bearer_auth auth;
     bool has_tokens = false;
     std::vector<std::string> origins;
     std::vector<std::string> hosts;
-    std::function<bool(std::string_view)> is_open;
+    std::shared_ptr<detail::grant_map> grants = std::make_shared<detail::grant_map>();
+    std::map<std::string, std::size_t> lines;  // of each name, a hash of its line
 };
 
-access_control::access_control(const access_options& options,
-                               std::function<bool(std::string_view)> is_open) {
+struct access_control::shared_rules {
+    std::shared_ptr<const rules> current;
+};
+
+std::shared_ptr<const access_control::rules> access_control::rules::parse(
+    const access_options& options) {
     auto parsed = std::make_shared<rules>();
-    parsed->is_open = std::move(is_open);
     parsed->auth.realm("weir");
     for (std::size_t i = 0; i < options.tokens.size(); ++i) {
-        const std::string name = "token " + std::to_string(i + 1);
-        if (options.tokens[i].size() < min_token_size) {
-            throw invalid_argument("access: " + name + " is shorter than " +
-                                   std::to_string(min_token_size) +
-                                   " characters, and could be guessed");
+        const detail::token_line line = detail::token_line::parse(options.tokens[i], i + 1);
+        auto grant = std::make_shared<detail::token_grant>();
+        grant->name = line.name;
+        grant->rights = line.rights;
+        if (!parsed->grants->emplace(line.name, std::move(grant)).second) {
+            throw invalid_argument("access: two tokens have the name '" + line.name + "'");
         }
-        parsed->auth.token(options.tokens[i], name);
+        std::string scopes = line.scopes.empty() ? "admin" : line.scopes;
+        std::replace(scopes.begin(), scopes.end(), ',', ' ');
+        parsed->auth.token(line.secret, line.name, scopes);
+        parsed->lines.emplace(line.name, std::hash<std::string>()(line.secret + " " + scopes));
         parsed->has_tokens = true;
     }
     for (const std::string_view each : options.origins) {
@@ -118,7 +126,31 @@ access_control::access_control(const access_options& options,
         parsed->origins.push_back(std::move(*origin));
     }
     parsed->hosts.assign(options.hosts.begin(), options.hosts.end());
-    rules_ = std::move(parsed);
+    return parsed;
+}
+
+access_control::access_control(const access_options& options, open_route is_open)
+    : rules_(std::make_shared<shared_rules>()), is_open_(std::move(is_open)) {
+    rules_->current = rules::parse(options);
+}
+
+void access_control::replace(const access_options& options) {
+    std::shared_ptr<const rules> next = rules::parse(options);
+    const std::shared_ptr<const rules> former = rules_->current;
+    if (next->has_tokens != former->has_tokens) {
+        throw invalid_argument(former->has_tokens
+                                   ? "access: without a token everybody on this machine would "
+                                     "have access; restart the service for that"
+                                   : "access: the service was started without tokens; restart "
+                                     "it to use them");
+    }
+    for (const auto& [name, line] : former->lines) {
+        const auto same = next->lines.find(name);
+        if (same == next->lines.end() || same->second != line) {
+            former->grants->at(name)->is_revoked = true;
+        }
+    }
+    rules_->current = std::move(next);
 }
 
 std::optional<http::response> access_control::rules::refusal_of_host(
@@ -181,12 +213,13 @@ std::optional<http::response> access_control::rules::refusal_of(
 }
 
 task<http::response> access_control::operator()(http::request& request, http::next inner) const {
-    const std::shared_ptr<const rules> held = rules_;
+    const std::shared_ptr<const rules> held = rules_->current;
     http::response answer;
     if (std::optional<http::response> refused = held->refusal_of(request)) {
         answer = std::move(*refused);
-    } else if (held->needs_token(request)) {
+    } else if (held->has_tokens && !(is_open_ && is_open_(request.route()))) {
         take_protocol_token(request);
+        request.attach(detail::granted_tokens{held->grants});
         answer = co_await held->auth(request, inner);
     } else {
         answer = co_await inner(request);

@@ -11,6 +11,7 @@
 #include "service/api/openapi.hpp"
 #include "service/api/queue_resource.hpp"
 #include "service/api/route.hpp"
+#include "service/api/route_guard.hpp"
 #include "service/api/schedule_resource.hpp"
 #include "service/api/stats_sampler.hpp"
 #include "service/api/status_resource.hpp"
@@ -110,9 +111,12 @@ response to_response(const std::exception_ptr& failure, const http::request& req
 }
 
 // Keeps the parts alive while the request is handled.
-answer handled(std::shared_ptr<api_parts>, const route& matched, http::request& request) {
+answer handled(std::shared_ptr<api_parts> parts, const route& matched, http::request& request) {
     std::exception_ptr failure;
     try {
+        if (detail::grant_of(request) != nullptr) {
+            co_await detail::check_access(parts->tasks, matched, request);
+        }
         co_return co_await matched.handle(request);
     } catch (...) {
         failure = std::current_exception();
@@ -205,9 +209,11 @@ http::router make_api(service& tasks, const api_options& options) {
     if (options.access.open_health) {
         open.insert({"/healthz", "/readyz"});
     }
-    api.use(access_control(options.access, [open = std::move(open)](std::string_view pattern) {
-        return open.contains(pattern);
-    }));
+    access_control access =
+        options.control != nullptr ? *options.control : access_control(options.access);
+    access.open_routes(
+        [open = std::move(open)](std::string_view pattern) { return open.contains(pattern); });
+    api.use(std::move(access));
     for (const route& each : parts->routes) {
         api.route(each.method, each.pattern,
                   [parts, &each](http::request& request) { return handled(parts, each, request); });

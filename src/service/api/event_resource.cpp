@@ -53,6 +53,25 @@ std::string text_of(const bj::value& value, std::string_view what) {
     return std::string(text->data(), text->size());
 }
 
+// The queues that a token shows of the topic; null: all. Throws http::problem (403) if it does not
+// show the topic at all.
+const queue_patterns* visible_queues(const std::shared_ptr<const token_grant>& grant,
+                                     std::string_view topic) {
+    constexpr std::string_view queue_prefix = "queue:";
+    if (topic.starts_with(queue_prefix)) {
+        require(grant, permission::read, topic.substr(queue_prefix.size()));
+        return nullptr;
+    }
+    const permission needed = topic.starts_with("task:") ? permission::status : permission::read;
+    if (allows_everywhere(grant, needed)) {
+        return nullptr;
+    }
+    if (topic == "stats" || !grant->rights.may_somewhere(needed)) {
+        throw_missing_scope(*grant, needed, topic != "stats");
+    }
+    return &grant->rights.queues(needed);
+}
+
 }  // namespace
 
 event_resource::event_resource(service& tasks, feed& events, stats_sampler& sampler,
@@ -63,15 +82,16 @@ event_resource::event_resource(service& tasks, feed& events, stats_sampler& samp
       max_subscriptions_(options.max_subscriptions) {}
 
 route_list event_resource::routes() {
-    return {{http::method::get, "/events", *this, &event_resource::accept}};
+    return {{http::method::get, "/events", permission::status, queue_reach::some, *this,
+             &event_resource::accept}};
 }
 
 answer event_resource::accept(http::request& request) {
     static constexpr std::array<std::string_view, 1> any_origin = {"*"};  // access was checked
     static constexpr std::array<std::string_view, 1> protocols = {"weir.events"};
-    auto conversation =
-        [this, requests = requested_topics(request)](ws::connection& client) mutable -> task<> {
-        return serve_events(client, std::move(requests));
+    auto conversation = [this, grant = grant_of(request), requests = requested_topics(request)](
+                            ws::connection& client) mutable -> task<> {
+        return serve_events(client, std::move(grant), std::move(requests));
     };
     ws::accept_options options;
     options.origins = any_origin;
@@ -118,29 +138,30 @@ std::vector<event_resource::subscription_request> event_resource::requested_topi
     return requests;
 }
 
-task<> event_resource::serve_events(ws::connection& client,
+task<> event_resource::serve_events(ws::connection& connection,
+                                    std::shared_ptr<const token_grant> grant,
                                     std::vector<subscription_request> requests) {
-    subscription_map subscribed;
+    client_state client{connection, std::move(grant), {}};
     for (const subscription_request& each : requests) {
-        subscribe(client, subscribed, each);
+        subscribe(client, each);
     }
-    co_await race(receive_commands(client, subscribed), publish_queues_each_second());
+    co_await race(receive_commands(client), publish_queues_each_second(client));
 }
 
-task<> event_resource::receive_commands(ws::connection& client, subscription_map& subscribed) {
+task<> event_resource::receive_commands(client_state& client) {
     for (;;) {
         std::optional<ws::message> received;
         try {
-            received = co_await client.receive();
+            received = co_await client.connection.receive();
         } catch (const ws::closed&) {
         }
         if (!received) {
             co_return;
         }
         try {
-            handle_command(client, subscribed, received->text());
+            handle_command(client, received->text());
         } catch (const problem& error) {
-            post_error(client, error.what());
+            post_error(client.connection, error.what());
         }
     }
 }
@@ -148,8 +169,7 @@ task<> event_resource::receive_commands(ws::connection& client, subscription_map
 // {"subscribe": "all"}, {"subscribe": ["queue:a", "stats"]}, {"subscribe": "all", "since": "..."},
 // {"unsubscribe": "all"}. An invalid topic does not keep the
 // others of its list out.
-void event_resource::handle_command(ws::connection& client, subscription_map& subscribed,
-                                    std::string_view command) {
+void event_resource::handle_command(client_state& client, std::string_view command) {
     const bj::value value = http::parse_json(command);
     const bj::object* const message = value.if_object();
     const bj::value* const request = message ? message->if_contains("subscribe") : nullptr;
@@ -176,7 +196,7 @@ void event_resource::handle_command(ws::connection& client, subscription_map& su
     };
     if (gone != nullptr) {
         each_topic(*gone, "unsubscribe",
-                   [&](const std::string& name) { unsubscribe(client, subscribed, name); });
+                   [&](const std::string& name) { unsubscribe(client, name); });
     }
     if (request != nullptr) {
         std::optional<std::string> position;
@@ -186,25 +206,24 @@ void event_resource::handle_command(ws::connection& client, subscription_map& su
                 throw problem(status::unprocessable_content, "'since' is for one topic");
             }
         }
-        each_topic(*request, "subscribe", [&](const std::string& topic) {
-            subscribe(client, subscribed, {topic, position});
-        });
+        each_topic(*request, "subscribe",
+                   [&](const std::string& topic) { subscribe(client, {topic, position}); });
     }
 }
 
-void event_resource::subscribe(ws::connection& client, subscription_map& subscribed,
-                               const subscription_request& request) {
+void event_resource::subscribe(client_state& client, const subscription_request& request) {
     try {
         const std::string topic = feed::canonical_name(request.topic);
-        subscribed.erase(topic);  // a repeated subscription starts again, at its position
-        if (subscribed.size() >= max_subscriptions_) {
+        const queue_patterns* const only = visible_queues(client.grant, topic);
+        client.subscribed.erase(topic);  // a repeated subscription starts again, at its position
+        if (client.subscribed.size() >= max_subscriptions_) {
             post_error(
-                client,
+                client.connection,
                 "there may be up to " + std::to_string(max_subscriptions_) + " topics for a client",
                 request.topic);
             return;
         }
-        subscribed.emplace(topic, feed_.join(client, topic, request.since));
+        client.subscribed.emplace(topic, feed_.join(client.connection, topic, request.since, only));
         if (topic == "stats") {
             sampler_.start();
         }
@@ -212,28 +231,27 @@ void event_resource::subscribe(ws::connection& client, subscription_map& subscri
             published_changes_ = 0;  // a new subscriber gets the current ones
         }
     } catch (const problem& error) {
-        post_error(client, error.what(), request.topic);
+        post_error(client.connection, error.what(), request.topic);
     } catch (const limit_exceeded& error) {
-        post_error(client, error.what(), request.topic);
+        post_error(client.connection, error.what(), request.topic);
     }
 }
 
-void event_resource::unsubscribe(ws::connection& client, subscription_map& subscribed,
-                                 std::string_view name) {
+void event_resource::unsubscribe(client_state& client, std::string_view name) {
     try {
         const std::string topic = feed::canonical_name(name);
-        subscribed.erase(topic);
+        client.subscribed.erase(topic);
         std::string text;
         json_writer json(text);
         json.begin_object().member("type", "unsubscribed").member("topic", topic).end_object();
-        client.post(ws::frame::text(text));
+        client.connection.post(ws::frame::text(text));
     } catch (const problem& error) {
-        post_error(client, error.what(), name);
+        post_error(client.connection, error.what(), name);
     }
 }
 
-task<> event_resource::publish_queues_each_second() {
-    for (;;) {
+task<> event_resource::publish_queues_each_second(const client_state& client) {
+    while (client.grant == nullptr || !client.grant->is_revoked) {
         co_await sleep(second);
         const clock::time_point now = weir::now();
         // A little less than a second, so that the connection that wakes up first publishes.
@@ -255,11 +273,13 @@ task<> event_resource::publish_queues() {
     } catch (const db::error&) {
         co_return;  // the topic 'stats' reports that the store is failing
     }
-    feed_.publish("queues", "queues", [&](json_writer& json) {
+    feed_.publish("queues", "queues", [&](json_writer& json, const queue_patterns* only) {
         json.member("at", tasks_.now());
         json.key("queues").begin_array();
         for (const queue_record& each : queues) {
-            write_queue(json, each);
+            if (only == nullptr || only->matches(each.name)) {
+                write_queue(json, each);
+            }
         }
         json.end_array();
     });

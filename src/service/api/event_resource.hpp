@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,20 +35,26 @@ private:
         std::optional<std::string> since;
     };
     using subscription_map = std::map<std::string, ws::membership, std::less<>>;
+    // A connected client; the grant of its token, if the service has tokens.
+    struct client_state {
+        ws::connection& connection;
+        std::shared_ptr<const token_grant> grant;
+        subscription_map subscribed;
+    };
 
     answer accept(http::request& request);
     std::vector<subscription_request> requested_topics(const http::request& request) const;
 
-    task<> serve_events(ws::connection& client, std::vector<subscription_request> requests);
-    task<> receive_commands(ws::connection& client, subscription_map& subscribed);
-    void handle_command(ws::connection& client, subscription_map& subscribed,
-                        std::string_view command);
-    // Both answer the client, with an error where the topic is invalid.
-    void subscribe(ws::connection& client, subscription_map& subscribed,
-                   const subscription_request& request);
-    void unsubscribe(ws::connection& client, subscription_map& subscribed, std::string_view name);
+    task<> serve_events(ws::connection& connection, std::shared_ptr<const token_grant> grant,
+                        std::vector<subscription_request> requests);
+    task<> receive_commands(client_state& client);
+    void handle_command(client_state& client, std::string_view command);
+    // Both answer the client, with an error where the topic is invalid or not allowed.
+    void subscribe(client_state& client, const subscription_request& request);
+    void unsubscribe(client_state& client, std::string_view name);
 
-    task<> publish_queues_each_second();
+    // Until the token of the client is revoked.
+    task<> publish_queues_each_second(const client_state& client);
     task<> publish_queues();
 
     service& tasks_;

@@ -56,11 +56,13 @@ feed::~feed() {
     alarm_.cancel();
 }
 
-feed::topic& feed::find_or_open(std::string_view name) {
+feed::topic& feed::find_or_open(std::string_view name, const queue_patterns* only) {
     const clock::time_point now = loop_.now();
     remove_abandoned(now);
-    std::string canonical = canonical_name(name);
-    if (const auto found = topics_.find(canonical); found != topics_.end()) {
+    const std::string canonical = canonical_name(name);
+    const std::string suffix = only != nullptr ? "\n" + only->text() : "";
+    std::string key = canonical + suffix;
+    if (const auto found = topics_.find(key); found != topics_.end()) {
         found->second->last_member = now;
         return *found->second;
     }
@@ -74,27 +76,59 @@ feed::topic& feed::find_or_open(std::string_view name) {
     }
     auto opened = std::make_unique<topic>();
     opened->name = canonical;
+    opened->suffix = suffix;
     opened->hub_name = std::to_string(++opened_) + "/" + canonical;
     opened->last_member = now;
     topic& place = *opened;
-    topics_.emplace(std::move(canonical), std::move(opened));
+    if (only != nullptr) {
+        const auto view = std::find_if(views_.begin(), views_.end(), [&](const limited_view& each) {
+            return each.suffix == suffix;
+        });
+        limited_view& used =
+            view != views_.end() ? *view : views_.emplace_back(limited_view{*only, suffix, 0});
+        ++used.topics;
+    }
+    topics_.emplace(std::move(key), std::move(opened));
     task_topics_ += place.name.starts_with(task_prefix) ? 1 : 0;
-    if (place.name == "all") {
+    if (place.name == "all" && only == nullptr) {
         all_ = &place;
     }
     return place;
 }
 
-feed::topic* feed::find(std::string_view prefix, std::string_view name) {
+feed::topic* feed::find(std::string_view prefix, std::string_view name, std::string_view suffix) {
     key_.assign(prefix);
     key_ += name;
+    key_ += suffix;
     const auto found = topics_.find(std::string_view(key_));
     return found != topics_.end() ? found->second.get() : nullptr;
 }
 
 bool feed::has_members(std::string_view name) const {
-    const auto found = topics_.find(name);
-    return found != topics_.end() && hub_.members(found->second->hub_name) > 0;
+    const auto is_used = [&](std::string_view key) {
+        const auto found = topics_.find(key);
+        return found != topics_.end() && hub_.members(found->second->hub_name) > 0;
+    };
+    return is_used(name) ||
+           std::any_of(views_.begin(), views_.end(), [&](const limited_view& each) {
+               return is_used(std::string(name) + each.suffix);
+           });
+}
+
+void feed::collect_for_views(const task_event& event) {
+    for (const limited_view& each : views_) {
+        if (!each.only.matches(event.queue)) {
+            continue;
+        }
+        if (topic* const all = find("all", "", each.suffix)) {
+            collect(*all, event);
+        }
+        if (task_topics_ > 0) {
+            if (topic* const task = find(task_prefix, event.id.text(), each.suffix)) {
+                collect(*task, event);
+            }
+        }
+    }
 }
 
 void feed::changed(std::span<const task_event> events) noexcept {
@@ -120,6 +154,7 @@ void feed::changed(std::span<const task_event> events) noexcept {
                     collect(*task, each);
                 }
             }
+            collect_for_views(each);
         }
         send_due(waited);  // the others wait for the timer
     } catch (...) {
@@ -224,12 +259,19 @@ void feed::send(topic& target) {
 }
 
 void feed::publish(std::string_view name, std::string_view type,
-                   const std::function<void(json_writer&)>& write) {
-    const auto found = topics_.find(name);
-    if (found == topics_.end()) {
-        return;
+                   const std::function<void(json_writer&, const queue_patterns*)>& write) {
+    if (const topic* const all = find(name, "")) {
+        publish_to(*all, type, [&](json_writer& json) { write(json, nullptr); });
     }
-    const topic& target = *found->second;
+    for (const limited_view& each : views_) {
+        if (const topic* const some = find(name, "", each.suffix)) {
+            publish_to(*some, type, [&](json_writer& json) { write(json, &each.only); });
+        }
+    }
+}
+
+void feed::publish_to(const topic& target, std::string_view type,
+                      const std::function<void(json_writer&)>& write) {
     hub_.publish(target.hub_name, [&](const ws::position& at) {
         std::string message;
         json_writer json(message);
@@ -262,6 +304,11 @@ void feed::remove_idle(clock::time_point now, clock::duration linger) {
         task_topics_ -= each.name.starts_with(task_prefix) ? 1 : 0;
         if (&each == all_) {
             all_ = nullptr;
+        }
+        if (!each.suffix.empty()) {
+            std::erase_if(views_, [&](limited_view& view) {
+                return view.suffix == each.suffix && --view.topics == 0;
+            });
         }
         at = topics_.erase(at);
     }

@@ -12,6 +12,7 @@
 // unknown.
 #pragma once
 
+#include "service/api/access_rights.hpp"
 #include "service/api/json/json_writer.hpp"
 
 #include <weir/clock.hpp>
@@ -64,10 +65,12 @@ public:
     static std::string canonical_name(std::string_view name);
 
     // Subscribes to a topic: posts a greeting, then, if `since` is given, the messages after it.
-    // Throws http::problem: 422 if the name is not a topic, 429 if too many topics are in use.
+    // With `only`, messages are about these queues alone. Throws http::problem: 422 if the name is
+    // not a topic, 429 if too many topics are in use.
     template <ws::subscriber To>
-    ws::membership join(To& to, std::string_view name, const std::optional<std::string>& since) {
-        topic& found = find_or_open(name);
+    ws::membership join(To& to, std::string_view name, const std::optional<std::string>& since,
+                        const queue_patterns* only = nullptr) {
+        topic& found = find_or_open(name, only);
         if (!since) {
             ws::membership member = hub_.join(to, found.hub_name);
             ws::catch_up here;
@@ -81,9 +84,10 @@ public:
 
     bool has_members(std::string_view name) const;
     // Publishes a message that is not about tasks: type, topic, seq, position, and the members that
-    // `write` adds. Nothing happens if the topic does not exist.
+    // `write` adds, for subscribers to all queues (null) and for those to some. Nothing happens if
+    // the topic does not exist.
     void publish(std::string_view name, std::string_view type,
-                 const std::function<void(json_writer&)>& write);
+                 const std::function<void(json_writer&, const queue_patterns* only)>& write);
     // The number of changes of counts or queues so far, plus one: never 0.
     std::uint64_t queues_changes() const noexcept { return queues_changes_; }
     decision::latency_histogram& waits() noexcept { return waits_; }  // from due to started
@@ -92,8 +96,16 @@ public:
     std::size_t topics() const noexcept { return topics_.size(); }
 
 private:
+    // Subscribers that may see some queues only: a set of queues in use. Topics of these have the
+    // suffix in their key.
+    struct limited_view {
+        queue_patterns only;
+        std::string suffix;
+        std::size_t topics = 0;
+    };
     struct topic {
         std::string name;
+        std::string suffix{};            // of its limited_view; empty: all queues
         std::string hub_name;            // unique for each time the topic is opened
         std::vector<task_event> latest;  // per task, in the order of first changes
         std::unordered_map<std::int64_t, std::size_t> places;
@@ -111,8 +123,11 @@ private:
     using topic_map =
         std::unordered_map<std::string, std::unique_ptr<topic>, hash, std::equal_to<>>;
 
-    topic& find_or_open(std::string_view name);
-    topic* find(std::string_view prefix, std::string_view name);
+    topic& find_or_open(std::string_view name, const queue_patterns* only);
+    topic* find(std::string_view prefix, std::string_view name, std::string_view suffix = {});
+    void collect_for_views(const task_event& event);
+    void publish_to(const topic& target, std::string_view type,
+                    const std::function<void(json_writer&)>& write);
     void record_latency(const task_event& event) noexcept;
     void collect(topic& to, const task_event& event);
     void send_due(std::size_t first);
@@ -126,6 +141,7 @@ private:
     loop& loop_;
     ws::hub hub_;
     topic_map topics_;
+    std::vector<limited_view> views_;
     topic* all_ = nullptr;
     std::size_t task_topics_ = 0;
     std::vector<topic*> waiting_;  // topics with something to send

@@ -7,7 +7,8 @@ namespace weir::service::detail {
 
 std::string_view openapi_schemas() noexcept {
     return R"json({
-"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+"securitySchemes": {"token": {"type": "http", "scheme": "bearer",
+  "description": "A token may be limited to scopes: read, submit and admin, each for all queues or for some, and metrics. Without the scope of an operation the answer is 403 with 'scope'."}},
 "parameters": {
   "Id": {"name": "id", "in": "path", "required": true,
     "schema": {"$ref": "#/components/schemas/Id"}},
@@ -291,8 +292,8 @@ std::string_view openapi_schemas() noexcept {
   "Kinds": {"type": "object", "required": ["kinds"], "additionalProperties": false,
     "properties": {"kinds": {"type": "array", "items": {"type": "string"}}}},
   "Stats": {"type": "object", "additionalProperties": false,
-    "required": ["at", "submitted", "started", "completed", "failed", "dead", "cancelled",
-      "rescued", "fenced", "running", "is_draining", "store_is_well", "hosts", "feed", "queues"],
+    "description": "A token for some queues gets at and queues alone",
+    "required": ["at", "queues"],
     "properties": {"at": {"$ref": "#/components/schemas/Time"}, "submitted": {"type": "integer"},
       "started": {"type": "integer"}, "completed": {"type": "integer"},
       "failed": {"type": "integer", "description": "Attempts"},

@@ -34,13 +34,20 @@ queue_resource::queue_resource(service& tasks, const api_options& options)
     : tasks_(tasks), max_body_(options.max_body) {}
 
 route_list queue_resource::routes() {
-    return {{method::get, "/queues", *this, &queue_resource::list},
-            {method::get, "/queues/{name}", *this, &queue_resource::find},
-            {method::patch, "/queues/{name}", *this, &queue_resource::limit},
-            {method::delete_, "/queues/{name}", *this, &queue_resource::remove},
-            {method::post, "/queues/{name}/pause", *this, &queue_resource::pause},
-            {method::post, "/queues/{name}/resume", *this, &queue_resource::resume},
-            {method::post, "/queues/{name}/redrive", *this, &queue_resource::redrive}};
+    return {
+        {method::get, "/queues", permission::read, queue_reach::some, *this, &queue_resource::list},
+        {method::get, "/queues/{name}", permission::read, queue_reach::some, *this,
+         &queue_resource::find},
+        {method::patch, "/queues/{name}", permission::admin, queue_reach::some, *this,
+         &queue_resource::limit},
+        {method::delete_, "/queues/{name}", permission::admin, queue_reach::some, *this,
+         &queue_resource::remove},
+        {method::post, "/queues/{name}/pause", permission::admin, queue_reach::some, *this,
+         &queue_resource::pause},
+        {method::post, "/queues/{name}/resume", permission::admin, queue_reach::some, *this,
+         &queue_resource::resume},
+        {method::post, "/queues/{name}/redrive", permission::admin, queue_reach::some, *this,
+         &queue_resource::redrive}};
 }
 
 task<std::optional<queue_record>> queue_resource::queue_named(std::string name) {
@@ -48,7 +55,11 @@ task<std::optional<queue_record>> queue_resource::queue_named(std::string name) 
 }
 
 answer queue_resource::list(http::request& request) {
-    co_return queue_records.list(request, "queues", co_await tasks_.queues());
+    std::vector<queue_record> all = co_await tasks_.queues();
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
+    std::erase_if(
+        all, [&](const queue_record& each) { return !allows(grant, permission::read, each.name); });
+    co_return queue_records.list(request, "queues", all);
 }
 
 answer queue_resource::find(http::request& request) {

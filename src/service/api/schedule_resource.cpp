@@ -31,10 +31,14 @@ schedule_resource::schedule_resource(service& tasks, const api_options& options)
     : tasks_(tasks), max_body_(options.max_body) {}
 
 route_list schedule_resource::routes() {
-    return {{method::get, "/schedules", *this, &schedule_resource::list},
-            {method::get, "/schedules/{name}", *this, &schedule_resource::find},
-            {method::put, "/schedules/{name}", *this, &schedule_resource::put},
-            {method::delete_, "/schedules/{name}", *this, &schedule_resource::remove}};
+    return {{method::get, "/schedules", permission::read, queue_reach::some, *this,
+             &schedule_resource::list},
+            {method::get, "/schedules/{name}", permission::read, queue_reach::some, *this,
+             &schedule_resource::find},
+            {method::put, "/schedules/{name}", permission::admin, queue_reach::some, *this,
+             &schedule_resource::put},
+            {method::delete_, "/schedules/{name}", permission::admin, queue_reach::some, *this,
+             &schedule_resource::remove}};
 }
 
 task<std::optional<schedule_record>> schedule_resource::schedule_named(std::string name) {
@@ -42,13 +46,37 @@ task<std::optional<schedule_record>> schedule_resource::schedule_named(std::stri
 }
 
 answer schedule_resource::list(http::request& request) {
-    co_return schedule_records.list(request, "schedules", co_await tasks_.schedules());
+    std::vector<schedule_record> all = co_await tasks_.schedules();
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
+    std::erase_if(all, [&](const schedule_record& each) {
+        return !allows(grant, permission::read, each.task.queue);
+    });
+    co_return schedule_records.list(request, "schedules", all);
 }
 
 answer schedule_resource::find(http::request& request) {
     const std::string name = schedule_records.name_in(request);
-    const std::optional<schedule_record> found = co_await schedule_named(name);
+    std::optional<schedule_record> found = co_await schedule_named(name);
+    if (found && !allows(grant_of(request), permission::read, found->task.queue)) {
+        found.reset();
+    }
     co_return schedule_records.show(found, name);
+}
+
+// The schedule that the change is about must be in a queue of the token as well.
+task<> schedule_resource::check_change(const http::request& request, std::string name) {
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
+    if (allows_everywhere(grant, permission::admin)) {
+        co_return;
+    }
+    const std::optional<schedule_record> found = co_await schedule_named(name);
+    if (found && !allows(grant, permission::admin, found->task.queue)) {
+        if (!allows(grant, permission::read, found->task.queue) &&
+            request.method() == method::delete_) {
+            schedule_records.throw_unknown(name);
+        }
+        throw_missing_scope(*grant, permission::admin);
+    }
 }
 
 answer schedule_resource::put(http::request& request) {
@@ -56,6 +84,8 @@ answer schedule_resource::put(http::request& request) {
     const std::string body = co_await read_json_body(request, max_body_);
     const bj::value value = http::parse_json(body, {.max_depth = max_body_depth});
     schedule parsed = read_schedule(name, value, body, tasks_.now());
+    require(grant_of(request), permission::admin, parsed.task.queue);
+    co_await check_change(request, name);
     co_await tasks_.put_schedule(std::move(parsed));
     const std::optional<schedule_record> found = co_await schedule_named(name);
     co_return schedule_records.show(found, name);
@@ -63,6 +93,7 @@ answer schedule_resource::put(http::request& request) {
 
 answer schedule_resource::remove(http::request& request) {
     const std::string name = schedule_records.name_in(request);
+    co_await check_change(request, name);
     const bool was_there = co_await tasks_.remove_schedule(name);
     if (!was_there) {
         schedule_records.throw_unknown(name);

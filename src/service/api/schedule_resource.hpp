@@ -26,6 +26,7 @@ private:
     answer remove(http::request& request);
 
     task<std::optional<schedule_record>> schedule_named(std::string name);
+    task<> check_change(const http::request& request, std::string name);
 
     service& tasks_;
     std::uint64_t max_body_;

@@ -136,7 +136,7 @@ void stats_sampler::sample() {
 }
 
 void stats_sampler::publish(const stats_sample& latest) {
-    feed_.publish("stats", "stats", [&](json_writer& json) {
+    feed_.publish("stats", "stats", [&](json_writer& json, const queue_patterns*) {
         json.member("at", latest.at);
         json.key("rates").begin_object();
         json.member("submitted", static_cast<double>(latest.submitted));

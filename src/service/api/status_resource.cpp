@@ -98,13 +98,20 @@ status_resource::status_resource(service& tasks, const feed& events, const stats
       description_(openapi_document(options.version)) {}
 
 route_list status_resource::routes() {
-    return {{method::get, "/kinds", *this, &status_resource::list_kinds},
-            {method::get, "/stats", *this, &status_resource::show_stats},
-            {method::get, "/stats/history", *this, &status_resource::show_history},
-            {method::get, "/metrics", *this, &status_resource::show_metrics},
-            {method::get, "/healthz", *this, &status_resource::show_alive},
-            {method::get, "/readyz", *this, &status_resource::show_ready},
-            {method::get, "/openapi.json", *this, &status_resource::describe}};
+    return {{method::get, "/kinds", permission::any, queue_reach::some, *this,
+             &status_resource::list_kinds},
+            {method::get, "/stats", permission::read, queue_reach::some, *this,
+             &status_resource::show_stats},
+            {method::get, "/stats/history", permission::read, queue_reach::all, *this,
+             &status_resource::show_history},
+            {method::get, "/metrics", permission::metrics, queue_reach::all, *this,
+             &status_resource::show_metrics},
+            {method::get, "/healthz", permission::any, queue_reach::some, *this,
+             &status_resource::show_alive},
+            {method::get, "/readyz", permission::any, queue_reach::some, *this,
+             &status_resource::show_ready},
+            {method::get, "/openapi.json", permission::any, queue_reach::some, *this,
+             &status_resource::describe}};
 }
 
 answer status_resource::list_kinds(http::request&) {
@@ -117,18 +124,26 @@ answer status_resource::list_kinds(http::request&) {
     });
 }
 
-answer status_resource::show_stats(http::request&) {
-    const std::vector<queue_record> queues = co_await tasks_.queues();
+// A token for some queues gets those, and no totals: they are about all queues.
+answer status_resource::show_stats(http::request& request) {
+    std::vector<queue_record> queues = co_await tasks_.queues();
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
+    const bool has_totals = allows_everywhere(grant, permission::read);
+    std::erase_if(queues, [&](const queue_record& each) {
+        return !allows(grant, permission::read, each.name);
+    });
     const std::vector<destination_record> destinations =
         co_await tasks_.destinations(stats_sampler::max_destinations);
     co_return json_object([&](json_writer& json) {
         json.member("at", tasks_.now());
-        sampler_.write_totals(json, destinations);
-        const ws::hub_stats feed = feed_.stats();
-        json.key("feed").begin_object();
-        json.member("subscriptions", feed.members).member("published", feed.published);
-        json.member("delivered", feed.delivered).member("removed", feed.removed);
-        json.end_object();
+        if (has_totals) {
+            sampler_.write_totals(json, destinations);
+            const ws::hub_stats feed = feed_.stats();
+            json.key("feed").begin_object();
+            json.member("subscriptions", feed.members).member("published", feed.published);
+            json.member("delivered", feed.delivered).member("removed", feed.removed);
+            json.end_object();
+        }
         json.key("queues").begin_array();
         for (const queue_record& each : queues) {
             write_queue(json, each);

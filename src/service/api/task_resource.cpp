@@ -15,6 +15,7 @@
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -50,6 +51,7 @@ struct submitted {
 struct refusal {
     std::string detail;
     std::string member;
+    unsigned status = 422;
 };
 
 // Members of an open object.
@@ -66,8 +68,10 @@ void write_submitted(json_writer& json, const submit_result& result, const submi
     json.member("duplicate", is_duplicate);
 }
 
-std::string conflict_text(const submit_result& first, const submitted& task) {
-    return "the idempotency key '" + task.key + "' belongs to the task " + first.id.text() +
+// A client that may not see all queues does not learn the id: the task may be in another queue.
+std::string conflict_text(const submit_result& first, const submitted& task, bool is_shown) {
+    return "the idempotency key '" + task.key + "' belongs to " +
+           (is_shown ? "the task " + first.id.text() : std::string("another task")) +
            ", which has another kind, queue or payload";
 }
 
@@ -130,14 +134,22 @@ task_resource::task_resource(service& tasks, end_waiters& ends, const api_option
       max_page_(options.max_page) {}
 
 route_list task_resource::routes() {
-    return {{method::post, "/tasks", *this, &task_resource::submit},
-            {method::get, "/tasks", *this, &task_resource::list},
-            {method::post, "/tasks/batch", *this, &task_resource::submit_batch},
-            {method::get, "/tasks/{id}", *this, &task_resource::find},
-            {method::delete_, "/tasks/{id}", *this, &task_resource::remove},
-            {method::get, "/tasks/{id}/why", *this, &task_resource::explain},
-            {method::post, "/tasks/{id}/cancel", *this, &task_resource::cancel},
-            {method::post, "/tasks/{id}/retry", *this, &task_resource::retry}};
+    return {
+        {method::post, "/tasks", permission::submit, queue_reach::some, *this,
+         &task_resource::submit},
+        {method::get, "/tasks", permission::read, queue_reach::some, *this, &task_resource::list},
+        {method::post, "/tasks/batch", permission::submit, queue_reach::some, *this,
+         &task_resource::submit_batch},
+        {method::get, "/tasks/{id}", permission::status, queue_reach::some, *this,
+         &task_resource::find},
+        {method::delete_, "/tasks/{id}", permission::admin, queue_reach::some, *this,
+         &task_resource::remove},
+        {method::get, "/tasks/{id}/why", permission::status, queue_reach::some, *this,
+         &task_resource::explain},
+        {method::post, "/tasks/{id}/cancel", permission::admin, queue_reach::some, *this,
+         &task_resource::cancel},
+        {method::post, "/tasks/{id}/retry", permission::admin, queue_reach::some, *this,
+         &task_resource::retry}};
 }
 
 answer task_resource::submit(http::request& request) {
@@ -157,11 +169,17 @@ answer task_resource::submit(http::request& request) {
         }
         fresh.idempotency_key = std::move(key);
     }
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
+    require(grant, permission::submit, fresh.queue);
     const submitted known(fresh);
     const submit_result result = co_await tasks_.submit(std::move(fresh));
     if (result.what == verdict::conflict) {
         http::problem_details details(status::conflict);
-        details.detail(conflict_text(result, known)).member("id", result.id.text());
+        const bool is_shown = allows_everywhere(grant, permission::status);
+        details.detail(conflict_text(result, known, is_shown));
+        if (is_shown) {
+            details.member("id", result.id.text());
+        }
         throw http::detailed_problem(details);
     }
     if (result.what == verdict::too_many_queues || result.what == verdict::queue_full) {
@@ -211,16 +229,21 @@ answer task_resource::submit_batch(http::request& request) {
     const timestamp now = tasks_.now();
     std::vector<new_task> good;
     std::vector<refusal> refusals(all.size());
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
     for (std::size_t i = 0; i < all.size(); ++i) {
         try {
             new_task fresh = read_new_task(all[i], texts[i], now);
             if (!key.empty() && fresh.idempotency_key.empty()) {
                 fresh.idempotency_key = key + "/" + std::to_string(i);
             }
+            require(grant, permission::submit, fresh.queue);
             tasks_.check(fresh);
             good.push_back(std::move(fresh));
         } catch (const problem& error) {
             refusals[i].detail = error.what();
+            if (error.code() == status::forbidden) {
+                refusals[i].status = 403;
+            }
         } catch (const invalid_value& error) {
             refusals[i] = {error.what(), error.member()};
         } catch (const invalid_argument& error) {
@@ -250,12 +273,13 @@ answer task_resource::submit_batch(http::request& request) {
         for (const refusal& refused : refusals) {
             json.begin_object();
             if (!refused.detail.empty()) {
-                refuse(422, refused.detail, refused.member);
+                refuse(refused.status, refused.detail, refused.member);
             } else {
                 const submit_result& result = results.at(next);
                 const submitted& summary = known[next++];
                 if (result.what == verdict::conflict) {
-                    refuse(409, conflict_text(result, summary));
+                    refuse(409, conflict_text(result, summary,
+                                              allows_everywhere(grant, permission::status)));
                 } else if (result.what == verdict::too_many_queues) {
                     refuse(429, no_queue_text(summary));
                 } else if (result.what == verdict::queue_full) {
@@ -304,12 +328,54 @@ answer task_resource::find(http::request& request) {
     });
 }
 
+// The tasks in these queues, of those that the filter finds. It looks at a limited number of tasks;
+// where that ends it, the page has `searched_to`.
+task<task_page> task_resource::list_in(const queue_patterns& queues, task_filter filter) {
+    constexpr std::size_t step = 1000;
+    constexpr int max_steps = 20;
+    const std::size_t wanted = filter.limit;
+    filter.limit = std::max(wanted, step);
+    task_page kept;
+    for (int i = 0; i < max_steps; ++i) {
+        task_page found = co_await tasks_.list(filter);
+        const bool is_end = found.size() < filter.limit;
+        kept.searched_to = is_end ? found.searched_to : found.back().id;
+        for (task_record& each : found) {
+            if (queues.matches(each.queue)) {
+                kept.push_back(std::move(each));
+                if (kept.size() == wanted) {
+                    co_return kept;
+                }
+            }
+        }
+        if (is_end) {
+            break;
+        }
+        filter.before = kept.searched_to;
+    }
+    co_return kept;
+}
+
 answer task_resource::list(http::request& request) {
     task_filter filter = read_filter(request.query_string(), max_page_);
     const std::size_t wanted = filter.limit;
     filter.limit = wanted + 1;  // one more, to know whether there is a next page
     filter.is_brief = true;
-    task_page found = co_await tasks_.list(filter);
+    const std::shared_ptr<const token_grant> grant = grant_of(request);
+    if (!allows_everywhere(grant, permission::read)) {
+        if (filter.queue.empty()) {
+            filter.queue = grant->rights.queues(permission::read).single().value_or("");
+        } else {
+            require(grant, permission::read, filter.queue);
+        }
+    }
+    const bool is_limited = !allows_everywhere(grant, permission::read) && filter.queue.empty();
+    task_page found;
+    if (is_limited) {
+        found = co_await list_in(grant->rights.queues(permission::read), filter);
+    } else {
+        found = co_await tasks_.list(filter);
+    }
     const bool has_more = found.size() > wanted;
     if (has_more) {
         found.resize(wanted);

@@ -31,6 +31,7 @@ private:
     answer remove(http::request& request);
     answer explain(http::request& request);
 
+    task<task_page> list_in(const queue_patterns& queues, task_filter filter);
     // The task when it has ended, or after that time.
     task<std::optional<task_detail>> find_ended(task_id id, clock::duration limit);
 

@@ -127,6 +127,10 @@ service& service::handle(std::string kind, handler run, payload_check accepts,
     return *this;
 }
 
+void service::keep(const retention& kept) noexcept {
+    parts_->sweeper.keep(kept);
+}
+
 std::vector<std::string> service::kinds() const {
     return parts_->handlers.kinds();
 }

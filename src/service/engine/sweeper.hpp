@@ -14,11 +14,12 @@ public:
     sweeper& operator=(const sweeper&) = delete;
 
     task<> run();
+    void keep(const retention& kept) noexcept { kept_ = kept; }
 
 private:
     store_client& store_;
     const wall_clock& time_;
-    const retention kept_;
+    retention kept_;
 };
 
 }  // namespace weir::service::detail

@@ -2,13 +2,9 @@
 // GET /events over a simulated network: messages to subscribers, reconnects, and clients that do
 // not read.
 
-#include "support.hpp"
+#include "served.hpp"
 
-#include <weir/http/server.hpp>
 #include <weir/io/error.hpp>
-#include <weir/io/serve.hpp>
-#include <weir/testing/io/simulated_network.hpp>
-#include <weir/ws/client.hpp>
 
 #include <array>
 #include <functional>
@@ -18,74 +14,12 @@ namespace {
 
 using namespace api_test;
 using namespace std::chrono_literals;
-namespace io = weir::io;
 namespace ws = weir::ws;
 using weir::testing::simulated_network;
 
 constexpr std::array<std::string_view, 1> tokens = {"0123456789abcdef"};
 constexpr std::array<std::string_view, 2> offered = {"weir.events",
                                                      "weir.token.MDEyMzQ1Njc4OWFiY2RlZg"};
-
-// A site at 'server:80', until it goes.
-class served {
-public:
-    explicit served(simulated_network& net, const api_options& options = {})
-        : here({}, options), net_(net), door_(net.listen("server:80")) {
-        app_ = [this](http::request& request) { return (*here.app)(request); };
-        serving_ = weir::spawn(serve());
-        here.start();
-    }
-    weir::task<> stop() {
-        serving_.cancel();
-        (void)co_await weir::settle(serving_.wait());
-        here.app.reset();  // the service does not depend on it
-        co_await here.tasks.submit(new_task("echo"));
-        co_await here.stop();
-    }
-    // Connects as a client of this name, and does something.
-    weir::task<> visit(std::string target, std::function<weir::task<>(ws::connection&)> body,
-                       ws::connect_options client_options = {}, std::string name = "client") {
-        weir::testing::simulated_stream stream = co_await net_.connect("server:80", name);
-        const std::string url = "ws://localhost" + target;
-        auto running =
-            ws::with_connection(io::any_stream(std::move(stream)), url, body, client_options);
-        co_await std::move(running);
-    }
-
-    site here;
-
-private:
-    weir::task<> serve() {
-        auto accept = [this](weir::task_group& group) -> weir::task<> {
-            for (;;) {
-                weir::testing::simulated_stream peer = co_await door_.accept();
-                group.spawn(http::serve_connection(io::any_stream(std::move(peer)), app_,
-                                                   http::server_options(), session_));
-            }
-        };
-        co_await weir::with_group(accept);
-    }
-
-    simulated_network& net_;
-    weir::testing::simulated_listener door_;
-    weir::tcp::session session_;
-    http::handler app_;
-    weir::handle<void> serving_;
-};
-
-// The next message of that type.
-weir::task<bj::value> next(ws::connection& peer, std::string type) {
-    for (;;) {
-        const std::optional<ws::message> message = co_await weir::timeout(60s, peer.receive());
-        if (!message) {
-            throw std::runtime_error("closed while waiting for " + type);
-        }
-        bj::value heard = http::parse_json(message->text());
-        if (heard.at("type").as_string() == type) {
-            co_return heard;
-        }
-    }
-}
 
 new_task sleeper(int seconds, std::string queue = "default") {
     new_task fresh("sleep", R"({"seconds": )" + std::to_string(seconds) + "}");

@@ -272,8 +272,11 @@ WEIR_TEST(ServiceFeed, TopicsNobodyIsInCostNothing) {
     EXPECT_EQ(refusal(live, "stats"), "joined");
     EXPECT_LE(live.topics(), 2U);
     const std::uint64_t before = live.stats().published;
-    live.publish("stats", "stats", [](detail::json_writer& to) { to.member("a", 1); });
-    live.publish("queues", "queues", [](detail::json_writer& to) { to.member("a", 1); });
+    const auto write = [](detail::json_writer& to, const detail::queue_patterns*) {
+        to.member("a", 1);
+    };
+    live.publish("stats", "stats", write);
+    live.publish("queues", "queues", write);
     EXPECT_EQ(live.stats().published, before + 1);  // to a client that resumes 'stats'
     EXPECT_FALSE(live.has_members("stats"));
 }

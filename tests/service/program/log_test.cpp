@@ -45,7 +45,7 @@ TEST(ServeLog, HasALineForEachRequestIfAsked) {
     weir::run(get(here.url + "/nowhere"));
     here.wait_until([&] { return has(here.err(), "/nowhere 404"); });
     const std::regex list(
-        R"(info request 127\.0\.0\.1 GET /tasks\?tag=&limit=&state 422 \d+ \d+\.\d{3} ms)");
+        R"(info request 127\.0\.0\.1 GET /tasks\?tag=&limit=&state 422 \d+ \d+\.\d{3} ms -\n)");
     EXPECT_TRUE(std::regex_search(here.err(), list)) << here.err();
     EXPECT_FALSE(has(here.err(), "secret")) << here.err();
     EXPECT_EQ(here.end(), 0);

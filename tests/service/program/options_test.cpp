@@ -3,6 +3,8 @@
 
 #include "support.hpp"
 
+#include <weir/io/tls_certificate.hpp>
+
 #include <map>
 #include <sstream>
 
@@ -48,6 +50,10 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
     const auto key = [&](const char* name) {
         return folder.write(name, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").string();
     };
+    const weir::tls::certificate made = weir::tls::make_self_signed({.names = "localhost"});
+    const auto pem = [&](const char* name) {
+        return folder.write(name, made.certificate_pem + made.key_pem).string();
+    };
     // Three values of each, for the flag, the variable and the file.
     std::map<std::string, std::array<std::string, 3>> values = {
         {"listen", {"127.0.0.2:0", "127.0.0.3:0", "[::1]:0"}},
@@ -63,6 +69,9 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
         {"max-queues", {"10", "20", "30"}},
         {"max-body", {"1000", "2000", "3000"}},
         {"token-file", {token("t1"), token("t2"), token("t3")}},
+        {"open-health", {"false", "true", "false"}},
+        {"tls-certificate", {pem("p1"), pem("p2"), pem("p3")}},
+        {"tls-key", {pem("p4"), pem("p5"), pem("p6")}},
         {"origin", {"https://a.example", "https://b.example:444", "http://c.example"}},
         {"name", {"a.example", "b.example", "c.example"}},
         {"allow-address", {"10.0.0.0/8", "inside.example", "192.168.0.1"}},

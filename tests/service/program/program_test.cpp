@@ -169,15 +169,6 @@ TEST(Program, AnAddressInUseIsSaid) {
     EXPECT_EQ(call({"serve", "--check", "-l", local, "-d", folder / "b.db"}).code, 0);
 }
 
-// Reloading its configuration is a restart.
-TEST(Program, AHangupDoesNotEndIt) {
-    serving here({"--drain", "0.1"});
-    here.signal(SIGHUP);
-    here.wait_until([&] { return has(here.err(), "SIGHUP is ignored"); });
-    EXPECT_EQ(here.ask("submit", {"echo", "1", "--wait"}).code, 0);
-    EXPECT_EQ(here.end(), 0) << here.err();
-}
-
 // Payloads are as private as the files of the user.
 TEST(Program, NobodyElseCanReadTheDatabase) {
     const serving here;

@@ -45,7 +45,7 @@ public:
         : program_(folder, command(std::move(more), at), variables) {
         program_.wait_until([this] { return has(program_.out(), "curl"); });
         const std::string greeting = program_.out();
-        const std::size_t begin = greeting.find("http://");
+        const std::size_t begin = greeting.find("http");
         url = greeting.substr(begin, greeting.find(',', begin) - begin);
     }
 

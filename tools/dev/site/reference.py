@@ -20,6 +20,7 @@ LAYERS = {
     "db": "Databases",
     "crawl": "The crawler",
     "service": "The task service",
+    "program": "The program",
     "testing": "Testing",
 }
 Header = collections.namedtuple("Header", "name layer page intro names text")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Bundles the page with esbuild and the charts of dygraphs, and embeds it into the program. Without
-# one of the two the program has no page.
+# Bundles the page with esbuild and the charts of dygraphs, and embeds it into weir::program.
+# Without one of the two it has no page.
 
 option(WEIR_DASHBOARD "Build the dashboard into the program, where esbuild and dygraphs exist" ON)
 if(NOT WEIR_DASHBOARD)
@@ -39,12 +39,14 @@ add_custom_command(
     VERBATIM)
 file(MAKE_DIRECTORY "${page}")
 # A target of its own, which links nothing: commands of a target that links the layers would wait
-# for these, and the sources of the program for the commands.
-add_library(weir_dashboard OBJECT)
+# for these, and the sources of weir::program for the commands.
+add_library(weir_dashboard OBJECT EXCLUDE_FROM_ALL)
 target_compile_features(weir_dashboard PRIVATE cxx_std_20)
 target_include_directories(weir_dashboard PRIVATE "${PROJECT_SOURCE_DIR}/include")
 weir_embed_assets(weir_dashboard "${page}" FILES app.css app.js icon.svg index.html licenses.txt)
-target_link_libraries(weir_program PRIVATE weir_dashboard)
+set_target_properties(weir_dashboard PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# Its objects, and not the target, which the installed package does not have.
+target_sources(weir_program PRIVATE $<TARGET_OBJECTS:weir_dashboard>)
 target_include_directories(weir_program PRIVATE
     "${CMAKE_CURRENT_BINARY_DIR}/weir_dashboard_assets")
 target_compile_definitions(weir_program PRIVATE WEIR_HAVE_DASHBOARD=1)

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// weir crawl status|why|export|retry: what a state file knows. Only retry changes it.
+
+#include "program/crawl/crawl_progress.hpp"
+#include "program/crawl/crawl_settings.hpp"
+#include "program/output/program_name.hpp"
+#include "program/output/text.hpp"
+
+#include <weir/crawl/csv_sink.hpp>
+#include <weir/crawl/jsonl_sink.hpp>
+#include <weir/crawl/robots_txt.hpp>
+#include <weir/crawl/sqlite_store.hpp>
+#include <weir/error.hpp>
+#include <weir/http/url.hpp>
+#include <weir/run.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+namespace weir::program {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> verbs = {"status", "why", "export", "retry"};
+
+using opened_store = std::unique_ptr<crawl::sqlite_store>;
+
+void print_status(const crawl::saved_crawl& saved) {
+    crawl::crawl_summary summary;
+    summary.totals = saved.totals;
+    const crawl::counters& totals = saved.totals;
+    std::printf("%s: %llu URLs: %llu done, %llu failed, %llu skipped, %llu pending; %s\n",
+                totals.pending() == 0 ? "complete" : "not complete",
+                static_cast<unsigned long long>(totals.discovered),
+                static_cast<unsigned long long>(totals.done),
+                static_cast<unsigned long long>(totals.failed),
+                static_cast<unsigned long long>(totals.skipped),
+                static_cast<unsigned long long>(totals.pending()),
+                bytes_text(static_cast<double>(totals.bytes)).c_str());
+    for (const crawl::host_row& each : saved.hosts) {
+        if (!each.given_up.empty()) {
+            std::printf("  given up: %s: %s\n", shown(each.origin).c_str(),
+                        shown(each.given_up).c_str());
+        }
+    }
+}
+
+void print_why(const crawl::page_record& page) {
+    std::printf("%s\n  %s", shown(page.url).c_str(), std::string(name_of(page.state)).c_str());
+    if (page.status != 0) {
+        std::printf(", status %d", page.status);
+    }
+    std::printf(", depth %u, found as %s", page.depth, std::string(name_of(page.found_as)).c_str());
+    if (page.attempts > 0) {
+        std::printf(", %u request%s", page.attempts, page.attempts == 1 ? "" : "s");
+    }
+    std::printf("\n");
+    const auto line = [](const char* name, const std::string& text) {
+        if (!text.empty()) {
+            std::printf("  %-12s %s\n", name, shown(text).c_str());
+        }
+    };
+    if (page.error) {
+        line("error", std::string(name_of(page.error.kind)) + ": " + page.error.text);
+    }
+    line("referrer", page.referrer);
+    for (const std::string& each : page.redirects) {
+        line("redirected by", each);
+    }
+    line("leads to", page.location);
+    line("title", page.title);
+    line("type", page.content_type);
+}
+
+// A URL that the crawl does not have: the host may say why.
+void print_unknown(const http::url& url, const crawl::saved_crawl& saved) {
+    std::printf(
+        "%s\n  not a URL of this crawl: no page that was fetched links to it, or a rule "
+        "refuses it (scope, include, exclude, depth, nofollow)\n",
+        shown(url.text()).c_str());
+    for (const crawl::host_row& each : saved.hosts) {
+        if (each.origin == url.origin() && !each.robots_text.empty()) {
+            const auto rules = crawl::robots_txt::parse(each.robots_text, "weir-crawl");
+            if (!rules.allows(url.target())) {
+                std::printf("  its robots.txt disallows it as well\n");
+            }
+        }
+    }
+}
+
+void check_exists(const std::string& path) {
+    if (::access(path.c_str(), F_OK) != 0) {
+        throw invalid_argument("there is no state '" + shown(path) + "'");
+    }
+}
+
+task<int> use_state(const std::string& verb, const std::string& url, std::string path,
+                    bool is_csv) {
+    crawl::sqlite_store_options how;
+    how.read_only = verb != "retry";
+    const opened_store store = co_await crawl::sqlite_store::open_file(std::move(path), how);
+    int code = 0;
+    if (verb == "status") {
+        const crawl::saved_crawl saved = co_await store->peek();
+        print_status(saved);
+    } else if (verb == "retry") {
+        const std::uint64_t count = co_await store->retry_failed();
+        std::printf("%llu pages are pending again; %s crawl --state continues\n",
+                    static_cast<unsigned long long>(count), program_name().c_str());
+    } else if (verb == "export") {
+        std::string line(is_csv ? crawl::csv_header() : "");
+        const auto print = [&line, is_csv](const crawl::page_record& each) {
+            if (is_csv) {
+                append_csv_line(line, each);
+            } else {
+                append_json_line(line, each);
+            }
+            const bool is_written = std::fputs(line.c_str(), stdout) >= 0;
+            line.clear();
+            return is_written;
+        };
+        co_await store->each_page(print);
+        std::fputs(line.c_str(), stdout);
+    } else {
+        const http::url target = http::url::parse(with_scheme(url)).canonical().without_fragment();
+        const std::optional<crawl::page_record> page = co_await store->find(target.text());
+        if (page) {
+            print_why(*page);
+        } else {
+            const crawl::saved_crawl saved = co_await store->peek();
+            print_unknown(target, saved);
+            code = 1;
+        }
+    }
+    co_await store->close();
+    co_return code;
+}
+
+}  // namespace
+
+bool is_crawl_verb(const std::string& word) {
+    return std::find(verbs.begin(), verbs.end(), word) != verbs.end();
+}
+
+int run_crawl_verb(const crawl_settings& settings) {
+    const std::string& verb = settings.words.front();
+    std::vector<std::string> arguments(settings.words.begin() + 1, settings.words.end());
+    if (!settings.state.empty()) {
+        arguments.push_back(settings.state);
+    }
+    const std::size_t expected = verb == "why" ? 2 : 1;
+    if (arguments.size() != expected) {
+        throw invalid_argument("write " + program_name() + " crawl " + verb +
+                               (verb == "why" ? " URL STATE" : " STATE"));
+    }
+    const std::string url = verb == "why" ? arguments.front() : std::string();
+    if (settings.format != "jsonl" && settings.format != "csv") {
+        throw invalid_argument("--format is '" + settings.format + "'; it must be jsonl or csv");
+    }
+    check_exists(arguments.back());
+    return weir::run(use_state(verb, url, arguments.back(), settings.format == "csv"));
+}
+
+std::vector<std::string> seeds_of_state(const std::string& path) {
+    check_exists(path);
+    const auto read = [](std::string from) -> task<std::vector<std::string>> {
+        crawl::sqlite_store_options how;
+        how.read_only = true;
+        const opened_store store = co_await crawl::sqlite_store::open_file(std::move(from), how);
+        std::vector<std::string> seeds;
+        const auto keep = [&seeds](const crawl::page_record& each) {
+            const bool is_given_sitemap =
+                each.found_as == crawl::link_kind::sitemap_file && each.referrer.empty();
+            if (each.found_as == crawl::link_kind::seed || is_given_sitemap) {
+                seeds.push_back(each.url);
+            }
+            return true;
+        };
+        co_await store->each_page(keep);
+        co_await store->close();
+        co_return seeds;
+    };
+    return weir::run(read(path));
+}
+
+}  // namespace weir::program
