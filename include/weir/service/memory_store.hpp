@@ -39,6 +39,8 @@ enum class store_call : unsigned char {
     retry,
     redrive,
     remove_task,
+    change_tasks,
+    edit,
     queues,
     oldest_due,
     pause,
@@ -93,6 +95,8 @@ public:
     task<change_result> retry(task_id id, moment now) override;
     task<std::size_t> redrive(task_filter filter, moment now) override;
     task<change_result> remove_task(task_id id, moment now) override;
+    task<std::vector<change_result>> change_tasks(bulk_change change, moment now) override;
+    task<change_result> edit(task_id id, task_edit edit, moment now) override;
     task<std::vector<queue_record>> queues() override;
     task<std::vector<due_queue>> oldest_due(moment now) override;
     task<> pause(std::string_view queue, bool is_paused) override;

@@ -207,6 +207,11 @@ std::string_view to_string(attempt_end end) noexcept {
     return names[static_cast<std::size_t>(end)];
 }
 
+std::string_view to_string(task_action action) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"cancel", "retry", "delete"};
+    return names[static_cast<std::size_t>(action)];
+}
+
 std::string_view to_string(hold::reason why) noexcept {
     constexpr std::array<std::string_view, 17> names = {
         "finished",          "running",          "not_due",

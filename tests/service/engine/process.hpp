@@ -109,6 +109,13 @@ public:
         return pass(store_call::remove_task,
                     [this, id, now] { return real_.remove_task(id, now); });
     }
+    task<std::vector<change_result>> change_tasks(bulk_change change, moment now) override {
+        return pass(store_call::change_tasks,
+                    [this, change, now] { return real_.change_tasks(change, now); });
+    }
+    task<change_result> edit(task_id id, task_edit edit, moment now) override {
+        return pass(store_call::edit, [this, id, edit, now] { return real_.edit(id, edit, now); });
+    }
     task<std::vector<queue_record>> queues() override {
         return pass(store_call::queues, [this] { return real_.queues(); });
     }

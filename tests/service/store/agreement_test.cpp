@@ -140,7 +140,23 @@ private:
         const task_id id = ids_[below(static_cast<unsigned>(ids_.size()))];
         change_result ours{};
         change_result theirs{};
-        switch (below(3)) {
+        switch (below(5)) {
+            case 3: {
+                co_await change_several();
+                co_return;
+            }
+            case 4: {
+                task_edit edit;
+                if (below(2) == 0) {
+                    edit.priority = static_cast<int>(below(5)) - 2;
+                }
+                if (below(2) == 0) {
+                    edit.run_at = now_ + std::chrono::milliseconds(below(3000)) - 1s;
+                }
+                ours = co_await sqlite_->edit(id, edit, now_);
+                theirs = co_await memory_.edit(id, edit, now_);
+                break;
+            }
             case 0:
                 ours = co_await sqlite_->cancel(id, now_);
                 theirs = co_await memory_.cancel(id, now_);
@@ -154,6 +170,20 @@ private:
                 theirs = co_await memory_.remove_task(id, now_);
                 break;
         }
+        EXPECT_EQ(ours, theirs);
+    }
+    task<> change_several() {
+        bulk_change change;
+        change.action = static_cast<task_action>(below(3));
+        for (unsigned i = below(10); i > 0; --i) {
+            change.ids.push_back(ids_[below(static_cast<unsigned>(ids_.size()))]);
+        }
+        if (below(2) == 0) {
+            change.only.any_of = {static_cast<task_state>(below(5)),
+                                  static_cast<task_state>(below(5))};
+        }
+        const std::vector<change_result> ours = co_await sqlite_->change_tasks(change, now_);
+        const std::vector<change_result> theirs = co_await memory_.change_tasks(change, now_);
         EXPECT_EQ(ours, theirs);
     }
     task<> limit() {

@@ -231,8 +231,23 @@ public:
 
     task<change_result> remove_task(task_id id, moment now) override {
         return change(now, [id, now](sqlite::session& session, event_list&) {
-            return remove_ended_task(session, id, now);
+            task_remover tasks(session, now);
+            const change_result result = tasks.remove_ended(id.number());
+            tasks.close();
+            return result;
         });
+    }
+    task<std::vector<change_result>> change_tasks(bulk_change wanted, moment now) override {
+        return change(
+            now, [wanted = std::move(wanted), now](sqlite::session& session, event_list& events) {
+                return task_changes(session, now, events).change_all(wanted);
+            });
+    }
+    task<change_result> edit(task_id id, task_edit edit, moment now) override {
+        return change(
+            now, [id, edit = std::move(edit), now](sqlite::session& session, event_list& events) {
+                return task_changes(session, now, events).edit(id, edit);
+            });
     }
 
     // ---- queues
