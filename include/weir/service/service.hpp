@@ -19,6 +19,7 @@
 #include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/service/job.hpp>
+#include <weir/service/operation.hpp>
 #include <weir/service/store.hpp>
 #include <weir/task.hpp>
 
@@ -104,6 +105,8 @@ public:
     task<change_result> retry(task_id id);
     task<std::size_t> redrive(task_filter filter);
     task<change_result> remove_task(task_id id);
+    // Throws invalid_value for a value or payload that submit() would refuse.
+    task<change_result> edit(task_id id, task_edit edit);
     task<std::vector<queue_record>> queues();
     task<std::vector<due_queue>> oldest_due();
     task<> pause(std::string queue, bool is_paused);
@@ -113,6 +116,14 @@ public:
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);
     task<std::vector<schedule_record>> schedules();
+
+    // Operations on many tasks, made while run() runs: see operation.hpp. start_operation() throws
+    // invalid_value and too_many_operations. stop_operation() waits until the operation has ended;
+    // empty: unknown, as for find_operation().
+    operation_record start_operation(new_operation request);
+    std::vector<operation_record> operations() const;  // newest first
+    std::optional<operation_record> find_operation(std::string_view id) const;
+    task<std::optional<operation_record>> stop_operation(std::string id);
 
     // The observer hears of every change of the store, on this loop. It must outlive the service.
     // Null: none.
