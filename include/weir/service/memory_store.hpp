@@ -45,6 +45,8 @@ enum class store_call : unsigned char {
     oldest_due,
     pause,
     limit,
+    change_key,
+    keys,
     limit_destinations,
     destinations,
     remove_queue,
@@ -101,6 +103,9 @@ public:
     task<std::vector<due_queue>> oldest_due(moment now) override;
     task<> pause(std::string_view queue, bool is_paused) override;
     task<> limit(std::string_view queue, queue_limits limits) override;
+    task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
+                                  moment now) override;
+    task<std::vector<key_record>> keys(std::string_view queue, key_query query) override;
     task<> limit_destinations(std::string_view kind, destination_limits limits) override;
     task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override;
     task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override;

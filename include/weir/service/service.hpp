@@ -111,6 +111,8 @@ public:
     task<std::vector<due_queue>> oldest_due();
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);
+    task<key_settings> change_key(std::string queue, std::string key, key_change change);
+    task<std::vector<key_record>> keys(std::string queue, key_query query);
     task<std::vector<destination_record>> destinations(std::size_t limit);
     task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);

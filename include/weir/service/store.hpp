@@ -22,6 +22,7 @@
 #include <weir/db/error.hpp>
 #include <weir/error.hpp>
 #include <weir/service/destination.hpp>
+#include <weir/service/flow_key.hpp>
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
 #include <weir/service/task.hpp>
@@ -196,6 +197,7 @@ struct hold {
         paused,               // the queue is paused
         queue_full,           // max_running of the queue
         queue_rate,           // rate of the queue, with until
+        key_paused,           // its flow key is paused
         key_full,             // key_max_running of the flow key
         key_rate,             // key_rate of the flow key, with until
         destination_full,     // max_running of its destination
@@ -362,6 +364,14 @@ public:
     // pause() and limit() create a queue that does not exist, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
+
+    // Settings of one flow key, which is not empty. Creates a queue or key that does not exist.
+    // Returns the new settings. Throws too_many_queues and too_many_keys.
+    virtual task<key_settings> change_key(std::string_view queue, std::string_view key,
+                                          key_change change, moment now) = 0;
+    // The flow keys of a queue that have tasks or settings, without the empty one. Empty if the
+    // queue does not exist.
+    virtual task<std::vector<key_record>> keys(std::string_view queue, key_query query) = 0;
 
     // The limits of each destination of the tasks of a kind.
     virtual task<> limit_destinations(std::string_view kind, destination_limits limits) = 0;

@@ -414,6 +414,21 @@ task<> service::limit(std::string queue, queue_limits limits) {
     parts_->trigger.claim_now();
 }
 
+task<key_settings> service::change_key(std::string queue, std::string key, key_change change) {
+    weir::service::check(change.applied_to({}));
+    const moment at = parts_->time.moment_now();
+    const key_settings changed =
+        co_await parts_->store.write(parts_->store->change_key(queue, key, std::move(change), at));
+    parts_->trigger.claim_now();
+    co_return changed;
+}
+
+task<std::vector<key_record>> service::keys(std::string queue, key_query query) {
+    std::vector<key_record> found =
+        co_await parts_->store.call(parts_->store->keys(queue, std::move(query)));
+    co_return found;
+}
+
 task<std::vector<destination_record>> service::destinations(std::size_t limit) {
     return parts_->store.call(parts_->store->destinations(limit, parts_->time.steady()));
 }

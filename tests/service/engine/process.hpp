@@ -141,6 +141,17 @@ public:
             return real_.limit(queue, limits);
         });
     }
+    task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
+                                  moment now) override {
+        return pass(store_call::change_key,
+                    [this, queue = std::string(queue), key = std::string(key), change, now] {
+                        return real_.change_key(queue, key, change, now);
+                    });
+    }
+    task<std::vector<key_record>> keys(std::string_view queue, key_query query) override {
+        return pass(store_call::keys,
+                    [this, queue = std::string(queue), query] { return real_.keys(queue, query); });
+    }
     task<> put_schedule(schedule definition, timestamp next_slot) override {
         return pass(store_call::put_schedule, [this, definition, next_slot] {
             return real_.put_schedule(definition, next_slot);

@@ -36,7 +36,8 @@ TEST(BulkCommands, TasksAreChangedByFilter) {
     const program_output retried =
         here.ask("retry", {"-q", "mail", "--state", "cancelled", "-n", "2", "-y"});
     EXPECT_EQ(retried.out, "retried\t2\n") << retried.err;
-    const program_output removed = here.ask("delete", {"-q", "mail", "--status", "cancelled", "-y"});
+    const program_output removed =
+        here.ask("delete", {"-q", "mail", "--status", "cancelled", "-y"});
     EXPECT_EQ(removed.out, "deleted\t1\n") << removed.err;
     EXPECT_EQ(statuses(here, "other"), std::vector<std::string>{"scheduled"});
     const program_output all = here.ask("cancel", {"--all", "-y"});

@@ -435,6 +435,21 @@ task<> memory_store::limit(std::string_view queue, queue_limits limits) {
     });
 }
 
+task<key_settings> memory_store::change_key(std::string_view queue, std::string_view key,
+                                            key_change change, moment now) {
+    return perform(store_call::change_key, [queue = std::string(queue), key = std::string(key),
+                                            change, now](tables& in) {
+        const key_settings changed = in.queues.change_key(queue, key, change, now.at);
+        in.changed_queues.push_back(queue);
+        return changed;
+    });
+}
+
+task<std::vector<key_record>> memory_store::keys(std::string_view queue, key_query query) {
+    return perform(store_call::keys, [queue = std::string(queue), query = std::move(query)](
+                                         tables& in) { return in.queues.keys(queue, query); });
+}
+
 task<> memory_store::limit_destinations(std::string_view kind, destination_limits limits) {
     return perform(store_call::limit_destinations, [kind = std::string(kind), limits](tables& in) {
         in.queues.destinations().limit(kind, limits);

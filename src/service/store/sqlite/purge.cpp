@@ -131,7 +131,7 @@ std::size_t purge_batch(sqlite::session& session, const retention& kept, moment 
     purge_branches(session, now.steady);
     session.execute(
         "DELETE FROM flows WHERE id IN (SELECT id FROM flows WHERE tasks = 0 AND full_at <= ? AND "
-        "NOT EXISTS(SELECT 1 FROM branches WHERE flow = flows.id) LIMIT ?)",
+        "has_settings = 0 AND NOT EXISTS(SELECT 1 FROM branches WHERE flow = flows.id) LIMIT ?)",
         number_of(now.steady) * 1000, flow_batch);
     if (removed < task_batch) {
         purge_nodes(session, kept, now.at);

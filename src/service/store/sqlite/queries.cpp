@@ -305,6 +305,9 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     if (queue.bucket().available(now.steady) == 0) {
         add(hold::reason::queue_rate, now.calendar_of(queue.bucket().next(now.steady)));
     }
+    if (flow.own.is_paused) {
+        add(hold::reason::key_paused);
+    }
     if (flow.is_full(queue.limits)) {
         add(hold::reason::key_full);
     }
