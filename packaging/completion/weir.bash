@@ -22,7 +22,11 @@ _weir_options() {
             --flow-key --from --to --limit --json ;;
         redrive) echo --help --config --server --token-file --ca-file --kind --tag --flow-key --from --to \
             --limit --json ;;
-        show | cancel | retry | delete | queues | pause | resume | schedules)
+        cancel | retry | delete) echo --help --config --server --token-file --ca-file --queue --state \
+            --status --kind --tag --flow-key --from --to --all --limit --dry-run --yes --json ;;
+        change) echo --help --config --server --token-file --ca-file --priority --delay --at --payload \
+            --json ;;
+        show | queues | pause | resume | schedules)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
@@ -42,7 +46,7 @@ _weir() {
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
             serve | crawl | submit | status | watch | list | show | cancel | retry | delete | \
-                queues | pause | resume | redrive | schedules | backup | ps)
+                change | queues | pause | resume | redrive | schedules | backup | ps)
                 command=$word
                 break
                 ;;
@@ -80,8 +84,8 @@ _weir() {
             if [[ $cur == -* ]]; then
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
-                words='serve crawl submit status watch list show cancel retry delete queues pause
-                    resume redrive schedules backup ps'
+                words='serve crawl submit status watch list show cancel retry delete change queues
+                    pause resume redrive schedules backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
             elif [[ $command == pause || $command == resume || $command == redrive ]]; then

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
 # Completion of weir for fish.
 
-set -l commands serve crawl submit status watch list show cancel retry delete queues pause resume \
-    redrive schedules backup ps
+set -l commands serve crawl submit status watch list show cancel retry delete change queues pause \
+    resume redrive schedules backup ps
 set -l serve '__fish_seen_subcommand_from serve'
 set -l crawl '__fish_seen_subcommand_from crawl'
 set -l submit '__fish_seen_subcommand_from submit'
 set -l watch '__fish_seen_subcommand_from watch'
 set -l list '__fish_seen_subcommand_from list'
 set -l backup '__fish_seen_subcommand_from backup'
-set -l filtered '__fish_seen_subcommand_from list redrive'
+set -l bulk '__fish_seen_subcommand_from cancel retry delete'
+set -l listed '__fish_seen_subcommand_from list cancel retry delete'
+set -l change '__fish_seen_subcommand_from change'
+set -l filtered '__fish_seen_subcommand_from list redrive cancel retry delete'
 set -l on_queue '__fish_seen_subcommand_from pause resume redrive'
-set -l remote '__fish_seen_subcommand_from submit status watch list show cancel retry delete queues pause resume redrive schedules'
-set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete queues pause resume redrive schedules backup'
+set -l remote '__fish_seen_subcommand_from submit status watch list show cancel retry delete change queues pause resume redrive schedules'
+set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues pause resume redrive schedules backup'
 set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
 complete -c weir -f
@@ -30,6 +33,7 @@ complete -c weir -n __fish_use_subcommand -a show -d 'Show all of a task, and wh
 complete -c weir -n __fish_use_subcommand -a cancel -d 'Cancel tasks'
 complete -c weir -n __fish_use_subcommand -a retry -d 'Run tasks again, or now'
 complete -c weir -n __fish_use_subcommand -a delete -d 'Remove tasks that have ended'
+complete -c weir -n __fish_use_subcommand -a change -d 'Change a pending task: priority, time, payload'
 complete -c weir -n __fish_use_subcommand -a queues -d 'Show counts, limits and pauses of queues'
 complete -c weir -n __fish_use_subcommand -a pause -d 'Start no more tasks of queues'
 complete -c weir -n __fish_use_subcommand -a resume -d 'Start tasks of queues again'
@@ -137,9 +141,16 @@ complete -c weir -n $filtered -l flow-key -x -d 'Only tasks with this flow key'
 complete -c weir -n $filtered -l from -x -d 'Only tasks created then or later'
 complete -c weir -n $filtered -l to -x -d 'Only tasks created before'
 complete -c weir -n $filtered -s n -l limit -x -d 'At most this number of tasks'
-complete -c weir -n $list -s q -l queue -xa $queues -d 'Only tasks of this queue'
-complete -c weir -n $list -l state -xa 'pending running completed failed cancelled' -d 'Only tasks in this state'
-complete -c weir -n $list -l status -xa 'scheduled pending retrying running cancelling completed failed cancelled' -d 'The same, finer'
+complete -c weir -n $listed -s q -l queue -xa $queues -d 'Only tasks of this queue'
+complete -c weir -n $listed -l state -xa 'pending running completed failed cancelled' -d 'Only tasks in this state'
+complete -c weir -n $listed -l status -xa 'scheduled pending retrying running cancelling completed failed cancelled' -d 'The same, finer'
+complete -c weir -n $bulk -l all -d 'All tasks that can be changed so'
+complete -c weir -n $bulk -l dry-run -d 'Count the tasks that match, and change none'
+complete -c weir -n $bulk -s y -l yes -d 'Do not ask'
+complete -c weir -n $change -s p -l priority -x -d 'Higher runs first'
+complete -c weir -n $change -l delay -x -d 'Run it that long from now, in seconds'
+complete -c weir -n $change -l at -x -d 'Run it then'
+complete -c weir -n $change -l payload -x -d 'Payload for the handler'
 complete -c weir -n $on_queue -xa $queues
 complete -c weir -n $backup -F
 complete -c weir -n $backup -s d -l database -rF -d 'Database of the service'

@@ -121,6 +121,7 @@ private:
     task_change_settings cancel_settings_;
     task_change_settings retry_settings_;
     task_change_settings delete_settings_;
+    edit_settings edit_settings_;
     list_all_settings queues_settings_;
     queue_change_settings pause_settings_;
     queue_change_settings resume_settings_;
@@ -188,6 +189,7 @@ void command_line::add_commands() {
     add("cancel", "Cancel tasks", cancel_settings_, &run_cancel);
     add("retry", "Run tasks again, or now", retry_settings_, &run_retry);
     add("delete", "Remove tasks that have ended", delete_settings_, &run_delete);
+    add("change", "Change a pending task: priority, time, payload", edit_settings_, &run_edit);
     add("queues", "Show counts, limits and pauses of queues", queues_settings_, &run_queues);
     add("pause", "Start no more tasks of queues", pause_settings_, &run_pause);
     add("resume", "Start tasks of queues again", resume_settings_, &run_resume);

@@ -39,10 +39,14 @@ enum class store_call : unsigned char {
     retry,
     redrive,
     remove_task,
+    change_tasks,
+    edit,
     queues,
     oldest_due,
     pause,
     limit,
+    change_key,
+    keys,
     limit_destinations,
     destinations,
     remove_queue,
@@ -93,10 +97,15 @@ public:
     task<change_result> retry(task_id id, moment now) override;
     task<std::size_t> redrive(task_filter filter, moment now) override;
     task<change_result> remove_task(task_id id, moment now) override;
+    task<std::vector<change_result>> change_tasks(bulk_change change, moment now) override;
+    task<change_result> edit(task_id id, task_edit edit, moment now) override;
     task<std::vector<queue_record>> queues() override;
     task<std::vector<due_queue>> oldest_due(moment now) override;
     task<> pause(std::string_view queue, bool is_paused) override;
     task<> limit(std::string_view queue, queue_limits limits) override;
+    task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
+                                  moment now) override;
+    task<std::vector<key_record>> keys(std::string_view queue, key_query query) override;
     task<> limit_destinations(std::string_view kind, destination_limits limits) override;
     task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override;
     task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override;

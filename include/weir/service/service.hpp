@@ -19,6 +19,7 @@
 #include <weir/flow/hook.hpp>
 #include <weir/flow/telemetry.hpp>
 #include <weir/service/job.hpp>
+#include <weir/service/operation.hpp>
 #include <weir/service/store.hpp>
 #include <weir/task.hpp>
 
@@ -104,15 +105,27 @@ public:
     task<change_result> retry(task_id id);
     task<std::size_t> redrive(task_filter filter);
     task<change_result> remove_task(task_id id);
+    // Throws invalid_value for a value or payload that submit() would refuse.
+    task<change_result> edit(task_id id, task_edit edit);
     task<std::vector<queue_record>> queues();
     task<std::vector<due_queue>> oldest_due();
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);
+    task<key_settings> change_key(std::string queue, std::string key, key_change change);
+    task<std::vector<key_record>> keys(std::string queue, key_query query);
     task<std::vector<destination_record>> destinations(std::size_t limit);
     task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);
     task<std::vector<schedule_record>> schedules();
+
+    // Operations on many tasks, made while run() runs: see operation.hpp. start_operation() throws
+    // invalid_value and too_many_operations. stop_operation() waits until the operation has ended;
+    // empty: unknown, as for find_operation().
+    operation_record start_operation(new_operation request);
+    std::vector<operation_record> operations() const;  // newest first
+    std::optional<operation_record> find_operation(std::string_view id) const;
+    task<std::optional<operation_record>> stop_operation(std::string id);
 
     // The observer hears of every change of the store, on this loop. It must outlive the service.
     // Null: none.

@@ -22,6 +22,7 @@
 #include <weir/db/error.hpp>
 #include <weir/error.hpp>
 #include <weir/service/destination.hpp>
+#include <weir/service/flow_key.hpp>
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
 #include <weir/service/task.hpp>
@@ -156,7 +157,8 @@ struct task_filter {
 
     std::optional<task_state> state;
     std::optional<task_view> view;
-    std::string queue;  // empty: any; the same for the next three
+    std::vector<task_state> any_of;  // one of these states; empty: any
+    std::string queue;               // empty: any; the same for the next three
     std::string kind;
     std::string tag;
     std::string flow_key;
@@ -195,6 +197,7 @@ struct hold {
         paused,               // the queue is paused
         queue_full,           // max_running of the queue
         queue_rate,           // rate of the queue, with until
+        key_paused,           // its flow key is paused
         key_full,             // key_max_running of the flow key
         key_rate,             // key_rate of the flow key, with until
         destination_full,     // max_running of its destination
@@ -222,6 +225,31 @@ enum class change_result : unsigned char {
     // that has not ended.
     no_change,
     key_taken,  // retry: another task holds its unique_key
+};
+
+enum class task_action : unsigned char { cancel, retry, remove };
+std::string_view to_string(task_action action) noexcept;  // cancel, retry, delete
+
+// The same change of many tasks.
+struct bulk_change {
+    bulk_change() = default;
+
+    task_action action{};
+    std::vector<task_id> ids;
+    // Tasks whose state is not the filter's any more (state, view, any_of) stay as they are. The
+    // other members do not count.
+    task_filter only;
+};
+
+// A change of a pending task. Members that are empty stay as they are.
+struct task_edit {
+    task_edit() = default;
+
+    std::optional<std::int32_t> priority;
+    // When it may run, or run again. A time that has passed: now.
+    std::optional<timestamp> run_at;
+    std::optional<std::string> payload;  // JSON
+    std::string destination;             // with a payload: the destination that belongs to it
 };
 
 struct queue_removal {
@@ -322,6 +350,11 @@ public:
     // Removes an ended task with its attempts: done, not_found, or no_change if it has not ended.
     // Its keys are free again.
     virtual task<change_result> remove_task(task_id id, moment now) = 0;
+    // cancel(), retry() or remove_task() of many tasks, in one transaction. One result per id, in
+    // the same order.
+    virtual task<std::vector<change_result>> change_tasks(bulk_change change, moment now) = 0;
+    // done, not_found, or no_change if the task is not pending.
+    virtual task<change_result> edit(task_id id, task_edit edit, moment now) = 0;
 
     virtual task<std::vector<queue_record>> queues() = 0;
     // The queues that have due tasks, each with its oldest one, in any order. In bounded time,
@@ -331,6 +364,14 @@ public:
     // pause() and limit() create a queue that does not exist, or throw too_many_queues.
     virtual task<> pause(std::string_view queue, bool is_paused) = 0;
     virtual task<> limit(std::string_view queue, queue_limits limits) = 0;
+
+    // Settings of one flow key, which is not empty. Creates a queue or key that does not exist.
+    // Returns the new settings. Throws too_many_queues and too_many_keys.
+    virtual task<key_settings> change_key(std::string_view queue, std::string_view key,
+                                          key_change change, moment now) = 0;
+    // The flow keys of a queue that have tasks or settings, without the empty one. Empty if the
+    // queue does not exist.
+    virtual task<std::vector<key_record>> keys(std::string_view queue, key_query query) = 0;
 
     // The limits of each destination of the tasks of a kind.
     virtual task<> limit_destinations(std::string_view kind, destination_limits limits) = 0;

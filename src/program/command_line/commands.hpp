@@ -8,6 +8,7 @@
 #pragma once
 
 #include "program/command_line/settings.hpp"
+#include "program/tasks/bulk_change.hpp"
 #include "program/tasks/task_filter_options.hpp"
 
 #include <cstddef>
@@ -80,14 +81,28 @@ int run_show(const show_settings& settings);
 
 struct task_change_settings {
     remote_settings to;
-    std::vector<std::string> ids;
+    std::vector<std::string> ids;  // empty: all that match the filter
+    bulk_settings bulk;
     bool as_json = false;
 };
 void add_options(options& to, task_change_settings& settings);
-// 1 if a task could not be changed; the others were.
+// 1 if a task could not be changed; the others were. Throws invalid_argument for ids and a filter,
+// and for neither.
 int run_cancel(const task_change_settings& settings);
 int run_retry(const task_change_settings& settings);
 int run_delete(const task_change_settings& settings);
+
+struct edit_settings {
+    remote_settings to;
+    std::string id;
+    std::optional<int> priority;
+    std::optional<double> delay;
+    std::string at;  // RFC 3339
+    std::optional<std::string> payload;
+    bool as_json = false;
+};
+void add_options(options& to, edit_settings& settings);
+int run_edit(const edit_settings& settings);
 
 struct queue_change_settings {
     remote_settings to;

@@ -84,9 +84,15 @@ task<boost::json::value> remote::get(std::string path) {
 }
 
 task<boost::json::value> remote::post(std::string path, std::string json) {
-    http::client_request request(http::method::post, url_ + path);
-    request.set_body(std::move(json), "application/json");
-    return send(std::move(request));
+    return send(http::method::post, std::move(path), std::move(json));
+}
+
+task<boost::json::value> remote::put(std::string path, std::string json) {
+    return send(http::method::put, std::move(path), std::move(json));
+}
+
+task<boost::json::value> remote::patch(std::string path, std::string json) {
+    return send(http::method::patch, std::move(path), std::move(json));
 }
 
 task<boost::json::value> remote::post(std::string path) {
@@ -102,6 +108,12 @@ task<boost::json::value> remote::post_within(clock::duration limit, std::string 
 
 task<boost::json::value> remote::remove(std::string path) {
     return send(http::client_request(http::method::delete_, url_ + path));
+}
+
+task<boost::json::value> remote::send(http::method verb, std::string path, std::string json) {
+    http::client_request request(verb, url_ + path);
+    request.set_body(std::move(json), "application/json");
+    return send(std::move(request));
 }
 
 task<boost::json::value> remote::send(http::client_request request) {

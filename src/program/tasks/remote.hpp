@@ -52,6 +52,8 @@ public:
     task<boost::json::value> post(std::string path);
     // The same for one that may take long.
     task<boost::json::value> post_within(clock::duration limit, std::string path);
+    task<boost::json::value> put(std::string path, std::string json);
+    task<boost::json::value> patch(std::string path, std::string json);
     task<boost::json::value> remove(std::string path);
     // The URL of the feed, 'ws://...'.
     std::string events_url(std::string_view query) const;
@@ -60,6 +62,7 @@ public:
     const tls::context* trust() const noexcept { return trust_ ? &*trust_ : nullptr; }
 
 private:
+    task<boost::json::value> send(http::method verb, std::string path, std::string json);
     task<boost::json::value> send(http::client_request request);
 
     std::string url_;

@@ -4,6 +4,7 @@
 #include "program/command_line/commands.hpp"
 #include "program/output/json_output.hpp"
 #include "program/output/text.hpp"
+#include "program/tasks/payload_argument.hpp"
 #include "program/tasks/remote.hpp"
 #include "program/tasks/task_text.hpp"
 
@@ -13,8 +14,6 @@
 #include <weir/time.hpp>
 
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 namespace weir::program {
 
@@ -22,19 +21,6 @@ namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
-
-// '-' is standard input. The text is sent as it is.
-std::string payload_of(const std::string& argument) {
-    std::string text =
-        argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
-    try {
-        static_cast<void>(http::parse_json(text));
-        return text;
-    } catch (const http::problem& error) {
-        throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
-                               std::string(error.what()));
-    }
-}
 
 std::string request_of(const submit_settings& settings) {
     json::object request;

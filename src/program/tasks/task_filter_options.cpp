@@ -51,7 +51,8 @@ bool is_zone(std::string_view text) {
     return text == "Z" || (is_offset && digits_at(text, 1, 2) < 24 && digits_at(text, 4, 2) < 60);
 }
 
-// A day is its begin in UTC.
+}  // namespace
+
 std::string checked_time(const std::string& text) {
     if (is_date(text)) {
         return text + "T00:00:00Z";
@@ -71,8 +72,6 @@ std::string checked_time(const std::string& text) {
         "it must be a time as in 2026-11-15T09:30:00Z, or a day as in "
         "2026-11-15");
 }
-
-}  // namespace
 
 void add_parameter(http::query_parameters& query, std::string_view name, std::string_view value) {
     if (!value.empty()) {

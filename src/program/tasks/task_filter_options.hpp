@@ -22,6 +22,8 @@ void add_options(options& to, task_filter_settings& settings);
 
 // Adds those that are set to the query of a request.
 void add_filter(http::query_parameters& query, const task_filter_settings& settings);
+// A time as the API takes it; a day is its begin in UTC. Throws invalid_argument 'it must be ...'.
+std::string checked_time(const std::string& text);
 // Adds the parameter unless its value is empty.
 void add_parameter(http::query_parameters& query, std::string_view name, std::string_view value);
 

@@ -7,8 +7,10 @@
 #include "service/api/end_waiters.hpp"
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
+#include "service/api/key_resource.hpp"
 #include "service/api/observer_pair.hpp"
 #include "service/api/openapi.hpp"
+#include "service/api/operation_resource.hpp"
 #include "service/api/queue_resource.hpp"
 #include "service/api/route.hpp"
 #include "service/api/route_guard.hpp"
@@ -44,7 +46,9 @@ struct api_parts {
           events({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
           sampler(tasks, events),
           task_routes(tasks, ends, options),
+          operation_routes(tasks, options),
           queue_routes(tasks, options),
+          key_routes(tasks, options),
           schedule_routes(tasks, options),
           event_routes(tasks, events, sampler, options),
           status_routes(tasks, events, sampler, options) {
@@ -52,7 +56,9 @@ struct api_parts {
             routes.insert(routes.end(), more.begin(), more.end());
         };
         add(task_routes.routes());
+        add(operation_routes.routes());
         add(queue_routes.routes());
+        add(key_routes.routes());
         add(schedule_routes.routes());
         add(event_routes.routes());
         add(status_routes.routes());
@@ -73,7 +79,9 @@ struct api_parts {
     detail::observer_pair observers{events, ends};
     detail::stats_sampler sampler;
     detail::task_resource task_routes;
+    detail::operation_resource operation_routes;
     detail::queue_resource queue_routes;
+    detail::key_resource key_routes;
     detail::schedule_resource schedule_routes;
     detail::event_resource event_routes;
     detail::status_resource status_routes;
@@ -98,6 +106,14 @@ response to_response(const std::exception_ptr& failure, const http::request& req
     } catch (const too_many_queues& error) {
         http::problem_details details(status::too_many_requests);
         details.detail(error.what()).header("Retry-After", "60");
+        return details.to_response();
+    } catch (const too_many_keys& error) {
+        http::problem_details details(status::too_many_requests);
+        details.detail(error.what()).header("Retry-After", "60");
+        return details.to_response();
+    } catch (const too_many_operations& error) {
+        http::problem_details details(status::too_many_requests);
+        details.detail(error.what()).header("Retry-After", "5");
         return details.to_response();
     } catch (const unknown_kind& error) {
         return invalid(error.what(), "kind");

@@ -70,6 +70,15 @@ std::string_view openapi_paths() noexcept {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "patch": {"operationId": "editTask", "summary": "Change a pending task", "tags": ["tasks"],
+    "description": "A task that is not pending is a 409.",
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/TaskEdit"}}}},
+    "responses": {
+      "200": {"description": "The task",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Task"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
   "delete": {"operationId": "deleteTask", "summary": "Remove a task that has ended",
     "tags": ["tasks"], "description": "A task that has not ended is a 409: cancel it first.",
     "responses": {
@@ -99,6 +108,38 @@ std::string_view openapi_paths() noexcept {
     "responses": {
       "200": {"description": "It will run",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/operations": {
+  "post": {"operationId": "startOperation", "tags": ["operations"],
+    "summary": "Cancel, retry or delete all tasks that match",
+    "description": "The service changes them step by step; see getOperation for how far it is.",
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewOperation"}}}},
+    "responses": {
+      "202": {"description": "Started", "headers": {"Location": {"schema": {"type": "string"}}},
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Operation"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "get": {"operationId": "listOperations", "tags": ["operations"],
+    "summary": "Operations of this process that run or have ended, the newest first",
+    "responses": {
+      "200": {"description": "Operations",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Operations"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/operations/{id}": {"parameters": [{"$ref": "#/components/parameters/Id"}],
+  "get": {"operationId": "getOperation", "summary": "One operation", "tags": ["operations"],
+    "responses": {
+      "200": {"description": "The operation",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Operation"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "delete": {"operationId": "stopOperation", "tags": ["operations"],
+    "summary": "Stop an operation; what it has changed stays changed",
+    "responses": {
+      "200": {"description": "The operation, which has ended",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Operation"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/queues": {
@@ -164,6 +205,46 @@ std::string_view openapi_paths() noexcept {
     "responses": {
       "200": {"description": "How many",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Redriven"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/queues/{name}/keys": {"parameters": [{"$ref": "#/components/parameters/Name"}],
+  "get": {"operationId": "listKeys", "summary": "The flow keys of a queue, by name",
+    "tags": ["queues"],
+    "parameters": [
+      {"name": "limit", "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}},
+      {"name": "cursor", "in": "query", "description": "The key after which the page begins",
+        "schema": {"$ref": "#/components/schemas/KeyName"}},
+      {"name": "set", "in": "query", "description": "Only keys with settings of their own",
+        "schema": {"type": "boolean", "default": false}}],
+    "responses": {
+      "200": {"description": "Keys that have tasks or settings",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Keys"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/queues/{name}/keys/{key}": {"parameters": [{"$ref": "#/components/parameters/Name"},
+    {"name": "key", "in": "path", "required": true,
+      "schema": {"$ref": "#/components/schemas/KeyName"}}],
+  "get": {"operationId": "getKey", "summary": "One flow key of a queue", "tags": ["queues"],
+    "responses": {
+      "200": {"description": "The key",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Key"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "put": {"operationId": "setKey", "tags": ["queues"],
+    "summary": "Pause one flow key, or give it limits of its own; those not named stay",
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/KeyChange"}}}},
+    "responses": {
+      "200": {"description": "The key",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Key"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}},
+  "delete": {"operationId": "resetKey", "tags": ["queues"],
+    "summary": "Remove the settings of a flow key: the queue's apply again",
+    "responses": {
+      "200": {"description": "The key",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Key"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules": {
@@ -288,6 +369,7 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version) {
     json.key("security").raw(R"([{"token":[]},{}])");
     json.key("tags").raw(
         R"([{"name":"tasks","description":"Submitting, watching and changing tasks"},)"
+        R"({"name":"operations","description":"Changes of all tasks that match a filter"},)"
         R"({"name":"queues","description":"Limits, pauses and counts"},)"
         R"({"name":"schedules","description":"Tasks created by the clock"},)"
         R"({"name":"service","description":"The service itself"}])");

@@ -142,6 +142,8 @@ route_list task_resource::routes() {
          &task_resource::submit_batch},
         {method::get, "/tasks/{id}", permission::status, queue_reach::some, *this,
          &task_resource::find},
+        {method::patch, "/tasks/{id}", permission::admin, queue_reach::some, *this,
+         &task_resource::edit},
         {method::delete_, "/tasks/{id}", permission::admin, queue_reach::some, *this,
          &task_resource::remove},
         {method::get, "/tasks/{id}/why", permission::status, queue_reach::some, *this,
@@ -461,6 +463,30 @@ answer task_resource::remove(http::request& request) {
                       "the task " + id.text() + " has not ended yet: cancel it first");
     }
     co_return changed(id.text(), "delete", result);
+}
+
+answer task_resource::edit(http::request& request) {
+    const task_id id = read_task_id(request.param("id"));
+    const std::string body = co_await read_json_body(request, max_body_);
+    task_edit change;
+    {
+        const bj::value value = http::parse_json(body, body_rules);
+        change = read_edit(value, body, tasks_.now());
+    }
+    const change_result result = co_await tasks_.edit(id, std::move(change));
+    const std::optional<task_detail> found = co_await tasks_.find(id);
+    if (!found) {
+        throw_no_task(id.text());
+    }
+    if (result != change_result::done) {
+        throw problem(status::conflict, "the task " + id.text() + " is " +
+                                            std::string(to_string(found->task.state)) +
+                                            "; only a pending task can be changed");
+    }
+    co_return json_object([&](json_writer& json) {
+        write_task(json, found->task, tasks_.now(), task_part::all);
+        write_attempts(json, found->attempts);
+    });
 }
 
 answer task_resource::explain(http::request& request) {

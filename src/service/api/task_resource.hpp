@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// /tasks: submit one or many, find, wait for an end, list, cancel, retry, remove, and say why one
-// does not run.
+// /tasks: submit one or many, find, wait for an end, list, change, cancel, retry, remove, and say
+// why one does not run.
 #pragma once
 
 #include "service/api/end_waiters.hpp"
@@ -29,6 +29,7 @@ private:
     answer cancel(http::request& request);
     answer retry(http::request& request);
     answer remove(http::request& request);
+    answer edit(http::request& request);
     answer explain(http::request& request);
 
     task<task_page> list_in(const queue_patterns& queues, task_filter filter);

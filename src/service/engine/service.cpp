@@ -13,6 +13,7 @@
 //   rescuer            returns tasks of dead nodes, and retires old leases
 //   scheduler          submits tasks of schedules
 //   sweeper            removes tasks whose retention has expired
+//   operation_desk     changes all tasks that match a filter
 //   task_metrics       counts runs and their ends, by queue and kind
 //
 // run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
@@ -23,6 +24,7 @@
 #include "base/fiber_namer.hpp"
 #include "base/option_checks.hpp"
 #include "service/engine/claimer.hpp"
+#include "service/engine/operation_desk.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"
 #include "service/engine/sweeper.hpp"
@@ -101,6 +103,7 @@ struct service::components {
                             runner, settler, trigger, metrics, options};
     detail::scheduler scheduler{store, time, log, handlers, trigger};
     detail::sweeper sweeper{store, time, options.kept};
+    detail::operation_desk operations{store, time, trigger, claimer, runner};
     hook<void()> on_drain;
     std::uint64_t submitted = 0;
     bool is_running = false;
@@ -213,7 +216,8 @@ task<> service::components::run_in(task_group group) {
         group.spawn(runner.watch(), {.name = "service watchdog"})};
     const any_handle until_draining[] = {
         group.spawn(scheduler.run(), {.name = "service scheduler"}),
-        group.spawn(sweeper.run(), {.name = "service sweeper"})};
+        group.spawn(sweeper.run(), {.name = "service sweeper"}),
+        group.spawn(operations.run(), {.name = "service operations"})};
     outcome<> stop = co_await intercept(sleep_forever());
     for (const any_handle& each : until_draining) {
         each.cancel();
@@ -354,6 +358,45 @@ task<change_result> service::remove_task(task_id id) {
     return parts_->store.write(parts_->store->remove_task(id, parts_->time.moment_now()));
 }
 
+task<change_result> service::edit(task_id id, task_edit edit) {
+    const std::optional<task_detail> found = co_await find(id);
+    if (!found.has_value()) {
+        co_return change_result::not_found;
+    }
+    new_task changed = found->task;
+    changed.priority = edit.priority.value_or(changed.priority);
+    weir::service::check(changed);
+    if (edit.payload.has_value()) {
+        changed.payload = *edit.payload;
+        check(changed);
+        edit.destination = parts_->handlers.destination_of(changed);
+    }
+    const timestamp due_at = edit.run_at.value_or(found->task.due_at);
+    const moment at = parts_->time.moment_now();
+    const change_result result =
+        co_await parts_->store.write(parts_->store->edit(id, std::move(edit), at));
+    parts_->trigger.claim_at(due_at);
+    co_return result;
+}
+
+// ---- operations
+
+operation_record service::start_operation(new_operation request) {
+    return parts_->operations.start(std::move(request));
+}
+
+std::vector<operation_record> service::operations() const {
+    return parts_->operations.list();
+}
+
+std::optional<operation_record> service::find_operation(std::string_view id) const {
+    return parts_->operations.find(id);
+}
+
+task<std::optional<operation_record>> service::stop_operation(std::string id) {
+    return parts_->operations.stop(std::move(id));
+}
+
 // ---- queues and schedules
 
 task<std::vector<queue_record>> service::queues() {
@@ -373,6 +416,21 @@ task<> service::limit(std::string queue, queue_limits limits) {
     weir::service::check(limits);
     co_await parts_->store.write(parts_->store->limit(queue, limits));
     parts_->trigger.claim_now();
+}
+
+task<key_settings> service::change_key(std::string queue, std::string key, key_change change) {
+    weir::service::check(change.applied_to({}));
+    const moment at = parts_->time.moment_now();
+    const key_settings changed =
+        co_await parts_->store.write(parts_->store->change_key(queue, key, std::move(change), at));
+    parts_->trigger.claim_now();
+    co_return changed;
+}
+
+task<std::vector<key_record>> service::keys(std::string queue, key_query query) {
+    std::vector<key_record> found =
+        co_await parts_->store.call(parts_->store->keys(queue, std::move(query)));
+    co_return found;
 }
 
 task<std::vector<destination_record>> service::destinations(std::size_t limit) {

@@ -126,6 +126,28 @@ void check(const queue_limits& limits) {
     check_number("queue", "key_burst", limits.key_burst, 1, 1e6);
 }
 
+void check(const key_settings& settings) {
+    check_number("flow key", "rate", settings.rate.value_or(0), 0, 1e6);
+    check_number("flow key", "burst", settings.burst.value_or(1), 1, 1e6);
+}
+
+key_change key_change::reset() {
+    key_change none;
+    none.is_paused = false;
+    none.max_running.emplace();
+    none.rate.emplace();
+    none.burst.emplace();
+    return none;
+}
+
+key_settings key_change::applied_to(key_settings settings) const {
+    settings.is_paused = is_paused.value_or(settings.is_paused);
+    settings.max_running = max_running.value_or(settings.max_running);
+    settings.rate = rate.value_or(settings.rate);
+    settings.burst = burst.value_or(settings.burst);
+    return settings;
+}
+
 void check(const destination_limits& limits) {
     check_number("destination", "rate", limits.rate, 0, 1e6);
     check_number("destination", "burst", limits.burst, 1, 1e6);
@@ -207,14 +229,30 @@ std::string_view to_string(attempt_end end) noexcept {
     return names[static_cast<std::size_t>(end)];
 }
 
+std::string_view to_string(task_action action) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"cancel", "retry", "delete"};
+    return names[static_cast<std::size_t>(action)];
+}
+
 std::string_view to_string(hold::reason why) noexcept {
-    constexpr std::array<std::string_view, 17> names = {
-        "finished",          "running",          "not_due",
-        "postponed",         "paused",           "queue_full",
-        "queue_rate",        "key_full",         "key_rate",
-        "destination_full",  "destination_rate", "destination_circuit",
-        "destination_pause", "no_handler",       "workers_busy",
-        "draining",          "its_turn"};
+    constexpr std::array<std::string_view, 18> names = {"finished",
+                                                        "running",
+                                                        "not_due",
+                                                        "postponed",
+                                                        "paused",
+                                                        "queue_full",
+                                                        "queue_rate",
+                                                        "key_paused",
+                                                        "key_full",
+                                                        "key_rate",
+                                                        "destination_full",
+                                                        "destination_rate",
+                                                        "destination_circuit",
+                                                        "destination_pause",
+                                                        "no_handler",
+                                                        "workers_busy",
+                                                        "draining",
+                                                        "its_turn"};
     return names[static_cast<std::size_t>(why)];
 }
 

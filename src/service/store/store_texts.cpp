@@ -45,4 +45,10 @@ void throw_too_many_queues(std::string_view queue, std::size_t max_queues) {
                           std::to_string(max_queues) + " that max_queues allows");
 }
 
+void throw_too_many_keys(std::string_view queue) {
+    throw too_many_keys("the queue '" + std::string(queue) + "' has " +
+                        std::to_string(max_keys_with_settings) +
+                        " flow keys with settings already, as many as it may have");
+}
+
 }  // namespace weir::service::detail

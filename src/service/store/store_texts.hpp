@@ -22,5 +22,6 @@ constexpr std::string_view crash_error = "the process that ran the task has ende
 std::string crash_limit_error(std::uint32_t crashes);
 
 [[noreturn]] void throw_too_many_queues(std::string_view queue, std::size_t max_queues);
+[[noreturn]] void throw_too_many_keys(std::string_view queue);
 
 }  // namespace weir::service::detail

@@ -56,6 +56,8 @@ const std::map<std::string, std::string> allowed_by = {
     {"read", "full admin read admin.own read.own mixed"},
     {"submit", "full admin submit admin.own submit.own"},
     {"admin", "full admin admin.own"},
+    // An operation is in the queue of its filter.
+    {"admin list", "full admin admin.own admin.other"},
     {"read everywhere", "full admin read"},
     {"metrics", "full admin read metrics"},
     // A list is empty for a token that may see other queues only.
@@ -71,6 +73,7 @@ const std::map<std::string, std::string> scopes = {{"post /tasks", "submit"},
                                                    {"get /tasks", "read list"},
                                                    {"post /tasks/batch", "batch"},
                                                    {"get /tasks/{id}", "status"},
+                                                   {"patch /tasks/{id}", "admin"},
                                                    {"delete /tasks/{id}", "admin"},
                                                    {"get /tasks/{id}/why", "status"},
                                                    {"post /tasks/{id}/cancel", "admin"},
@@ -82,6 +85,14 @@ const std::map<std::string, std::string> scopes = {{"post /tasks", "submit"},
                                                    {"post /queues/{name}/pause", "admin"},
                                                    {"post /queues/{name}/resume", "admin"},
                                                    {"post /queues/{name}/redrive", "admin"},
+                                                   {"get /queues/{name}/keys", "read"},
+                                                   {"get /queues/{name}/keys/{key}", "read"},
+                                                   {"put /queues/{name}/keys/{key}", "admin"},
+                                                   {"delete /queues/{name}/keys/{key}", "admin"},
+                                                   {"post /operations", "admin"},
+                                                   {"get /operations", "admin list"},
+                                                   {"get /operations/{id}", "admin"},
+                                                   {"delete /operations/{id}", "admin"},
                                                    {"get /schedules", "read list"},
                                                    {"get /schedules/{name}", "read"},
                                                    {"put /schedules/{name}", "admin"},
@@ -95,6 +106,8 @@ const std::map<std::string, std::string> scopes = {{"post /tasks", "submit"},
                                                    {"get /readyz", "any"},
                                                    {"get /openapi.json", "any"}};
 
+constexpr const char* operation_body =
+    R"({"action": "cancel", "filter": {"queue": "own"}, "dry_run": true})";
 constexpr const char* task_body = R"({"kind": "echo", "queue": "own", "payload": "hush"})";
 
 std::string body_for(const std::string& operation) {
@@ -107,6 +120,12 @@ std::string body_for(const std::string& operation) {
     if (operation == "put /schedules/{name}") {
         return R"({"cron": "0 3 * * *", "task": )" + std::string(task_body) + "}";
     }
+    if (operation == "post /operations") {
+        return operation_body;
+    }
+    if (operation == "put /queues/{name}/keys/{key}") {
+        return R"({"paused": true})";
+    }
     return operation.starts_with("patch") ? "{\"rate\": 1}" : "";
 }
 
@@ -118,6 +137,7 @@ std::string filled(std::string path, const std::string& id, const std::string& n
     };
     replace("{id}", id);
     replace("{name}", name);
+    replace("{key}", "customer");
     return path;
 }
 
@@ -160,11 +180,20 @@ WEIR_TEST(ServiceScopes, EveryRouteHasAScopeThatEveryTokenIsHeldTo) {
                     co_await here.ask(http::method::put, "/schedules/own-schedule",
                                       body_for("put /schedules/{name}"), full);
                 WEIR_ASSERT_EQ(planned.code, 200U);
+                const answer kept =
+                    co_await here.ask(http::method::put, "/queues/own/keys/customer",
+                                      R"({"paused": false, "rate": 5})", full);
+                WEIR_ASSERT_EQ(kept.code, 200U);
+                const answer begun = co_await here.post("/operations", operation_body, full);
+                WEIR_ASSERT_EQ(begun.code, 202U);
+                const bool is_operation = path.key().starts_with("/operations");
                 const bool is_schedule = path.key().starts_with("/schedules");
-                const std::string target = filled(std::string(path.key()), made["id"],
+                const std::string target = filled(std::string(path.key()),
+                                                  is_operation ? begun["id"] : made["id"],
                                                   is_schedule ? "own-schedule" : "own");
                 const answer got = co_await here.ask(method_named(verb), target,
                                                      body_for(operation), bearer(line));
+                co_await weir::sleep(1s);  // the operation ends
                 const std::string token = kind_of(line);
                 const bool is_allowed = has_word(allowed_by.at(scope->second), token);
                 const std::string shown = operation + " with " + std::string(line);

@@ -109,6 +109,13 @@ public:
         return pass(store_call::remove_task,
                     [this, id, now] { return real_.remove_task(id, now); });
     }
+    task<std::vector<change_result>> change_tasks(bulk_change change, moment now) override {
+        return pass(store_call::change_tasks,
+                    [this, change, now] { return real_.change_tasks(change, now); });
+    }
+    task<change_result> edit(task_id id, task_edit edit, moment now) override {
+        return pass(store_call::edit, [this, id, edit, now] { return real_.edit(id, edit, now); });
+    }
     task<std::vector<queue_record>> queues() override {
         return pass(store_call::queues, [this] { return real_.queues(); });
     }
@@ -133,6 +140,17 @@ public:
         return pass(store_call::limit, [this, queue = std::string(queue), limits] {
             return real_.limit(queue, limits);
         });
+    }
+    task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
+                                  moment now) override {
+        return pass(store_call::change_key,
+                    [this, queue = std::string(queue), key = std::string(key), change, now] {
+                        return real_.change_key(queue, key, change, now);
+                    });
+    }
+    task<std::vector<key_record>> keys(std::string_view queue, key_query query) override {
+        return pass(store_call::keys,
+                    [this, queue = std::string(queue), query] { return real_.keys(queue, query); });
     }
     task<> put_schedule(schedule definition, timestamp next_slot) override {
         return pass(store_call::put_schedule, [this, definition, next_slot] {

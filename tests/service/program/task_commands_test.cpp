@@ -185,7 +185,7 @@ TEST(TaskCommands, InvalidFiltersAndIdsAreNamed) {
         {{"show", no_task}, 1, {std::string("there is no task ") + no_task}},
         {{"show", "a/b"}, 1, {"there is no task 'a/b': an id has 13 letters and digits"}},
         {{"show"}, 2, {"id is required"}},
-        {{"cancel"}, 2, {"id is required"}},
+        {{"cancel"}, 2, {"which tasks?"}},
     };
     for (const auto& each : all) {
         std::vector<std::string> rest(each.words.begin() + 1, each.words.end());

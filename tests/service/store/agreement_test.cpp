@@ -38,6 +38,8 @@ public:
             co_await settle();
         } else if (chosen < 84) {
             co_await change_task();
+        } else if (chosen < 86) {
+            co_await change_key();
         } else if (chosen < 92) {
             co_await limit();
         } else if (chosen < 96) {
@@ -140,7 +142,23 @@ private:
         const task_id id = ids_[below(static_cast<unsigned>(ids_.size()))];
         change_result ours{};
         change_result theirs{};
-        switch (below(3)) {
+        switch (below(5)) {
+            case 3: {
+                co_await change_several();
+                co_return;
+            }
+            case 4: {
+                task_edit edit;
+                if (below(2) == 0) {
+                    edit.priority = static_cast<int>(below(5)) - 2;
+                }
+                if (below(2) == 0) {
+                    edit.run_at = now_ + std::chrono::milliseconds(below(3000)) - 1s;
+                }
+                ours = co_await sqlite_->edit(id, edit, now_);
+                theirs = co_await memory_.edit(id, edit, now_);
+                break;
+            }
             case 0:
                 ours = co_await sqlite_->cancel(id, now_);
                 theirs = co_await memory_.cancel(id, now_);
@@ -155,6 +173,48 @@ private:
                 break;
         }
         EXPECT_EQ(ours, theirs);
+    }
+    task<> change_several() {
+        bulk_change change;
+        change.action = static_cast<task_action>(below(3));
+        for (unsigned i = below(10); i > 0; --i) {
+            change.ids.push_back(ids_[below(static_cast<unsigned>(ids_.size()))]);
+        }
+        if (below(2) == 0) {
+            change.only.any_of = {static_cast<task_state>(below(5)),
+                                  static_cast<task_state>(below(5))};
+        }
+        const std::vector<change_result> ours = co_await sqlite_->change_tasks(change, now_);
+        const std::vector<change_result> theirs = co_await memory_.change_tasks(change, now_);
+        EXPECT_EQ(ours, theirs);
+    }
+    task<> change_key() {
+        constexpr double rates[] = {0, 0.5, 3};
+        key_change change = key_change::reset();
+        if (below(3) != 0) {
+            change.is_paused = below(4) == 0;
+            if (below(2) == 0) {
+                change.max_running = below(4);
+            }
+            if (below(2) == 0) {
+                change.rate = rates[below(3)];
+                change.burst = 1 + below(3);
+            }
+        }
+        const std::string queue = any_queue();
+        const std::string key = "k" + std::to_string(below(5));
+        co_await sqlite_->change_key(queue, key, change, now_);
+        co_await memory_.change_key(queue, key, change, now_);
+        const std::vector<key_record> ours = co_await sqlite_->keys(queue, {});
+        const std::vector<key_record> theirs = co_await memory_.keys(queue, {});
+        WEIR_ASSERT_EQ(ours.size(), theirs.size());
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+            EXPECT_EQ(ours[i].key, theirs[i].key);
+            EXPECT_EQ(ours[i].settings, theirs[i].settings);
+            EXPECT_EQ(ours[i].pending, theirs[i].pending) << ours[i].key;
+            EXPECT_EQ(ours[i].due, theirs[i].due) << ours[i].key;
+            EXPECT_EQ(ours[i].running, theirs[i].running) << ours[i].key;
+        }
     }
     task<> limit() {
         constexpr double rates[] = {0, 0.5, 3, 40};

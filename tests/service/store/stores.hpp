@@ -59,7 +59,11 @@ inline task<> inspect_sqlite(std::string folder) {
         "cancelled != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 4) OR "
         "due != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 0 AND line % 8 "
         "NOT IN (1, 5))",
+        "SELECT 'settings of ' || name FROM queues WHERE keys_set != (SELECT count(*) FROM flows "
+        "WHERE queue = queues.id AND has_settings)",
         "SELECT 'flow ' || key FROM flows WHERE "
+        "has_settings != (is_paused OR coalesce(own_max_running, own_rate, own_burst) IS NOT NULL) "
+        "OR (is_paused AND place NOT IN (0, 4)) OR (place = 4 AND NOT is_paused) OR "
         "tasks != (SELECT count(*) FROM tasks WHERE flow = flows.id) OR "
         "due != (SELECT count(*) FROM tasks WHERE flow = flows.id AND state = 0 AND line % 8 = 0) "
         "OR "

@@ -137,6 +137,13 @@ task_filter read_filter(std::string_view query, std::size_t max_limit) {
     return filter;
 }
 
+void read_condition(task_filter& filter, std::string_view name, std::string_view value) {
+    if (name == "cursor" || name == "limit") {
+        throw_bad_parameter(name, "left out of the filter");
+    }
+    read_parameter(filter, name, value, 0);
+}
+
 name_page read_name_page(std::string_view query) {
     constexpr std::size_t most = 1000;
     name_page page;

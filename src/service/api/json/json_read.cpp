@@ -263,6 +263,30 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     return task;
 }
 
+task_edit read_edit(const bj::value& body, std::string_view raw, timestamp now) {
+    constexpr std::array<std::string_view, 4> known = {"priority", "delay", "run_at", "payload"};
+    expect_members(body, known);
+    task_edit edit;
+    if (const bj::value* const priority = body.as_object().if_contains("priority");
+        priority != nullptr && !priority->is_null()) {
+        read_integer(edit.priority.emplace(), body, "priority", -1000, 1000);
+    }
+    new_task wanted;
+    read_when(wanted, body, now);
+    edit.run_at = wanted.run_at;
+    if (read_seconds(body, "delay", max_delay) == 0.0) {
+        edit.run_at = now;
+    }
+    if (const std::string_view payload = base::raw_member(raw, "payload"); !payload.empty()) {
+        edit.payload = payload;
+    }
+    if (!edit.priority && !edit.run_at && !edit.payload) {
+        throw http::problem(http::status::unprocessable_content,
+                            "one of these members is expected: " + listed(known));
+    }
+    return edit;
+}
+
 queue_limits read_limits(const bj::value& body, queue_limits limits) {
     constexpr std::array<std::string_view, 7> known = {
         "max_pending", "max_running", "rate", "burst", "key_max_running", "key_rate", "key_burst"};

@@ -7,6 +7,7 @@
 
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
+#include <weir/service/store.hpp>
 #include <weir/service/task.hpp>
 #include <weir/service/task_id.hpp>
 
@@ -23,6 +24,8 @@ inline constexpr std::size_t max_body_depth = 36;
 
 // `raw` is the text that `body` was parsed from; the payload is taken out of it.
 new_task read_new_task(const boost::json::value& body, std::string_view raw, timestamp now);
+// A change of a pending task, with one member at least.
+task_edit read_edit(const boost::json::value& body, std::string_view raw, timestamp now);
 // Changes `limits`: a member that is null gets its default again.
 queue_limits read_limits(const boost::json::value& body, queue_limits limits);
 schedule read_schedule(std::string name, const boost::json::value& body, std::string_view raw,

@@ -56,6 +56,8 @@ std::string explanation(const hold& reason, const task_record& task) {
             return queue + " is at its limit of running tasks";
         case queue_rate:
             return "the rate of " + queue + " is used up" + until;
+        case key_paused:
+            return key + " is paused in " + queue;
         case key_full:
             return key + " is at its limit of running tasks in " + queue;
         case key_rate:

@@ -17,7 +17,7 @@ std::size_t index_of(task_state state) noexcept {
     return static_cast<std::size_t>(state);
 }
 
-bool is_full(std::uint64_t running, std::uint32_t limit) noexcept {
+bool is_at_limit(std::uint64_t running, std::uint32_t limit) noexcept {
     return limit != 0 && running >= limit;
 }
 
@@ -64,6 +64,53 @@ std::vector<queue_record> memory_queues::records() const {
 std::optional<queue_record> memory_queues::find(const std::string& name) const {
     const auto found = queues_.find(name);
     return found != queues_.end() ? std::optional(found->second.record) : std::nullopt;
+}
+
+key_settings memory_queues::change_key(const std::string& name, const std::string& key,
+                                       const key_change& change, timestamp now) {
+    checked_record(name);
+    queue& in = queue_of(name);
+    const auto known = in.flows.find(key);
+    const key_settings before = known != in.flows.end() ? known->second.own : key_settings();
+    const key_settings after = change.applied_to(before);
+    const auto set = std::ranges::count_if(
+        in.flows, [](const auto& each) { return each.second.own != key_settings(); });
+    if (before == key_settings() && after != key_settings() &&
+        static_cast<std::size_t>(set) >= max_keys_with_settings) {
+        throw_too_many_keys(name);
+    }
+    flow_of(in, key).own = after;
+    in.used_at = now;
+    return after;
+}
+
+std::vector<key_record> memory_queues::keys(const std::string& name, const key_query& query) const {
+    std::vector<key_record> found;
+    const auto in = queues_.find(name);
+    if (in == queues_.end()) {
+        return found;
+    }
+    const auto is_of = [](const std::string& key) {
+        return [&key](const auto& each) { return each.second->record.flow_key == key; };
+    };
+    const auto& flows = in->second.flows;
+    for (auto each = flows.upper_bound(query.after);
+         each != flows.end() && found.size() < query.limit; ++each) {
+        const auto& [key, key_flow] = *each;
+        if ((query.is_only_set && key_flow.own == key_settings()) ||
+            (!query.only.empty() && key != query.only)) {
+            continue;
+        }
+        key_record& added = found.emplace_back();
+        added.key = key;
+        added.settings = key_flow.own;
+        added.due = key_flow.due.size();
+        added.running = key_flow.running;
+        added.pending = added.due + static_cast<std::uint64_t>(
+                                        std::ranges::count_if(in->second.later, is_of(key)) +
+                                        std::ranges::count_if(in->second.delayed, is_of(key)));
+    }
+    return found;
 }
 
 // Looks at all due tasks: a store for tests has few.
@@ -153,17 +200,22 @@ rate_bucket memory_queues::bucket(const queue& in) noexcept {
 }
 
 rate_bucket memory_queues::bucket(const queue& in, const flow& key_flow) noexcept {
-    return {in.record.limits.key_rate, in.record.limits.key_burst, key_flow.full_at};
+    const queue_limits& limits = in.record.limits;
+    return {key_flow.own.rate_in(limits), key_flow.own.burst_in(limits), key_flow.full_at};
 }
 
 // As far as its pause and max_running decide.
 bool memory_queues::may_start(const queue& in) noexcept {
     return !in.record.is_paused &&
-           !is_full(in.record.count(task_state::running), in.record.limits.max_running);
+           !is_at_limit(in.record.count(task_state::running), in.record.limits.max_running);
+}
+
+bool memory_queues::is_full(const queue& in, const flow& key_flow) noexcept {
+    return is_at_limit(key_flow.running, key_flow.own.max_running_in(in.record.limits));
 }
 
 bool memory_queues::may_start(const queue& in, const flow& key_flow) noexcept {
-    return !is_full(key_flow.running, in.record.limits.key_max_running);
+    return !key_flow.own.is_paused && !is_full(in, key_flow);
 }
 
 memory_task* memory_queues::first_of(const flow& key_flow, timestamp now) const {
@@ -266,13 +318,16 @@ std::vector<hold> memory_queues::holds(const task_record& task, moment now) {
     if (in.record.is_paused) {
         add(hold::reason::paused);
     }
-    if (is_full(in.record.count(task_state::running), in.record.limits.max_running)) {
+    if (is_at_limit(in.record.count(task_state::running), in.record.limits.max_running)) {
         add(hold::reason::queue_full);
     }
     if (bucket(in).available(now.steady) == 0) {
         add(hold::reason::queue_rate, now.calendar_of(bucket(in).next(now.steady)));
     }
-    if (!may_start(in, key_flow)) {
+    if (key_flow.own.is_paused) {
+        add(hold::reason::key_paused);
+    }
+    if (is_full(in, key_flow)) {
         add(hold::reason::key_full);
     }
     if (bucket(in, key_flow).available(now.steady) == 0) {
@@ -292,7 +347,8 @@ void memory_queues::purge(timestamp unused_since, moment now) {
     destinations_.purge(now.steady);
     for (auto& [name, in] : queues_) {
         std::erase_if(in.flows, [&](const auto& each) {
-            return each.second.tasks == 0 && each.second.full_at <= nanoseconds;
+            return each.second.tasks == 0 && each.second.full_at <= nanoseconds &&
+                   each.second.own == key_settings();
         });
     }
     std::erase_if(queues_, [&](const auto& each) {

@@ -37,6 +37,10 @@ public:
     queue_record& checked_record(const std::string& name);
     std::vector<queue_record> records() const;
     std::optional<queue_record> find(const std::string& name) const;
+    // See the store.
+    key_settings change_key(const std::string& name, const std::string& key,
+                            const key_change& change, timestamp now);
+    std::vector<key_record> keys(const std::string& name, const key_query& query) const;
     // See store::oldest_due().
     std::vector<due_queue> oldest_due(moment now) const;
     // Removes a queue without tasks, with its limits.
@@ -86,6 +90,7 @@ private:
         std::uint64_t last_turn = 0;
         std::uint64_t number = 0;  // the order of flows that had the same last turn
         std::int64_t full_at = 0;  // of its rate_bucket
+        key_settings own;
     };
     struct queue {
         queue_record record;
@@ -115,6 +120,7 @@ private:
     static rate_bucket bucket(const queue& in) noexcept;
     static rate_bucket bucket(const queue& in, const flow& key_flow) noexcept;
     static bool may_start(const queue& in) noexcept;
+    static bool is_full(const queue& in, const flow& key_flow) noexcept;
     static bool may_start(const queue& in, const flow& key_flow) noexcept;
 
     std::map<std::string, queue> queues_;

@@ -366,42 +366,11 @@ task<std::vector<hold>> memory_store::why(task_id id, moment now) {
 }
 
 task<change_result> memory_store::cancel(task_id id, moment now) {
-    return perform(store_call::cancel, [id, now](tables& in) {
-        detail::memory_task* const found = in.tasks.find(id);
-        if (found == nullptr) {
-            return change_result::not_found;
-        }
-        if (is_final(found->record.state) || found->record.is_cancelling) {
-            return change_result::no_change;
-        }
-        if (found->record.state == task_state::running) {
-            found->record.is_cancelling = true;
-            in.tasks.add_event(*found, now.at);
-            return change_result::requested;
-        }
-        in.tasks.change(*found, now, {}, [now](task_record& record) {
-            detail::memory_tasks::set_state(record, task_state::cancelled, now.at);
-        });
-        return change_result::done;
-    });
+    return perform(store_call::cancel, [id, now](tables& in) { return in.tasks.cancel(id, now); });
 }
 
 task<change_result> memory_store::retry(task_id id, moment now) {
-    return perform(store_call::retry, [id, now](tables& in) {
-        detail::memory_task* const found = in.tasks.find(id);
-        if (found == nullptr) {
-            return change_result::not_found;
-        }
-        const task_record& record = found->record;
-        const bool can_retry =
-            record.state == task_state::failed || record.state == task_state::cancelled ||
-            (record.state == task_state::pending &&
-             (found->delayed_until ? *found->delayed_until > now.steady : record.due_at > now.at));
-        if (!can_retry) {
-            return change_result::no_change;
-        }
-        return in.tasks.run_again(*found, now) ? change_result::done : change_result::key_taken;
-    });
+    return perform(store_call::retry, [id, now](tables& in) { return in.tasks.retry(id, now); });
 }
 
 task<std::size_t> memory_store::redrive(task_filter filter, moment now) {
@@ -426,16 +395,19 @@ task<std::size_t> memory_store::redrive(task_filter filter, moment now) {
 }
 
 task<change_result> memory_store::remove_task(task_id id, moment now) {
-    return perform(store_call::remove_task, [id, now](tables& in) {
-        const detail::memory_task* const found = in.tasks.find(id);
-        if (found == nullptr) {
-            return change_result::not_found;
-        }
-        if (!is_final(found->record.state)) {
-            return change_result::no_change;
-        }
-        in.tasks.remove(id, now.at);
-        return change_result::done;
+    return perform(store_call::remove_task,
+                   [id, now](tables& in) { return in.tasks.remove_ended(id, now.at); });
+}
+
+task<std::vector<change_result>> memory_store::change_tasks(bulk_change change, moment now) {
+    return perform(store_call::change_tasks, [change = std::move(change), now](tables& in) {
+        return in.tasks.change_all(change, now);
+    });
+}
+
+task<change_result> memory_store::edit(task_id id, task_edit edit, moment now) {
+    return perform(store_call::edit, [id, edit = std::move(edit), now](tables& in) {
+        return in.tasks.edit(id, edit, now);
     });
 }
 
@@ -461,6 +433,21 @@ task<> memory_store::limit(std::string_view queue, queue_limits limits) {
         in.queues.checked_record(queue).limits = limits;
         in.changed_queues.push_back(queue);
     });
+}
+
+task<key_settings> memory_store::change_key(std::string_view queue, std::string_view key,
+                                            key_change change, moment now) {
+    return perform(store_call::change_key, [queue = std::string(queue), key = std::string(key),
+                                            change, now](tables& in) {
+        const key_settings changed = in.queues.change_key(queue, key, change, now.at);
+        in.changed_queues.push_back(queue);
+        return changed;
+    });
+}
+
+task<std::vector<key_record>> memory_store::keys(std::string_view queue, key_query query) {
+    return perform(store_call::keys, [queue = std::string(queue), query = std::move(query)](
+                                         tables& in) { return in.queues.keys(queue, query); });
 }
 
 task<> memory_store::limit_destinations(std::string_view kind, destination_limits limits) {

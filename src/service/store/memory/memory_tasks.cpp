@@ -14,12 +14,18 @@ namespace {
 
 constexpr std::size_t kept_attempts = 20;
 
+bool has_state_of(const task_filter& filter, const task_record& task, timestamp now) {
+    return (!filter.state || task.state == *filter.state) &&
+           (!filter.view || view_of(task, now) == *filter.view) &&
+           (filter.any_of.empty() ||
+            std::ranges::find(filter.any_of, task.state) != filter.any_of.end());
+}
+
 bool matches(const task_filter& filter, const task_record& task, timestamp now) {
     const auto fits = [](const std::string& wanted, const std::string& value) {
         return wanted.empty() || wanted == value;
     };
-    return (!filter.state || task.state == *filter.state) &&
-           (!filter.view || view_of(task, now) == *filter.view) && fits(filter.queue, task.queue) &&
+    return has_state_of(filter, task, now) && fits(filter.queue, task.queue) &&
            fits(filter.kind, task.kind) && fits(filter.flow_key, task.flow_key) &&
            (filter.tag.empty() || std::ranges::find(task.tags, filter.tag) != task.tags.end()) &&
            (!filter.created_from || task.created_at >= *filter.created_from) &&
@@ -178,10 +184,99 @@ std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_
     return removed;
 }
 
-void memory_tasks::remove(task_id id, timestamp now) {
+change_result memory_tasks::cancel(task_id id, moment now) {
+    memory_task* const found = find(id);
+    if (found == nullptr) {
+        return change_result::not_found;
+    }
+    if (is_final(found->record.state) || found->record.is_cancelling) {
+        return change_result::no_change;
+    }
+    if (found->record.state == task_state::running) {
+        found->record.is_cancelling = true;
+        add_event(*found, now.at);
+        return change_result::requested;
+    }
+    change(*found, now, {},
+           [now](task_record& record) { set_state(record, task_state::cancelled, now.at); });
+    return change_result::done;
+}
+
+change_result memory_tasks::retry(task_id id, moment now) {
+    memory_task* const found = find(id);
+    if (found == nullptr) {
+        return change_result::not_found;
+    }
+    const task_record& record = found->record;
+    const bool can_retry =
+        record.state == task_state::failed || record.state == task_state::cancelled ||
+        (record.state == task_state::pending &&
+         (found->delayed_until ? *found->delayed_until > now.steady : record.due_at > now.at));
+    if (!can_retry) {
+        return change_result::no_change;
+    }
+    return run_again(*found, now) ? change_result::done : change_result::key_taken;
+}
+
+change_result memory_tasks::remove_ended(task_id id, timestamp now) {
     const auto found = tasks_.find(id);
+    if (found == tasks_.end()) {
+        return change_result::not_found;
+    }
+    if (!is_final(found->second.record.state)) {
+        return change_result::no_change;
+    }
     queues_.mark_used(found->second.record.queue, now);
     remove(found);
+    return change_result::done;
+}
+
+change_result memory_tasks::edit(task_id id, const task_edit& edit, moment now) {
+    memory_task* const found = find(id);
+    if (found == nullptr) {
+        return change_result::not_found;
+    }
+    if (found->record.state != task_state::pending) {
+        return change_result::no_change;
+    }
+    change(*found, now, {}, [&](task_record& record) {
+        record.priority = edit.priority.value_or(record.priority);
+        if (edit.payload.has_value()) {
+            record.payload = *edit.payload;
+            record.destination = edit.destination;
+        }
+        if (edit.run_at.has_value()) {
+            record.run_at = edit.run_at;
+            record.due_at = std::max(*edit.run_at, now.at);
+            record.held_by.clear();
+            found->delayed_until.reset();
+        }
+    });
+    return change_result::done;
+}
+
+std::vector<change_result> memory_tasks::change_all(const bulk_change& change, moment now) {
+    std::vector<change_result> results;
+    results.reserve(change.ids.size());
+    for (const task_id id : change.ids) {
+        const memory_task* const found = find(id);
+        if (found != nullptr && !has_state_of(change.only, found->record, now.at)) {
+            results.push_back(change_result::no_change);
+            continue;
+        }
+        switch (change.action) {
+            case task_action::cancel:
+                results.push_back(cancel(id, now));
+                break;
+            case task_action::retry:
+                results.push_back(retry(id, now));
+                break;
+            case task_action::remove:
+                results.push_back(remove_ended(id, now.at));
+                break;
+        }
+    }
+    return results;
 }
 
 std::size_t memory_tasks::remove_all(const std::string& queue) {

@@ -45,8 +45,12 @@ public:
     // Adds the end of the current run to the history.
     static void add_attempt(memory_task& task, attempt_end end, std::string_view error,
                             timestamp now);
-    // A task that exists.
-    void remove(task_id id, timestamp now);
+    // See the store.
+    change_result cancel(task_id id, moment now);
+    change_result retry(task_id id, moment now);
+    change_result remove_ended(task_id id, timestamp now);
+    change_result edit(task_id id, const task_edit& edit, moment now);
+    std::vector<change_result> change_all(const bulk_change& change, moment now);
     // All tasks of a queue. Returns their number.
     std::size_t remove_all(const std::string& queue);
     std::size_t purge(const retention& kept, timestamp now, std::size_t limit);

@@ -77,7 +77,8 @@ bool branch_parking::is_claimable(const branch_row& row) {
     const flow_row& flow = books_.flow(row.flow);
     const queue_row& queue = books_.queue(flow.queue);
     return !queue.is_paused && !queue.is_full() && queue.bucket().available(now_) > 0 &&
-           !flow.is_full(queue.limits) && flow.bucket(queue.limits).available(now_) > 0;
+           !flow.own.is_paused && !flow.is_full(queue.limits) &&
+           flow.bucket(queue.limits).available(now_) > 0;
 }
 
 // ---- one flow

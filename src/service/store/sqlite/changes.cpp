@@ -4,8 +4,10 @@
 
 #include "service/store/sqlite/changes.hpp"
 
+#include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +16,9 @@ namespace weir::service::detail {
 
 struct task_changes::task_position {
     static std::optional<task_position> read(sqlite::session& session, std::int64_t id, moment now);
+    // Whether its state is the filter's; other members of the filter do not count.
+    bool fits(const task_filter& filter, timestamp now) const;
+    task_view view(timestamp now) const;
 
     std::int64_t queue = 0;
     std::int64_t flow = 0;
@@ -23,13 +28,16 @@ struct task_changes::task_position {
     bool is_waiting = false;  // for its time, which has not come
     std::int64_t priority = 0;
     std::string unique_key;
+    line_position position;
+    std::uint32_t failures = 0;
+    timestamp due_at{};
 };
 
 std::optional<task_changes::task_position> task_changes::task_position::read(
     sqlite::session& session, std::int64_t id, moment now) {
     const sqlite::rows found = session.query(
         "SELECT queue, flow, state, line, is_cancelling, rank, priority, branch, "
-        "coalesce(unique_key, '') FROM tasks WHERE id = ?",
+        "coalesce(unique_key, ''), failures, due_at FROM tasks WHERE id = ?",
         id);
     if (found.empty()) {
         return std::nullopt;
@@ -50,7 +58,26 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
                           (line == backoff_line(position.queue) && until > now.steady);
     position.priority = row.get<std::int64_t>(6);
     position.unique_key = row.get<std::string>(8);
+    position.position = {line, row.get<std::int64_t>(5)};
+    position.failures = row.get<std::uint32_t>(9);
+    position.due_at = time_of(row.get<std::int64_t>(10));
     return position;
+}
+
+bool task_changes::task_position::fits(const task_filter& filter, timestamp now) const {
+    return (!filter.state || counted.state == *filter.state) &&
+           (!filter.view || view(now) == *filter.view) &&
+           (filter.any_of.empty() ||
+            std::ranges::find(filter.any_of, counted.state) != filter.any_of.end());
+}
+
+task_view task_changes::task_position::view(timestamp now) const {
+    task_record task;
+    task.state = counted.state;
+    task.is_cancelling = is_cancelling;
+    task.failures = failures;
+    task.due_at = due_at;
+    return view_of(task, now);
 }
 
 change_result task_changes::cancel(task_id id) {
@@ -58,23 +85,9 @@ change_result task_changes::cancel(task_id id) {
     if (!found.has_value()) {
         return change_result::not_found;
     }
-    if (is_final(found->counted.state) || found->is_cancelling) {
-        return change_result::no_change;
-    }
-    if (found->counted.state == task_state::running) {
-        session_.execute("UPDATE tasks SET is_cancelling = 1 WHERE id = ?", id.number());
-        events_.add(session_, id.number());
-        return change_result::requested;
-    }
-    session_.execute(
-        "UPDATE tasks SET state = 4, line = ?1, rank = ?2, finished_at = ?2, held_by = NULL WHERE "
-        "id = ?3",
-        ended_line(task_state::cancelled), number_of(now_.at), id.number());
-    books_.moves(books_.place(found->queue, found->flow, found->branch), found->counted,
-                 {task_state::cancelled, false});
+    const change_result result = cancel(id.number(), *found);
     books_.close();
-    events_.add(session_, id.number());
-    return change_result::done;
+    return result;
 }
 
 change_result task_changes::retry(task_id id) {
@@ -82,31 +95,137 @@ change_result task_changes::retry(task_id id) {
     if (!found.has_value()) {
         return change_result::not_found;
     }
-    switch (found->counted.state) {
+    const change_result result = retry(id.number(), *found);
+    books_.close();
+    return result;
+}
+
+std::vector<change_result> task_changes::change_all(const bulk_change& change) {
+    std::vector<change_result> results;
+    results.reserve(change.ids.size());
+    task_remover remover(session_, now_);
+    for (const task_id each : change.ids) {
+        const std::int64_t id = each.number();
+        const std::optional<task_position> found = task_position::read(session_, id, now_);
+        if (!found.has_value()) {
+            results.push_back(change_result::not_found);
+        } else if (!found->fits(change.only, now_.at)) {
+            results.push_back(change_result::no_change);
+        } else if (change.action == task_action::cancel) {
+            results.push_back(cancel(id, *found));
+        } else if (change.action == task_action::retry) {
+            results.push_back(retry(id, *found));
+        } else {
+            results.push_back(remover.remove_ended(id));
+        }
+    }
+    remover.close();
+    books_.close();
+    return results;
+}
+
+change_result task_changes::cancel(std::int64_t id, const task_position& position) {
+    if (is_final(position.counted.state) || position.is_cancelling) {
+        return change_result::no_change;
+    }
+    if (position.counted.state == task_state::running) {
+        session_.execute("UPDATE tasks SET is_cancelling = 1 WHERE id = ?", id);
+        events_.add(session_, id);
+        return change_result::requested;
+    }
+    session_.execute(
+        "UPDATE tasks SET state = 4, line = ?1, rank = ?2, finished_at = ?2, held_by = NULL WHERE "
+        "id = ?3",
+        ended_line(task_state::cancelled), number_of(now_.at), id);
+    books_.moves(books_.place(position.queue, position.flow, position.branch), position.counted,
+                 {task_state::cancelled, false});
+    events_.add(session_, id);
+    return change_result::done;
+}
+
+change_result task_changes::retry(std::int64_t id, const task_position& position) {
+    switch (position.counted.state) {
         case task_state::running:
         case task_state::completed:
             return change_result::no_change;
         case task_state::pending: {
-            if (!found->is_waiting) {
+            if (!position.is_waiting) {
                 return change_result::no_change;
             }
-            const task_place place = books_.place(found->queue, found->flow, found->branch);
+            const task_place place = books_.place(position.queue, position.flow, position.branch);
             session_.execute(
                 "UPDATE tasks SET line = ?, rank = ?, due_at = ?, held_by = NULL WHERE id = ?",
-                due_line(place), -found->priority, number_of(now_.at), id.number());
-            books_.moves(place, found->counted, {task_state::pending, true});
+                due_line(place), -position.priority, number_of(now_.at), id);
+            books_.moves(place, position.counted, {task_state::pending, true});
             break;
         }
         case task_state::failed:
         case task_state::cancelled:
-            if (!restart(id.number(), *found)) {
+            if (!restart(id, position)) {
                 return change_result::key_taken;
             }
             break;
     }
-    books_.close();
-    events_.add(session_, id.number());
+    events_.add(session_, id);
     return change_result::done;
+}
+
+// The task leaves the counts of its old place and enters those of the new one, which differ if its
+// destination does. It stays in its line while neither its time nor its turn among due tasks
+// changes.
+change_result task_changes::edit(task_id task, const task_edit& edit) {
+    const std::int64_t id = task.number();
+    const std::optional<task_position> found = task_position::read(session_, id, now_);
+    if (!found.has_value()) {
+        return change_result::not_found;
+    }
+    if (found->counted.state != task_state::pending) {
+        return change_result::no_change;
+    }
+    const task_place before = books_.place(found->queue, found->flow, found->branch);
+    books_.leaves(before, found->counted);
+    const task_place place =
+        edit.payload.has_value() ? with_destination(id, before, edit.destination) : before;
+    const std::int64_t priority = edit.priority.value_or(found->priority);
+    bool is_due = found->counted.is_due;
+    line_position position = found->position;
+    if (edit.run_at.has_value()) {
+        is_due = *edit.run_at <= now_.at;
+        position = later_position(place, priority, *edit.run_at, now_);
+        session_.execute("UPDATE tasks SET run_at = ?, due_at = ?, held_by = NULL WHERE id = ?",
+                         number_of(*edit.run_at), number_of(std::max(*edit.run_at, now_.at)), id);
+    } else if (is_due) {
+        position = {due_line(place), -priority};
+    }
+    session_.execute("UPDATE tasks SET line = ?, rank = ?, priority = ?, branch = ? WHERE id = ?",
+                     position.line, position.rank, priority,
+                     place.branch != nullptr ? std::optional(place.branch->id) : std::nullopt, id);
+    if (edit.payload.has_value()) {
+        write_payload(id, *edit.payload);
+    }
+    books_.enters(place, {task_state::pending, is_due});
+    books_.close();
+    events_.add(session_, id);
+    return change_result::done;
+}
+
+task_place task_changes::with_destination(std::int64_t id, const task_place& place,
+                                          std::string_view name) {
+    if (name.empty()) {
+        return {place.queue, place.flow, nullptr};
+    }
+    const auto kind = session_.query("SELECT kind FROM tasks WHERE id = ?", id).one<std::string>();
+    return {place.queue, place.flow, &books_.branch(place.flow, books_.destination(kind, name))};
+}
+
+void task_changes::write_payload(std::int64_t id, std::string_view payload) {
+    const bool is_inline = payload.size() <= max_inline_payload;
+    session_.execute("UPDATE tasks SET payload = ? WHERE id = ?",
+                     is_inline ? std::optional(payload) : std::nullopt, id);
+    session_.execute("DELETE FROM payloads WHERE task = ?", id);
+    if (!is_inline) {
+        session_.execute("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, payload);
+    }
 }
 
 std::size_t task_changes::restart_failed(std::span<const std::int64_t> ids) {

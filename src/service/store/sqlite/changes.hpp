@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// task_changes: clients cancel tasks and run them again, within one transaction.
+// task_changes: clients cancel, retry, remove and edit tasks, within one transaction.
 #pragma once
 
 #include "service/store/sqlite/rows/event_list.hpp"
@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace weir::service::detail {
 
@@ -21,6 +23,8 @@ public:
 
     change_result cancel(task_id id);
     change_result retry(task_id id);
+    std::vector<change_result> change_all(const bulk_change& change);
+    change_result edit(task_id id, const task_edit& edit);
     // Makes those of these tasks that have failed due, with all their attempts, as if they were
     // new. Returns their number.
     std::size_t restart_failed(std::span<const std::int64_t> ids);
@@ -28,8 +32,14 @@ public:
 private:
     struct task_position;
 
+    // Changes of a task at its position, without the counts in the tables.
+    change_result cancel(std::int64_t id, const task_position& position);
+    change_result retry(std::int64_t id, const task_position& position);
     // False: another task holds its unique key.
     bool restart(std::int64_t id, const task_position& position);
+    // Where the task is counted with this destination.
+    task_place with_destination(std::int64_t id, const task_place& place, std::string_view name);
+    void write_payload(std::int64_t id, std::string_view payload);
 
     sqlite::session& session_;
     moment now_;

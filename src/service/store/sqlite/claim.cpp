@@ -123,7 +123,7 @@ void claim_operation::find_flows(queue_turns& queue) {
         "SELECT " + std::string(flow_columns) +
         " FROM flows WHERE place = 1 AND queue = ? ORDER BY turn, id LIMIT ?";
     const queue_limits& limits = queue.row->limits;
-    if (limits.key_rate > 0) {
+    if (limits.key_rate > 0 || queue.row->keys_set > 0) {
         free_slowed(*queue.row);
     }
     const auto wanted =
@@ -152,10 +152,10 @@ bool claim_operation::add_flow(queue_turns& queue, flow_row& flow) {
     const queue_limits& limits = queue.row->limits;
     flow_turns added;
     added.row = &flow;
-    added.room = flow.bucket(limits).available(request_.now.steady);
-    if (limits.key_max_running > 0) {
-        added.room = std::min(
-            added.room, unused(limits.key_max_running, static_cast<std::uint64_t>(flow.running)));
+    added.room = flow.own.is_paused ? 0 : flow.bucket(limits).available(request_.now.steady);
+    if (const std::uint32_t max_running = flow.own.max_running_in(limits); max_running > 0) {
+        added.room =
+            std::min(added.room, unused(max_running, static_cast<std::uint64_t>(flow.running)));
     }
     if (flow.ready_branches == 0) {
         added.room = std::min(added.room, static_cast<std::uint64_t>(flow.due));
@@ -323,7 +323,7 @@ std::optional<timestamp> claim_operation::next_at(queue_row& queue) {
         take_earlier(first_rank(backoff_line(queue.id)));
     }
     if (queue.due > 0) {
-        if (queue.limits.key_rate > 0) {
+        if (queue.limits.key_rate > 0 || queue.keys_set > 0) {
             take_earlier(
                 session_
                     .query("SELECT min(free_at) FROM flows WHERE place = 3 AND queue = ?", queue.id)

@@ -96,6 +96,19 @@ void task_remover::remove(const sqlite::row& task) {
     books_.leaves(place, {state, is_due});
 }
 
+change_result task_remover::remove_ended(std::int64_t id) {
+    static const std::string sql = "SELECT " + std::string(columns) + " FROM tasks WHERE id = ?";
+    const sqlite::rows found = session_.query(sql, id);
+    if (found.empty()) {
+        return change_result::not_found;
+    }
+    if (!is_final(static_cast<task_state>(found[0].get<int>(3)))) {
+        return change_result::no_change;
+    }
+    remove(found[0]);
+    return change_result::done;
+}
+
 std::size_t purge_batch(sqlite::session& session, const retention& kept, moment now) {
     const std::array<std::pair<task_state, std::chrono::seconds>, 3> limits = {
         std::pair(task_state::completed, kept.completed),
@@ -118,29 +131,13 @@ std::size_t purge_batch(sqlite::session& session, const retention& kept, moment 
     purge_branches(session, now.steady);
     session.execute(
         "DELETE FROM flows WHERE id IN (SELECT id FROM flows WHERE tasks = 0 AND full_at <= ? AND "
-        "NOT EXISTS(SELECT 1 FROM branches WHERE flow = flows.id) LIMIT ?)",
+        "has_settings = 0 AND NOT EXISTS(SELECT 1 FROM branches WHERE flow = flows.id) LIMIT ?)",
         number_of(now.steady) * 1000, flow_batch);
     if (removed < task_batch) {
         purge_nodes(session, kept, now.at);
         purge_queues(session, kept, now.at);
     }
     return removed;
-}
-
-change_result remove_ended_task(sqlite::session& session, task_id id, moment now) {
-    static const std::string sql =
-        "SELECT " + std::string(task_remover::columns) + " FROM tasks WHERE id = ?";
-    const sqlite::rows found = session.query(sql, id.number());
-    if (found.empty()) {
-        return change_result::not_found;
-    }
-    if (!is_final(static_cast<task_state>(found[0].get<int>(3)))) {
-        return change_result::no_change;
-    }
-    task_remover tasks(session, now);
-    tasks.remove(found[0]);
-    tasks.close();
-    return change_result::done;
 }
 
 }  // namespace weir::service::detail

@@ -22,6 +22,8 @@ public:
 
     task_remover(sqlite::session& session, moment now) : session_(session), books_(session, now) {}
     void remove(const sqlite::row& task);
+    // A task that has ended: done, not_found or no_change.
+    change_result remove_ended(std::int64_t id);
     // Writes the counts; the last call.
     void close() { books_.close(); }
 
@@ -32,8 +34,5 @@ private:
 
 // One batch, of a bounded size. Returns the number of tasks removed.
 std::size_t purge_batch(sqlite::session& session, const retention& kept, moment now);
-
-// One task, if it has ended. Returns done, not_found or no_change.
-change_result remove_ended_task(sqlite::session& session, task_id id, moment now);
 
 }  // namespace weir::service::detail

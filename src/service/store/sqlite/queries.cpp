@@ -79,12 +79,28 @@ bool is_short(sqlite::session& session, task_state state) {
     return count.value_or(0) < many;
 }
 
+// Tasks of the filter have lower ids.
+std::int64_t upper_bound_of(const task_filter& filter) noexcept {
+    return filter.before ? filter.before.number() : std::numeric_limits<std::int64_t>::max();
+}
+
+std::string listed_states(const task_filter& filter) {
+    std::string all;
+    for (const task_state each : filter.any_of) {
+        all += all.empty() ? "" : ", ";
+        all += std::to_string(static_cast<int>(each));
+    }
+    return all;
+}
+
 conditions write_conditions(sqlite::session& session, const task_filter& filter, timestamp now,
                             std::optional<std::int64_t> oldest = {}) {
     conditions all;
     if (!filter.tag.empty()) {
-        all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ? AND task >= ?)", filter.tag);
+        all.add("tasks.id IN (SELECT task FROM tags WHERE tag = ? AND task >= ? AND task < ?)",
+                filter.tag);
         all.add_parameter(oldest.value_or(0));
+        all.add_parameter(upper_bound_of(filter));
     }
     const auto add_state = [&](task_state state) {
         all.add("tasks.state = ?", static_cast<int>(state));
@@ -102,6 +118,9 @@ conditions write_conditions(sqlite::session& session, const task_filter& filter,
     if (filter.view.has_value()) {
         add_state(state_of(*filter.view));
         add_view(all, *filter.view, now);
+    }
+    if (!filter.any_of.empty()) {
+        all.add("tasks.state IN (" + listed_states(filter) + ")");
     }
     if (!filter.queue.empty()) {
         all.add("queue = (SELECT id FROM queues WHERE name = ?)", filter.queue);
@@ -136,21 +155,29 @@ conditions write_conditions(sqlite::session& session, const task_filter& filter,
 bool has_any(sqlite::session& session, const task_filter& filter) {
     const std::optional<task_state> state =
         filter.view ? std::optional(state_of(*filter.view)) : filter.state;
-    if (filter.queue.empty() && !state) {
+    std::vector<task_state> states = filter.any_of;
+    if (state) {
+        states = {*state};
+    }
+    if (filter.queue.empty() && states.empty()) {
         return true;
     }
     constexpr std::array<std::string_view, 5> columns = {"pending", "running", "completed",
                                                          "failed", "cancelled"};
     std::string sql = "SELECT 1 FROM queues WHERE ";
-    sql += state ? std::string(columns[static_cast<std::size_t>(*state)]) + " > 0" : "1";
+    std::string count;
+    for (const task_state each : states) {
+        count += count.empty() ? "" : " + ";
+        count += columns[static_cast<std::size_t>(each)];
+    }
+    sql += count.empty() ? "1" : "(" + count + ") > 0";
     return filter.queue.empty() ? !session.query(sql + " LIMIT 1").empty()
                                 : !session.query(sql + " AND name = ?", filter.queue).empty();
 }
 
 // A search without an index ends at this task. Empty: it has an index, or so few are left.
 std::optional<std::int64_t> search_end(sqlite::session& session, const task_filter& filter) {
-    const std::int64_t before =
-        filter.before ? filter.before.number() : std::numeric_limits<std::int64_t>::max();
+    const std::int64_t before = upper_bound_of(filter);
     const std::size_t offset = filter.max_scanned - 1;
     if (!filter.tag.empty()) {
         const sqlite::rows found = session.query(
@@ -160,8 +187,9 @@ std::optional<std::int64_t> search_end(sqlite::session& session, const task_filt
     }
     const std::optional<task_state> state =
         filter.view ? std::optional(state_of(*filter.view)) : filter.state;
-    const bool is_filtered = state || !filter.queue.empty() || !filter.kind.empty() ||
-                             !filter.flow_key.empty() || filter.created_from || filter.created_to;
+    const bool is_filtered = state || !filter.any_of.empty() || !filter.queue.empty() ||
+                             !filter.kind.empty() || !filter.flow_key.empty() ||
+                             filter.created_from || filter.created_to;
     const bool has_line = state == task_state::running ||
                           ((state == task_state::failed || state == task_state::cancelled) &&
                            is_short(session, *state));
@@ -276,6 +304,9 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     }
     if (queue.bucket().available(now.steady) == 0) {
         add(hold::reason::queue_rate, now.calendar_of(queue.bucket().next(now.steady)));
+    }
+    if (flow.own.is_paused) {
+        add(hold::reason::key_paused);
     }
     if (flow.is_full(queue.limits)) {
         add(hold::reason::key_full);

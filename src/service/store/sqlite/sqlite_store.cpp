@@ -7,6 +7,7 @@
 #include "service/store/sqlite/changes.hpp"
 #include "service/store/sqlite/claim.hpp"
 #include "service/store/sqlite/file/store_file.hpp"
+#include "service/store/sqlite/key_list.hpp"
 #include "service/store/sqlite/leases.hpp"
 #include "service/store/sqlite/oldest_due.hpp"
 #include "service/store/sqlite/purge.hpp"
@@ -231,8 +232,23 @@ public:
 
     task<change_result> remove_task(task_id id, moment now) override {
         return change(now, [id, now](sqlite::session& session, event_list&) {
-            return remove_ended_task(session, id, now);
+            task_remover tasks(session, now);
+            const change_result result = tasks.remove_ended(id.number());
+            tasks.close();
+            return result;
         });
+    }
+    task<std::vector<change_result>> change_tasks(bulk_change wanted, moment now) override {
+        return change(
+            now, [wanted = std::move(wanted), now](sqlite::session& session, event_list& events) {
+                return task_changes(session, now, events).change_all(wanted);
+            });
+    }
+    task<change_result> edit(task_id id, task_edit edit, moment now) override {
+        return change(
+            now, [id, edit = std::move(edit), now](sqlite::session& session, event_list& events) {
+                return task_changes(session, now, events).edit(id, edit);
+            });
     }
 
     // ---- queues
@@ -274,11 +290,29 @@ public:
                 // Flows that their rate still holds back become ready, too: the next claim checks.
                 session.execute(
                     "UPDATE flows SET place = CASE WHEN due = 0 AND ready_branches = 0 THEN 0 WHEN "
-                    "?2 > 0 AND running >= ?2 THEN 2 ELSE 1 END WHERE queue = (SELECT id FROM "
-                    "queues WHERE name = ?1) "
-                    "AND place != 0",
+                    "is_paused THEN 4 WHEN coalesce(own_max_running, ?2) > 0 AND running >= "
+                    "coalesce(own_max_running, ?2) THEN 2 ELSE 1 END WHERE queue = (SELECT id FROM "
+                    "queues WHERE name = ?1) AND place != 0",
                     name, limits.key_max_running);
             });
+    }
+
+    task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
+                                  moment now) override {
+        const std::string queue_name(queue);
+        const std::string key_name(key);
+        auto write = [&](sqlite::session& session, event_list&) {
+            return detail::change_key(session, queue_name, key_name, change, now, max_queues_);
+        };
+        const key_settings changed = co_await this->change(now, write);
+        if (observer_ != nullptr) {
+            observer_->queue_changed(queue_name);
+        }
+        co_return changed;
+    }
+    task<std::vector<key_record>> keys(std::string_view queue, key_query query) override {
+        return read([queue = std::string(queue), query = std::move(query)](
+                        sqlite::session& session) { return list_keys(session, queue, query); });
     }
 
     task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override {

@@ -15,9 +15,6 @@ namespace weir::service::detail {
 
 namespace {
 
-// Longer payloads are in a table of their own: each change of a task writes its whole row again.
-constexpr std::size_t max_inline_payload = 2000;
-
 template <class T>
 std::optional<T> null_if(const T& value, const T& default_value) {
     return value == default_value ? std::optional<T>() : std::optional<T>(value);

@@ -204,6 +204,23 @@ ALTER TABLE tasks ADD COLUMN unique_key TEXT;
 ALTER TABLE tasks ADD COLUMN unique_for INTEGER;  -- null: until it has ended; 1: until it starts
 -- The last task with each key. Whether it still holds the key follows from its state.
 CREATE TABLE unique_keys(key TEXT PRIMARY KEY, task INTEGER NOT NULL) WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE flows ADD COLUMN is_paused INTEGER NOT NULL DEFAULT 0;     -- then its place is 4
+ALTER TABLE flows ADD COLUMN own_max_running INTEGER;                  -- null: the queue's
+ALTER TABLE flows ADD COLUMN own_rate REAL;
+ALTER TABLE flows ADD COLUMN own_burst INTEGER;
+ALTER TABLE flows ADD COLUMN has_settings INTEGER NOT NULL DEFAULT 0;  -- one of these
+ALTER TABLE queues ADD COLUMN keys_set INTEGER NOT NULL DEFAULT 0;     -- flows with settings
+CREATE INDEX flows_set ON flows(queue, key) WHERE has_settings = 1;
+
+-- Endpoints that have answered that they are gone for good. Tasks for them fail at once.
+CREATE TABLE disabled_endpoints(
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY(kind, name)) WITHOUT ROWID;
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

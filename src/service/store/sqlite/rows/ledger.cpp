@@ -18,6 +18,9 @@ whereabouts place_of(const flow_row& flow, const queue_limits& limits, timestamp
     if (flow.due == 0 && flow.ready_branches == 0) {
         return whereabouts::idle;
     }
+    if (flow.own.is_paused) {
+        return whereabouts::paused;
+    }
     if (flow.is_full(limits)) {
         return whereabouts::full;
     }
@@ -59,6 +62,7 @@ queue_row read_queue(const sqlite::row& row) {
     take(read.due);
     take(read.turn);
     take(read.full_at);
+    take(read.keys_set);
     return read;
 }
 
@@ -79,6 +83,10 @@ flow_row read_flow(const sqlite::row& row) {
     read.place = static_cast<whereabouts>(row.get<int>(next++));
     take(read.free_at);
     take(read.ready_branches);
+    take(read.own.is_paused);
+    take(read.own.max_running);
+    take(read.own.rate);
+    take(read.own.burst);
     return read;
 }
 

@@ -7,6 +7,7 @@
 #include "service/store/sqlite/rows/branch_rows.hpp"
 
 #include <weir/db/sqlite/session.hpp>
+#include <weir/service/flow_key.hpp>
 #include <weir/service/queue.hpp>
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct queue_row : queue_record {
     std::int64_t id = 0;
     std::int64_t turn = 0;
     std::int64_t full_at = 0;
+    std::uint64_t keys_set = 0;  // flows with settings of their own
     bool is_changed = false;
 
     std::uint64_t& count(task_state state) noexcept {
@@ -42,7 +44,7 @@ struct queue_row : queue_record {
 };
 
 struct flow_row {
-    enum class whereabouts : unsigned char { idle, ready, full, slowed };
+    enum class whereabouts : unsigned char { idle, ready, full, slowed, paused };
 
     std::int64_t id = 0;
     std::int64_t queue = 0;
@@ -55,24 +57,27 @@ struct flow_row {
     whereabouts place{};
     std::int64_t free_at = 0;
     std::int64_t ready_branches = 0;
+    key_settings own;
     bool is_changed = false;
     bool has_moved = false;  // the turn or place has changed, too
 
     rate_bucket bucket(const queue_limits& limits) const noexcept {
-        return {limits.key_rate, limits.key_burst, full_at};
+        return {own.rate_in(limits), own.burst_in(limits), full_at};
     }
     bool is_full(const queue_limits& limits) const noexcept {
-        return limits.key_max_running > 0 && running >= limits.key_max_running;
+        return own.max_running_in(limits) > 0 && running >= own.max_running_in(limits);
     }
 };
 
 inline constexpr std::string_view queue_columns =
     "id, name, is_paused, max_pending, max_running, rate, burst, key_max_running, key_rate, "
     "key_burst, "
-    "pending, running, completed, failed, cancelled, due, turn, full_at";
+    "pending, running, completed, failed, cancelled, due, turn, full_at, keys_set";
 queue_row read_queue(const sqlite::row& row);
 inline constexpr std::string_view flow_columns =
-    "id, queue, key, tasks, due, running, turn, full_at, place, free_at, ready_branches";
+    "id, queue, key, tasks, due, running, turn, full_at, place, free_at, ready_branches, "
+    "is_paused, "
+    "own_max_running, own_rate, own_burst";
 flow_row read_flow(const sqlite::row& row);
 
 // How a task is counted.

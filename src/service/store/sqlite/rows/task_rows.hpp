@@ -49,6 +49,9 @@ std::vector<std::string> read_tags(std::string_view json);
 void add_attempt(sqlite::session& session, std::int64_t task, const attempt_record& attempt);
 std::vector<attempt_record> read_attempts(sqlite::session& session, std::int64_t task);
 
+// Longer payloads are in a table of their own: each change of a task writes its whole row again.
+inline constexpr std::size_t max_inline_payload = 2000;
+
 // Optional columns are null where the text is empty.
 inline std::optional<std::string_view> null_if_empty(std::string_view text) {
     return text.empty() ? std::optional<std::string_view>() : std::optional(text);
