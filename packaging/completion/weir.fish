@@ -123,6 +123,8 @@ complete -c weir -n $submit -l key -x -d 'Idempotency key'
 complete -c weir -n $submit -l unique-key -x -d 'Key of one pending or running task'
 complete -c weir -n $submit -l flow-key -x -d 'Tasks with the same key share limits'
 complete -c weir -n $submit -s t -l tag -x -d 'Tag to find it by'
+complete -c weir -n $submit -l on-success -x -d 'URL that hears of its completion'
+complete -c weir -n $submit -l on-failure -x -d 'URL that hears of its failure or cancel'
 complete -c weir -n $submit -s W -l wait -d 'Wait for its end and show it'
 
 complete -c weir -n $with_json -l json -d 'Print JSON'

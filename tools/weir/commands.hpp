@@ -37,6 +37,8 @@ struct submit_settings {
     std::optional<double> delay;
     std::optional<double> timeout;
     std::optional<int> attempts;
+    std::string on_success;  // URLs
+    std::string on_failure;
     bool wait = false;
 };
 void add_options(options& to, submit_settings& settings);

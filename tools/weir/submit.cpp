@@ -48,6 +48,8 @@ std::string request_of(const submit_settings& settings) {
     add_text("idempotency_key", settings.key);
     add_text("unique_key", settings.unique_key);
     add_text("flow_key", settings.flow_key);
+    add_text("on_success", settings.on_success);
+    add_text("on_failure", settings.on_failure);
     const auto add_number = [&](std::string_view name, const auto& value) {
         if (value.has_value()) {
             request[name] = *value;
@@ -164,6 +166,11 @@ void add_options(options& to, submit_settings& settings) {
         settings.unique_key);
     to.text({"--flow-key", "KEY", "Tasks with the same key share limits", ""}, settings.flow_key);
     to.texts({"-t,--tag", "TAG", "Tag to find it by; can be repeated", ""}, settings.tags);
+    to.text({"--on-success", "URL", "Gets a request when the task has completed", ""},
+            settings.on_success);
+    to.text(
+        {"--on-failure", "URL", "Gets a request when it has failed for good or was cancelled", ""},
+        settings.on_failure);
     to.flag(
         {"-W,--wait", "", "Wait for its end and show it; exit code 3 if it did not complete", ""},
         settings.wait);

@@ -12,6 +12,9 @@
 //   runs. A node whose lease has ended has lost its tasks for good; its next heartbeat tells it.
 // - The counts of queues, flow keys and destinations change in the same transactions: no crash
 //   leaks a slot.
+// - The end of a task creates the tasks that deliver its callbacks in the same transaction, whatever
+//   ends it: a settlement, a rescue or a cancel. Their queue takes them even if it is full; where
+//   it does not exist and max_queues forbids it, the queue of the ended task takes them.
 // - A call that throws store_unavailable has changed nothing, or does not know. The caller can
 //   repeat it: submits with an idempotency key and all fenced writes are safe to repeat.
 //
@@ -183,6 +186,7 @@ struct task_detail {
 
     task_record task;
     std::vector<attempt_record> attempts;  // oldest first, the latest 20
+    std::vector<task_id> callbacks;        // tasks that its ends have created, the latest 20
 };
 
 // A reason why a task does not run now.

@@ -301,6 +301,7 @@ answer task_resource::find(http::request& request) {
     co_return json_object([&](json_writer& json) {
         write_task(json, found->task, tasks_.now(), task_part::all);
         write_attempts(json, found->attempts);
+        write_callback_ids(json, found->callbacks);
     });
 }
 

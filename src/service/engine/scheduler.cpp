@@ -77,7 +77,7 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
     if (due.missed == missed_slots::run_latest || now - latest <= max_lateness) {
         fresh.emplace(due.task);
         fresh->run_at = latest;
-        fresh->destination = handlers_.destination_of(*fresh);
+        handlers_.assign_destinations(*fresh);
     }
     const bool makes_task = fresh.has_value();
     const std::optional<submit_result> fired = co_await store_.write(store_->fire(

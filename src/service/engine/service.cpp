@@ -276,7 +276,7 @@ task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
     timestamp first = timestamp::max();
     for (new_task& each : tasks) {
         check(each);
-        each.destination = parts_->handlers.destination_of(each);
+        parts_->handlers.assign_destinations(each);
         first = std::min(first, each.run_at.value_or(at.at));
     }
     std::vector<submit_result> results =
@@ -328,6 +328,8 @@ task<change_result> service::cancel(task_id id) {
     if (result == change_result::requested) {
         parts_->claimer.note_cancelled(id);
         parts_->runner.cancel(id);
+    } else if (result == change_result::done) {
+        parts_->trigger.claim_now();  // the end may have created tasks
     }
     co_return result;
 }

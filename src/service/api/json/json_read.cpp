@@ -228,6 +228,31 @@ void read_unique_for(new_task& task, const bj::value& body) {
     }
 }
 
+// A URL, or an object with a url.
+void read_callback(callback& into, const bj::value& body, std::string_view raw,
+                   std::string_view name) {
+    const bj::value* const member =
+        body.as_object().if_contains(bj::string_view(name.data(), name.size()));
+    if (member == nullptr || member->is_null()) {
+        return;
+    }
+    if (member->is_string()) {
+        into.url = read_text(body, name);
+    } else if (member->is_object()) {
+        constexpr std::array<std::string_view, 3> known = {"url", "headers", "queue"};
+        inside(name, [&] {
+            expect_members(*member, known);
+            into.url = read_text(*member, "url");
+            into.headers = base::raw_member(base::raw_member(raw, name), "headers");
+            into.headers = into.headers == "null" ? "" : into.headers;
+            read_into(into.queue, *member, "queue");
+        });
+    }
+    if (into.url.empty()) {
+        throw_bad_member_value(name, "a URL, or an object with url, headers and queue");
+    }
+}
+
 std::string_view text_of(const bj::value& value) {
     return {value.get_string().data(), value.get_string().size()};
 }
@@ -235,10 +260,10 @@ std::string_view text_of(const bj::value& value) {
 }  // namespace
 
 new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 14> known = {
-        "kind",   "payload",      "queue",      "priority",  "delay",
-        "run_at", "max_attempts", "backoff",    "timeout",   "idempotency_key",
-        "tags",   "flow_key",     "unique_key", "unique_for"};
+    constexpr std::array<std::string_view, 16> known = {
+        "kind",         "payload",    "queue",      "priority",        "delay", "run_at",
+        "max_attempts", "backoff",    "timeout",    "idempotency_key", "tags",  "flow_key",
+        "unique_key",   "unique_for", "on_success", "on_failure"};
     expect_members(body, known);
     new_task task;
     task.kind = read_text(body, "kind");
@@ -260,6 +285,8 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_unique_for(task, body);
     read_tags(task, body);
     read_into(task.flow_key, body, "flow_key");
+    read_callback(task.on_success, body, raw, "on_success");
+    read_callback(task.on_failure, body, raw, "on_failure");
     return task;
 }
 

@@ -33,6 +33,19 @@ void write_settings(json_writer& json, const new_task& task) {
     json.member_or_null("flow_key", task.flow_key);
 }
 
+void write_callback(json_writer& json, std::string_view name, const callback& request) {
+    json.key(name);
+    if (!request.is_set()) {
+        json.null();
+        return;
+    }
+    json.begin_object();
+    json.member("url", request.url);
+    json.raw_member("headers", request.headers);
+    json.member_or_null("queue", request.queue);
+    json.end_object();
+}
+
 std::string explanation(const hold& reason, const task_record& task) {
     using enum hold::reason;
     const std::string queue = "the queue '" + task.queue + "'";
@@ -118,6 +131,18 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     json.member_or_null("error", task.error);
     json.member_or_null("held_by", task.held_by);
     json.member_or_null("destination", task.destination);
+    if (part == task_part::all) {
+        write_callback(json, "on_success", task.on_success);
+        write_callback(json, "on_failure", task.on_failure);
+    }
+}
+
+void write_callback_ids(json_writer& json, std::span<const task_id> created) {
+    json.key("callbacks").begin_array();
+    for (const task_id each : created) {
+        json.text(each.text());
+    }
+    json.end_array();
 }
 
 void write_attempts(json_writer& json, std::span<const attempt_record> attempts) {
@@ -191,6 +216,8 @@ void write_schedule(json_writer& json, const schedule_record& schedule) {
     json.member("queue", schedule.task.queue);
     json.member("priority", schedule.task.priority);
     write_settings(json, schedule.task);
+    write_callback(json, "on_success", schedule.task.on_success);
+    write_callback(json, "on_failure", schedule.task.on_failure);
     json.end_object();
     json.member("next_slot", schedule.next_slot);
     json.member("last_slot", schedule.last_slot);

@@ -291,6 +291,7 @@ task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) 
             in.tasks.add_attempt(each, attempt_end::crashed, detail::crash_error, now.at);
             in.tasks.change(each, now, detail::crash_error, [&](task_record& crashed) {
                 ++crashed.crashes;
+                crashed.error = detail::crash_error;
                 if (crashed.is_cancelling) {
                     in.tasks.set_state(crashed, task_state::cancelled, now.at);
                     ++result.cancelled;
@@ -325,6 +326,7 @@ task<std::optional<task_detail>> memory_store::find(task_id id) {
             result.emplace();
             result->task = found->record;
             result->attempts = found->attempts;
+            result->callbacks = in.tasks.follow_ups(id);
         }
         return result;
     });

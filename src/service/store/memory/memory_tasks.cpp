@@ -5,6 +5,7 @@
 #include "service/store/memory/memory_tasks.hpp"
 
 #include "base/raw_json.hpp"
+#include "service/store/follow_ups.hpp"
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ namespace weir::service::detail {
 namespace {
 
 constexpr std::size_t kept_attempts = 20;
+constexpr std::size_t kept_follow_ups = 20;
 
 bool matches(const task_filter& filter, const task_record& task, timestamp now) {
     const auto fits = [](const std::string& wanted, const std::string& value) {
@@ -51,6 +53,10 @@ submit_result memory_tasks::add(const new_task& task, moment now) {
         queue.count(task_state::pending) >= queue.limits.max_pending) {
         return {submit_result::verdict::queue_full, {}};
     }
+    return {submit_result::verdict::made, insert(task, now)};
+}
+
+task_id memory_tasks::insert(const new_task& task, moment now) {
     last_id_ = next_id(
         last_id_, std::chrono::floor<std::chrono::milliseconds>(now.at).time_since_epoch().count());
     memory_task& added = tasks_[last_id_];
@@ -66,7 +72,25 @@ submit_result memory_tasks::add(const new_task& task, moment now) {
     }
     queues_.insert(added, now);
     add_event(added, now.at);
-    return {submit_result::verdict::made, last_id_};
+    return last_id_;
+}
+
+void memory_tasks::add_follow_ups(const task_record& ended, moment now) {
+    for (new_task& each : follow_ups_of(ended)) {
+        if (!queues_.has_room_for(each.queue)) {
+            each.queue = ended.queue;
+        }
+        std::vector<task_id>& created = follow_ups_[ended.id];
+        created.push_back(insert(each, now));
+        if (created.size() > kept_follow_ups) {
+            created.erase(created.begin());
+        }
+    }
+}
+
+std::vector<task_id> memory_tasks::follow_ups(task_id ended) const {
+    const auto found = follow_ups_.find(ended);
+    return found == follow_ups_.end() ? std::vector<task_id>() : found->second;
 }
 
 memory_task* memory_tasks::find(task_id id) {
@@ -197,6 +221,7 @@ std::size_t memory_tasks::remove_all(const std::string& queue) {
 memory_tasks::tasks_by_id::iterator memory_tasks::remove(tasks_by_id::iterator task) {
     queues_.remove(task->second);
     idempotency_keys_.erase(task->second.record.idempotency_key);
+    follow_ups_.erase(task->first);
     const auto held = unique_keys_.find(task->second.record.unique_key);
     if (held != unique_keys_.end() && held->second == task->first) {
         unique_keys_.erase(held);

@@ -21,6 +21,7 @@ struct task_changes::task_position {
     standing counted;
     bool is_cancelling = false;
     bool is_waiting = false;  // for its time, which has not come
+    bool has_callbacks = false;
     std::int64_t priority = 0;
     std::string unique_key;
 };
@@ -29,7 +30,7 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
     sqlite::session& session, std::int64_t id, moment now) {
     const sqlite::rows found = session.query(
         "SELECT queue, flow, state, line, is_cancelling, rank, priority, branch, "
-        "coalesce(unique_key, '') FROM tasks WHERE id = ?",
+        "coalesce(unique_key, ''), callbacks IS NOT NULL FROM tasks WHERE id = ?",
         id);
     if (found.empty()) {
         return std::nullopt;
@@ -50,6 +51,7 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
                           (line == backoff_line(position.queue) && until > now.steady);
     position.priority = row.get<std::int64_t>(6);
     position.unique_key = row.get<std::string>(8);
+    position.has_callbacks = row.get<bool>(9);
     return position;
 }
 
@@ -72,8 +74,11 @@ change_result task_changes::cancel(task_id id) {
         ended_line(task_state::cancelled), number_of(now_.at), id.number());
     books_.moves(books_.place(found->queue, found->flow, found->branch), found->counted,
                  {task_state::cancelled, false});
-    books_.close();
     events_.add(session_, id.number());
+    if (found->has_callbacks) {
+        ends_.add(id.number());
+    }
+    books_.close();
     return change_result::done;
 }
 

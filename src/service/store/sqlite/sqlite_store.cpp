@@ -16,6 +16,7 @@
 #include "service/store/sqlite/rows/task_rows.hpp"
 #include "service/store/sqlite/settle.hpp"
 #include "service/store/sqlite/submit.hpp"
+#include "service/store/sqlite/task_ends.hpp"
 #include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
@@ -84,11 +85,11 @@ public:
     }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    moment now) override {
-        return change(now, [node = std::string(node), ended = std::move(ended), now](
+        return change(now, [this, node = std::string(node), ended = std::move(ended), now](
                                sqlite::session& session, event_list& events) {
             std::vector<bool> written(ended.size(), false);
             if (const std::optional<std::int64_t> number = node_number(session, node)) {
-                settlement_writer writer(session, node, *number, now, events);
+                settlement_writer writer(session, node, *number, now, events, ids_, max_queues_);
                 for (std::size_t i = 0; i < ended.size(); ++i) {
                     written[i] = writer.write(ended[i]);
                 }
@@ -157,8 +158,10 @@ public:
         constexpr std::size_t batch_size = 500;
         rescue_result all;
         for (;;) {
-            auto rescue_some = [now, max_crashes](sqlite::session& session, event_list& events) {
-                return rescue_tasks(session, now, max_crashes, batch_size, events);
+            auto rescue_some = [this, now, max_crashes](sqlite::session& session,
+                                                        event_list& events) {
+                return rescue_tasks(session, now, max_crashes, batch_size, events, ids_,
+                                    max_queues_);
             };
             const rescue_batch batch = co_await change(now, rescue_some);
             all.returned += batch.result.returned;
@@ -184,6 +187,7 @@ public:
                 result.emplace();
                 result->task = read_named_task(found[0]);
                 result->attempts = read_attempts(session, id.number());
+                result->callbacks = read_follow_ups(session, id.number());
             }
             return result;
         });
@@ -197,13 +201,13 @@ public:
         return read([id, now](sqlite::session& session) { return find_holds(session, id, now); });
     }
     task<change_result> cancel(task_id id, moment now) override {
-        return change(now, [id, now](sqlite::session& session, event_list& events) {
-            return task_changes(session, now, events).cancel(id);
+        return change(now, [this, id, now](sqlite::session& session, event_list& events) {
+            return task_changes(session, now, events, ids_, max_queues_).cancel(id);
         });
     }
     task<change_result> retry(task_id id, moment now) override {
-        return change(now, [id, now](sqlite::session& session, event_list& events) {
-            return task_changes(session, now, events).retry(id);
+        return change(now, [this, id, now](sqlite::session& session, event_list& events) {
+            return task_changes(session, now, events, ids_, max_queues_).retry(id);
         });
     }
     task<std::size_t> redrive(task_filter filter, moment now) override {
@@ -220,7 +224,8 @@ public:
             };
             found = co_await read(search);
             auto restart = [&](sqlite::session& session, event_list& events) {
-                return task_changes(session, now, events).restart_failed(found.ids);
+                return task_changes(session, now, events, ids_, max_queues_)
+                    .restart_failed(found.ids);
             };
             if (!found.ids.empty()) {
                 all += co_await change(now, restart);
