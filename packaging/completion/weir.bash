@@ -22,7 +22,9 @@ _weir_options() {
             --flow-key --from --to --limit --json ;;
         redrive) echo --help --config --server --token-file --kind --tag --flow-key --from --to \
             --limit --json ;;
-        show | cancel | retry | delete | queues | pause | resume | schedules)
+        schedules) echo --help --config --server --token-file --zone --queue --overlap --missed \
+            --json ;;
+        show | cancel | retry | delete | queues | pause | resume)
             echo --help --config --server --token-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
@@ -75,6 +77,8 @@ _weir() {
         --status)
             words='scheduled pending retrying running cancelling completed failed cancelled'
             ;;
+        --overlap) words='queue skip replace' ;;
+        --missed) words='run_latest skip' ;;
         --queue | -q) words=$(_weir_queues) ;;
         *)
             if [[ $cur == -* ]]; then
@@ -84,6 +88,10 @@ _weir() {
                     resume redrive schedules backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
+            elif [[ $command == schedules && $prev == schedules ]]; then
+                words='add run pause resume remove'
+            elif [[ $command == schedules ]]; then
+                words=$("${COMP_WORDS[0]}" schedules 2>/dev/null | cut -f 1)
             elif [[ $command == pause || $command == resume || $command == redrive ]]; then
                 words=$(_weir_queues)
             elif [[ $command == backup ]]; then

@@ -34,7 +34,7 @@ complete -c weir -n __fish_use_subcommand -a queues -d 'Show counts, limits and 
 complete -c weir -n __fish_use_subcommand -a pause -d 'Start no more tasks of queues'
 complete -c weir -n __fish_use_subcommand -a resume -d 'Start tasks of queues again'
 complete -c weir -n __fish_use_subcommand -a redrive -d 'Run the failed tasks of a queue again'
-complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and their next tasks'
+complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and their next tasks, or change them'
 complete -c weir -n __fish_use_subcommand -a backup -d 'Copy the database of a service'
 complete -c weir -n __fish_use_subcommand -a ps -d 'Show the tasks inside a running Weir program'
 
@@ -113,6 +113,12 @@ complete -c weir -n $crawl -l require-complete -d 'Exit with 4 if a limit left p
 complete -c weir -n $crawl -l accept-changes -d 'Resume though other options were given'
 complete -c weir -n $crawl -l dry-run -d 'Fetch the seeds alone, and say of each link why (not)'
 
+set -l schedules '__fish_seen_subcommand_from schedules'
+complete -c weir -n $schedules -a 'add run pause resume remove' -d 'Change schedules'
+complete -c weir -n $schedules -l zone -x -d 'Time zone of an added schedule'
+complete -c weir -n $schedules -s q -l queue -x -d 'Queue of its tasks'
+complete -c weir -n $schedules -l overlap -x -a 'queue skip replace' -d 'If its last task is open'
+complete -c weir -n $schedules -l missed -x -a 'run_latest skip' -d 'Slots while no service ran'
 complete -c weir -n $submit -a 'http exec sleep echo' -d 'Kind of the task'
 complete -c weir -n $submit -s q -l queue -x -d Queue
 complete -c weir -n $submit -s p -l priority -x -d 'Higher runs first'

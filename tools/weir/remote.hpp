@@ -50,6 +50,7 @@ public:
     task<boost::json::value> post(std::string path);
     // The same for one that may take long.
     task<boost::json::value> post_within(clock::duration limit, std::string path);
+    task<boost::json::value> put(std::string path, std::string json);
     task<boost::json::value> remove(std::string path);
     // The URL of the feed, 'ws://...'.
     std::string events_url(std::string_view query) const;

@@ -23,19 +23,6 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-// '-' is standard input. The text is sent as it is.
-std::string payload_of(const std::string& argument) {
-    std::string text =
-        argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
-    try {
-        static_cast<void>(http::parse_json(text));
-        return text;
-    } catch (const http::problem& error) {
-        throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
-                               std::string(error.what()));
-    }
-}
-
 std::string request_of(const submit_settings& settings) {
     json::object request;
     request["kind"] = settings.kind;
@@ -68,7 +55,7 @@ std::string request_of(const submit_settings& settings) {
     }
     std::string text = http::to_json(request);
     text.back() = ',';  // instead of the bracket at the end
-    return text + "\"payload\":" + payload_of(settings.payload) + "}";
+    return text + "\"payload\":" + checked_payload(settings.payload) + "}";
 }
 
 int exit_code_of(const json::value& task) {
@@ -144,6 +131,18 @@ task<int> show_status(const status_settings& settings) {
 }
 
 }  // namespace
+
+std::string checked_payload(const std::string& argument) {
+    std::string text =
+        argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
+    try {
+        static_cast<void>(http::parse_json(text));
+        return text;
+    } catch (const http::problem& error) {
+        throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
+                               std::string(error.what()));
+    }
+}
 
 void add_options(options& to, submit_settings& settings) {
     constexpr double year = 366 * 24 * 3600;

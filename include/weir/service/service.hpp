@@ -113,6 +113,10 @@ public:
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);
     task<std::vector<schedule_record>> schedules();
+    // Submits the task of a schedule now; its slots stay. Empty: there is no such schedule.
+    task<std::optional<submit_result>> run_schedule(std::string name);
+    // False: there is no such schedule.
+    task<bool> pause_schedule(std::string name, bool is_paused);
 
     // The observer hears of every change of the store, on this loop. It must outlive the service.
     // Null: none.

@@ -92,7 +92,13 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
                    "the schedule '" + due.name + "' waits: its queue would exceed max_queues");
     } else {
         wake_.set();  // for the following slot
-        if (makes_task) {
+        if (fired_) {
+            fired_(*fired);
+        }
+        if (fired->what == submit_result::verdict::overlap) {
+            log_.write(log_level::info, "the schedule '" + due.name + "' skips a slot: its task " +
+                                            fired->id.text() + " has not ended");
+        } else if (makes_task) {
             ++submitted_;
             claims_.claim_now();
         }

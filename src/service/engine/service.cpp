@@ -99,13 +99,23 @@ struct service::components {
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store,  time,    log,     leases,  claimer,
                             runner, settler, trigger, metrics, options};
-    detail::scheduler scheduler{store, time, log, handlers, trigger};
+    detail::scheduler scheduler{
+        store,    time,    log,
+        handlers, trigger, [this](const submit_result& fired) { stop_replaced(fired); }};
     detail::sweeper sweeper{store, time, options.kept};
     hook<void()> on_drain;
     std::uint64_t submitted = 0;
     bool is_running = false;
 
     weir::task<> run();
+    // A task that a schedule has replaced runs perhaps here; other nodes learn of it by their
+    // heartbeats.
+    void stop_replaced(const submit_result& fired) {
+        if (fired.replaced) {
+            claimer.note_cancelled(fired.replaced);
+            runner.cancel(fired.replaced);
+        }
+    }
 
 private:
     class run_guard;
@@ -403,6 +413,38 @@ task<bool> service::remove_schedule(std::string name) {
 
 task<std::vector<schedule_record>> service::schedules() {
     return parts_->store.call(parts_->store->schedules());
+}
+
+task<std::optional<submit_result>> service::run_schedule(std::string name) {
+    const std::vector<schedule_record> all = co_await schedules();
+    const auto found = std::ranges::find(all, name, &schedule_record::name);
+    if (found == all.end()) {
+        co_return std::nullopt;
+    }
+    new_task fresh = found->task;
+    check(fresh);
+    parts_->handlers.assign_destinations(fresh);
+    const std::optional<submit_result> result = co_await parts_->store.write(
+        parts_->store->run_schedule(name, std::move(fresh), parts_->time.moment_now()));
+    if (result.has_value()) {
+        parts_->stop_replaced(*result);
+        parts_->submitted += result->what == submit_result::verdict::made ? 1 : 0;
+        parts_->trigger.claim_now();
+    }
+    co_return result;
+}
+
+task<bool> service::pause_schedule(std::string name, bool is_paused) {
+    const std::vector<schedule_record> all = co_await schedules();
+    const auto found = std::ranges::find(all, name, &schedule_record::name);
+    if (found == all.end()) {
+        co_return false;
+    }
+    const timestamp next = cron::parse(found->cron).next_after(now(), found->zone);
+    const bool is_known =
+        co_await parts_->store.write(parts_->store->pause_schedule(name, is_paused, next));
+    parts_->scheduler.wake();
+    co_return is_known;
 }
 
 // ---- the service itself

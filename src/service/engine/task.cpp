@@ -232,6 +232,11 @@ std::string_view to_string(attempt_end end) noexcept {
     return names[static_cast<std::size_t>(end)];
 }
 
+std::string_view to_string(overlap_policy policy) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"queue", "skip", "replace"};
+    return names[static_cast<std::size_t>(policy)];
+}
+
 std::string_view to_string(hold::reason why) noexcept {
     constexpr std::array<std::string_view, 17> names = {
         "finished",          "running",          "not_due",

@@ -253,6 +253,21 @@ void read_callback(callback& into, const bj::value& body, std::string_view raw,
     }
 }
 
+void read_overlap(overlap_policy& into, const bj::value& body) {
+    const auto text = read_member<std::string>(body, "overlap");
+    if (!text) {
+        return;
+    }
+    for (const overlap_policy each :
+         {overlap_policy::queue, overlap_policy::skip, overlap_policy::replace}) {
+        if (*text == to_string(each)) {
+            into = each;
+            return;
+        }
+    }
+    throw_bad_member_value("overlap", "'queue', 'skip' or 'replace'");
+}
+
 std::string_view text_of(const bj::value& value) {
     return {value.get_string().data(), value.get_string().size()};
 }
@@ -315,8 +330,8 @@ queue_limits read_limits(const bj::value& body, queue_limits limits) {
 
 schedule read_schedule(std::string name, const bj::value& body, std::string_view raw,
                        timestamp now) {
-    constexpr std::array<std::string_view, 6> known = {"name",   "cron",      "zone",
-                                                       "missed", "is_paused", "task"};
+    constexpr std::array<std::string_view, 7> known = {"name",      "cron", "zone",   "missed",
+                                                       "is_paused", "task", "overlap"};
     expect_members(body, known);
     schedule parsed;
     parsed.name = std::move(name);
@@ -333,6 +348,7 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
             throw_bad_member_value("missed", "'run_latest' or 'skip'");
         }
     }
+    read_overlap(parsed.overlap, body);
     const bj::value* const task = body.as_object().if_contains("task");
     if (task == nullptr) {
         throw_bad_member_value("task", "given: the task to run, as in POST /tasks");

@@ -3,6 +3,9 @@
 
 #include "service/api/json/json_write.hpp"
 
+#include <weir/error.hpp>
+#include <weir/service/cron.hpp>
+
 namespace weir::service::detail {
 
 namespace {
@@ -44,6 +47,25 @@ void write_callback(json_writer& json, std::string_view name, const callback& re
     json.raw_member("headers", request.headers);
     json.member_or_null("queue", request.queue);
     json.end_object();
+}
+
+// The next three; none while it is paused.
+std::vector<timestamp> next_slots(const schedule_record& schedule) {
+    constexpr std::size_t count = 3;
+    std::vector<timestamp> slots;
+    if (schedule.is_paused) {
+        return slots;
+    }
+    slots.push_back(schedule.next_slot);
+    try {
+        const cron times = cron::parse(schedule.cron);
+        while (slots.size() < count) {
+            slots.push_back(times.next_after(slots.back(), schedule.zone));
+        }
+    } catch (const invalid_argument&) {
+        // This machine does not know the zone.
+    }
+    return slots;
 }
 
 std::string explanation(const hold& reason, const task_record& task) {
@@ -209,6 +231,7 @@ void write_schedule(json_writer& json, const schedule_record& schedule) {
     json.member("cron", schedule.cron);
     json.member("zone", schedule.zone);
     json.member("missed", schedule.missed == missed_slots::skip ? "skip" : "run_latest");
+    json.member("overlap", to_string(schedule.overlap));
     json.member("is_paused", schedule.is_paused);
     json.key("task").begin_object();
     json.member("kind", schedule.task.kind);
@@ -220,9 +243,16 @@ void write_schedule(json_writer& json, const schedule_record& schedule) {
     write_callback(json, "on_failure", schedule.task.on_failure);
     json.end_object();
     json.member("next_slot", schedule.next_slot);
+    json.key("next_slots").begin_array();
+    for (const timestamp each : next_slots(schedule)) {
+        json.time(each);
+    }
+    json.end_array();
     json.member("last_slot", schedule.last_slot);
     json.member_or_null("last_task",
                         schedule.last_task ? schedule.last_task.text() : std::string());
+    json.member_or_null("last_task_state",
+                        schedule.last_state ? to_string(*schedule.last_state) : std::string_view());
     json.end_object();
 }
 

@@ -147,6 +147,24 @@ const memory_task* memory_tasks::holder_of(const std::string& unique_key) const 
     return holds ? &last : nullptr;
 }
 
+change_result memory_tasks::cancel(task_id id, moment now) {
+    memory_task* const found = find(id);
+    if (found == nullptr) {
+        return change_result::not_found;
+    }
+    if (is_final(found->record.state) || found->record.is_cancelling) {
+        return change_result::no_change;
+    }
+    if (found->record.state == task_state::running) {
+        found->record.is_cancelling = true;
+        add_event(*found, now.at);
+        return change_result::requested;
+    }
+    change(*found, now, {},
+           [now](task_record& record) { set_state(record, task_state::cancelled, now.at); });
+    return change_result::done;
+}
+
 bool memory_tasks::run_again(memory_task& task, moment now) {
     if (!task.record.unique_key.empty() && is_final(task.record.state)) {
         if (holder_of(task.record.unique_key) != nullptr) {

@@ -46,6 +46,8 @@ public:
         }
     }
     static void set_state(task_record& task, task_state state, timestamp now) noexcept;
+    // See store::cancel().
+    change_result cancel(task_id id, moment now);
     // The task runs again at once, with all its attempts unless it is pending. False: another task
     // holds its unique key.
     bool run_again(memory_task& task, moment now);

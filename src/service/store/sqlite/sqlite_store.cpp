@@ -12,8 +12,8 @@
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/queries.hpp"
 #include "service/store/sqlite/remove_queue.hpp"
-#include "service/store/sqlite/rows/schedule_rows.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/schedules.hpp"
 #include "service/store/sqlite/settle.hpp"
 #include "service/store/sqlite/submit.hpp"
 #include "service/store/sqlite/task_ends.hpp"
@@ -342,16 +342,10 @@ public:
     // ---- schedules
 
     task<> put_schedule(schedule plan, timestamp next_slot) override {
-        return change(
-            {}, [plan = std::move(plan), next_slot](sqlite::session& session, event_list&) {
-                session.execute(
-                    "INSERT INTO schedules(name, cron, zone, missed, is_paused, task, next_slot) "
-                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET next_slot "
-                    "= iif(is_paused = 0 AND cron = ?2 AND zone = ?3, next_slot, ?7), cron = ?2, "
-                    "zone = ?3, missed = ?4, is_paused = ?5, task = ?6",
-                    plan.name, plan.cron, plan.zone, static_cast<int>(plan.missed), plan.is_paused,
-                    write_template(plan.task), number_of(next_slot));
-            });
+        return change({},
+                      [plan = std::move(plan), next_slot](sqlite::session& session, event_list&) {
+                          detail::put_schedule(session, plan, next_slot);
+                      });
     }
     task<bool> remove_schedule(std::string_view name) override {
         return change({}, [name = std::string(name)](sqlite::session& session, event_list&) {
@@ -359,46 +353,28 @@ public:
         });
     }
     task<std::vector<schedule_record>> schedules() override {
-        return read([](sqlite::session& session) {
-            static const std::string sql =
-                "SELECT " + std::string(schedule_columns) + " FROM schedules ORDER BY name";
-            const sqlite::rows found = session.query(sql);
-            std::vector<schedule_record> all;
-            for (const sqlite::row each : found) {
-                all.push_back(read_schedule(each));
-            }
-            return all;
-        });
+        return read([](sqlite::session& session) { return read_schedules(session); });
     }
-    // The schedule leaves its slot and the task is inserted in one transaction, and only if the
-    // schedule is still at that slot: so no slot fires twice, and none is lost.
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> task,
                                             moment now) override {
         return change(now, [this, name = std::string(name), slot, next_slot, task = std::move(task),
                             now](sqlite::session& session, event_list& events) {
-            std::optional<submit_result> result;
-            const sqlite::rows found = session.query(
-                "SELECT 1 FROM schedules WHERE name = ? AND next_slot = ? AND is_paused = 0", name,
-                number_of(slot));
-            if (found.empty()) {
-                return result;
-            }
-            result.emplace();
-            if (task.has_value()) {
-                ledger books(session, now);
-                result = submitter(session, books, ids_, events, now, max_queues_).add(*task);
-                books.close();
-                if (result->what == submit_result::verdict::queue_full ||
-                    result->what == submit_result::verdict::too_many_queues) {
-                    return result;  // the schedule stays at its slot
-                }
-                session.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",
-                                number_of(task->run_at.value_or(slot)), result->id.number(), name);
-            }
-            session.execute("UPDATE schedules SET next_slot = ? WHERE name = ?",
-                            number_of(next_slot), name);
-            return result;
+            return schedule_writer(session, now, events, ids_, max_queues_)
+                .fire(name, slot, next_slot, task);
+        });
+    }
+    task<std::optional<submit_result>> run_schedule(std::string_view name, new_task task,
+                                                    moment now) override {
+        return change(now, [this, name = std::string(name), task = std::move(task), now](
+                               sqlite::session& session, event_list& events) {
+            return schedule_writer(session, now, events, ids_, max_queues_).run(name, task);
+        });
+    }
+    task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override {
+        return change({}, [name = std::string(name), is_paused, next_slot](sqlite::session& session,
+                                                                           event_list&) {
+            return detail::pause_schedule(session, name, is_paused, next_slot);
         });
     }
 

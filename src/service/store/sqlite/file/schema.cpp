@@ -212,6 +212,8 @@ CREATE TABLE follow_ups(
     task INTEGER NOT NULL,
     created INTEGER NOT NULL,
     PRIMARY KEY(task, created)) WITHOUT ROWID;
+-- 0 queue, 1 skip, 2 replace the last task if it has not ended.
+ALTER TABLE schedules ADD COLUMN overlap INTEGER NOT NULL DEFAULT 0;
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

@@ -95,6 +95,10 @@ schedule_record read_schedule(const sqlite::row& row) {
         read.last_slot = time_of(*last);
     }
     read.last_task = task_id(row.get<std::optional<std::int64_t>>(8).value_or(0));
+    read.overlap = static_cast<overlap_policy>(row.get<int>(9));
+    if (const auto state = row.get<std::optional<int>>(10)) {
+        read.last_state = static_cast<task_state>(*state);
+    }
     return read;
 }
 
