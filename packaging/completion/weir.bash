@@ -7,6 +7,7 @@ _weir_options() {
             --drain --keep-completed --keep-failed --keep-cancelled --max-queues --max-body \
             --token-file --origin --name --allow-address --webhook-key-file --allow-command \
             --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
+            --otlp-endpoint --otlp-sample \
             --integrity --log-format --log-level --access-log --check ;;
         crawl) echo --help --config --list --sitemap --state --output --format --warc --mirror --graph --write-sitemap \
             --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \

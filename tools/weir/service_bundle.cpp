@@ -3,6 +3,7 @@
 
 #include "service_bundle.hpp"
 
+#include "log.hpp"
 #include "page.hpp"
 
 #include <weir/error.hpp>
@@ -50,6 +51,20 @@ service::crawl_tasks_options crawl_options(const serve_plan& plan, http::host_po
     return options;
 }
 
+// With the exporter of the traces, if the plan has one.
+service::service_options options_of(const serve_plan& plan,
+                                    std::optional<service::otlp_exporter>& traces) {
+    service::service_options options = plan.service;
+    if (plan.traces) {
+        service::otlp_options collector = *plan.traces;
+        collector.log = [](std::string_view message) {
+            write_log(service::log_level::warning, message);
+        };
+        options.tracing.sink = &traces.emplace(std::move(collector));
+    }
+    return options;
+}
+
 }  // namespace
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
@@ -57,7 +72,7 @@ std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
 }
 
 service_bundle::service_bundle(service::store& store, const serve_plan& plan)
-    : tasks(store, plan.service),
+    : tasks(store, options_of(plan, traces_)),
       hosts_(host_options(plan)),
       delivery_(delivery_options(plan, hosts_), plan.filter, plan.keys),
       crawls_(crawl_options(plan, hosts_), plan.filter) {
@@ -76,6 +91,12 @@ service_bundle::service_bundle(service::store& store, const serve_plan& plan)
     }
 }
 
+task<> service_bundle::export_traces() {
+    if (traces_) {
+        co_await traces_->run();
+    }
+}
+
 http::router service_bundle::api(const serve_plan& plan) {
     const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
     const std::vector<std::string_view> origins = views_of(plan.origins);
@@ -85,6 +106,9 @@ http::router service_bundle::api(const serve_plan& plan) {
     api.max_body = plan.max_body;
     api.page = page();
     api.version = WEIR_VERSION;
+    if (traces_) {
+        api.more_metrics = [this](metric_writer& to) { traces_->write_metrics(to); };
+    }
     return service::make_api(tasks, api);
 }
 

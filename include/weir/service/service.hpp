@@ -20,6 +20,7 @@
 #include <weir/flow/telemetry.hpp>
 #include <weir/service/job.hpp>
 #include <weir/service/store.hpp>
+#include <weir/service/trace.hpp>
 #include <weir/task.hpp>
 
 #include <chrono>
@@ -47,6 +48,7 @@ struct service_options {
     std::uint32_t max_crashes = 3;  // of the process while a task ran; then the task has failed
     std::size_t max_result_bytes = 1 << 20;  // of JSON; a longer result fails the attempt
     retention kept{};
+    tracing_options tracing{};
     // Receives the log. Messages contain no payloads and no secrets.
     hook<void(log_level, std::string_view)> log{};
     // For tests. Empty: the system clock, or on a simulated loop a clock that follows its time.

@@ -99,6 +99,9 @@ struct new_task {
     // Delivered when the task has completed; when it has failed for good or was cancelled.
     callback on_success;
     callback on_failure;
+    // W3C Trace Context, as the client sent it or as the service has made it: see trace.hpp.
+    std::string traceparent;
+    std::string tracestate;
     // What it talks to: see destination.hpp. The service sets it, by the rule of its kind.
     std::string destination;
 };

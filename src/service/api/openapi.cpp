@@ -14,7 +14,9 @@ std::string_view openapi_paths() noexcept {
 "/tasks": {
   "post": {"operationId": "submitTask", "summary": "Submit a task", "tags": ["tasks"],
     "description": "The response means that the task is stored. A known idempotency key gives 200 and the first id.",
-    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
+    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"},
+      {"$ref": "#/components/parameters/Traceparent"},
+      {"$ref": "#/components/parameters/Tracestate"}],
     "requestBody": {"required": true,
       "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewTask"}}}},
     "responses": {
@@ -46,7 +48,9 @@ std::string_view openapi_paths() noexcept {
 "/tasks/batch": {
   "post": {"operationId": "submitTasks", "summary": "Submit several tasks", "tags": ["tasks"],
     "description": "One result per task, in order. With Idempotency-Key, task i without a key has '<key>/<i>'.",
-    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
+    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"},
+      {"$ref": "#/components/parameters/Traceparent"},
+      {"$ref": "#/components/parameters/Tracestate"}],
     "requestBody": {"required": true,
       "content": {
         "application/json": {

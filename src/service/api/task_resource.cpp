@@ -90,6 +90,15 @@ std::string header_key(const http::request& request) {
                                                          : std::string();
 }
 
+// Unless the task has a trace context of its own.
+void take_trace(new_task& task, const http::request& request) {
+    if (task.traceparent.empty() && request.headers().count("traceparent") == 1) {
+        task.traceparent = request.header("traceparent");
+        task.tracestate = request.header("tracestate");
+        keep_valid_trace(task);
+    }
+}
+
 response changed(std::string_view id, std::string_view what, change_result result) {
     const bool is_done = result == change_result::done;
     return json_object(
@@ -157,6 +166,7 @@ answer task_resource::submit(http::request& request) {
         }
         fresh.idempotency_key = std::move(key);
     }
+    take_trace(fresh, request);
     const submitted known(fresh);
     const submit_result result = co_await tasks_.submit(std::move(fresh));
     if (result.what == verdict::conflict) {
@@ -217,6 +227,7 @@ answer task_resource::submit_batch(http::request& request) {
             if (!key.empty() && fresh.idempotency_key.empty()) {
                 fresh.idempotency_key = key + "/" + std::to_string(i);
             }
+            take_trace(fresh, request);
             tasks_.check(fresh);
             good.push_back(std::move(fresh));
         } catch (const problem& error) {

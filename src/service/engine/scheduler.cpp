@@ -80,8 +80,15 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
         handlers_.assign_destinations(*fresh);
     }
     const bool makes_task = fresh.has_value();
+    std::optional<traced_submit> traced;
+    if (makes_task && traces_ != nullptr) {
+        traced.emplace(*traces_, *fresh);
+    }
     const std::optional<submit_result> fired = co_await store_.write(store_->fire(
         due.name, due.next_slot, following, std::move(fresh), moment(now, time_.steady())));
+    if (traced.has_value()) {
+        traced->end(fired);
+    }
     if (!fired.has_value()) {
         co_return;  // another node has fired it
     }

@@ -14,6 +14,7 @@
 //   scheduler          submits tasks of schedules
 //   sweeper            removes tasks whose retention has expired
 //   task_metrics       counts runs and their ends, by queue and kind
+//   tracer             makes spans of submits and runs
 //
 // run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
 // components keep running. Then the service claims no more tasks and waits for its runs. Runs that
@@ -90,18 +91,21 @@ struct service::components {
     detail::store_client store;
     detail::handler_registry handlers;
     detail::task_metrics metrics{handlers};
+    detail::tracer traces{time, options.tracing};
     detail::settlement_builder builder{time, options.max_result_bytes};
     detail::claim_trigger trigger{time};
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
-    detail::runner runner{handlers, settler, builder, progress, trigger, metrics, log, options};
+    detail::runner runner{handlers, settler, builder, progress, trigger,
+                          metrics,  log,     options, &traces};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store,  time,    log,     leases,  claimer,
                             runner, settler, trigger, metrics, options};
     detail::scheduler scheduler{
-        store,    time,    log,
-        handlers, trigger, [this](const submit_result& fired) { stop_replaced(fired); }};
+        store, time, log, handlers, trigger, &traces, [this](const submit_result& fired) {
+            stop_replaced(fired);
+        }};
     detail::sweeper sweeper{store, time, options.kept};
     hook<void()> on_drain;
     std::uint64_t submitted = 0;
@@ -289,8 +293,10 @@ task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
         parts_->handlers.assign_destinations(each);
         first = std::min(first, each.run_at.value_or(at.at));
     }
+    detail::traced_submit traced(parts_->traces, tasks);
     std::vector<submit_result> results =
         co_await parts_->store.write(parts_->store->submit(std::move(tasks), at));
+    traced.end(results);
     const auto new_count =
         std::ranges::count(results, submit_result::verdict::made, &submit_result::what);
     parts_->submitted += static_cast<std::uint64_t>(new_count);
@@ -424,8 +430,10 @@ task<std::optional<submit_result>> service::run_schedule(std::string name) {
     new_task fresh = found->task;
     check(fresh);
     parts_->handlers.assign_destinations(fresh);
+    detail::traced_submit traced(parts_->traces, fresh);
     const std::optional<submit_result> result = co_await parts_->store.write(
         parts_->store->run_schedule(name, std::move(fresh), parts_->time.moment_now()));
+    traced.end(result);
     if (result.has_value()) {
         parts_->stop_replaced(*result);
         parts_->submitted += result->what == submit_result::verdict::made ? 1 : 0;

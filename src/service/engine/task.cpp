@@ -123,6 +123,8 @@ void check(const new_task& task) {
     check_name("flow_key", task.flow_key, 200, true);
     check_name("idempotency_key", task.idempotency_key, 200, true);
     check_name("unique_key", task.unique_key, 200, true);
+    check_name("traceparent", task.traceparent, 200, true);
+    check_name("tracestate", task.tracestate, 512, true);
     if (task.tags.size() > 20) {
         throw_bad_member("tags", std::to_string(task.tags.size()), "up to 20 are allowed");
     }

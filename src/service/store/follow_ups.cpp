@@ -82,6 +82,8 @@ new_task delivery_of(const callback& request, const task_record& ended) {
     delivery.priority = ended.priority;
     delivery.retry = callback_retry;
     delivery.destination = request.destination;
+    delivery.traceparent = ended.traceparent;
+    delivery.tracestate = ended.tracestate;
     return delivery;
 }
 

@@ -76,7 +76,9 @@ WEIR_STORE_TEST(Callbacks, ACompletedTaskCreatesTheDelivery) {
     new_task fresh = with_callbacks();
     fresh.on_success.headers = R"({"X-Key":"k"})";
     fresh.on_success.destination = "https://example.com";
+    fresh.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     const task_record run = co_await submit_and_claim(at, fresh);
+    EXPECT_EQ(run.traceparent, fresh.traceparent);
     at.now += 1s;
     settlement done = bench::ending(run, task_state::completed);
     done.result = R"({"a": [1]})";
@@ -88,6 +90,7 @@ WEIR_STORE_TEST(Callbacks, ACompletedTaskCreatesTheDelivery) {
     EXPECT_EQ(made[0].queue, "default");
     EXPECT_EQ(made[0].priority, 3);
     EXPECT_EQ(made[0].destination, "https://example.com");
+    EXPECT_EQ(made[0].traceparent, fresh.traceparent);
     EXPECT_GT(made[0].retry.max_attempts, 5U);
     EXPECT_FALSE(made[0].on_success.is_set() || made[0].on_failure.is_set());
     const json::value sent = payload(made[0]);

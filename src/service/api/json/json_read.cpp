@@ -13,6 +13,7 @@
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/query.hpp>
+#include <weir/service/trace.hpp>
 
 #include <algorithm>
 #include <array>
@@ -275,10 +276,10 @@ std::string_view text_of(const bj::value& value) {
 }  // namespace
 
 new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 16> known = {
-        "kind",         "payload",    "queue",      "priority",        "delay", "run_at",
-        "max_attempts", "backoff",    "timeout",    "idempotency_key", "tags",  "flow_key",
-        "unique_key",   "unique_for", "on_success", "on_failure"};
+    constexpr std::array<std::string_view, 18> known = {
+        "kind",         "payload",    "queue",      "priority",        "delay",       "run_at",
+        "max_attempts", "backoff",    "timeout",    "idempotency_key", "tags",        "flow_key",
+        "unique_key",   "unique_for", "on_success", "on_failure",      "traceparent", "tracestate"};
     expect_members(body, known);
     new_task task;
     task.kind = read_text(body, "kind");
@@ -302,6 +303,9 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_into(task.flow_key, body, "flow_key");
     read_callback(task.on_success, body, raw, "on_success");
     read_callback(task.on_failure, body, raw, "on_failure");
+    read_into(task.traceparent, body, "traceparent");
+    read_into(task.tracestate, body, "tracestate");
+    keep_valid_trace(task);
     return task;
 }
 
@@ -354,11 +358,22 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
         throw_bad_member_value("task", "given: the task to run, as in POST /tasks");
     }
     inside("task", [&] { parsed.task = read_new_task(*task, base::raw_member(raw, "task"), now); });
+    if (!parsed.task.traceparent.empty()) {
+        throw_bad_member_value("task", "without traceparent: each slot is a trace of its own");
+    }
     if (parsed.task.run_at || !parsed.task.idempotency_key.empty()) {
         throw_bad_member_value(
             "task", "without run_at, delay and idempotency_key: these come from the schedule");
     }
     return parsed;
+}
+
+void keep_valid_trace(new_task& task) {
+    const std::optional<trace_context> trace =
+        task.traceparent.empty() ? std::nullopt
+                                 : trace_context::parse(task.traceparent, task.tracestate);
+    task.traceparent = trace ? trace->traceparent() : "";
+    task.tracestate = trace ? trace->tracestate : "";
 }
 
 std::string read_name(std::string_view what, std::string_view value, std::size_t max_bytes) {

@@ -156,6 +156,7 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     if (part == task_part::all) {
         write_callback(json, "on_success", task.on_success);
         write_callback(json, "on_failure", task.on_failure);
+        json.member_or_null("traceparent", task.traceparent);
     }
 }
 

@@ -131,6 +131,10 @@ task_id submitter::insert(const new_task& task, queue_row& queue) {
     if (const std::string callbacks = write_callbacks(task); !callbacks.empty()) {
         session_.execute("UPDATE tasks SET callbacks = ? WHERE id = ?", callbacks, id);
     }
+    if (!task.traceparent.empty()) {
+        session_.execute("UPDATE tasks SET traceparent = ?, tracestate = ? WHERE id = ?",
+                         task.traceparent, null_if_empty(task.tracestate), id);
+    }
     for (const std::string& each : task.tags) {
         session_.execute("INSERT OR IGNORE INTO tags(tag, task) VALUES (?, ?)", each, id);
     }

@@ -206,7 +206,9 @@ ALTER TABLE tasks ADD COLUMN unique_for INTEGER;  -- null: until it has ended; 1
 CREATE TABLE unique_keys(key TEXT PRIMARY KEY, task INTEGER NOT NULL) WITHOUT ROWID;
 )sql",
     R"sql(
-ALTER TABLE tasks ADD COLUMN callbacks TEXT;  -- JSON; null: none
+ALTER TABLE tasks ADD COLUMN callbacks TEXT;    -- JSON; null: none
+ALTER TABLE tasks ADD COLUMN traceparent TEXT;  -- W3C Trace Context
+ALTER TABLE tasks ADD COLUMN tracestate TEXT;
 -- Tasks that the end of a task has created.
 CREATE TABLE follow_ups(
     task INTEGER NOT NULL,

@@ -101,6 +101,8 @@ task_record read_task(const sqlite::row& row) {
     std::string callbacks;
     columns.optional(callbacks);
     read_callbacks(read, callbacks);
+    columns.optional(read.traceparent);
+    columns.optional(read.tracestate);
     columns.optional(read.payload);
     columns.optional(read.result);
     return read;
