@@ -320,11 +320,15 @@ void add_options(options& to, serve_settings& settings) {
               settings.host_rate, 0.001, 1e6);
     to.number({"--host-concurrency", "COUNT", "Concurrent deliveries to one host", "16"},
               settings.host_concurrency, 1, 100'000);
-    to.text({"--otlp-endpoint", "URL",
-             "Export traces to this OpenTelemetry collector, such as http://127.0.0.1:4318 (or"
-             " OTEL_EXPORTER_OTLP_ENDPOINT)",
-             ""},
-            settings.otlp_endpoint);
+    to.value({"--otlp-endpoint", "URL",
+              "Export traces to this OpenTelemetry collector, such as http://127.0.0.1:4318 (or"
+              " OTEL_EXPORTER_OTLP_ENDPOINT)",
+              ""},
+             [&](const std::string& text) {
+                 check_value("a URL such as http://127.0.0.1:4318",
+                             [&] { static_cast<void>(http::url::parse(text)); });
+                 settings.otlp_endpoint = text;
+             });
     to.number(
         {"--otlp-sample", "SHARE", "Share of tasks without a trace that begin one, 0 to 1", "0"},
         settings.otlp_sample, 0, 1);

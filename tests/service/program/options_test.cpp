@@ -233,7 +233,7 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
         {{"--allow-arguments", "a"}, "", {"--allow-arguments", "'a'", "--allow-command"}},
         {{"--binary-output", "a"}, "", {"--binary-output", "'a'", "--allow-command"}},
         {{"--allow-address", "10.0.0.0/99"}, "", {"--allow-address is '10.0.0.0/99'"}},
-        {{"--otlp-endpoint", "nowhere"}, "", {"--otlp-endpoint", "'nowhere'", "4318"}},
+        {{"--otlp-endpoint", "nowhere"}, "", {"--otlp-endpoint is 'nowhere'", "4318"}},
         {{}, "OTEL_EXPORTER_OTLP_ENDPOINT=nowhere", {"OTEL_EXPORTER_OTLP_ENDPOINT"}},
         {{"--otlp-sample", "1.5"}, "", {"--otlp-sample is '1.5'", "0 to 1"}},
         {{"--log-level", "loud"}, "", {"debug, info, warning, error"}},
