@@ -49,7 +49,7 @@ void print_settings(const json::value& task) {
     }
     print_member("tags", tags);
     for (const char* const name :
-         {"flow_key", "idempotency_key", "unique_key", "destination", "node"}) {
+         {"flow_key", "idempotency_key", "unique_key", "destination", "traceparent", "node"}) {
         print_member(name, text_of(task, name));
     }
     for (const char* const name : {"on_success", "on_failure"}) {

@@ -4,6 +4,7 @@
 // after a failed commit, so functions change nothing but the tables and return what they found. The
 // store tells its observer of changes on the loop, once they are committed.
 
+#include "service/store/follow_ups.hpp"
 #include "service/store/sqlite/changes.hpp"
 #include "service/store/sqlite/claim.hpp"
 #include "service/store/sqlite/file/store_file.hpp"
@@ -187,7 +188,9 @@ public:
                 result.emplace();
                 result->task = read_named_task(found[0]);
                 result->attempts = read_attempts(session, id.number());
-                result->callbacks = read_follow_ups(session, id.number());
+                if (has_follow_ups(result->task)) {
+                    result->callbacks = read_follow_ups(session, id.number());
+                }
             }
             return result;
         });
