@@ -7,6 +7,7 @@
 #include <weir/error.hpp>
 #include <weir/flow/prometheus.hpp>
 #include <weir/service/otlp_exporter.hpp>
+#include <weir/testing/testing.hpp>
 
 namespace {
 

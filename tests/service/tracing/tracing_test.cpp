@@ -11,6 +11,7 @@
 #include <weir/service/memory_store.hpp>
 #include <weir/service/otlp_exporter.hpp>
 #include <weir/service/service.hpp>
+#include <weir/testing/testing.hpp>
 
 #include <algorithm>
 
