@@ -7,6 +7,7 @@ _weir_options() {
             --drain --keep-completed --keep-failed --keep-cancelled --max-queues --max-body \
             --token-file --open-health --tls-certificate --tls-key --origin --name --allow-address --webhook-key-file --allow-command \
             --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
+            --otlp-endpoint --otlp-sample \
             --integrity --log-format --log-level --access-log --check ;;
         crawl) echo --help --config --list --sitemap --state --output --format --warc --mirror --graph --write-sitemap \
             --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \
@@ -15,7 +16,7 @@ _weir_options() {
             --header-file --user-agent --contact --allow-address --progress --fail-on \
             --require-complete --accept-changes --dry-run ;;
         submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
-            --attempts --key --unique-key --flow-key --tag --wait ;;
+            --attempts --key --unique-key --flow-key --tag --on-success --on-failure --wait ;;
         status) echo --help --config --server --token-file --ca-file --json ;;
         watch) echo --help --config --server --token-file --ca-file --queue --plain ;;
         list) echo --help --config --server --token-file --ca-file --queue --state --status --kind --tag \
@@ -26,7 +27,9 @@ _weir_options() {
             --status --kind --tag --flow-key --from --to --all --limit --dry-run --yes --json ;;
         change) echo --help --config --server --token-file --ca-file --priority --delay --at --payload \
             --json ;;
-        show | queues | pause | resume | schedules)
+        schedules) echo --help --config --server --token-file --ca-file --zone --queue --overlap --missed \
+            --json ;;
+        show | queues | pause | resume)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
@@ -79,6 +82,8 @@ _weir() {
         --status)
             words='scheduled pending retrying running cancelling completed failed cancelled'
             ;;
+        --overlap) words='queue skip replace' ;;
+        --missed) words='run_latest skip' ;;
         --queue | -q) words=$(_weir_queues) ;;
         *)
             if [[ $cur == -* ]]; then
@@ -88,6 +93,10 @@ _weir() {
                     pause resume redrive schedules backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
+            elif [[ $command == schedules && $prev == schedules ]]; then
+                words='add run pause resume remove'
+            elif [[ $command == schedules ]]; then
+                words=$("${COMP_WORDS[0]}" schedules 2>/dev/null | cut -f 1)
             elif [[ $command == pause || $command == resume || $command == redrive ]]; then
                 words=$(_weir_queues)
             elif [[ $command == backup ]]; then

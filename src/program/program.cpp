@@ -126,12 +126,13 @@ private:
     queue_change_settings pause_settings_;
     queue_change_settings resume_settings_;
     redrive_settings redrive_settings_;
-    list_all_settings schedules_settings_;
+    schedules_settings schedules_settings_;
     backup_settings backup_settings_;
     ps_settings ps_settings_;
     std::deque<command> all_;  // references to its elements stay valid
     command* serve_ = nullptr;
     command* crawl_ = nullptr;
+    command* schedules_ = nullptr;
     command* backup_ = nullptr;
     command* ps_ = nullptr;
 };
@@ -194,7 +195,8 @@ void command_line::add_commands() {
     add("pause", "Start no more tasks of queues", pause_settings_, &run_pause);
     add("resume", "Start tasks of queues again", resume_settings_, &run_resume);
     add("redrive", "Run the failed tasks of a queue again", redrive_settings_, &run_redrive);
-    add("schedules", "Show schedules and their next tasks", schedules_settings_, &run_schedules);
+    schedules_ = &add("schedules", "Show schedules and their next tasks, or change them",
+                      schedules_settings_, &run_schedules);
     backup_ = &add("backup", "Copy the database of a service, also while it runs", backup_settings_,
                    &run_backup);
     ps_ = &add("ps", "Show the tasks inside a running Weir program", ps_settings_, &run_ps);
@@ -219,6 +221,18 @@ void command_line::add_footers() {
             "  weir crawl --check https://example.com/\n"
             "  weir crawl https://example.com/ --state site.crawl --output pages.jsonl\n\n"
             "The first ^C lets pages in flight end; the same command continues.\n\n") +
+        exit_codes);
+    schedules_->parser.footer(
+        with_program_name(
+            "Commands:\n"
+            "  weir schedules add NAME CRON KIND [JSON]   Make or replace a schedule\n"
+            "  weir schedules run NAME...                 Submit its task now; its slots stay\n"
+            "  weir schedules pause NAME...               Skip its slots until it is resumed\n"
+            "  weir schedules resume NAME...\n"
+            "  weir schedules remove NAME...              Its tasks stay\n\n"
+            "Examples:\n"
+            "  weir schedules add nightly '0 3 * * *' echo '{\"a\": 1}' --zone Europe/Berlin\n"
+            "  weir schedules add often '@every 10s' echo --overlap skip\n\n") +
         exit_codes);
     serve_->parser.footer(
         "Flags take precedence over variables, variables over the file. To give several values,\n"

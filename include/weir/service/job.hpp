@@ -19,6 +19,7 @@
 #include <weir/clock.hpp>
 #include <weir/service/destination.hpp>
 #include <weir/service/task.hpp>
+#include <weir/service/trace.hpp>
 #include <weir/task.hpp>
 
 #include <boost/json/value.hpp>
@@ -101,6 +102,18 @@ public:
     // used for so long, of which the service grants max_destination_pause at most. Without a report
     // a run that ends by its timeout counts as a failure of the destination, others as unknown.
     void report(destination_outcome outcome, std::chrono::milliseconds pause = {}) noexcept;
+    // What to send along with requests: the span of this run, or without a span_sink the context
+    // that the client sent. Not set: the task has no trace.
+    trace_context trace() const;
+    // A span inside this run, such as a request; it ends with end_span(). Without a span_sink, or a
+    // trace, it has the context of trace() and goes nowhere.
+    span begin_span(std::string name, span_kind kind) const;
+    void end_span(span ended) const noexcept;
+    // The service calls it. The arguments must outlive the job.
+    void set_trace(const span& run, span_recorder& spans) noexcept {
+        run_span_ = &run;
+        spans_ = &spans;
+    }
     destination_outcome outcome() const noexcept { return outcome_; }
     std::chrono::milliseconds requested_pause() const noexcept { return pause_; }
 
@@ -112,6 +125,8 @@ private:
     std::optional<std::string> result_;
     destination_outcome outcome_ = destination_outcome::unknown;
     std::chrono::milliseconds pause_{0};
+    const span* run_span_ = nullptr;  // null: none
+    span_recorder* spans_ = nullptr;
 };
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;

@@ -54,6 +54,8 @@ enum class store_call : unsigned char {
     remove_schedule,
     schedules,
     fire,
+    run_schedule,
+    pause_schedule,
     purge,
     probe,
 };
@@ -115,6 +117,9 @@ public:
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> task,
                                             moment now) override;
+    task<std::optional<submit_result>> run_schedule(std::string_view name, new_task task,
+                                                    moment now) override;
+    task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override;
     task<std::size_t> purge(retention kept, moment now) override;
     task<> probe(moment now) override;
     task<> close() override;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace weir::service {
 
@@ -16,13 +17,22 @@ enum class missed_slots : unsigned char {
     skip,
 };
 
+// What happens at a slot while the last task of the schedule is pending or running.
+enum class overlap_policy : unsigned char {
+    queue,    // the task is submitted all the same
+    skip,     // the slot is skipped
+    replace,  // the last task is cancelled; one that runs may still be stopping when the new starts
+};
+std::string_view to_string(overlap_policy policy) noexcept;
+
 struct schedule {
     schedule() = default;
 
     std::string name;  // unique
-    std::string cron;  // 'minute hour day month weekday', '@daily'...: see cron.hpp
+    std::string cron;  // 'minute hour day month weekday', '@every 10s', '@daily': see cron.hpp
     std::string zone = "UTC";
     missed_slots missed = missed_slots::run_latest;
+    overlap_policy overlap = overlap_policy::queue;
     bool is_paused = false;  // when resumed, it continues with the next slot
     new_task task;           // the task to submit; its run_at is the slot
 };
@@ -34,8 +44,9 @@ struct schedule_record : schedule {
 
     // The slot that fires next; while paused, the slot at which it stopped. Fences store::fire().
     timestamp next_slot{};
-    std::optional<timestamp> last_slot;  // the last one with a task
-    task_id last_task;
+    std::optional<timestamp> last_slot;    // the last one with a task
+    task_id last_task;                     // of a slot, or of store::run_schedule()
+    std::optional<task_state> last_state;  // of last_task; empty: none, or it was removed
 };
 
 }  // namespace weir::service

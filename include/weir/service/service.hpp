@@ -21,6 +21,7 @@
 #include <weir/service/job.hpp>
 #include <weir/service/operation.hpp>
 #include <weir/service/store.hpp>
+#include <weir/service/trace.hpp>
 #include <weir/task.hpp>
 
 #include <chrono>
@@ -48,6 +49,7 @@ struct service_options {
     std::uint32_t max_crashes = 3;  // of the process while a task ran; then the task has failed
     std::size_t max_result_bytes = 1 << 20;  // of JSON; a longer result fails the attempt
     retention kept{};
+    tracing_options tracing{};
     // Receives the log. Messages contain no payloads and no secrets.
     hook<void(log_level, std::string_view)> log{};
     // For tests. Empty: the system clock, or on a simulated loop a clock that follows its time.
@@ -118,6 +120,10 @@ public:
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);
     task<std::vector<schedule_record>> schedules();
+    // Submits the task of a schedule now; its slots stay. Empty: there is no such schedule.
+    task<std::optional<submit_result>> run_schedule(std::string name);
+    // False: there is no such schedule.
+    task<bool> pause_schedule(std::string name, bool is_paused);
 
     // Operations on many tasks, made while run() runs: see operation.hpp. start_operation() throws
     // invalid_value and too_many_operations. stop_operation() waits until the operation has ended;

@@ -12,6 +12,10 @@
 //   runs. A node whose lease has ended has lost its tasks for good; its next heartbeat tells it.
 // - The counts of queues, flow keys and destinations change in the same transactions: no crash
 //   leaks a slot.
+// - The end of a task creates the tasks that deliver its callbacks in the same transaction,
+//   whatever ends it: a settlement, a rescue or a cancel. Their queue takes them even if it is
+//   full; where it does not exist and max_queues forbids it, the queue of the ended task takes
+//   them.
 // - A call that throws store_unavailable has changed nothing, or does not know. The caller can
 //   repeat it: submits with an idempotency key and all fenced writes are safe to repeat.
 //
@@ -65,10 +69,20 @@ struct submit_result {
         conflict,         // the same, but kind, queue or payload differ
         queue_full,       // max_pending
         too_many_queues,  // its queue would be one more than max_queues
+        // Of a schedule whose overlap is skip: its last task, id, is pending or running.
+        overlap,
     };
     verdict what = verdict::made;
     task_id id;
+    // Of a schedule whose overlap is replace: its last task, if that was running and is being
+    // cancelled now.
+    task_id replaced{};
 };
+// Whether the same task may be submitted later.
+inline bool is_refused(submit_result::verdict what) noexcept {
+    return what == submit_result::verdict::queue_full ||
+           what == submit_result::verdict::too_many_queues;
+}
 
 // ---- running
 
@@ -185,6 +199,7 @@ struct task_detail {
 
     task_record task;
     std::vector<attempt_record> attempts;  // oldest first, the latest 20
+    std::vector<task_id> callbacks;        // tasks that its ends have created, the latest 20
 };
 
 // A reason why a task does not run now.
@@ -391,10 +406,19 @@ public:
     // Moves the schedule from this slot to the next and submits the task, both or neither. Returns
     // nothing if the schedule is removed, paused, or not at this slot any more. The schedule stays
     // at its slot if the queue is full. The task's run_at, if set, becomes last_slot: the latest of
-    // several missed slots. Without a task, the slot is skipped and the result has no id.
+    // several missed slots. Without a task, the slot is skipped and the result has no id. The
+    // overlap of the schedule decides what happens if its last task has not ended.
     virtual task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                                     timestamp next_slot,
                                                     std::optional<new_task> task, moment now) = 0;
+
+    // Submits the task and makes it the schedule's last task, without moving its slot, paused or
+    // not. Returns nothing if there is no such schedule. Its overlap decides as in fire().
+    virtual task<std::optional<submit_result>> run_schedule(std::string_view name, new_task task,
+                                                            moment now) = 0;
+    // False: there is no such schedule. A schedule that is resumed continues with next_slot.
+    virtual task<bool> pause_schedule(std::string_view name, bool is_paused,
+                                      timestamp next_slot) = 0;
 
     // Removes ended tasks whose retention has passed, and unused flow keys, destinations, queues
     // and nodes, in one transaction of a bounded size. Returns the number of tasks.

@@ -8,6 +8,7 @@
 
 #include <weir/error.hpp>
 #include <weir/flow/managed_task.hpp>
+#include <weir/service/callback.hpp>
 #include <weir/service/task_id.hpp>
 
 #include <chrono>
@@ -95,6 +96,12 @@ struct new_task {
     std::vector<std::string> tags;
     // Tasks with the same key share its limits, and keys take turns: see queue_limits.
     std::string flow_key;
+    // Delivered when the task has completed; when it has failed for good or was cancelled.
+    callback on_success;
+    callback on_failure;
+    // W3C Trace Context, as the client sent it or as the service has made it: see trace.hpp.
+    std::string traceparent;
+    std::string tracestate;
     // What it talks to: see destination.hpp. The service sets it, by the rule of its kind.
     std::string destination;
 };

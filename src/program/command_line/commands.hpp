@@ -38,6 +38,8 @@ struct submit_settings {
     std::optional<double> delay;
     std::optional<double> timeout;
     std::optional<int> attempts;
+    std::string on_success;  // URLs
+    std::string on_failure;
     bool wait = false;
 };
 void add_options(options& to, submit_settings& settings);
@@ -130,7 +132,22 @@ struct list_all_settings {
 };
 void add_options(options& to, list_all_settings& settings);
 int run_queues(const list_all_settings& settings);
-int run_schedules(const list_all_settings& settings);
+
+struct schedules_settings {
+    remote_settings to;
+    std::vector<std::string> words;  // empty: list them
+    std::string zone = "UTC";        // this and the next ones: of a schedule that is added
+    std::string queue;
+    std::string overlap = "queue";
+    std::string missed = "run_latest";
+    bool as_json = false;
+};
+void add_options(options& to, schedules_settings& settings);
+// 1 if a schedule could not be changed; the others were.
+int run_schedules(const schedules_settings& settings);
+
+// The text of a payload as it is; '-' is standard input. Throws invalid_argument if it is no JSON.
+std::string checked_payload(const std::string& argument);
 
 struct backup_settings {
     std::string file;

@@ -89,6 +89,31 @@ void check_origin(const std::string& text) {
     }
 }
 
+// The variables are those of OpenTelemetry's own programs.
+std::optional<service::otlp_options> find_collector(const std::string& endpoint) {
+    const auto variable = [](const char* name) {
+        const char* const value = std::getenv(name);
+        return std::string(value != nullptr ? value : "");
+    };
+    service::otlp_options found;
+    found.endpoint = endpoint.empty() ? variable("OTEL_EXPORTER_OTLP_ENDPOINT") : endpoint;
+    found.version = WEIR_VERSION;
+    if (const std::string name = variable("OTEL_SERVICE_NAME"); !name.empty()) {
+        found.service_name = name;
+    }
+    if (found.endpoint.empty()) {
+        return std::nullopt;
+    }
+    try {
+        static_cast<void>(service::otlp_exporter(found));
+    } catch (const invalid_argument& error) {
+        throw invalid_argument(
+            (endpoint.empty() ? "OTEL_EXPORTER_OTLP_ENDPOINT: " : "--otlp-endpoint: ") +
+            std::string(error.what()));
+    }
+    return found;
+}
+
 std::optional<std::string> credential(const std::string& folder, const char* name) {
     if (folder.empty()) {
         return std::nullopt;
@@ -246,6 +271,8 @@ serve_plan::serve_plan(const serve_settings& settings)
     service.kept = {.completed = hours(settings.keep_completed),
                     .failed = hours(settings.keep_failed),
                     .cancelled = hours(settings.keep_cancelled)};
+    traces = find_collector(settings.otlp_endpoint);
+    service.tracing.sample = settings.otlp_sample;
     key_lines = find_secrets(settings.webhook_key_files, settings.keys_from, "--webhook-key-file",
                              "WEIR_WEBHOOK_KEY", settings.variables.webhook_key,
                              settings.variables.credentials, "webhook-key");
@@ -358,6 +385,18 @@ void add_options(options& to, serve_settings& settings) {
               settings.host_rate, 0.001, 1e6);
     to.number({"--host-concurrency", "COUNT", "Concurrent deliveries to one host", "16"},
               settings.host_concurrency, 1, 100'000);
+    to.value({"--otlp-endpoint", "URL",
+              "Export traces to this OpenTelemetry collector, such as http://127.0.0.1:4318 (or"
+              " OTEL_EXPORTER_OTLP_ENDPOINT)",
+              ""},
+             [&](const std::string& text) {
+                 check_value("a URL such as http://127.0.0.1:4318",
+                             [&] { static_cast<void>(http::url::parse(text)); });
+                 settings.otlp_endpoint = text;
+             });
+    to.number(
+        {"--otlp-sample", "SHARE", "Share of tasks without a trace that begin one, 0 to 1", "0"},
+        settings.otlp_sample, 0, 1);
     to.choice({"--log-format", "", "Format of the log on standard error", ""}, settings.log_format,
               {"text", "json"});
     to.choice({"--log-level", "", "Least severe level that is logged", ""}, settings.log_level,

@@ -13,6 +13,7 @@
 #include <weir/program/program.hpp>
 #include <weir/service/handlers/exec.hpp>
 #include <weir/service/handlers/webhook_signature.hpp>
+#include <weir/service/otlp_exporter.hpp>
 #include <weir/service/service.hpp>
 #include <weir/service/sqlite_store.hpp>
 
@@ -68,6 +69,8 @@ struct serve_settings {
     double grace = 5;
     double host_rate = 50;
     std::size_t host_concurrency = 16;
+    std::string otlp_endpoint;  // empty: OTEL_EXPORTER_OTLP_ENDPOINT, or no traces
+    double otlp_sample = 0;
     std::string integrity = "quick";
     std::string log_format = "text";
     std::string log_level = "info";
@@ -112,6 +115,7 @@ struct serve_plan {
     std::vector<named_command> commands_given;
     double host_rate;
     std::size_t host_concurrency;
+    std::optional<service::otlp_options> traces;  // empty: none are exported
     bool access_log;
     set_up_function set_up;
 };

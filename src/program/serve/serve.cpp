@@ -224,6 +224,7 @@ task<> serve(const serve_settings& settings, const serve_plan& plan) {
         const any_handle web = group.spawn(server.serve(std::move(listener)), {.name = "http"});
         const any_handle tasks = group.spawn(bundle.tasks.run(), {.name = "service"});
         const any_handle upkeep = group.spawn(bundle.upkeep(), {.name = "upkeep"});
+        group.spawn(bundle.export_traces(), {.name = "traces"});
         group.spawn(serve_ps(), {.name = "inspection"});
         group.spawn(offer.serve(control), {.name = "handover"});
         former.ready();

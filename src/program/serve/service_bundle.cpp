@@ -4,6 +4,7 @@
 
 #include "program/serve/service_bundle.hpp"
 
+#include "program/serve/log.hpp"
 #include "program/serve/page.hpp"
 
 #include <weir/error.hpp>
@@ -81,6 +82,20 @@ auto with_access_options(const serve_plan& plan, const Use& use) {
     }
 }
 
+// With the exporter of the traces, if the plan has one.
+service::service_options options_of(const serve_plan& plan,
+                                    std::optional<service::otlp_exporter>& traces) {
+    service::service_options options = plan.service;
+    if (plan.traces) {
+        service::otlp_options collector = *plan.traces;
+        collector.log = [](std::string_view message) {
+            write_log(service::log_level::warning, message);
+        };
+        options.tracing.sink = &traces.emplace(std::move(collector));
+    }
+    return options;
+}
+
 }  // namespace
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
@@ -88,7 +103,7 @@ std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
 }
 
 service_bundle::service_bundle(service::store& store, const serve_plan& plan)
-    : tasks(store, plan.service),
+    : tasks(store, options_of(plan, traces_)),
       hosts_(host_options(plan)),
       delivery_(delivery_options(plan, hosts_), plan.filter, plan.keys),
       crawls_(crawl_options(plan, hosts_), plan.filter) {
@@ -110,6 +125,12 @@ service_bundle::service_bundle(service::store& store, const serve_plan& plan)
     }
 }
 
+task<> service_bundle::export_traces() {
+    if (traces_) {
+        co_await traces_->run();
+    }
+}
+
 service::access_control make_access(const serve_plan& plan) {
     return with_access_options(plan, [](const service::access_options& options) {
         return service::access_control(options);
@@ -128,6 +149,9 @@ http::router service_bundle::api(const serve_plan& plan, const service::access_c
     api.max_body = plan.max_body;
     api.page = page();
     api.version = WEIR_VERSION;
+    if (traces_) {
+        api.more_metrics = [this](metric_writer& to) { traces_->write_metrics(to); };
+    }
     return service::make_api(tasks, api);
 }
 

@@ -10,8 +10,10 @@
 #include <weir/service/access.hpp>
 #include <weir/service/handlers/crawl_tasks.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
+#include <weir/service/otlp_exporter.hpp>
 #include <weir/service/service.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +27,14 @@ public:
     // `access` may be replaced later, and must outlive the router.
     http::router api(const serve_plan& plan, const service::access_control& access);
 
+private:
+    std::optional<service::otlp_exporter> traces_;  // before the service, which gives it spans
+
+public:
     service::service tasks;
 
+    // Sends traces to their collector, until it is stopped; returns at once if there is none.
+    task<> export_traces();
     // Work besides the tasks, until it is stopped.
     task<> upkeep() { return crawls_.upkeep(tasks); }
 

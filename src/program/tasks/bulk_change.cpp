@@ -6,8 +6,8 @@
 #include "program/tasks/bulk_change.hpp"
 
 #include "program/output/json_output.hpp"
-#include "program/tasks/remote.hpp"
 #include "program/output/terminal.hpp"
+#include "program/tasks/remote.hpp"
 
 #include <weir/error.hpp>
 #include <weir/finally.hpp>

@@ -3,11 +3,11 @@
 
 #include "program/command_line/commands.hpp"
 #include "program/output/json_output.hpp"
+#include "program/output/terminal.hpp"
+#include "program/output/text.hpp"
 #include "program/tasks/payload_argument.hpp"
 #include "program/tasks/remote.hpp"
 #include "program/tasks/task_text.hpp"
-#include "program/output/terminal.hpp"
-#include "program/output/text.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>

@@ -95,6 +95,12 @@ task<boost::json::value> remote::patch(std::string path, std::string json) {
     return send(http::method::patch, std::move(path), std::move(json));
 }
 
+task<boost::json::value> remote::put(std::string path, std::string json) {
+    http::client_request request(http::method::put, url_ + path);
+    request.set_body(std::move(json), "application/json");
+    return send(std::move(request));
+}
+
 task<boost::json::value> remote::post(std::string path) {
     return send(http::client_request(http::method::post, url_ + path));
 }
@@ -127,7 +133,8 @@ task<boost::json::value> remote::send(http::client_request request) {
         http::client_response answer = co_await client_.send(std::move(request));
         const std::string body = co_await answer.text(max_answer_bytes);
         if (http::is_success(answer.status())) {
-            co_return parse_answer(body);
+            const bool is_empty = answer.status() == http::status::no_content;
+            co_return is_empty ? boost::json::value() : parse_answer(body);
         }
         status = http::number_of(answer.status());
         detail = shown(

@@ -34,6 +34,8 @@ std::string request_of(const submit_settings& settings) {
     add_text("idempotency_key", settings.key);
     add_text("unique_key", settings.unique_key);
     add_text("flow_key", settings.flow_key);
+    add_text("on_success", settings.on_success);
+    add_text("on_failure", settings.on_failure);
     const auto add_number = [&](std::string_view name, const auto& value) {
         if (value.has_value()) {
             request[name] = *value;
@@ -52,7 +54,7 @@ std::string request_of(const submit_settings& settings) {
     }
     std::string text = http::to_json(request);
     text.back() = ',';  // instead of the bracket at the end
-    return text + "\"payload\":" + payload_of(settings.payload) + "}";
+    return text + "\"payload\":" + checked_payload(settings.payload) + "}";
 }
 
 int exit_code_of(const json::value& task) {
@@ -129,6 +131,18 @@ task<int> show_status(const status_settings& settings) {
 
 }  // namespace
 
+std::string checked_payload(const std::string& argument) {
+    std::string text =
+        argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
+    try {
+        static_cast<void>(http::parse_json(text));
+        return text;
+    } catch (const http::problem& error) {
+        throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
+                               std::string(error.what()));
+    }
+}
+
 void add_options(options& to, submit_settings& settings) {
     constexpr double year = 366 * 24 * 3600;
     to.text({"kind", "KIND", "Kind of the task: the handler that runs it", "", false, true},
@@ -150,6 +164,11 @@ void add_options(options& to, submit_settings& settings) {
         settings.unique_key);
     to.text({"--flow-key", "KEY", "Tasks with the same key share limits", ""}, settings.flow_key);
     to.texts({"-t,--tag", "TAG", "Tag to find it by; can be repeated", ""}, settings.tags);
+    to.text({"--on-success", "URL", "Gets a request when the task has completed", ""},
+            settings.on_success);
+    to.text(
+        {"--on-failure", "URL", "Gets a request when it has failed for good or was cancelled", ""},
+        settings.on_failure);
     to.flag(
         {"-W,--wait", "", "Wait for its end and show it; exit code 3 if it did not complete", ""},
         settings.wait);

@@ -49,10 +49,23 @@ void print_settings(const json::value& task) {
     }
     print_member("tags", tags);
     for (const char* const name :
-         {"flow_key", "idempotency_key", "unique_key", "destination", "node"}) {
+         {"flow_key", "idempotency_key", "unique_key", "destination", "traceparent", "node"}) {
         print_member(name, text_of(task, name));
     }
+    for (const char* const name : {"on_success", "on_failure"}) {
+        if (const json::value* const found = http::detail::find_member(task, name);
+            found != nullptr && found->is_object()) {
+            print_member(name, text_of(*found, "url"));
+        }
+    }
     print_json_member(task, "payload");
+}
+
+void print_callbacks(const json::value& task) {
+    const auto created = http::optional_member<json::array>(task, "callbacks");
+    for (const json::value& each : created.value_or(json::array())) {
+        print_member("callback", http::json_to<std::string>(each));
+    }
 }
 
 void print_attempts(const json::value& task) {
@@ -92,6 +105,7 @@ void print_task(const json::value& task, task_extent extent) {
     }
     if (extent == task_extent::all) {
         print_attempts(task);
+        print_callbacks(task);
     }
     print_json_member(task, "result");
 }

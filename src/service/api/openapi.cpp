@@ -14,7 +14,9 @@ std::string_view openapi_paths() noexcept {
 "/tasks": {
   "post": {"operationId": "submitTask", "summary": "Submit a task", "tags": ["tasks"],
     "description": "The response means that the task is stored. A known idempotency key gives 200 and the first id.",
-    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
+    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"},
+      {"$ref": "#/components/parameters/Traceparent"},
+      {"$ref": "#/components/parameters/Tracestate"}],
     "requestBody": {"required": true,
       "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewTask"}}}},
     "responses": {
@@ -46,7 +48,9 @@ std::string_view openapi_paths() noexcept {
 "/tasks/batch": {
   "post": {"operationId": "submitTasks", "summary": "Submit several tasks", "tags": ["tasks"],
     "description": "One result per task, in order. With Idempotency-Key, task i without a key has '<key>/<i>'.",
-    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}],
+    "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"},
+      {"$ref": "#/components/parameters/Traceparent"},
+      {"$ref": "#/components/parameters/Tracestate"}],
     "requestBody": {"required": true,
       "content": {
         "application/json": {
@@ -275,6 +279,34 @@ std::string_view openapi_paths() noexcept {
   "delete": {"operationId": "deleteSchedule", "summary": "Remove a schedule; its tasks stay",
     "tags": ["schedules"],
     "responses": {"204": {"description": "Removed"},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/schedules/{name}/run": {"parameters": [{"$ref": "#/components/parameters/Name"}],
+  "post": {"operationId": "runSchedule", "summary": "Submit its task now; its slots stay",
+    "tags": ["schedules"],
+    "description": "Also while it is paused. 409 if its overlap is skip and its last task has not ended.",
+    "responses": {
+      "200": {"description": "A task that holds its unique key exists already",
+        "headers": {"Location": {"schema": {"type": "string"}}},
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submitted"}}}},
+      "202": {"description": "Accepted", "headers": {"Location": {"schema": {"type": "string"}}},
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submitted"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/schedules/{name}/pause": {"parameters": [{"$ref": "#/components/parameters/Name"}],
+  "post": {"operationId": "pauseSchedule", "summary": "Skip its slots until it is resumed",
+    "tags": ["schedules"],
+    "responses": {
+      "200": {"description": "The schedule",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/schedules/{name}/resume": {"parameters": [{"$ref": "#/components/parameters/Name"}],
+  "post": {"operationId": "resumeSchedule", "summary": "Continue with its next slot",
+    "tags": ["schedules"],
+    "responses": {
+      "200": {"description": "The schedule",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/kinds": {

@@ -38,7 +38,13 @@ route_list schedule_resource::routes() {
             {method::put, "/schedules/{name}", permission::admin, queue_reach::some, *this,
              &schedule_resource::put},
             {method::delete_, "/schedules/{name}", permission::admin, queue_reach::some, *this,
-             &schedule_resource::remove}};
+             &schedule_resource::remove},
+            {method::post, "/schedules/{name}/run", permission::admin, queue_reach::some, *this,
+             &schedule_resource::run},
+            {method::post, "/schedules/{name}/pause", permission::admin, queue_reach::some, *this,
+             &schedule_resource::pause},
+            {method::post, "/schedules/{name}/resume", permission::admin, queue_reach::some, *this,
+             &schedule_resource::resume}};
 }
 
 task<std::optional<schedule_record>> schedule_resource::schedule_named(std::string name) {
@@ -72,7 +78,7 @@ task<> schedule_resource::check_change(const http::request& request, std::string
     const std::optional<schedule_record> found = co_await schedule_named(name);
     if (found && !allows(grant, permission::admin, found->task.queue)) {
         if (!allows(grant, permission::read, found->task.queue) &&
-            request.method() == method::delete_) {
+            request.method() != method::put) {
             schedule_records.throw_unknown(name);
         }
         throw_missing_scope(*grant, permission::admin);
@@ -99,6 +105,63 @@ answer schedule_resource::remove(http::request& request) {
         schedule_records.throw_unknown(name);
     }
     co_return response(status::no_content);
+}
+
+answer schedule_resource::run(http::request& request) {
+    using verdict = submit_result::verdict;
+    const std::string name = schedule_records.name_in(request);
+    co_await check_change(request, name);
+    const std::optional<submit_result> result = co_await tasks_.run_schedule(name);
+    if (!result) {
+        schedule_records.throw_unknown(name);
+    }
+    if (result->what == verdict::overlap) {
+        http::problem_details details(status::conflict);
+        details
+            .detail("the schedule '" + name + "' has the overlap 'skip', and its task " +
+                    result->id.text() + " has not ended")
+            .member("id", result->id.text());
+        throw http::detailed_problem(details);
+    }
+    if (is_refused(result->what)) {
+        const bool is_full = result->what == verdict::queue_full;
+        http::problem_details details(status::too_many_requests);
+        details
+            .detail(is_full ? "the queue of the schedule is at its limit of pending tasks "
+                              "(max_pending)"
+                            : "the queue of the schedule does not exist, and the store is at its "
+                              "limit of queues (max_queues)")
+            .header("Retry-After", is_full ? "1" : "60");
+        throw http::detailed_problem(details);
+    }
+    response answer = json_object(
+        [&](json_writer& json) {
+            const std::string id = result->id.text();
+            json.member("id", id).member("task_id", id);
+            json.member("duplicate", result->what == verdict::duplicate);
+        },
+        result->what == verdict::duplicate ? status::ok : status::accepted);
+    answer.headers().set("Location", "/tasks/" + result->id.text());
+    co_return answer;
+}
+
+answer schedule_resource::pause(http::request& request) {
+    return set_paused(request, true);
+}
+
+answer schedule_resource::resume(http::request& request) {
+    return set_paused(request, false);
+}
+
+answer schedule_resource::set_paused(http::request& request, bool is_paused) {
+    const std::string name = schedule_records.name_in(request);
+    co_await check_change(request, name);
+    const bool is_known = co_await tasks_.pause_schedule(name, is_paused);
+    if (!is_known) {
+        schedule_records.throw_unknown(name);
+    }
+    const std::optional<schedule_record> found = co_await schedule_named(name);
+    co_return schedule_records.show(found, name);
 }
 
 }  // namespace weir::service::detail

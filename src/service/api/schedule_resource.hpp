@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /schedules: show, put, remove.
+// /schedules: show, put, remove, run, pause.
 #pragma once
 
 #include "service/api/route.hpp"
@@ -24,7 +24,11 @@ private:
     answer find(http::request& request);
     answer put(http::request& request);
     answer remove(http::request& request);
+    answer run(http::request& request);
+    answer pause(http::request& request);
+    answer resume(http::request& request);
 
+    answer set_paused(http::request& request, bool is_paused);
     task<std::optional<schedule_record>> schedule_named(std::string name);
     task<> check_change(const http::request& request, std::string name);
 

@@ -94,6 +94,15 @@ std::string header_key(const http::request& request) {
                                                          : std::string();
 }
 
+// Unless the task has a trace context of its own.
+void take_trace(new_task& task, const http::request& request) {
+    if (task.traceparent.empty() && request.headers().count("traceparent") == 1) {
+        task.traceparent = request.header("traceparent");
+        task.tracestate = request.header("tracestate");
+        keep_valid_trace(task);
+    }
+}
+
 response changed(std::string_view id, std::string_view what, change_result result) {
     const bool is_done = result == change_result::done;
     return json_object(
@@ -173,6 +182,7 @@ answer task_resource::submit(http::request& request) {
     }
     const std::shared_ptr<const token_grant> grant = grant_of(request);
     require(grant, permission::submit, fresh.queue);
+    take_trace(fresh, request);
     const submitted known(fresh);
     const submit_result result = co_await tasks_.submit(std::move(fresh));
     if (result.what == verdict::conflict) {
@@ -239,6 +249,7 @@ answer task_resource::submit_batch(http::request& request) {
                 fresh.idempotency_key = key + "/" + std::to_string(i);
             }
             require(grant, permission::submit, fresh.queue);
+            take_trace(fresh, request);
             tasks_.check(fresh);
             good.push_back(std::move(fresh));
         } catch (const problem& error) {
@@ -327,6 +338,7 @@ answer task_resource::find(http::request& request) {
     co_return json_object([&](json_writer& json) {
         write_task(json, found->task, tasks_.now(), task_part::all);
         write_attempts(json, found->attempts);
+        write_callback_ids(json, found->callbacks);
     });
 }
 

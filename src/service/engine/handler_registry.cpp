@@ -55,15 +55,35 @@ void handler_registry::check(const new_task& task) const {
     if (found == entries_.end()) {
         throw_unknown(task.kind);
     }
-    if (!found->second.accepts) {
+    if (found->second.accepts) {
+        try {
+            found->second.accepts(http::parse_json(task.payload));
+        } catch (const permanent_failure& error) {
+            throw invalid_value("payload", std::string("task: payload: ") + error.what());
+        } catch (const invalid_argument& error) {
+            throw invalid_value("payload", error.what());
+        }
+    }
+    check_callback("on_success", task.on_success);
+    check_callback("on_failure", task.on_failure);
+}
+
+// As a task that delivers it would be checked.
+void handler_registry::check_callback(std::string_view member, const callback& request) const {
+    if (!request.is_set()) {
         return;
     }
+    const auto refuse = [member](const char* reason) {
+        throw invalid_value(member, "task: " + std::string(member) + ": " + reason);
+    };
     try {
-        found->second.accepts(http::parse_json(task.payload));
-    } catch (const permanent_failure& error) {
-        throw invalid_value("payload", std::string("task: payload: ") + error.what());
+        check(new_task(std::string(callback_kind), payload_of(request, "null")));
+    } catch (const unknown_kind& error) {
+        refuse(error.what());
+    } catch (const http::problem& error) {  // headers that are not JSON
+        refuse(error.what());
     } catch (const invalid_argument& error) {
-        throw invalid_value("payload", error.what());
+        refuse(error.what());
     }
 }
 
@@ -77,6 +97,16 @@ std::string handler_registry::destination_of(const new_task& task) const {
                              max_destination_bytes);
     } catch (const std::exception&) {
         return {};  // the handler will say what is wrong with the payload
+    }
+}
+
+void handler_registry::assign_destinations(new_task& task) const {
+    task.destination = destination_of(task);
+    for (callback* const each : {&task.on_success, &task.on_failure}) {
+        if (each->is_set()) {
+            each->destination =
+                destination_of(new_task(std::string(callback_kind), payload_of(*each, "null")));
+        }
     }
 }
 

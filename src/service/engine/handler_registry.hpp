@@ -21,10 +21,13 @@ public:
     // Null if the kind has no handler. Stays valid.
     const handler* find(const std::string& kind) const;
     std::vector<std::string> kinds() const;  // sorted
-    // Throws unknown_kind, or invalid_argument for a payload that the handler refuses.
+    // Throws unknown_kind, or invalid_argument for a payload that the handler refuses, or for a
+    // callback that cannot be delivered.
     void check(const new_task& task) const;
     // The destination of a task, by the rule of its kind; empty: none.
     std::string destination_of(const new_task& task) const;
+    // Sets the destinations of the task and of its callbacks.
+    void assign_destinations(new_task& task) const;
     // The limits of the kinds that have destinations.
     std::vector<std::pair<std::string, destination_limits>> destination_kinds() const;
 
@@ -35,6 +38,7 @@ private:
         destination_rule where;
     };
 
+    void check_callback(std::string_view member, const callback& request) const;
     [[noreturn]] void throw_unknown(std::string_view kind) const;
 
     std::unordered_map<std::string, entry> entries_;

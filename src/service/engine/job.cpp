@@ -43,6 +43,30 @@ void job::progress(double fraction, std::string_view message) {
     }
 }
 
+trace_context job::trace() const {
+    if (run_span_ != nullptr) {
+        return run_span_->context;
+    }
+    return task_.traceparent.empty() ? trace_context()
+                                     : trace_context::parse(task_.traceparent, task_.tracestate)
+                                           .value_or(trace_context());
+}
+
+span job::begin_span(std::string name, span_kind kind) const {
+    if (run_span_ != nullptr) {
+        return spans_->begin(run_span_->context, std::move(name), kind);
+    }
+    span unrecorded;
+    unrecorded.context = trace();
+    return unrecorded;
+}
+
+void job::end_span(span ended) const noexcept {
+    if (run_span_ != nullptr) {
+        spans_->end(std::move(ended));
+    }
+}
+
 void job::report(destination_outcome outcome, std::chrono::milliseconds pause) noexcept {
     outcome_ = outcome;
     pause_ = std::clamp(pause, std::chrono::milliseconds(0), max_destination_pause);

@@ -45,6 +45,7 @@ struct runner::run {
     const lease* owner = nullptr;
     run_progress progress;
     task_series* series = nullptr;
+    std::unique_ptr<span> traced;  // null: no span
     clock::time_point started_at{};
     clock::time_point deadline{};
     weir::detail::fiber* fiber = nullptr;  // that executes the run
@@ -73,6 +74,9 @@ public:
         if (ended.state == task_state::failed) {
             failure = failure_line(run_.record, ended.failures, ended.error);
         }
+        if (run_.traced != nullptr) {
+            owner_.traces_->end_run(std::move(run_.traced), ended);
+        }
         owner_.ends_.add(*run_.owner, std::move(ended), run_.series, std::move(failure));
         run_.series->runs.record(weir::now() - run_.started_at);
         has_ended_ = true;
@@ -98,7 +102,7 @@ private:
 
 runner::runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
                progress_writer& progress, claim_trigger& claims, task_metrics& metrics,
-               const event_log& log, const service_options& options)
+               const event_log& log, const service_options& options, tracer* traces)
     : handlers_(handlers),
       ends_(ends),
       builder_(builder),
@@ -106,7 +110,8 @@ runner::runner(const handler_registry& handlers, settler& ends, settlement_build
       claims_(claims),
       metrics_(metrics),
       log_(log),
-      options_(options) {}
+      options_(options),
+      traces_(traces != nullptr && traces->is_on() ? traces : nullptr) {}
 
 runner::~runner() = default;
 
@@ -182,6 +187,12 @@ task<> runner::execute(run& current) {
         cancel_scope scope(current.deadline);
         current.scope = &scope;
         job current_job(current.record, current.deadline, &current.progress);
+        if (traces_ != nullptr && !current.record.traceparent.empty()) {
+            current.traced = traces_->begin_run(current.record);
+            if (current.traced != nullptr) {
+                current_job.set_trace(*current.traced, *traces_);
+            }
+        }
         try {
             weir::task<boost::json::value> body = (*current.handle)(current_job);
             const std::optional<boost::json::value> result = co_await scope.run(std::move(body));
@@ -208,6 +219,7 @@ void runner::release(run& ended) noexcept {
     progress_.withdraw(ended.progress);
     ended.fiber = nullptr;
     ended.scope = nullptr;
+    ended.traced.reset();
     ended.cause = stop_cause::none;
     if (ended.record.payload.capacity() > max_kept_payload) {
         ended.record.payload = std::string();

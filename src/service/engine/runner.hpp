@@ -10,6 +10,7 @@
 #include "service/engine/settlement_builder.hpp"
 #include "service/engine/settler.hpp"
 #include "service/engine/task_metrics.hpp"
+#include "service/tracing/tracer.hpp"
 
 #include <weir/group.hpp>
 #include <weir/scope.hpp>
@@ -29,7 +30,7 @@ class runner {
 public:
     runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
            progress_writer& progress, claim_trigger& claims, task_metrics& metrics,
-           const event_log& log, const service_options& options);
+           const event_log& log, const service_options& options, tracer* traces = nullptr);
     runner(const runner&) = delete;
     runner& operator=(const runner&) = delete;
     ~runner();
@@ -84,6 +85,7 @@ private:
     task_metrics& metrics_;
     const event_log& log_;
     const service_options& options_;
+    tracer* const traces_;  // null: no spans
 
     std::vector<run*> running_;
     std::vector<std::unique_ptr<run>> runs_;  // all, to be used again

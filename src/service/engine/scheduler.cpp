@@ -77,11 +77,18 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
     if (due.missed == missed_slots::run_latest || now - latest <= max_lateness) {
         fresh.emplace(due.task);
         fresh->run_at = latest;
-        fresh->destination = handlers_.destination_of(*fresh);
+        handlers_.assign_destinations(*fresh);
     }
     const bool makes_task = fresh.has_value();
+    std::optional<traced_submit> traced;
+    if (makes_task && traces_ != nullptr) {
+        traced.emplace(*traces_, *fresh);
+    }
     const std::optional<submit_result> fired = co_await store_.write(store_->fire(
         due.name, due.next_slot, following, std::move(fresh), moment(now, time_.steady())));
+    if (traced.has_value()) {
+        traced->end(fired);
+    }
     if (!fired.has_value()) {
         co_return;  // another node has fired it
     }
@@ -92,7 +99,13 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
                    "the schedule '" + due.name + "' waits: its queue would exceed max_queues");
     } else {
         wake_.set();  // for the following slot
-        if (makes_task) {
+        if (fired_) {
+            fired_(*fired);
+        }
+        if (fired->what == submit_result::verdict::overlap) {
+            log_.write(log_level::info, "the schedule '" + due.name + "' skips a slot: its task " +
+                                            fired->id.text() + " has not ended");
+        } else if (makes_task) {
             ++submitted_;
             claims_.claim_now();
         }

@@ -6,18 +6,28 @@
 #include "service/engine/event_log.hpp"
 #include "service/engine/handler_registry.hpp"
 #include "service/engine/store_client.hpp"
+#include "service/tracing/tracer.hpp"
 
 #include <weir/service/schedule.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace weir::service::detail {
 
 class scheduler {
 public:
     scheduler(store_client& store, const wall_clock& time, const event_log& log,
-              const handler_registry& handlers, claim_trigger& claims) noexcept
-        : store_(store), time_(time), log_(log), handlers_(handlers), claims_(claims) {}
+              const handler_registry& handlers, claim_trigger& claims, tracer* traces = nullptr,
+              std::function<void(const submit_result&)> fired = {})
+        : store_(store),
+          time_(time),
+          log_(log),
+          handlers_(handlers),
+          claims_(claims),
+          traces_(traces),
+          fired_(std::move(fired)) {}
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
@@ -36,6 +46,8 @@ private:
     const event_log& log_;
     const handler_registry& handlers_;
     claim_trigger& claims_;
+    tracer* const traces_;                             // null: no spans
+    std::function<void(const submit_result&)> fired_;  // called for each slot; may be empty
     event wake_;
     std::uint64_t submitted_ = 0;
 };

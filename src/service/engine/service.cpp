@@ -15,6 +15,7 @@
 //   sweeper            removes tasks whose retention has expired
 //   operation_desk     changes all tasks that match a filter
 //   task_metrics       counts runs and their ends, by queue and kind
+//   tracer             makes spans of submits and runs
 //
 // run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
 // components keep running. Then the service claims no more tasks and waits for its runs. Runs that
@@ -92,16 +93,21 @@ struct service::components {
     detail::store_client store;
     detail::handler_registry handlers;
     detail::task_metrics metrics{handlers};
+    detail::tracer traces{time, options.tracing};
     detail::settlement_builder builder{time, options.max_result_bytes};
     detail::claim_trigger trigger{time};
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
-    detail::runner runner{handlers, settler, builder, progress, trigger, metrics, log, options};
+    detail::runner runner{handlers, settler, builder, progress, trigger,
+                          metrics,  log,     options, &traces};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store,  time,    log,     leases,  claimer,
                             runner, settler, trigger, metrics, options};
-    detail::scheduler scheduler{store, time, log, handlers, trigger};
+    detail::scheduler scheduler{
+        store, time, log, handlers, trigger, &traces, [this](const submit_result& fired) {
+            stop_replaced(fired);
+        }};
     detail::sweeper sweeper{store, time, options.kept};
     detail::operation_desk operations{store, time, trigger, claimer, runner};
     hook<void()> on_drain;
@@ -109,6 +115,14 @@ struct service::components {
     bool is_running = false;
 
     weir::task<> run();
+    // A task that a schedule has replaced runs perhaps here; other nodes learn of it by their
+    // heartbeats.
+    void stop_replaced(const submit_result& fired) {
+        if (fired.replaced) {
+            claimer.note_cancelled(fired.replaced);
+            runner.cancel(fired.replaced);
+        }
+    }
 
 private:
     class run_guard;
@@ -284,11 +298,13 @@ task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
     timestamp first = timestamp::max();
     for (new_task& each : tasks) {
         check(each);
-        each.destination = parts_->handlers.destination_of(each);
+        parts_->handlers.assign_destinations(each);
         first = std::min(first, each.run_at.value_or(at.at));
     }
+    detail::traced_submit traced(parts_->traces, tasks);
     std::vector<submit_result> results =
         co_await parts_->store.write(parts_->store->submit(std::move(tasks), at));
+    traced.end(results);
     const auto new_count =
         std::ranges::count(results, submit_result::verdict::made, &submit_result::what);
     parts_->submitted += static_cast<std::uint64_t>(new_count);
@@ -336,6 +352,8 @@ task<change_result> service::cancel(task_id id) {
     if (result == change_result::requested) {
         parts_->claimer.note_cancelled(id);
         parts_->runner.cancel(id);
+    } else if (result == change_result::done) {
+        parts_->trigger.claim_now();  // the end may have created tasks
     }
     co_return result;
 }
@@ -463,6 +481,40 @@ task<bool> service::remove_schedule(std::string name) {
 
 task<std::vector<schedule_record>> service::schedules() {
     return parts_->store.call(parts_->store->schedules());
+}
+
+task<std::optional<submit_result>> service::run_schedule(std::string name) {
+    const std::vector<schedule_record> all = co_await schedules();
+    const auto found = std::ranges::find(all, name, &schedule_record::name);
+    if (found == all.end()) {
+        co_return std::nullopt;
+    }
+    new_task fresh = found->task;
+    check(fresh);
+    parts_->handlers.assign_destinations(fresh);
+    detail::traced_submit traced(parts_->traces, fresh);
+    const std::optional<submit_result> result = co_await parts_->store.write(
+        parts_->store->run_schedule(name, std::move(fresh), parts_->time.moment_now()));
+    traced.end(result);
+    if (result.has_value()) {
+        parts_->stop_replaced(*result);
+        parts_->submitted += result->what == submit_result::verdict::made ? 1 : 0;
+        parts_->trigger.claim_now();
+    }
+    co_return result;
+}
+
+task<bool> service::pause_schedule(std::string name, bool is_paused) {
+    const std::vector<schedule_record> all = co_await schedules();
+    const auto found = std::ranges::find(all, name, &schedule_record::name);
+    if (found == all.end()) {
+        co_return false;
+    }
+    const timestamp next = cron::parse(found->cron).next_after(now(), found->zone);
+    const bool is_known =
+        co_await parts_->store.write(parts_->store->pause_schedule(name, is_paused, next));
+    parts_->scheduler.wake();
+    co_return is_known;
 }
 
 // ---- the service itself

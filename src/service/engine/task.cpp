@@ -89,6 +89,33 @@ void check_not_dots(std::string_view member, std::string_view value) {
 
 }  // namespace
 
+namespace {
+
+void check_json(std::string_view member, std::string_view text) {
+    try {
+        static_cast<void>(http::parse_json(text));
+    } catch (const http::problem& error) {
+        throw_bad_member(member, text, std::string("it must be JSON: ") + error.what());
+    }
+}
+
+void check_callback(std::string_view member, const callback& request) {
+    constexpr std::size_t max_headers = 8000;
+    check_name(member, request.url, 4000, true);
+    if (!request.queue.empty()) {
+        check_name(member, request.queue, 100, false);
+        check_not_dots(member, request.queue);
+    }
+    if (request.headers.size() > max_headers) {
+        throw_bad_member(member, request.headers, "its headers may have up to 8000 bytes of JSON");
+    }
+    if (!request.headers.empty()) {
+        check_json(member, request.headers);
+    }
+}
+
+}  // namespace
+
 void check(const new_task& task) {
     check_name("kind", task.kind, 100, false);
     check_name("queue", task.queue, 100, false);
@@ -96,6 +123,8 @@ void check(const new_task& task) {
     check_name("flow_key", task.flow_key, 200, true);
     check_name("idempotency_key", task.idempotency_key, 200, true);
     check_name("unique_key", task.unique_key, 200, true);
+    check_name("traceparent", task.traceparent, 200, true);
+    check_name("tracestate", task.tracestate, 512, true);
     if (task.tags.size() > 20) {
         throw_bad_member("tags", std::to_string(task.tags.size()), "up to 20 are allowed");
     }
@@ -112,11 +141,9 @@ void check(const new_task& task) {
     check_number("task", "jitter", task.retry.jitter, 0, 1, "backoff");
     check_number("task", "timeout (ms)", static_cast<double>(task.timeout.count()), 0, 1e10,
                  "timeout");
-    try {
-        static_cast<void>(http::parse_json(task.payload));
-    } catch (const http::problem& error) {
-        throw_bad_member("payload", task.payload, std::string("it must be JSON: ") + error.what());
-    }
+    check_callback("on_success", task.on_success);
+    check_callback("on_failure", task.on_failure);
+    check_json("payload", task.payload);
 }
 
 void check(const queue_limits& limits) {
@@ -232,6 +259,11 @@ std::string_view to_string(attempt_end end) noexcept {
 std::string_view to_string(task_action action) noexcept {
     constexpr std::array<std::string_view, 3> names = {"cancel", "retry", "delete"};
     return names[static_cast<std::size_t>(action)];
+}
+
+std::string_view to_string(overlap_policy policy) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"queue", "skip", "replace"};
+    return names[static_cast<std::size_t>(policy)];
 }
 
 std::string_view to_string(hold::reason why) noexcept {

@@ -143,8 +143,14 @@ weir::task<json::value> exec_commands::run(job& job) const {
     }
     std::vector<std::string> words = allowed.command;
     words.insert(words.end(), request.arguments.begin(), request.arguments.end());
-    const std::array<std::string, 2> environment = {
-        "WEIR_TASK_ID=" + job.id().text(), "WEIR_ATTEMPT=" + std::to_string(job.attempt())};
+    std::vector<std::string> environment = {"WEIR_TASK_ID=" + job.id().text(),
+                                            "WEIR_ATTEMPT=" + std::to_string(job.attempt())};
+    if (const trace_context trace = job.trace(); trace.is_set()) {
+        environment.push_back("TRACEPARENT=" + trace.traceparent());
+        if (!trace.tracestate.empty()) {
+            environment.push_back("TRACESTATE=" + trace.tracestate);
+        }
+    }
     const command_line line(std::move(words));
     const command_options options{.input = request.input,
                                   .output_limit = allowed.max_output,

@@ -23,6 +23,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace weir::service {
 
@@ -213,6 +214,49 @@ private:
     std::string shown_;
 };
 
+// The span of a request, if the task has a trace. It ends with the answer's body.
+class delivery_span {
+public:
+    delivery_span(const job& of, const delivery_request& delivery, const http::url& to,
+                  const loggable_url& name)
+        : job_(of), span_(of.begin_span(delivery.method, span_kind::client)) {
+        if (span_.context.is_set()) {
+            span_.attributes.emplace_back("http.request.method", delivery.method);
+            span_.attributes.emplace_back("url.full", name.text());
+            span_.attributes.emplace_back("server.address", std::string(to.host()));
+            span_.attributes.emplace_back("server.port", std::int64_t{to.port()});
+            span_.is_error = true;  // until an answer says otherwise
+            span_.error = "no answer";
+        }
+    }
+    delivery_span(const delivery_span&) = delete;
+    delivery_span& operator=(const delivery_span&) = delete;
+    ~delivery_span() { end(); }
+
+    const trace_context& context() const noexcept { return span_.context; }
+    void answered(http::status code) {
+        span_.attributes.emplace_back("http.response.status_code",
+                                      static_cast<std::int64_t>(http::number_of(code)));
+        span_.is_error = !http::is_success(code);
+        span_.error.clear();
+        end();
+    }
+    void failed(std::string problem) { span_.error = std::move(problem); }
+    // No request was sent.
+    void drop() noexcept { is_open_ = false; }
+
+private:
+    void end() noexcept {
+        if (std::exchange(is_open_, false)) {
+            job_.end_span(std::move(span_));
+        }
+    }
+
+    const job& job_;
+    span span_;
+    bool is_open_ = true;
+};
+
 struct delivered {
     // What the policies of the host look at.
     http::status status() const noexcept { return code; }
@@ -275,8 +319,15 @@ struct http_delivery::state {
                   .resolver = settings.resolver},
                  std::move(filter)) {}
 
-    task<delivered> send(const delivery_request& delivery, std::string_view id) {
+    task<delivered> send(const delivery_request& delivery, std::string_view id,
+                         const trace_context& trace) {
         http::client_request request = make_request(delivery);
+        if (trace.is_set()) {
+            request.set_header("traceparent", trace.traceparent());
+            if (!trace.tracestate.empty()) {
+                request.set_header("tracestate", trace.tracestate);
+            }
+        }
         for (const auto& [name, value] : delivery.headers) {
             request.set_header(name, value);
         }
@@ -308,16 +359,16 @@ struct http_delivery::state {
 
     // Through the policies that other users of the host go through as well, if there are such.
     task<delivered> send_politely(const http::url& to, const delivery_request& delivery,
-                                  std::string_view id) {
+                                  std::string_view id, const trace_context& trace) {
         if (options.shared == nullptr) {
-            co_return co_await send(delivery, id);
+            co_return co_await send(delivery, id, trace);
         }
         const clock::duration wait = options.shared->status_of(to).retry_after;
         if (wait > clock::duration::zero()) {
             throw postponed(to.origin() + " must not be used now",
                             std::chrono::ceil<milliseconds>(wait));
         }
-        const auto call = [&] { return send(delivery, id); };
+        const auto call = [&] { return send(delivery, id, trace); };
         delivered answer = co_await options.shared->run(to, http::repeatable::never, call);
         co_return answer;
     }
@@ -346,11 +397,15 @@ weir::task<json::value> http_delivery::deliver(job& job) {
     const loggable_url name(to);
     const std::string id = job.id().text();
     std::optional<delivered> answer;
+    delivery_span traced(job, delivery, to, name);
     try {
-        answer.emplace(co_await state_->send_politely(to, delivery, id));
+        answer.emplace(co_await state_->send_politely(to, delivery, id, traced.context()));
+        traced.answered(answer->code);
     } catch (const postponed&) {
+        traced.drop();
         throw;
     } catch (const refused& error) {
+        traced.drop();
         throw postponed(error.what(), std::chrono::ceil<milliseconds>(error.retry_after()));
     } catch (const http::address_refused& error) {
         throw permanent_failure(name.in(error.what()));
@@ -360,6 +415,7 @@ weir::task<json::value> http_delivery::deliver(job& job) {
         throw std::runtime_error(name.in(error.what()));
     } catch (const std::exception& error) {
         job.report(destination_outcome::failed);
+        traced.failed(name.in(error.what()));
         throw std::runtime_error(name.in(error.what()));
     }
     const std::optional<clock::duration> requested = http::retry_after(answer->fields);

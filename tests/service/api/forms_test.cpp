@@ -408,7 +408,8 @@ TEST(ServiceForms, SchedulesAreReadAndWritten) {
     EXPECT_EQ(again.at("missed"), "skip");
     EXPECT_EQ(again.at("next_slot"), "2026-11-15T12:00:00.000000Z");
     EXPECT_TRUE(again.at("last_task").is_null());
-    for (const char* each : {"next_slot", "last_slot", "last_task"}) {
+    for (const char* each :
+         {"next_slot", "next_slots", "last_slot", "last_task", "last_task_state"}) {
         again.erase(each);
     }
     const std::string second = bj::serialize(again);

@@ -97,6 +97,9 @@ const std::map<std::string, std::string> scopes = {{"post /tasks", "submit"},
                                                    {"get /schedules/{name}", "read"},
                                                    {"put /schedules/{name}", "admin"},
                                                    {"delete /schedules/{name}", "admin"},
+                                                   {"post /schedules/{name}/run", "admin"},
+                                                   {"post /schedules/{name}/pause", "admin"},
+                                                   {"post /schedules/{name}/resume", "admin"},
                                                    {"get /kinds", "any"},
                                                    {"get /stats", "read list"},
                                                    {"get /stats/history", "read everywhere"},
@@ -188,9 +191,9 @@ WEIR_TEST(ServiceScopes, EveryRouteHasAScopeThatEveryTokenIsHeldTo) {
                 WEIR_ASSERT_EQ(begun.code, 202U);
                 const bool is_operation = path.key().starts_with("/operations");
                 const bool is_schedule = path.key().starts_with("/schedules");
-                const std::string target = filled(std::string(path.key()),
-                                                  is_operation ? begun["id"] : made["id"],
-                                                  is_schedule ? "own-schedule" : "own");
+                const std::string target =
+                    filled(std::string(path.key()), is_operation ? begun["id"] : made["id"],
+                           is_schedule ? "own-schedule" : "own");
                 const answer got = co_await here.ask(method_named(verb), target,
                                                      body_for(operation), bearer(line));
                 co_await weir::sleep(1s);  // the operation ends

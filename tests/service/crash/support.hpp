@@ -146,6 +146,9 @@ private:
         if (is_named) {
             body += R"(, "idempotency_key": "k)" + std::to_string(++names_) + "\"";
         }
+        if (random_() % 2 == 0) {
+            body += R"(, "on_success": "https://example.com/")";
+        }
         body += R"(, "flow_key": "f)" + std::to_string(random_() % 5) + "\"}";
         for (;;) {
             const std::string url = target();
@@ -279,6 +282,28 @@ struct expectations {
         false;  // a process that is not killed may repeat a task, and returns the runs that it has to stop
 };
 
+// The end of each task has created its callback, and once.
+inline void check_callbacks(const contents& kept) {
+    std::map<std::string, std::size_t> delivered;  // by task
+    std::size_t all = 0;
+    for (const auto& [id, task] : kept.tasks) {
+        if (task.kind == callback_kind) {
+            const bj::value payload = http::parse_json(task.payload);
+            ++delivered[std::string(payload.at("body").at("id").as_string())];
+            ++all;
+        }
+    }
+    std::size_t wanted = 0;
+    for (const auto& [id, task] : kept.tasks) {
+        if (task.on_success.is_set()) {
+            EXPECT_EQ(delivered[task.id.text()], 1u) << task.id.text();
+            ++wanted;
+        }
+    }
+    EXPECT_EQ(all, wanted);
+    EXPECT_GT(wanted, kept.tasks.size() / 10);
+}
+
 // Tasks that were 'work', all of which must have completed.
 inline void check(const contents& kept, const book& ledger,
                   const std::set<std::int64_t>& acknowledged, const expectations& wanted) {
@@ -357,6 +382,7 @@ inline task<> finish(const place& at, node& last, const clients& callers, expect
     const contents kept = co_await read_store(at);
     const book ledger = read_ledger(at);
     check(kept, ledger, callers.acknowledged, wanted);
+    check_callbacks(kept);
     std::size_t crashed = 0;
     for (const auto& [id, task] : kept.tasks) {
         crashed += task.crashes;

@@ -213,7 +213,8 @@ TEST(Cron, RefusesWhatMakesNoSense) {
     EXPECT_NE(refusal("0 0 * foo *").find("month is 'foo'"), std::string::npos);
     for (const char* bad : {"",
                             "* * * *",
-                            "* * * * * *",
+                            "* * * * * * *",
+                            "60 * * * * *",
                             "*/0 * * * *",
                             "5-1 * * * *",
                             "1,,2 * * * *",
@@ -278,4 +279,89 @@ TEST(Cron, TakesTheFirstAndLastOfEachField) {
     EXPECT_EQ(slots("0 0 */2 * 1", "UTC", "2026-11-01T00:00:00Z", 2),
               (texts{"2026-11-09T00:00:00Z", "2026-11-23T00:00:00Z"}))
         << "both must hold where one is a star";
+}
+
+TEST(Cron, SixFieldsBeginWithTheSecond) {
+    EXPECT_EQ(slots("*/20 * * * * *", "UTC", "2026-01-01T00:07:20Z", 3),
+              (texts{"2026-01-01T00:07:40Z", "2026-01-01T00:08:00Z", "2026-01-01T00:08:20Z"}));
+    EXPECT_EQ(slots("5 30 2 * * mon-fri", "Europe/Berlin", "2026-11-13T02:30:00Z", 2),
+              (texts{"2026-11-16T01:30:05Z", "2026-11-17T01:30:05Z"}));
+    // A time of day that does not exist comes at the change, with its seconds.
+    EXPECT_EQ(slots("0,30 30 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", 3),
+              (texts{"2026-03-29T01:00:00Z", "2026-03-29T01:00:30Z", "2026-03-30T00:30:00Z"}));
+    EXPECT_NE(refusal("61 * * * * *").find("second is '61'"), std::string::npos);
+    EXPECT_NE(refusal("0 61 * * * *").find("minute is '61'"), std::string::npos);
+    EXPECT_EQ(cron::parse("0 0 0 */2 * mon").warning().empty(), false);
+}
+
+// Also where no clock is set for months, and around the day before and after a change.
+TEST(Cron, AgreesWithAWalkOverEverySecond) {
+    const std::vector<std::string> fields = {"*", "*/7", "0", "59", "15,45", "10-20/5", "0-1"};
+    const std::vector<std::string> hours = {"*", "*/5", "0", "23", "0,12", "3-4"};
+    const std::vector<std::string> days = {"* * *", "1 * *", "* * mon", "*/2 2 sun", "28 2-4 *"};
+    std::mt19937 random(11);
+    const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
+    for (int round = 0; round < 400; ++round) {
+        const std::string second = one_of(fields);
+        const std::string minute = one_of(fields);
+        const std::string hour = one_of(hours);
+        const bool is_time_of_day = minute[0] != '*' && hour[0] != '*';
+        const std::string pattern =
+            second + " " + minute + " " + hour + " " + std::string(one_of(days));
+        // In Berlin times of day are tested near changes elsewhere.
+        const std::string zone = is_time_of_day || round % 2 == 0 ? "UTC" : "Europe/Berlin";
+        const cron times = cron::parse(pattern);
+        const auto offset = std::chrono::seconds(random() % (80 * 86'400));
+        const timestamp begin = at("2026-02-20T00:00:00Z") + offset;
+        const timestamp end = begin + std::chrono::seconds(random() % 100'000);
+        const timestamp first = times.next_after(begin, zone);
+        const auto latest = times.latest_between(begin, end, zone);
+        const date::time_zone& place = *date::locate_zone(zone);
+        const auto matches = [&](timestamp when) {
+            // The same local time in UTC, where the minute before it leads to it.
+            const auto local = place.to_local(std::chrono::floor<std::chrono::seconds>(when));
+            const timestamp same(local.time_since_epoch());
+            return times.latest_between(same - 1us, same, "UTC") == same;
+        };
+        ASSERT_GT(first, begin);
+        ASSERT_TRUE(matches(first)) << pattern << " " << text_of(first);
+        if (latest.has_value()) {
+            ASSERT_TRUE(matches(*latest) && *latest > begin && *latest <= end) << pattern;
+        }
+        ASSERT_EQ(latest.has_value(), first <= end) << pattern << " after " << text_of(begin);
+        // No slot before the first, or after the latest: at some thousand seconds.
+        for (int i = 0; i < 300; ++i) {
+            const timestamp some = begin + std::chrono::seconds(1 + random() % 5000);
+            if (some < first || (latest && some > *latest && some <= end)) {
+                ASSERT_FALSE(matches(some)) << pattern << " " << zone << " " << text_of(some);
+            }
+        }
+    }
+}
+
+TEST(Cron, IntervalsAreAlignedWithTheEpoch) {
+    EXPECT_EQ(slots("@every 10s", "UTC", "2026-01-01T00:07:20Z", 2),
+              (texts{"2026-01-01T00:07:30Z", "2026-01-01T00:07:40Z"}));
+    EXPECT_EQ(slots("@every 10s", "UTC", "2026-01-01T00:07:29Z", 1),
+              (texts{"2026-01-01T00:07:30Z"}));
+    EXPECT_EQ(slots("@every 1h30m", "Asia/Kolkata", "2026-01-01T00:00:00Z", 3),
+              (texts{"2026-01-01T01:30:00Z", "2026-01-01T03:00:00Z", "2026-01-01T04:30:00Z"}));
+    EXPECT_EQ(slots("@EVERY 1d", "Europe/Berlin", "2026-03-28T12:00:00Z", 2),
+              (texts{"2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z"}));
+    const cron times = cron::parse("@every 15m");
+    EXPECT_EQ(times.text(), "@every 15m");
+    EXPECT_EQ(times.warning(), "");
+    EXPECT_EQ(times.latest_between(at("2026-01-01T00:00:00Z"), at("2026-01-01T00:44:59Z"), "UTC"),
+              at("2026-01-01T00:30:00Z"));
+    EXPECT_EQ(times.latest_between(at("2026-01-01T00:30:00Z"), at("2026-01-01T00:44:59Z"), "UTC"),
+              std::nullopt);
+    for (const char* const good : {"@every 1s", "@every 366d", "@every 1d2h3m4s", "@every 90m"}) {
+        EXPECT_EQ(refusal(good), "taken") << good;
+    }
+    for (const char* const bad :
+         {"@every", "@every 0s", "@every 10", "@every s", "@every 1m1h", "@every 1s1s",
+          "@every -1s", "@every 367d", "@every 1.5s", "@every 1h 30m", "@every 10ms",
+          "@every 99999999999s", "@every 4294967295d", "@every10s"}) {
+        EXPECT_EQ(refusal(bad).substr(0, 5), "cron:") << bad;
+    }
 }

@@ -63,4 +63,20 @@ TEST(Job, FailuresCarryTheirDelay) {
     EXPECT_STREQ(permanent_failure("never").what(), "never");
 }
 
+TEST(Job, HasTheTraceOfItsTask) {
+    task_record task;
+    EXPECT_FALSE(job(task).trace().is_set());
+    task.traceparent = "no";
+    EXPECT_FALSE(job(task).trace().is_set());
+    task.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    task.tracestate = "a=b";
+    const job current(task);
+    EXPECT_EQ(current.trace().traceparent(), task.traceparent);
+    EXPECT_EQ(current.trace().tracestate, "a=b");
+    // Nobody records its spans, so that no receiver looks for them.
+    const span inner = current.begin_span("inner", span_kind::client);
+    EXPECT_EQ(inner.context.traceparent(), task.traceparent);
+    EXPECT_NO_THROW(current.end_span(inner));
+}
+
 }  // namespace

@@ -164,6 +164,18 @@ public:
     task<std::vector<schedule_record>> schedules() override {
         return pass(store_call::schedules, [this] { return real_.schedules(); });
     }
+    task<std::optional<submit_result>> run_schedule(std::string_view name, new_task fresh,
+                                                    moment now) override {
+        return pass(store_call::run_schedule, [this, name = std::string(name), fresh, now] {
+            return real_.run_schedule(name, fresh, now);
+        });
+    }
+    task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override {
+        return pass(store_call::pause_schedule,
+                    [this, name = std::string(name), is_paused, next_slot] {
+                        return real_.pause_schedule(name, is_paused, next_slot);
+                    });
+    }
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> fresh,
                                             moment now) override {

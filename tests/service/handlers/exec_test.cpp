@@ -29,6 +29,7 @@ WEIR_IO_TEST(Exec, RunsWhatIsAllowed) {
     service::exec_commands commands;
     commands.allow("cat", {.command = {"/bin/cat"}})
         .allow("task", {.command = {"/bin/sh", "-c", "printf '%s %s' $WEIR_TASK_ID $WEIR_ATTEMPT"}})
+        .allow("trace", {.command = {"/bin/sh", "-c", "echo $TRACEPARENT $TRACESTATE"}})
         .allow("words", {.command = {"/bin/echo"}, .takes_arguments = true})
         .allow("fails", {.command = {"/bin/sh", "-c", "echo bad luck >&2; exit 3"}})
         .allow("in_vain", {.command = {"/bin/sh", "-c", "exit 100"}})
@@ -55,6 +56,14 @@ WEIR_IO_TEST(Exec, RunsWhatIsAllowed) {
         const std::string outcome = co_await outcome_of(task, run);
         EXPECT_EQ(outcome, expected) << payload;
     }
+    auto traced = task_with(R"({"command": "trace"})");
+    traced.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    traced.tracestate = "a=b";
+    const std::string trace = co_await outcome_of(traced, run);
+    EXPECT_EQ(trace, R"({"output":")" + traced.traceparent + R"( a=b"})");
+    traced.traceparent = "";
+    const std::string no_trace = co_await outcome_of(traced, run);
+    EXPECT_EQ(no_trace, R"({"output":null})");
     const auto missing = task_with(R"({"command": "missing"})");
     const std::string outcome = co_await outcome_of(missing, run);
     EXPECT_NE(outcome.find("/nowhere/to/be/found"), std::string::npos) << outcome;

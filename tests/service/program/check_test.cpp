@@ -90,7 +90,7 @@ TEST(Check, LooksAtVersionsAndSchedules) {
     };
     change(
         "INSERT INTO schedules VALUES('nightly', '0 3 * * *', 'Mars/Phobos', 0, 0, '{}', 0, NULL,"
-        " NULL)");
+        " NULL, 0)");
     const program_output zone = check({"-d", kept});
     EXPECT_EQ(zone.code, 1) << zone.out;
     EXPECT_TRUE(has(zone.out, "nightly") && has(zone.out, "Mars/Phobos")) << zone.out;

@@ -121,5 +121,42 @@ TEST(QueueCommands, ListsSchedules) {
     EXPECT_EQ(json.at("schedules").at(0).at("name").as_string(), "nightly");
 }
 
+TEST(QueueCommands, ChangesSchedules) {
+    const serving here({"--drain", "0.1"});
+    const program_output added =
+        here.ask("schedules", {"add", "nightly", "0 3 * * *", "echo", R"({"a": 1.10})", "--zone",
+                               "Europe/Berlin", "--queue", "reports", "--overlap", "skip"});
+    EXPECT_EQ(added.code, 0) << added.err;
+    EXPECT_TRUE(added.out.starts_with("nightly\t20")) << added.out;
+    const boost::json::value plan = parsed(here.ask("schedules", {"--json"})).at("schedules").at(0);
+    EXPECT_EQ(plan.at("overlap").as_string(), "skip");
+    EXPECT_EQ(plan.at("missed").as_string(), "run_latest");
+    EXPECT_EQ(plan.at("zone").as_string(), "Europe/Berlin");
+    EXPECT_EQ(plan.at("task").at("queue").as_string(), "reports");
+
+    EXPECT_EQ(here.ask("schedules", {"pause", "nightly"}).out, "nightly\tpaused\n");
+    EXPECT_TRUE(has(here.ask("schedules").out, "nightly\tpaused"));
+    EXPECT_EQ(here.ask("schedules", {"resume", "nightly"}).out, "nightly\tactive\n");
+    const program_output run = here.ask("schedules", {"run", "nightly", "other"});
+    EXPECT_EQ(run.code, 1);
+    EXPECT_TRUE(has(run.err, "there is no schedule 'other'")) << run.err;
+    const std::string id = split_at(lines_in(run.out).at(0), '\t').at(1);
+    EXPECT_TRUE(has(here.ask("schedules").out, " " + id)) << "the last task";
+    EXPECT_TRUE(has(here.ask("show", {id}).out, R"({"a":1.1)"));
+    EXPECT_EQ(here.ask("schedules", {"remove", "nightly"}).out, "nightly\tremoved\n");
+    EXPECT_EQ(here.ask("schedules").out, "");
+
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"add", "a", "@daily"},
+                                                  {"run"},
+                                                  {"start", "a"},
+                                                  {"add", "a", "@daily", "echo", "1", "2"},
+                                                  {"add", "a", "@daily", "echo", "no JSON"}}) {
+        EXPECT_EQ(here.ask("schedules", words).code, 2) << words.front();
+    }
+    const program_output refused = here.ask("schedules", {"add", "a", "@every 1ms", "echo"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(has(refused.err, "cron")) << refused.err;
+}
+
 }  // namespace
 }  // namespace weir_test

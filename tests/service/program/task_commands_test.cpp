@@ -235,5 +235,27 @@ TEST(TaskCommands, TheyNeedTheTokenOfTheService) {
     EXPECT_EQ(here.ask("list", {"--config", config}, {"WEIR_TOKEN="}).code, 0);
 }
 
+TEST(TaskCommands, ShowsCallbacks) {
+    const serving here({"--drain", "0.1"});
+    const program_output done =
+        here.ask("submit", {"echo", "1", "--wait", "--on-success", "https://127.0.0.1:1/good",
+                            "--on-failure", "https://127.0.0.1:1/bad"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    const std::string id = done.out.substr(0, done.out.find(' '));
+    const boost::json::value task = parsed(here.ask("show", {id, "--json"}));
+    ASSERT_EQ(task.at("callbacks").as_array().size(), 1U);
+    const std::string callback(task.at("callbacks").at(0).as_string());
+    const program_output shown = here.ask("show", {id});
+    for (const std::string& part : {std::string("on_success      https://127.0.0.1:1/good\n"),
+                                    std::string("on_failure      https://127.0.0.1:1/bad\n"),
+                                    "callback        " + callback + "\n"}) {
+        EXPECT_TRUE(has(shown.out, part)) << part << shown.out;
+    }
+    EXPECT_TRUE(has(here.ask("show", {callback}).out, "http\n"));
+    const program_output refused = here.ask("submit", {"echo", "1", "--on-success", "nowhere"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(has(refused.err, "on_success")) << refused.err;
+}
+
 }  // namespace
 }  // namespace weir_test

@@ -21,6 +21,8 @@ WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
     original.idempotency_key = "once";
     original.tags = {"a \"b\"", "ü", "c"};
     original.flow_key = "customer 7";
+    original.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    original.tracestate = "vendor=1";
     const submit_result submitted = co_await at.submit(original);
     WEIR_ASSERT_TRUE(submitted.what == verdict::made);
     const std::string long_payload = "\"" + std::string(100'000, 'x') + "\"";
@@ -41,6 +43,8 @@ WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
     EXPECT_EQ(read.idempotency_key, original.idempotency_key);
     EXPECT_EQ(read.tags, original.tags);
     EXPECT_EQ(read.flow_key, original.flow_key);
+    EXPECT_EQ(read.traceparent, original.traceparent);
+    EXPECT_EQ(read.tracestate, original.tracestate);
     EXPECT_EQ(read.state, task_state::pending);
     EXPECT_EQ(read.created_at, at.now);
     EXPECT_EQ(read.due_at, at.now + 1h);

@@ -95,6 +95,7 @@ inline task<> inspect_sqlite(std::string folder) {
         "SELECT 'payload ' || task FROM payloads WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'tag ' || tag FROM tags WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'unique key ' || key FROM unique_keys WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT 'follow-up of ' || task FROM follow_ups WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'attempt of ' || task FROM attempts WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
     };

@@ -13,6 +13,7 @@
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
 #include <weir/http/query.hpp>
+#include <weir/service/trace.hpp>
 
 #include <algorithm>
 #include <array>
@@ -228,6 +229,46 @@ void read_unique_for(new_task& task, const bj::value& body) {
     }
 }
 
+// A URL, or an object with a url.
+void read_callback(callback& into, const bj::value& body, std::string_view raw,
+                   std::string_view name) {
+    const bj::value* const member =
+        body.as_object().if_contains(bj::string_view(name.data(), name.size()));
+    if (member == nullptr || member->is_null()) {
+        return;
+    }
+    if (member->is_string()) {
+        into.url = read_text(body, name);
+    } else if (member->is_object()) {
+        constexpr std::array<std::string_view, 3> known = {"url", "headers", "queue"};
+        inside(name, [&] {
+            expect_members(*member, known);
+            into.url = read_text(*member, "url");
+            into.headers = base::raw_member(base::raw_member(raw, name), "headers");
+            into.headers = into.headers == "null" ? "" : into.headers;
+            read_into(into.queue, *member, "queue");
+        });
+    }
+    if (into.url.empty()) {
+        throw_bad_member_value(name, "a URL, or an object with url, headers and queue");
+    }
+}
+
+void read_overlap(overlap_policy& into, const bj::value& body) {
+    const auto text = read_member<std::string>(body, "overlap");
+    if (!text) {
+        return;
+    }
+    for (const overlap_policy each :
+         {overlap_policy::queue, overlap_policy::skip, overlap_policy::replace}) {
+        if (*text == to_string(each)) {
+            into = each;
+            return;
+        }
+    }
+    throw_bad_member_value("overlap", "'queue', 'skip' or 'replace'");
+}
+
 std::string_view text_of(const bj::value& value) {
     return {value.get_string().data(), value.get_string().size()};
 }
@@ -235,10 +276,10 @@ std::string_view text_of(const bj::value& value) {
 }  // namespace
 
 new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 14> known = {
-        "kind",   "payload",      "queue",      "priority",  "delay",
-        "run_at", "max_attempts", "backoff",    "timeout",   "idempotency_key",
-        "tags",   "flow_key",     "unique_key", "unique_for"};
+    constexpr std::array<std::string_view, 18> known = {
+        "kind",         "payload",    "queue",      "priority",        "delay",       "run_at",
+        "max_attempts", "backoff",    "timeout",    "idempotency_key", "tags",        "flow_key",
+        "unique_key",   "unique_for", "on_success", "on_failure",      "traceparent", "tracestate"};
     expect_members(body, known);
     new_task task;
     task.kind = read_text(body, "kind");
@@ -260,6 +301,11 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_unique_for(task, body);
     read_tags(task, body);
     read_into(task.flow_key, body, "flow_key");
+    read_callback(task.on_success, body, raw, "on_success");
+    read_callback(task.on_failure, body, raw, "on_failure");
+    read_into(task.traceparent, body, "traceparent");
+    read_into(task.tracestate, body, "tracestate");
+    keep_valid_trace(task);
     return task;
 }
 
@@ -312,8 +358,8 @@ queue_limits read_limits(const bj::value& body, queue_limits limits) {
 
 schedule read_schedule(std::string name, const bj::value& body, std::string_view raw,
                        timestamp now) {
-    constexpr std::array<std::string_view, 6> known = {"name",   "cron",      "zone",
-                                                       "missed", "is_paused", "task"};
+    constexpr std::array<std::string_view, 7> known = {"name",      "cron", "zone",   "missed",
+                                                       "is_paused", "task", "overlap"};
     expect_members(body, known);
     schedule parsed;
     parsed.name = std::move(name);
@@ -330,16 +376,28 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
             throw_bad_member_value("missed", "'run_latest' or 'skip'");
         }
     }
+    read_overlap(parsed.overlap, body);
     const bj::value* const task = body.as_object().if_contains("task");
     if (task == nullptr) {
         throw_bad_member_value("task", "given: the task to run, as in POST /tasks");
     }
     inside("task", [&] { parsed.task = read_new_task(*task, base::raw_member(raw, "task"), now); });
+    if (!parsed.task.traceparent.empty()) {
+        throw_bad_member_value("task", "without traceparent: each slot is a trace of its own");
+    }
     if (parsed.task.run_at || !parsed.task.idempotency_key.empty()) {
         throw_bad_member_value(
             "task", "without run_at, delay and idempotency_key: these come from the schedule");
     }
     return parsed;
+}
+
+void keep_valid_trace(new_task& task) {
+    const std::optional<trace_context> trace =
+        task.traceparent.empty() ? std::nullopt
+                                 : trace_context::parse(task.traceparent, task.tracestate);
+    task.traceparent = trace ? trace->traceparent() : "";
+    task.tracestate = trace ? trace->tracestate : "";
 }
 
 std::string read_name(std::string_view what, std::string_view value, std::size_t max_bytes) {

@@ -23,9 +23,12 @@ namespace weir::service::detail {
 inline constexpr std::size_t max_body_depth = 36;
 
 // `raw` is the text that `body` was parsed from; the payload is taken out of it.
+// A traceparent that is invalid is ignored, as W3C Trace Context says.
 new_task read_new_task(const boost::json::value& body, std::string_view raw, timestamp now);
 // A change of a pending task, with one member at least.
 task_edit read_edit(const boost::json::value& body, std::string_view raw, timestamp now);
+// Removes a trace context that is invalid.
+void keep_valid_trace(new_task& task);
 // Changes `limits`: a member that is null gets its default again.
 queue_limits read_limits(const boost::json::value& body, queue_limits limits);
 schedule read_schedule(std::string name, const boost::json::value& body, std::string_view raw,

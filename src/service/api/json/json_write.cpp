@@ -3,6 +3,9 @@
 
 #include "service/api/json/json_write.hpp"
 
+#include <weir/error.hpp>
+#include <weir/service/cron.hpp>
+
 namespace weir::service::detail {
 
 namespace {
@@ -31,6 +34,38 @@ void write_settings(json_writer& json, const new_task& task) {
     }
     json.end_array();
     json.member_or_null("flow_key", task.flow_key);
+}
+
+void write_callback(json_writer& json, std::string_view name, const callback& request) {
+    json.key(name);
+    if (!request.is_set()) {
+        json.null();
+        return;
+    }
+    json.begin_object();
+    json.member("url", request.url);
+    json.raw_member("headers", request.headers);
+    json.member_or_null("queue", request.queue);
+    json.end_object();
+}
+
+// The next three; none while it is paused.
+std::vector<timestamp> next_slots(const schedule_record& schedule) {
+    constexpr std::size_t count = 3;
+    std::vector<timestamp> slots;
+    if (schedule.is_paused) {
+        return slots;
+    }
+    slots.push_back(schedule.next_slot);
+    try {
+        const cron times = cron::parse(schedule.cron);
+        while (slots.size() < count) {
+            slots.push_back(times.next_after(slots.back(), schedule.zone));
+        }
+    } catch (const invalid_argument&) {
+        // This machine does not know the zone.
+    }
+    return slots;
 }
 
 std::string explanation(const hold& reason, const task_record& task) {
@@ -120,6 +155,19 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     json.member_or_null("error", task.error);
     json.member_or_null("held_by", task.held_by);
     json.member_or_null("destination", task.destination);
+    if (part == task_part::all) {
+        write_callback(json, "on_success", task.on_success);
+        write_callback(json, "on_failure", task.on_failure);
+        json.member_or_null("traceparent", task.traceparent);
+    }
+}
+
+void write_callback_ids(json_writer& json, std::span<const task_id> created) {
+    json.key("callbacks").begin_array();
+    for (const task_id each : created) {
+        json.text(each.text());
+    }
+    json.end_array();
 }
 
 void write_attempts(json_writer& json, std::span<const attempt_record> attempts) {
@@ -186,6 +234,7 @@ void write_schedule(json_writer& json, const schedule_record& schedule) {
     json.member("cron", schedule.cron);
     json.member("zone", schedule.zone);
     json.member("missed", schedule.missed == missed_slots::skip ? "skip" : "run_latest");
+    json.member("overlap", to_string(schedule.overlap));
     json.member("is_paused", schedule.is_paused);
     json.key("task").begin_object();
     json.member("kind", schedule.task.kind);
@@ -193,11 +242,20 @@ void write_schedule(json_writer& json, const schedule_record& schedule) {
     json.member("queue", schedule.task.queue);
     json.member("priority", schedule.task.priority);
     write_settings(json, schedule.task);
+    write_callback(json, "on_success", schedule.task.on_success);
+    write_callback(json, "on_failure", schedule.task.on_failure);
     json.end_object();
     json.member("next_slot", schedule.next_slot);
+    json.key("next_slots").begin_array();
+    for (const timestamp each : next_slots(schedule)) {
+        json.time(each);
+    }
+    json.end_array();
     json.member("last_slot", schedule.last_slot);
     json.member_or_null("last_task",
                         schedule.last_task ? schedule.last_task.text() : std::string());
+    json.member_or_null("last_task_state",
+                        schedule.last_state ? to_string(*schedule.last_state) : std::string_view());
     json.end_object();
 }
 

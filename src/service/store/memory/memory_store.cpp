@@ -5,6 +5,7 @@
 // its answer.
 
 #include "service/store/memory/memory_queues.hpp"
+#include "service/store/memory/memory_schedules.hpp"
 #include "service/store/memory/memory_tasks.hpp"
 #include "service/store/store_texts.hpp"
 
@@ -71,7 +72,7 @@ struct memory_store::tables {
     detail::memory_tasks tasks;
     std::map<std::string, node_record> nodes;  // expires_at is min() once the lease has ended
     std::map<std::string, timestamp> gone_since;
-    std::map<std::string, schedule_record> schedules;
+    detail::memory_schedules schedules{tasks};
     std::vector<std::string> changed_queues;  // by the current operation
 };
 
@@ -291,6 +292,7 @@ task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) 
             in.tasks.add_attempt(each, attempt_end::crashed, detail::crash_error, now.at);
             in.tasks.change(each, now, detail::crash_error, [&](task_record& crashed) {
                 ++crashed.crashes;
+                crashed.error = detail::crash_error;
                 if (crashed.is_cancelling) {
                     in.tasks.set_state(crashed, task_state::cancelled, now.at);
                     ++result.cancelled;
@@ -325,6 +327,7 @@ task<std::optional<task_detail>> memory_store::find(task_id id) {
             result.emplace();
             result->task = found->record;
             result->attempts = found->attempts;
+            result->callbacks = in.tasks.follow_ups(id);
         }
         return result;
     });
@@ -485,55 +488,41 @@ task<queue_removal> memory_store::remove_queue(std::string_view queue, bool with
 
 task<> memory_store::put_schedule(schedule plan, timestamp next_slot) {
     return perform(store_call::put_schedule, [plan = std::move(plan), next_slot](tables& in) {
-        const auto [found, is_new] = in.schedules.try_emplace(plan.name);
-        schedule_record& record = found->second;
-        if (is_new || record.is_paused || record.cron != plan.cron || record.zone != plan.zone) {
-            record.next_slot = next_slot;
-        }
-        static_cast<schedule&>(record) = plan;
+        in.schedules.put(plan, next_slot);
     });
 }
 
 task<bool> memory_store::remove_schedule(std::string_view name) {
-    return perform(store_call::remove_schedule, [name = std::string(name)](tables& in) {
-        return in.schedules.erase(name) != 0;
-    });
+    return perform(store_call::remove_schedule,
+                   [name = std::string(name)](tables& in) { return in.schedules.remove(name); });
 }
 
 task<std::vector<schedule_record>> memory_store::schedules() {
-    return perform(store_call::schedules, [](tables& in) {
-        std::vector<schedule_record> all;
-        for (const auto& [name, each] : in.schedules) {
-            all.push_back(each);
-        }
-        return all;
-    });
+    return perform(store_call::schedules, [](tables& in) { return in.schedules.records(); });
 }
 
 task<std::optional<submit_result>> memory_store::fire(std::string_view name, timestamp slot,
                                                       timestamp next_slot,
                                                       std::optional<new_task> task, moment now) {
-    return perform(store_call::fire, [name = std::string(name), slot, next_slot,
-                                      task = std::move(task), now](tables& in) {
-        std::optional<submit_result> result;
-        const auto found = in.schedules.find(name);
-        if (found == in.schedules.end() || found->second.is_paused ||
-            found->second.next_slot != slot) {
-            return result;
-        }
-        result.emplace();
-        if (task.has_value()) {
-            result = in.tasks.add(*task, now);
-            if (result->what == submit_result::verdict::queue_full ||
-                result->what == submit_result::verdict::too_many_queues) {
-                return result;  // the schedule stays at its slot
-            }
-            found->second.last_slot = task->run_at.value_or(slot);
-            found->second.last_task = result->id;
-        }
-        found->second.next_slot = next_slot;
-        return result;
-    });
+    return perform(store_call::fire,
+                   [name = std::string(name), slot, next_slot, task = std::move(task), now](
+                       tables& in) { return in.schedules.fire(name, slot, next_slot, task, now); });
+}
+
+task<std::optional<submit_result>> memory_store::run_schedule(std::string_view name, new_task task,
+                                                              moment now) {
+    return perform(store_call::run_schedule,
+                   [name = std::string(name), task = std::move(task), now](tables& in) {
+                       return in.schedules.run(name, task, now);
+                   });
+}
+
+task<bool> memory_store::pause_schedule(std::string_view name, bool is_paused,
+                                        timestamp next_slot) {
+    return perform(store_call::pause_schedule,
+                   [name = std::string(name), is_paused, next_slot](tables& in) {
+                       return in.schedules.pause(name, is_paused, next_slot);
+                   });
 }
 
 // ---- maintenance

@@ -5,6 +5,7 @@
 #include "service/store/memory/memory_tasks.hpp"
 
 #include "base/raw_json.hpp"
+#include "service/store/follow_ups.hpp"
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ namespace weir::service::detail {
 namespace {
 
 constexpr std::size_t kept_attempts = 20;
+constexpr std::size_t kept_follow_ups = 20;
 
 bool has_state_of(const task_filter& filter, const task_record& task, timestamp now) {
     return (!filter.state || task.state == *filter.state) &&
@@ -57,6 +59,10 @@ submit_result memory_tasks::add(const new_task& task, moment now) {
         queue.count(task_state::pending) >= queue.limits.max_pending) {
         return {submit_result::verdict::queue_full, {}};
     }
+    return {submit_result::verdict::made, insert(task, now)};
+}
+
+task_id memory_tasks::insert(const new_task& task, moment now) {
     last_id_ = next_id(
         last_id_, std::chrono::floor<std::chrono::milliseconds>(now.at).time_since_epoch().count());
     memory_task& added = tasks_[last_id_];
@@ -72,7 +78,25 @@ submit_result memory_tasks::add(const new_task& task, moment now) {
     }
     queues_.insert(added, now);
     add_event(added, now.at);
-    return {submit_result::verdict::made, last_id_};
+    return last_id_;
+}
+
+void memory_tasks::add_follow_ups(const task_record& ended, moment now) {
+    for (new_task& each : follow_ups_of(ended)) {
+        if (!queues_.has_room_for(each.queue)) {
+            each.queue = ended.queue;
+        }
+        std::vector<task_id>& created = follow_ups_[ended.id];
+        created.push_back(insert(each, now));
+        if (created.size() > kept_follow_ups) {
+            created.erase(created.begin());
+        }
+    }
+}
+
+std::vector<task_id> memory_tasks::follow_ups(task_id ended) const {
+    const auto found = follow_ups_.find(ended);
+    return found == follow_ups_.end() ? std::vector<task_id>() : found->second;
 }
 
 memory_task* memory_tasks::find(task_id id) {
@@ -129,6 +153,24 @@ const memory_task* memory_tasks::holder_of(const std::string& unique_key) const 
     return holds ? &last : nullptr;
 }
 
+change_result memory_tasks::cancel(task_id id, moment now) {
+    memory_task* const found = find(id);
+    if (found == nullptr) {
+        return change_result::not_found;
+    }
+    if (is_final(found->record.state) || found->record.is_cancelling) {
+        return change_result::no_change;
+    }
+    if (found->record.state == task_state::running) {
+        found->record.is_cancelling = true;
+        add_event(*found, now.at);
+        return change_result::requested;
+    }
+    change(*found, now, {},
+           [now](task_record& record) { set_state(record, task_state::cancelled, now.at); });
+    return change_result::done;
+}
+
 bool memory_tasks::run_again(memory_task& task, moment now) {
     if (!task.record.unique_key.empty() && is_final(task.record.state)) {
         if (holder_of(task.record.unique_key) != nullptr) {
@@ -182,24 +224,6 @@ std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_
         ++removed;
     }
     return removed;
-}
-
-change_result memory_tasks::cancel(task_id id, moment now) {
-    memory_task* const found = find(id);
-    if (found == nullptr) {
-        return change_result::not_found;
-    }
-    if (is_final(found->record.state) || found->record.is_cancelling) {
-        return change_result::no_change;
-    }
-    if (found->record.state == task_state::running) {
-        found->record.is_cancelling = true;
-        add_event(*found, now.at);
-        return change_result::requested;
-    }
-    change(*found, now, {},
-           [now](task_record& record) { set_state(record, task_state::cancelled, now.at); });
-    return change_result::done;
 }
 
 change_result memory_tasks::retry(task_id id, moment now) {
@@ -292,6 +316,7 @@ std::size_t memory_tasks::remove_all(const std::string& queue) {
 memory_tasks::tasks_by_id::iterator memory_tasks::remove(tasks_by_id::iterator task) {
     queues_.remove(task->second);
     idempotency_keys_.erase(task->second.record.idempotency_key);
+    follow_ups_.erase(task->first);
     const auto held = unique_keys_.find(task->second.record.unique_key);
     if (held != unique_keys_.end() && held->second == task->first) {
         unique_keys_.erase(held);

@@ -21,6 +21,8 @@ public:
     memory_tasks& operator=(const memory_tasks&) = delete;
 
     submit_result add(const new_task& task, moment now);
+    // The tasks that the ends of this task have created, which may have been removed since.
+    std::vector<task_id> follow_ups(task_id ended) const;
 
     // Null: unknown.
     memory_task* find(task_id id);
@@ -30,13 +32,18 @@ public:
     task_page list(const task_filter& filter, timestamp now) const;
     std::map<task_id, memory_task>& all() noexcept { return tasks_; }
 
-    // Calls edit(record) and brings the queues up to date.
+    // Calls edit(record) and brings the queues up to date. A task that ends by it creates its
+    // follow-ups.
     template <class Edit>
     void change(memory_task& task, moment now, std::string_view message, Edit edit) {
+        const bool had_ended = is_final(task.record.state);
         queues_.remove(task);
         edit(task.record);
         queues_.insert(task, now);
         add_event(task, now.at, message);
+        if (!had_ended && is_final(task.record.state)) {
+            add_follow_ups(task.record, now);
+        }
     }
     static void set_state(task_record& task, task_state state, timestamp now) noexcept;
     // The task runs again at once, with all its attempts unless it is pending. False: another task
@@ -61,6 +68,9 @@ public:
 private:
     using tasks_by_id = std::map<task_id, memory_task>;
     tasks_by_id::iterator remove(tasks_by_id::iterator task);
+    // Without a look at the limits of its queue.
+    task_id insert(const new_task& task, moment now);
+    void add_follow_ups(const task_record& ended, moment now);
 
     memory_queues& queues_;
     tasks_by_id tasks_;
@@ -69,6 +79,7 @@ private:
 
     std::map<std::string, task_id> idempotency_keys_;
     std::map<std::string, task_id> unique_keys_;  // the last task with each
+    std::map<task_id, std::vector<task_id>> follow_ups_;
     task_id last_id_;
     std::vector<task_event> events_;
 };

@@ -26,6 +26,7 @@ struct task_changes::task_position {
     standing counted;
     bool is_cancelling = false;
     bool is_waiting = false;  // for its time, which has not come
+    bool has_callbacks = false;
     std::int64_t priority = 0;
     std::string unique_key;
     line_position position;
@@ -37,7 +38,7 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
     sqlite::session& session, std::int64_t id, moment now) {
     const sqlite::rows found = session.query(
         "SELECT queue, flow, state, line, is_cancelling, rank, priority, branch, "
-        "coalesce(unique_key, ''), failures, due_at FROM tasks WHERE id = ?",
+        "coalesce(unique_key, ''), failures, due_at, callbacks IS NOT NULL FROM tasks WHERE id = ?",
         id);
     if (found.empty()) {
         return std::nullopt;
@@ -61,6 +62,7 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
     position.position = {line, row.get<std::int64_t>(5)};
     position.failures = row.get<std::uint32_t>(9);
     position.due_at = time_of(row.get<std::int64_t>(10));
+    position.has_callbacks = row.get<bool>(11);
     return position;
 }
 
@@ -140,6 +142,9 @@ change_result task_changes::cancel(std::int64_t id, const task_position& positio
     books_.moves(books_.place(position.queue, position.flow, position.branch), position.counted,
                  {task_state::cancelled, false});
     events_.add(session_, id);
+    if (position.has_callbacks) {
+        ends_.add(id);
+    }
     return change_result::done;
 }
 

@@ -4,6 +4,7 @@
 
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
+#include "service/store/sqlite/task_ends.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
@@ -18,8 +19,13 @@ namespace weir::service::detail {
 
 class task_changes {
 public:
-    task_changes(sqlite::session& session, moment now, event_list& events)
-        : session_(session), now_(now), events_(events), books_(session, now) {}
+    task_changes(sqlite::session& session, moment now, event_list& events, id_source& ids,
+                 std::size_t max_queues)
+        : session_(session),
+          now_(now),
+          events_(events),
+          books_(session, now),
+          ends_(session, books_, ids, events, now, max_queues) {}
 
     change_result cancel(task_id id);
     change_result retry(task_id id);
@@ -45,6 +51,7 @@ private:
     moment now_;
     event_list& events_;
     ledger books_;
+    task_ends ends_;
 };
 
 }  // namespace weir::service::detail

@@ -6,6 +6,7 @@
 
 #include "service/store/sqlite/rows/ledger.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/task_ends.hpp"
 #include "service/store/store_texts.hpp"
 
 #include <string>
@@ -84,7 +85,8 @@ heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, 
 }
 
 rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t max_crashes,
-                          std::size_t limit, event_list& events) {
+                          std::size_t limit, event_list& events, id_source& ids,
+                          std::size_t max_queues) {
     rescue_batch batch;
     const sqlite::rows dead =
         session.query("SELECT number, id FROM nodes WHERE is_gone = 0 AND expires_at <= ? LIMIT 1",
@@ -95,13 +97,14 @@ rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t ma
     batch.is_last = false;
     const auto node = dead[0].get<std::int64_t>(0);
     const sqlite::rows orphans = session.query(
-        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority, branch FROM "
-        "tasks WHERE line = ? LIMIT ?",
+        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority, branch, "
+        "callbacks IS NOT NULL FROM tasks WHERE line = ? LIMIT ?",
         running_line(node), limit);
     if (orphans.size() < limit) {
         session.execute("UPDATE nodes SET is_gone = 1 WHERE number = ?", node);
     }
     ledger books(session, now);
+    task_ends ends(session, books, ids, events, now, max_queues);
     for (const sqlite::row each : orphans) {
         const auto id = each.get<std::int64_t>(0);
         const std::uint32_t crashes = each.get<std::uint32_t>(4) + 1;
@@ -140,6 +143,9 @@ rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t ma
         add_attempt(session, id, attempt);
         books.moves(place, {task_state::running, false}, {state, is_due});
         events.add(session, id);
+        if (is_final(state) && each.get<bool>(9)) {
+            ends.add(id);
+        }
     }
     books.close();
     return batch;

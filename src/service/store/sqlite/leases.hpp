@@ -3,6 +3,7 @@
 #pragma once
 
 #include "service/store/sqlite/rows/event_list.hpp"
+#include "service/store/sqlite/submit.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
@@ -32,6 +33,7 @@ struct rescue_batch {
 };
 // Rescues at most `limit` tasks, of one node.
 rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t max_crashes,
-                          std::size_t limit, event_list& events);
+                          std::size_t limit, event_list& events, id_source& ids,
+                          std::size_t max_queues);
 
 }  // namespace weir::service::detail

@@ -88,6 +88,9 @@ void task_remover::remove(const sqlite::row& task) {
     if (const std::string* const key = task[8].text()) {
         session_.execute("DELETE FROM unique_keys WHERE key = ? AND task = ?", *key, id);
     }
+    if (task.get<bool>(10)) {
+        session_.execute("DELETE FROM follow_ups WHERE task = ?", id);
+    }
     session_.execute("DELETE FROM tasks WHERE id = ?", id);
     const task_place place = books_.place(task.get<std::int64_t>(1), task.get<std::int64_t>(2),
                                           task.get<std::optional<std::int64_t>>(9));

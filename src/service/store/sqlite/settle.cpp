@@ -9,8 +9,8 @@ namespace weir::service::detail {
 bool settlement_writer::write(const settlement& ended) {
     const std::int64_t id = ended.key.id.number();
     const sqlite::rows found = session_.query(
-        "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind FROM tasks WHERE id "
-        "= ? AND state = 1 AND run = ? AND node = ?",
+        "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind, callbacks IS NOT "
+        "NULL FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?",
         id, ended.key.run, node_number_);
     if (found.empty()) {
         return false;
@@ -48,6 +48,9 @@ bool settlement_writer::write(const settlement& ended) {
     }
     books_.enters(place, {state, is_due});
     events_.add(session_, id);
+    if (is_final(state) && row.get<bool>(7)) {
+        ends_.add(id);
+    }
     return true;
 }
 

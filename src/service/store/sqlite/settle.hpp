@@ -5,6 +5,7 @@
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/task_ends.hpp"
 
 #include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
@@ -17,13 +18,14 @@ namespace weir::service::detail {
 class settlement_writer {
 public:
     settlement_writer(sqlite::session& session, std::string_view node, std::int64_t node_number,
-                      moment now, event_list& events)
+                      moment now, event_list& events, id_source& ids, std::size_t max_queues)
         : session_(session),
           node_(node),
           node_number_(node_number),
           now_(now),
           events_(events),
-          books_(session, now) {}
+          books_(session, now),
+          ends_(session, books_, ids, events, now, max_queues) {}
     // False: the node does not run this any more, and nothing was written.
     bool write(const settlement& ended);
     // Writes the counts; the last call.
@@ -41,6 +43,7 @@ private:
     moment now_;
     event_list& events_;
     ledger books_;
+    task_ends ends_;
 };
 
 }  // namespace weir::service::detail

@@ -4,6 +4,7 @@
 // after a failed commit, so functions change nothing but the tables and return what they found. The
 // store tells its observer of changes on the loop, once they are committed.
 
+#include "service/store/follow_ups.hpp"
 #include "service/store/sqlite/changes.hpp"
 #include "service/store/sqlite/claim.hpp"
 #include "service/store/sqlite/file/store_file.hpp"
@@ -13,10 +14,11 @@
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/queries.hpp"
 #include "service/store/sqlite/remove_queue.hpp"
-#include "service/store/sqlite/rows/schedule_rows.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/schedules.hpp"
 #include "service/store/sqlite/settle.hpp"
 #include "service/store/sqlite/submit.hpp"
+#include "service/store/sqlite/task_ends.hpp"
 #include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
@@ -85,11 +87,11 @@ public:
     }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    moment now) override {
-        return change(now, [node = std::string(node), ended = std::move(ended), now](
+        return change(now, [this, node = std::string(node), ended = std::move(ended), now](
                                sqlite::session& session, event_list& events) {
             std::vector<bool> written(ended.size(), false);
             if (const std::optional<std::int64_t> number = node_number(session, node)) {
-                settlement_writer writer(session, node, *number, now, events);
+                settlement_writer writer(session, node, *number, now, events, ids_, max_queues_);
                 for (std::size_t i = 0; i < ended.size(); ++i) {
                     written[i] = writer.write(ended[i]);
                 }
@@ -158,8 +160,10 @@ public:
         constexpr std::size_t batch_size = 500;
         rescue_result all;
         for (;;) {
-            auto rescue_some = [now, max_crashes](sqlite::session& session, event_list& events) {
-                return rescue_tasks(session, now, max_crashes, batch_size, events);
+            auto rescue_some = [this, now, max_crashes](sqlite::session& session,
+                                                        event_list& events) {
+                return rescue_tasks(session, now, max_crashes, batch_size, events, ids_,
+                                    max_queues_);
             };
             const rescue_batch batch = co_await change(now, rescue_some);
             all.returned += batch.result.returned;
@@ -185,6 +189,9 @@ public:
                 result.emplace();
                 result->task = read_named_task(found[0]);
                 result->attempts = read_attempts(session, id.number());
+                if (has_follow_ups(result->task)) {
+                    result->callbacks = read_follow_ups(session, id.number());
+                }
             }
             return result;
         });
@@ -198,13 +205,13 @@ public:
         return read([id, now](sqlite::session& session) { return find_holds(session, id, now); });
     }
     task<change_result> cancel(task_id id, moment now) override {
-        return change(now, [id, now](sqlite::session& session, event_list& events) {
-            return task_changes(session, now, events).cancel(id);
+        return change(now, [this, id, now](sqlite::session& session, event_list& events) {
+            return task_changes(session, now, events, ids_, max_queues_).cancel(id);
         });
     }
     task<change_result> retry(task_id id, moment now) override {
-        return change(now, [id, now](sqlite::session& session, event_list& events) {
-            return task_changes(session, now, events).retry(id);
+        return change(now, [this, id, now](sqlite::session& session, event_list& events) {
+            return task_changes(session, now, events, ids_, max_queues_).retry(id);
         });
     }
     task<std::size_t> redrive(task_filter filter, moment now) override {
@@ -221,7 +228,8 @@ public:
             };
             found = co_await read(search);
             auto restart = [&](sqlite::session& session, event_list& events) {
-                return task_changes(session, now, events).restart_failed(found.ids);
+                return task_changes(session, now, events, ids_, max_queues_)
+                    .restart_failed(found.ids);
             };
             if (!found.ids.empty()) {
                 all += co_await change(now, restart);
@@ -371,16 +379,10 @@ public:
     // ---- schedules
 
     task<> put_schedule(schedule plan, timestamp next_slot) override {
-        return change(
-            {}, [plan = std::move(plan), next_slot](sqlite::session& session, event_list&) {
-                session.execute(
-                    "INSERT INTO schedules(name, cron, zone, missed, is_paused, task, next_slot) "
-                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET next_slot "
-                    "= iif(is_paused = 0 AND cron = ?2 AND zone = ?3, next_slot, ?7), cron = ?2, "
-                    "zone = ?3, missed = ?4, is_paused = ?5, task = ?6",
-                    plan.name, plan.cron, plan.zone, static_cast<int>(plan.missed), plan.is_paused,
-                    write_template(plan.task), number_of(next_slot));
-            });
+        return change({},
+                      [plan = std::move(plan), next_slot](sqlite::session& session, event_list&) {
+                          detail::put_schedule(session, plan, next_slot);
+                      });
     }
     task<bool> remove_schedule(std::string_view name) override {
         return change({}, [name = std::string(name)](sqlite::session& session, event_list&) {
@@ -388,46 +390,28 @@ public:
         });
     }
     task<std::vector<schedule_record>> schedules() override {
-        return read([](sqlite::session& session) {
-            static const std::string sql =
-                "SELECT " + std::string(schedule_columns) + " FROM schedules ORDER BY name";
-            const sqlite::rows found = session.query(sql);
-            std::vector<schedule_record> all;
-            for (const sqlite::row each : found) {
-                all.push_back(read_schedule(each));
-            }
-            return all;
-        });
+        return read([](sqlite::session& session) { return read_schedules(session); });
     }
-    // The schedule leaves its slot and the task is inserted in one transaction, and only if the
-    // schedule is still at that slot: so no slot fires twice, and none is lost.
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> task,
                                             moment now) override {
         return change(now, [this, name = std::string(name), slot, next_slot, task = std::move(task),
                             now](sqlite::session& session, event_list& events) {
-            std::optional<submit_result> result;
-            const sqlite::rows found = session.query(
-                "SELECT 1 FROM schedules WHERE name = ? AND next_slot = ? AND is_paused = 0", name,
-                number_of(slot));
-            if (found.empty()) {
-                return result;
-            }
-            result.emplace();
-            if (task.has_value()) {
-                ledger books(session, now);
-                result = submitter(session, books, ids_, events, now, max_queues_).add(*task);
-                books.close();
-                if (result->what == submit_result::verdict::queue_full ||
-                    result->what == submit_result::verdict::too_many_queues) {
-                    return result;  // the schedule stays at its slot
-                }
-                session.execute("UPDATE schedules SET last_slot = ?, last_task = ? WHERE name = ?",
-                                number_of(task->run_at.value_or(slot)), result->id.number(), name);
-            }
-            session.execute("UPDATE schedules SET next_slot = ? WHERE name = ?",
-                            number_of(next_slot), name);
-            return result;
+            return schedule_writer(session, now, events, ids_, max_queues_)
+                .fire(name, slot, next_slot, task);
+        });
+    }
+    task<std::optional<submit_result>> run_schedule(std::string_view name, new_task task,
+                                                    moment now) override {
+        return change(now, [this, name = std::string(name), task = std::move(task), now](
+                               sqlite::session& session, event_list& events) {
+            return schedule_writer(session, now, events, ids_, max_queues_).run(name, task);
+        });
+    }
+    task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override {
+        return change({}, [name = std::string(name), is_paused, next_slot](sqlite::session& session,
+                                                                           event_list&) {
+            return detail::pause_schedule(session, name, is_paused, next_slot);
         });
     }
 

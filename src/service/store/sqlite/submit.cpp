@@ -5,6 +5,7 @@
 #include "service/store/sqlite/submit.hpp"
 
 #include "base/raw_json.hpp"
+#include "service/store/sqlite/rows/callback_rows.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <algorithm>
@@ -74,6 +75,15 @@ submit_result submitter::add(const new_task& task) {
         queue.count(task_state::pending) >= queue.limits.max_pending) {
         return {submit_result::verdict::queue_full, {}};
     }
+    return {submit_result::verdict::made, insert(task, queue)};
+}
+
+task_id submitter::add_follow_up(const new_task& task, queue_row& instead) {
+    queue_row* const queue = books_.queue(task.queue, max_queues_);
+    return insert(task, queue != nullptr ? *queue : instead);
+}
+
+task_id submitter::insert(const new_task& task, queue_row& queue) {
     flow_row& flow = books_.flow(queue, task.flow_key);
     branch_row* const branch =
         task.destination.empty()
@@ -115,6 +125,13 @@ submit_result submitter::add(const new_task& task) {
                          task.unique_key, null_if(static_cast<int>(task.unique_for), 0), id);
         hold_key(session_, task.unique_key, id);
     }
+    if (const std::string callbacks = write_callbacks(task); !callbacks.empty()) {
+        session_.execute("UPDATE tasks SET callbacks = ? WHERE id = ?", callbacks, id);
+    }
+    if (!task.traceparent.empty()) {
+        session_.execute("UPDATE tasks SET traceparent = ?, tracestate = ? WHERE id = ?",
+                         task.traceparent, null_if_empty(task.tracestate), id);
+    }
     for (const std::string& each : task.tags) {
         session_.execute("INSERT OR IGNORE INTO tags(tag, task) VALUES (?, ?)", each, id);
     }
@@ -123,11 +140,11 @@ submit_result submitter::add(const new_task& task) {
         task_record made;
         made.id = last_;
         made.kind = task.kind;
-        made.queue = task.queue;
+        made.queue = queue.name;
         made.due_at = due_at;
         events_.add(made);
     }
-    return {submit_result::verdict::made, last_};
+    return last_;
 }
 
 }  // namespace weir::service::detail

@@ -38,8 +38,11 @@ public:
           now_(now),
           max_queues_(max_queues) {}
     submit_result add(const new_task& task);
+    // Without a look at keys and max_pending. If max_queues forbids its queue, `instead` gets it.
+    task_id add_follow_up(const new_task& task, queue_row& instead);
 
 private:
+    task_id insert(const new_task& task, queue_row& queue);
     std::optional<submit_result> find_duplicate(const new_task& task);
 
     sqlite::session& session_;

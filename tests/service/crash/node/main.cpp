@@ -88,6 +88,12 @@ weir::task<> serve(const settings& options) {
         run.end();
         co_return bj::value(job.task().run);
     });
+    // Callbacks of the others.
+    tasks.handle("http", [&](service::job& job) -> weir::task<bj::value> {
+        entry run(book, job);
+        run.end();
+        co_return bj::value(job.task().run);
+    });
     tasks.handle("poison", [&](service::job& job) -> weir::task<bj::value> {
         const entry run(book, job);
         ::kill(::getpid(), SIGKILL);

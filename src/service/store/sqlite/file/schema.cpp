@@ -221,6 +221,18 @@ CREATE TABLE disabled_endpoints(
     since INTEGER NOT NULL,
     reason TEXT NOT NULL,
     PRIMARY KEY(kind, name)) WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE tasks ADD COLUMN callbacks TEXT;    -- JSON; null: none
+ALTER TABLE tasks ADD COLUMN traceparent TEXT;  -- W3C Trace Context
+ALTER TABLE tasks ADD COLUMN tracestate TEXT;
+-- Tasks that the end of a task has created.
+CREATE TABLE follow_ups(
+    task INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    PRIMARY KEY(task, created)) WITHOUT ROWID;
+-- 0 queue, 1 skip, 2 replace the last task if it has not ended.
+ALTER TABLE schedules ADD COLUMN overlap INTEGER NOT NULL DEFAULT 0;
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

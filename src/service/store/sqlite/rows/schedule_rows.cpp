@@ -4,6 +4,7 @@
 
 #include "service/store/sqlite/rows/schedule_rows.hpp"
 
+#include "service/store/sqlite/rows/callback_rows.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 
 #include <boost/json/array.hpp>
@@ -47,6 +48,9 @@ new_task read_template(std::string_view text) {
         read.unique_key = string("unique_key");
         read.unique_for = static_cast<unique_while>(from.at("unique_for").to_number<int>());
     }
+    if (from.contains("callbacks")) {
+        read_callbacks(read, string("callbacks"));
+    }
     return read;
 }
 
@@ -57,21 +61,24 @@ std::string write_template(const new_task& task) {
     for (const std::string& each : task.tags) {
         tags.emplace_back(each);
     }
-    const json::object written{{"kind", task.kind},
-                               {"payload", task.payload},
-                               {"queue", task.queue},
-                               {"priority", task.priority},
-                               {"timeout_ms", task.timeout.count()},
-                               {"max_attempts", task.retry.max_attempts},
-                               {"backoff_ms", task.retry.backoff.count()},
-                               {"factor", task.retry.factor},
-                               {"max_backoff_ms", task.retry.max_backoff.count()},
-                               {"jitter", task.retry.jitter},
-                               {"idempotency_key", task.idempotency_key},
-                               {"tags", std::move(tags)},
-                               {"flow_key", task.flow_key},
-                               {"unique_key", task.unique_key},
-                               {"unique_for", static_cast<int>(task.unique_for)}};
+    json::object written{{"kind", task.kind},
+                         {"payload", task.payload},
+                         {"queue", task.queue},
+                         {"priority", task.priority},
+                         {"timeout_ms", task.timeout.count()},
+                         {"max_attempts", task.retry.max_attempts},
+                         {"backoff_ms", task.retry.backoff.count()},
+                         {"factor", task.retry.factor},
+                         {"max_backoff_ms", task.retry.max_backoff.count()},
+                         {"jitter", task.retry.jitter},
+                         {"idempotency_key", task.idempotency_key},
+                         {"tags", std::move(tags)},
+                         {"flow_key", task.flow_key},
+                         {"unique_key", task.unique_key},
+                         {"unique_for", static_cast<int>(task.unique_for)}};
+    if (const std::string callbacks = write_callbacks(task); !callbacks.empty()) {
+        written["callbacks"] = callbacks;
+    }
     return json::serialize(written);
 }
 
@@ -88,6 +95,10 @@ schedule_record read_schedule(const sqlite::row& row) {
         read.last_slot = time_of(*last);
     }
     read.last_task = task_id(row.get<std::optional<std::int64_t>>(8).value_or(0));
+    read.overlap = static_cast<overlap_policy>(row.get<int>(9));
+    if (const auto state = row.get<std::optional<int>>(10)) {
+        read.last_state = static_cast<task_state>(*state);
+    }
     return read;
 }
 

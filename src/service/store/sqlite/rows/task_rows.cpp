@@ -3,6 +3,8 @@
 
 #include "service/store/sqlite/rows/task_rows.hpp"
 
+#include "service/store/sqlite/rows/callback_rows.hpp"
+
 #include <weir/http/json.hpp>
 
 #include <boost/json/array.hpp>
@@ -96,6 +98,11 @@ task_record read_task(const sqlite::row& row) {
     columns.optional(read.message);
     columns.optional(read.held_by);
     columns.optional(read.error);
+    std::string callbacks;
+    columns.optional(callbacks);
+    read_callbacks(read, callbacks);
+    columns.optional(read.traceparent);
+    columns.optional(read.tracestate);
     columns.optional(read.payload);
     columns.optional(read.result);
     return read;

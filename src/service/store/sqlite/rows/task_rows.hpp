@@ -21,9 +21,9 @@ inline constexpr std::string_view task_columns =
     "tasks.id, tasks.state, is_cancelling, priority, run, failures, crashes, created_at, due_at, "
     "tasks.started_at, finished_at, kind, run_at, timeout_ms, max_attempts, backoff_ms, factor, "
     "max_backoff_ms, jitter, idempotency_key, unique_key, unique_for, tags, progress, message, "
-    "held_by, error, "
+    "held_by, error, callbacks, traceparent, tracestate, "
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
-inline constexpr std::size_t task_column_count = 29;
+inline constexpr std::size_t task_column_count = 32;
 // The last of these, whose values may be long.
 inline constexpr std::string_view long_columns =
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
@@ -35,6 +35,7 @@ inline constexpr std::string_view task_names =
     "(SELECT nodes.id FROM nodes WHERE number = node), "
     "(SELECT destinations.name FROM branches JOIN destinations ON destinations.id = "
     "branches.destination WHERE branches.id = tasks.branch)";
+inline constexpr std::size_t task_name_count = 4;
 task_record read_task(const sqlite::row& row);
 task_record read_named_task(const sqlite::row& row);
 
