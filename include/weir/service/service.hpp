@@ -68,6 +68,16 @@ struct service_stats {
     bool can_claim = true;  // false after a claim that failed, until one succeeds
 };
 
+// A process that runs tasks of the store, or has run some lately.
+struct node_info : node_record {
+    node_info() = default;
+
+    bool is_alive = false;                 // its lease is valid
+    bool is_self = false;                  // the process that answers
+    std::optional<timestamp> lease_until;  // on the calendar; empty unless it is alive
+    std::size_t running = 0;               // tasks
+};
+
 class service {
 public:
     // The store must outlive the service. Throws invalid_argument for an invalid option.
@@ -109,6 +119,9 @@ public:
     task<> pause(std::string queue, bool is_paused);
     task<> limit(std::string queue, queue_limits limits);
     task<std::vector<destination_record>> destinations(std::size_t limit);
+    // Those with a lease first, then the newest; at most max_listed_nodes.
+    task<std::vector<node_info>> nodes();
+    static constexpr std::size_t max_listed_nodes = 100;
     task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);

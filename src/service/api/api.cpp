@@ -7,6 +7,7 @@
 #include "service/api/end_waiters.hpp"
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
+#include "service/api/node_resource.hpp"
 #include "service/api/observer_pair.hpp"
 #include "service/api/openapi.hpp"
 #include "service/api/queue_resource.hpp"
@@ -45,6 +46,7 @@ struct api_parts {
           task_routes(tasks, ends, options),
           queue_routes(tasks, options),
           schedule_routes(tasks, options),
+          node_routes(tasks),
           event_routes(tasks, events, sampler, options),
           status_routes(tasks, events, sampler, options) {
         const auto add = [this](route_list more) {
@@ -53,6 +55,7 @@ struct api_parts {
         add(task_routes.routes());
         add(queue_routes.routes());
         add(schedule_routes.routes());
+        add(node_routes.routes());
         add(event_routes.routes());
         add(status_routes.routes());
         events.on_change = [this] { sampler.start(); };
@@ -74,6 +77,7 @@ struct api_parts {
     detail::task_resource task_routes;
     detail::queue_resource queue_routes;
     detail::schedule_resource schedule_routes;
+    detail::node_resource node_routes;
     detail::event_resource event_routes;
     detail::status_resource status_routes;
     route_list routes;
